@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import shoal
 from engines.comparing import multiset, read_parquet
 from shoal.engines.spark import answers, parts
 from shoal.engines.spark import engine as spark_engine
-from shoal.errors import MemoryBudgetError
+from shoal.errors import DataError, MemoryBudgetError
 from shoal.model.certificate.certificate import Certificate
+from shoal.release.proof.delta_log import LOG
 from shoal.steps import MapValues
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("spark")]
@@ -23,8 +30,6 @@ pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("spark")]
 
 @pytest.fixture(scope="module")
 def people(spark_session: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    import pyarrow.parquet as pq
-
     file = tmp_path_factory.mktemp("answers") / "people.parquet"
     rows = [{"town": f"t{i % 37}" if i % 7 else None, "age": i % 11} for i in range(900)]
     pq.write_table(pa.Table.from_pylist(rows), file)
@@ -96,10 +101,18 @@ def test_too_many_classes_are_counted_at_higher_levels(people: str, monkeypatch:
     monkeypatch.setattr(spark_engine, "MOST_CLASSES", 150)
     monkeypatch.setattr(parts, "PART_ROWS", 300)
     words: dict[str, Any] = {"k": 3, "allow": {"suppress": 0.05, "loss": 1}, "format": "parquet"}
-    release = shoal.anonymize(people, quasi=QUASI, **words)
+    passes = _passes(monkeypatch)
+    release = shoal.anonymize(people, quasi=QUASI, **words | {"format": "delta"})
     began = release.prepared.coarser
     assert began is not None
+    file = Path(people.removeprefix("spark::"))
+    for change in (_later, _put_in_its_place, _gone):
+        with change(file), pytest.raises(DataError, match="the table changed"):
+            release.write(tmp_path / "spark")
+        assert not (tmp_path / "spark").exists()
     release.write(tmp_path / "spark")
+    assert (passes["source"], passes["written"]) == (PASSES, 1)
+    assert re.fullmatch("spark files [0-9a-f]{32}", release.certificate.input.snapshot or "")
     assert began.sentence in release.plan.notes
     bounded = {c: {**QUASI[c], "min_level": n} for c, n in began.levels.items()}
     plain = shoal.anonymize(people.removeprefix("spark::"), quasi=bounded, **words)
@@ -114,10 +127,66 @@ def test_too_many_classes_are_counted_at_higher_levels(people: str, monkeypatch:
     _proven_part_by_part(tmp_path / "spark", release.certificate)
 
 
+PASSES = 17
+"""Times that the rows of the source are read for this release; a statement that counts and joins them reads them twice."""
+
+
+def _passes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often the rows of the source, and those of the written files, are read from now on, by the statements that are run."""
+    known: dict[str, str] = {}
+    found: Counter[str] = Counter()
+    stream, write = spark_engine.Spark.stream, spark_engine.Spark.write_parts
+
+    def noted(engine: Any, query: Any) -> None:
+        for name in re.findall("shoal_[0-9a-f]{16}", engine.render(query)):
+            if name in engine._views:
+                found[known.setdefault(name, "written" if known else "source")] += 1
+
+    def streamed(engine: Any, query: Any, **words: Any) -> Any:
+        noted(engine, query)
+        return stream(engine, query, **words)
+
+    def written(engine: Any, query: Any, *given: Any) -> str:
+        noted(engine, query)
+        return write(engine, query, *given)
+
+    monkeypatch.setattr(spark_engine.Spark, "stream", streamed)
+    monkeypatch.setattr(spark_engine.Spark, "write_parts", written)
+    return found
+
+
+@contextmanager
+def _later(file: Path) -> Iterator[None]:
+    """As it was, a thousandth of a second later."""
+    before = file.stat()
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns + 1_000_000))
+    yield
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@contextmanager
+def _put_in_its_place(file: Path) -> Iterator[None]:
+    """Another file of the same size and time."""
+    away = file.rename(file.with_name("away"))
+    shutil.copy2(away, file)
+    yield
+    away.replace(file)
+
+
+@contextmanager
+def _gone(file: Path) -> Iterator[None]:
+    away = file.rename(file.with_name("away"))
+    yield
+    away.rename(file)
+
+
 def _proven_part_by_part(folder: Path, certificate: Certificate) -> None:
-    """The executors wrote three files; each has an entry in the certificate, and whatever is done to one of them is found."""
+    """The executors wrote three files of a Delta table; each is in the certificate, and whatever is done to one is found."""
     names = [f"data.parquet/part-{i:05d}.parquet" for i in range(3)]
-    assert [f.name for f in certificate.files] == [*names, "plan.json", "report.html"]
+    assert [f.name for f in certificate.files] == [f"data.parquet/{LOG}", *names, "plan.json", "report.html"]
+    rows = sum(pq.read_metadata(folder / name).num_rows for name in names)
+    with shoal.open(f"delta::{folder / 'data.parquet'}@0") as table:
+        assert table.n_rows() == rows == certificate.after.records
     assert all(hashlib.sha256((folder / f.name).read_bytes()).hexdigest() == f.sha256 for f in certificate.files)
     assert shoal.verify(folder).ok
     assert shoal.attack(folder).holds

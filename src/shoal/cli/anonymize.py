@@ -44,7 +44,7 @@ def anonymize(
     draft: Annotated[
         Path | None, typer.Option("--draft", help="Write a policy with suggested roles to this file and stop.")
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="csv, parquet, arrow, jsonl, excel, spss, stata or sas.")] = "csv",
+    form: Annotated[str, typer.Option("--format", help="csv, parquet, delta, arrow, jsonl, excel, spss, stata or sas.")] = "csv",
     to_table: Annotated[str, typer.Option("--to-table", help="Publish as a new table of this name in the same database.")] = "",
     plan: Annotated[
         Path | None, typer.Option("--plan", help="Use this plan.json instead of searching; it is checked again.")

@@ -62,12 +62,14 @@ def about_classes(engine: Engine, relation: Relation, request: CountRequest) -> 
         names = [*request.columns, *request.sensitive]
         shaped = shaped_columns(engine, relation, request.columns, request.through, stack)
         keys = [engine.key(s.value.copy(), s.column) for s in shaped]
-        terms = []
+        marks = []
         for i, more in enumerate([[n] for n in request.sensitive] or [[]]):
             beside = [engine.key(column(f"c{names.index(n)}", "s"), relation.column(n)) for n in more]
             whole = [part for k in (*keys, *beside) for part in (k.copy(), exp.Is(this=k.copy(), expression=exp.Null()))]
-            terms.append(_named(exp.ApproxDistinct(this=engine.class_name(whole), accuracy=exp.convert(0.02)), f"n{i}"))
-        found = engine.fetch(shaped_from(exp.select(*terms), cleaned(engine, relation, names), shaped))
+            marks.append(_named(engine.class_mark(whole), f"m{i}"))
+        rows = shaped_from(exp.select(*marks), cleaned(engine, relation, names), shaped)
+        about = [exp.ApproxDistinct(this=column(f"m{i}", "p"), accuracy=exp.convert(0.02)) for i in range(len(marks))]
+        found = engine.fetch(_from(exp.select(*[_named(a, f"n{i}") for i, a in enumerate(about)]), rows))
     return max(int(found[name][0].as_py() or 0) for name in found.column_names)
 
 

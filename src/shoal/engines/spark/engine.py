@@ -233,6 +233,10 @@ class Spark(Engine):
         """The keys themselves: a rank over all rows would bring them to one worker."""
         return exp.Anonymous(this="STRUCT", expressions=[k.copy() for k in keys])
 
+    def class_mark(self, keys: Sequence[exp.Expr]) -> exp.Expr:
+        """64 bits: Spark compiles a hash, but looks at every struct anew (its estimate of distinct ones is not compiled)."""
+        return exp.Anonymous(this="XXHASH64", expressions=[k.copy() for k in keys])
+
     def most_classes(self, columns: int) -> int:
         """What fits in the memory that was allowed; a round number where nobody said."""
         return MOST_CLASSES if self.memory is None else max(1, left_for_data(self.memory) // bytes_of_class(columns))

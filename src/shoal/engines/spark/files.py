@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from shoal.engines.core.base import Marks
 from shoal.engines.spark.errors import condition_of, spark_errors
@@ -46,10 +47,23 @@ def read(spark: Any, path: str, format: str, options: dict[str, Any]) -> Any:
 
 
 def marks_of(spark: Any, path: str) -> Marks:
-    """Name, size and time of each file, listed anew by Spark, which opens none of them for it.
+    """Name, size and time of each file, listed anew by Spark, which opens none of them for it; its number where we see it too.
 
     A frame keeps the list of files that it was made with. One that is gone since, or written anew, shows here.
     """
     files = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     found = files.selectExpr("path", "length", "unix_micros(modificationTime) AS changed").toArrow().to_pylist()
-    return tuple(sorted((str(f["path"]), int(f["length"]), int(f["changed"]), 0) for f in found))
+    return tuple(sorted((f["path"], f["length"], f["changed"], _number(f["path"])) for f in found))
+
+
+def _number(uri: str) -> int:
+    """The number of a file on its disk; 0 for one that is not on a disk of this machine.
+
+    >>> _number("file:/no/such/file"), _number("hdfs://host/people.parquet")
+    (0, 0)
+    """
+    parts = urlsplit(uri)
+    try:
+        return Path(unquote(parts.path)).stat().st_ino if parts.scheme == "file" else 0
+    except OSError:
+        return 0

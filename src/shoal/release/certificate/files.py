@@ -1,7 +1,7 @@
 """The files of a release: those that were signed, byte for byte, and nothing else.
 
 The data are one file, or a folder ``data.parquet`` of files ``part-00000.parquet`` … that the machines of the source wrote; each
-has an entry of its own in the certificate.
+has an entry of its own in the certificate. A Delta table has its log there too, which must name just these parts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from shoal.model.certificate.certificate import NAME, PLAN, REPORT
 from shoal.model.certificate.parts import FileEntry
 from shoal.release.proof import bounds, trees
 from shoal.release.proof import read as recount_read
+from shoal.release.proof.delta_log import LOG, check_log
 
 MOST_FILES = 1_000
 """Entries of a folder that are looked at beyond those that are listed; a release has six at most, and the parts of its data."""
@@ -47,34 +48,42 @@ def check_files(place: Path, files: tuple[FileEntry, ...], file: str | None) -> 
     if data and (Path(data[0]).stem != "data" or Path(data[0]).name != data[0] or not Path(data[0]).suffix):
         raise TamperError("the certificate names data outside the folder.")
     parts = [] if file is None else listed_parts(listed, file)
-    if set(listed) - {trees.NAME} != {*(parts or data), PLAN, REPORT}:
+    log = {f"{file}/{LOG}"} & set(listed) if parts else set()
+    if set(listed) - {trees.NAME} - log != {*(parts or data), PLAN, REPORT}:
         raise TamperError("the certificate lists other files than a release has.")
     there = {p.relative_to(place).as_posix() for p in islice(place.rglob("*"), MOST_FILES + len(listed))}
-    extra, lacking = there - set(listed) - {NAME} - ({*data} if parts else set()), set(listed) - there
+    folders = {*(data if parts else []), *(Path(name).parent.as_posix() for name in log)}
+    extra, lacking = there - set(listed) - {NAME} - folders, set(listed) - there
     if extra or lacking:
         raise TamperError(
             f"the folder has {len(extra)} files that the certificate does not list and lacks {len(lacking)} that it lists."
         )
-    if parts and ((place / data[0]).is_symlink() or not (place / data[0]).is_dir()):
-        raise TamperError(f"'{file}' is a link, not a folder.")
+    for name in folders:
+        if (place / name).is_symlink() or not (place / name).is_dir():
+            raise TamperError(f"'{name}' is a link, not a folder.")
     for name, entry in listed.items():
         path = place / name
         if path.is_symlink():
             raise TamperError(f"'{name}' is a link, not a file.")
         if path.stat().st_size != entry.bytes or sign.sha256_file(path) != entry.sha256:
             raise TamperError(f"'{name}' was changed after the certificate was signed.")
+    for name in log:
+        sizes = {Path(part).name: listed[part].bytes for part in parts}
+        check_log(place / name, sizes, recount_read.header(place / data[0]))
     return f"all {len(listed)} files have the bytes that were signed"
 
 
 def listed_parts(listed: Iterable[str], file: str) -> list[str]:
     """The parts of the data among the listed names, numbered from 0 without a gap; none where the data are one file.
 
+    The log of a Delta table is none of them.
+
     >>> listed_parts(["plan.json", "data.parquet/part-00000.parquet"], "data.parquet")
     ['data.parquet/part-00000.parquet']
     >>> listed_parts(["plan.json", "data.parquet"], "data.parquet")
     []
     """
-    inside = sorted(name for name in listed if name.startswith(f"{file}/"))
+    inside = sorted(name for name in listed if name.startswith(f"{file}/") and name != f"{file}/{LOG}")
     numbers = [_PART.fullmatch(name.removeprefix(f"{file}/")) for name in inside]
     if not file.endswith(".parquet") and inside:
         raise TamperError("the certificate lists parts of data that are one file.")

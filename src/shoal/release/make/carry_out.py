@@ -18,7 +18,7 @@ from shoal.release.certificate import database_table as database
 from shoal.release.certificate.contents import Written, certificate_of
 from shoal.release.certificate.identifiers import classings
 from shoal.release.certificate.sentences import today
-from shoal.release.make import seed
+from shoal.release.make import delta, seed
 from shoal.release.make.analyses import run_analyses
 from shoal.release.make.attacks import run_attacks
 from shoal.release.make.by_engine import by_engine
@@ -27,7 +27,7 @@ from shoal.release.make.count_again import Counted, count_again, count_people, r
 from shoal.release.make.links import check_links
 from shoal.release.make.objections import objections
 from shoal.release.make.published_plan import published_plan
-from shoal.release.make.recode import ENDINGS, published_unit, recode
+from shoal.release.make.recode import ending, published_unit, recode
 from shoal.release.make.value_links import share_found, value_links
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
@@ -53,8 +53,9 @@ class Output:
 
 def checked(output: Output, prepared: Prepared) -> Output:
     """The output, where this table can be published so."""
-    if output.format not in ENDINGS:
-        raise UsageError(f"format '{output.format}' is not known.", hint=f"Formats: {', '.join(ENDINGS)}.")
+    ending(output.format)
+    if output.format == delta.DELTA:
+        delta.check_library()
     if output.to_table is not None:
         if prepared.trees:
             raise UsageError("closeness by a hierarchy cannot be re-counted from a table yet.", hint="Write files (--format).")
@@ -86,6 +87,8 @@ def carry_out(
     check_links(prepared, decision)
     progress(0.6, "writing the data")
     done = recode(prepared, decision, data)
+    if output.format == delta.DELTA:
+        delta.into_folder(data)
     progress(0.75, "looking for people by their values")
     seen = by_engine(prepared.table, done, prepared.quasi)
     links = value_links(prepared, decision, data, stage, seen)
@@ -105,6 +108,8 @@ def carry_out(
     attacks = run_attacks(
         prepared, decision, data, output.earlier, links, lambda done, what: progress(0.9 + 0.04 * done, what), seen
     )
+    if output.format == delta.DELTA:
+        delta.write_log(data)
     progress(0.94, "certifying")
     written = Written(
         facts=counted.facts,
@@ -142,7 +147,7 @@ def _place(stage: Path, output: Output) -> Path:
     if output.to_table is not None:
         stage = stage / ".private"
         stage.mkdir(mode=0o700)
-    return stage / f"data.{ENDINGS[output.format]}"
+    return stage / f"data.{ending(output.format)}"
 
 
 def _files(data: Path) -> list[Path]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from shoal.engines.core.kinds import is_nested
 from shoal.engines.core.state import changed
-from shoal.errors import HierarchyGapError, OutputError
+from shoal.errors import HierarchyGapError, OutputError, UsageError
 from shoal.model.plan import Plan
+from shoal.release.make.delta import DELTA
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.steps import Drop, Keep
@@ -33,6 +34,18 @@ ENDINGS = {
     "xpt": "xpt",
 }
 """Formats of the published data, and the ending of the file. No packed ones: what they unpack to could not be bounded first."""
+
+
+def ending(form: str) -> str:
+    """The ending of the published file, or of the folder of a Delta table.
+
+    >>> ending("excel"), ending("delta")
+    ('xlsx', 'parquet')
+    """
+    known = {**ENDINGS, DELTA: "parquet"}
+    if form not in known:
+        raise UsageError(f"format '{form}' is not known.", hint=f"Formats: {', '.join(known)}.")
+    return known[form]
 
 
 def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool = False) -> Recoded:

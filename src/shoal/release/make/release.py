@@ -20,7 +20,7 @@ from shoal.release.make.carry_out import Output, carry_out, checked
 from shoal.release.make.certify import Certified
 from shoal.release.make.frame import FrameTypes, as_pandas, read_frame
 from shoal.release.make.published_plan import leaves_out
-from shoal.release.make.recode import ENDINGS
+from shoal.release.make.recode import ending
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 
@@ -79,7 +79,7 @@ class Release:
         """What the format of the data cannot hold of the table (labels, time zones …), in sentences; known before writing."""
         if self._work is None or self._output.to_table is not None:
             return ()
-        return self.prepared.table.not_kept(self.plan, f"data.{ENDINGS[self._output.format]}")
+        return self.prepared.table.not_kept(self.plan, f"data.{ending(self._output.format)}")
 
     @property
     def k(self) -> int:
