@@ -63,7 +63,7 @@ def anonymize(
         Ed25519 key to sign with (mode 0600). Without it ``SHOAL_SIGNING_KEY_FILE`` or ``SHOAL_SIGNING_KEY`` is used, or a key
         is made for this release.
     format : str
-        ``csv``, ``parquet``, ``arrow``, ``excel``, ``spss`` or ``stata``.
+        ``csv``, ``parquet``, ``delta``, ``arrow``, ``excel``, ``spss`` or ``stata``.
     plan : Plan or path, optional
         A plan.json made earlier: no search; the plan is carried out on these data and everything is checked again.
     to_table : str, optional
