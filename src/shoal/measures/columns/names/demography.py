@@ -91,7 +91,7 @@ WHO: tuple[Topic, ...] = (
         "race or ethnic group",
         "nominal",
         0.9,
-        "black nonwhite nwhite =white =asian "
+        "descent black nonwhite nwhite =white =asian "
         "race races racem rac rachsing ethnicity ethnic* ethnie ethn hispanic* hisp hispan latino etni* raza raca "
         "cor+raca etnia indigena tribe caste rac1p ridreth skin+color color+piel racgr* minority",
     ),

@@ -44,7 +44,7 @@ HEALTH: tuple[Topic, ...] = (
         "pregnancy or births",
         "",
         0.85,
-        "*exprg *pregn "
+        "*exprg *pregn gestante* "
         "pregn* grossesse embaraz* gravid* schwanger* zwanger* npregnan* nbabies gestation* parity abort* miscarr* "
         "birthweight birth+weight bwt bweight+g low+birth apgar fertility menopaus* menarche breastfe* babies livebirth* "
         "stillbirth* age1stbaby prenatal* postpartum gestat* delivery+type cesarean",
@@ -104,7 +104,7 @@ HEALTH: tuple[Topic, ...] = (
         "diagnosis or health",
         "nominal",
         0.9,
-        "numchron nchron "
+        "numchron nchron cegueira surdez baixa+visao contagi* recuperad* "
         "hta epoc dm1 dm2 bpco irc ictus avc erc cronic* chroni* das ghm ghs igs* ccam* forderbedarf* sonderpad* "
         "special+need* sen+status causabas causa+bas* linha+a linhaa linhab linhac linhad "
         "aeacn* aerel* aeout aetoxgr* snomed* read+code readcode qof* "

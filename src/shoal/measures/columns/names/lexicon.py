@@ -120,10 +120,19 @@ STATE_WORDS, ZIP_WORDS = frozenset("state region country".split()), frozenset("z
 """Words that say a place at the end of a name, whatever happened there: ARREST_PRECINCT; and a part of an address: ADDR_STATE."""
 
 
+OF_A_PERSON = frozenset("sex race age marital nationality".split())
+"""What the last word of a name may say of the victim of a crime: Vict Descent."""
+NAMED_THINGS = frozenset("place race facility industry country language".split())
+"""Topics of things whose name a column may hold: the name of an ethnic group names no person."""
+
+
 def _headed(found: Topic, parts: int, words: tuple[str, ...]) -> Topic:
     """The topic of a name whose last word is what it names: the precinct of an arrest is a place, not an arrest."""
     if len(words) < 2 or parts > 1:
         return found
+    if found.key in ("crime", "name") and words[-1] not in PLACE_WORDS:
+        of = _best((words[-1],) if found.key == "crime" else words[1:])[0]
+        return of if of is not None and of.key in (OF_A_PERSON if found.key == "crime" else NAMED_THINGS) else found
     if found.key == "street" and words[-1] in ZIP_WORDS:
         return BY_KEY["postcode"]
     part = found.key == "street" and words[-1] in STATE_WORDS

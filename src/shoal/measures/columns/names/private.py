@@ -166,7 +166,7 @@ NOTHING: tuple[Topic, ...] = (
         "a technical field",
         "",
         0.75,
-        "=cens censor censored censoring "
+        "unidad+medida unit+measure =cens censor censored censoring "
         "numerolote lote num+lot lot+number lotnumber chargennr chargennummer "
         "sms sms+* sporder pernum relpos person+order extract+date extraction+date date+extract* reporting+date "
         "result+status lastpage last+page referer referrer dispo+code seen+page* startlang startlanguage submitdate "

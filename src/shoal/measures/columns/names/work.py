@@ -57,6 +57,7 @@ WORK: tuple[Topic, ...] = (
         "employment status",
         "nominal",
         0.85,
+        "assignment+cat* "
         "deeltijd* dedeltijd temps+part* tiempo+parcial tempo+parcial jornada+* part+timer beschaftigungsgrad werkuren "
         "contracturen "
         "labor+status labor* laboral+* parco* situ+prof* situacion+prof* "
@@ -155,7 +156,7 @@ SEEN: tuple[Topic, ...] = (
         "a body measure that others can see",
         "number",
         0.65,
-        "bodymass* masse+corporelle masa+corporal massa+corporea "
+        "body+build build+type bodymass* masse+corporelle masa+corporal massa+corporea "
         "height hgt ht htm htin groesse grosse korpergrosse taille talla estatura altura lengte statur* eye eyes eyecolor "
         "hair haircolor eye+color hair+color bmi imc stature wt body+weight weight+kg weightkg weight+lb* weight2 "
         "gewicht+kg peso+kg bodyweight handed* =tall =build complexion head+circ* headcirc length+cm waist =hip",

@@ -254,7 +254,8 @@ def _named_number(seen: Seen, topic: Topic, few: bool) -> Decision | None:
         return None
     if seen.found.scale is Scale.DATE and topic.key != "patient_number":
         return None
-    if facts.kind == "text" and not _written_as_numbers(facts, few):
+    own = 2 < facts.distinct == facts.filled < FEWEST_ROWS  # a, b, c of a short table
+    if facts.kind == "text" and not own and not _written_as_numbers(facts, few):
         return None
     if few and _few_small(facts) and topic.key != "patient_number":
         return counted_inside()

@@ -10,6 +10,7 @@ from shoal.measures.columns.names.words import opaque
 from shoal.measures.columns.roles.keys import equally_often, in_a_block, is_key, numbering, one_shape
 from shoal.measures.columns.roles.seen import FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import reads_as_text
+from shoal.measures.columns.values.addresses import street_addresses
 from shoal.measures.columns.values.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, names_share
 from shoal.model.roles import Role
 
@@ -42,6 +43,14 @@ def people(seen: Seen) -> Decision | None:
         return None
     evidence = Evidence("full names of people", round(share, 3), 0.85)
     return Decision(Role.DIRECT, "its values are written as full names of people", 0.85, "person_name", 1, Scale.ID, (evidence,))
+
+
+def addresses(seen: Seen) -> Decision | None:
+    """Street addresses, whatever the column is called."""
+    facts = seen.facts
+    if facts.kind != "text" or facts.numbers is not None or not street_addresses(facts.values):
+        return None
+    return Decision(Role.DIRECT, "its values are written as street addresses", 0.8, "street", 2, Scale.TEXT)
 
 
 def spoken(seen: Seen) -> Decision | None:

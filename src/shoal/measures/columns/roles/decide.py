@@ -11,7 +11,7 @@ from shoal.measures.columns.finding import Scale
 from shoal.measures.columns.names.lexicon import BY_KEY
 from shoal.measures.columns.names.words import opaque
 from shoal.measures.columns.roles.by_name import counted_inside, ends_with_number, inside_a_group, named, numbered, survey_weight
-from shoal.measures.columns.roles.by_values import people, row_numbers, shaped, spoken
+from shoal.measures.columns.roles.by_values import addresses, people, row_numbers, shaped, spoken
 from shoal.measures.columns.roles.seen import FEW_VALUES, Decision, Seen
 from shoal.measures.columns.scales import Found
 from shoal.measures.columns.values.ladders import ladder_order
@@ -32,7 +32,7 @@ def decide(seen: Seen) -> Decision:
         )
     if facts.distinct == 1 and (facts.missing == 0 or seen.topic is None):  # one value or none is a mark: the name decides
         return Decision(Role.INSENSITIVE, "it has one value only", 0.85, seen.topic.key if seen.topic else "")
-    for rule in (survey_weight, row_numbers, numbered, ends_with_number, people, named, spoken, shaped):
+    for rule in (survey_weight, row_numbers, numbered, ends_with_number, people, addresses, named, spoken, shaped):
         decision = rule(seen)
         if decision is not None:
             return decision
