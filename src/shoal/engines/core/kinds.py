@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from shoal.errors import DataError, InternalError
 from shoal.kernels.arrow import from_numpy, is_missing, to_numpy
+from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
 
 MOST_DIGITS = 38
@@ -96,6 +97,8 @@ def normalize(values: Any, kind: str) -> Any:
     if target is None:
         return values
     wanted = getattr(pa, target[0])(*target[1:])
+    if kind == "text" and (is_nested(values.type) or pa.types.is_duration(values.type)):
+        return canonical_text(values)
     return values if values.type == wanted else values.cast(wanted, safe=kind != "time")  # as moments: to the microsecond
 
 

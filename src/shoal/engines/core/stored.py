@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,14 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.engines.core.from_text import from_text, in_unit, returns_from_text, with_durations
 from shoal.engines.core.kinds import is_nested, kind_of, normalize
 from shoal.kernels.arrow import to_numpy
 from shoal.model.roles import Column
 
 RAW = "\x00raw"
 """Behind the name of a column that is read as text: the column in its own type."""
-
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def with_stored(columns: Sequence[Column], schema: Any) -> tuple[Column, ...]:
@@ -48,11 +46,11 @@ def restored(values: Any, column: Column) -> Any:
     try:
         if pa.types.is_timestamp(wanted):
             return _moments(values, wanted)
-        if pa.types.is_string(values.type) and returns_from_text(wanted):
-            return _from_json(values, wanted)
-        if pa.types.is_duration(wanted):
-            return _durations(values, wanted)
-        return values.cast(wanted)
+        if returns_from_text(wanted):
+            return _again(values, wanted)
+        return (
+            with_durations(values, wanted) if is_nested(wanted) and not pa.types.is_string(values.type) else values.cast(wanted)
+        )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
         return values if column.kind == "text" or kind_of(values.type) != column.kind else normalize(values, column.kind)
 
@@ -65,50 +63,20 @@ def _moments(values: Any, wanted: Any) -> Any:
     return bare.view(pa.int64()).view(wanted)
 
 
+def _again(values: Any, wanted: Any) -> Any:
+    """Durations and nested values of their text, or of the form that an engine has them in."""
+    if pa.types.is_string(values.type):
+        return from_text(values, wanted)
+    return _durations(values, wanted) if pa.types.is_duration(wanted) else values.cast(wanted)
+
+
 def _durations(values: Any, wanted: Any) -> Any:
     """From whole numbers in the unit of the type (Parquet), or from intervals of months, days and nanoseconds (DuckDB)."""
     if pa.types.is_integer(values.type):
         return values.cast(pa.int64()).view(wanted)
     if not pa.types.is_interval(values.type):
         return values.cast(wanted)
-    per = 10**9 // _PER_SECOND[wanted.unit]
-    out = []
-    for v in values.to_pylist():
-        if v is not None and v.months:
-            raise pa.ArrowInvalid("months have no length")
-        out.append(None if v is None else (v.days * 86_400 * 10**9 + v.nanoseconds) // per)
-    return pa.array(out, pa.int64()).view(wanted)
-
-
-def returns_from_text(kind: Any) -> bool:
-    """Whether nested values can be made again of their JSON text: lists and structures of texts, numbers and truth values.
-
-    >>> returns_from_text(pa.list_(pa.int8())), returns_from_text(pa.list_(pa.date32())), returns_from_text(pa.int8())
-    (True, False, False)
-    """
-    return isinstance(kind, pa.DataType) and is_nested(kind) and _plain_leaves(kind)
-
-
-def _plain_leaves(kind: Any) -> bool:
-    test = pa.types
-    if test.is_list(kind) or test.is_large_list(kind) or test.is_fixed_size_list(kind):
-        return _plain_leaves(kind.value_type)
-    if test.is_struct(kind):
-        fields = [kind.field(i) for i in range(kind.num_fields)]
-        return len({f.name for f in fields}) == len(fields) and all(_plain_leaves(f.type) for f in fields)
-    return any(
-        check(kind) for check in (test.is_string, test.is_large_string, test.is_integer, test.is_boolean, test.is_floating)
-    )
-
-
-def _from_json(values: Any, wanted: Any) -> Any:
-    """Nested values of their JSON text; each different text is read once."""
-    encoded = values.dictionary_encode()
-    try:
-        made = pa.array([json.loads(t) for t in encoded.dictionary.to_pylist()], wanted)
-    except (ValueError, TypeError, KeyError):
-        raise pa.ArrowInvalid("no JSON of the type") from None
-    return made.take(encoded.indices)
+    return pa.array([None if v is None else in_unit(v, wanted.unit) for v in values.to_pylist()], pa.int64()).view(wanted)
 
 
 def one_type(values: Any, column: Column) -> Any:
@@ -130,7 +98,7 @@ def former_fits(values: Any, column: Column) -> bool:
         return all(former_fits(chunk, column) for chunk in values.chunks)
     try:
         if returns_from_text(wanted):
-            return len(_from_json(values, wanted)) == len(values)
+            return len(_again(values, wanted)) == len(values)
         made = _moments(values, wanted) if pa.types.is_timestamp(wanted) else values.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
         return False
@@ -151,13 +119,13 @@ def can_be_former(column: Column) -> bool:
     """Whether a step made new values of the sort that the former type holds: whole numbers only of whole numbers."""
     if column.former is None:
         return False
-    if column.kind == "text" and returns_from_text(column.former):
-        return True
+    if returns_from_text(column.former):
+        return column.kind == "text" or (column.kind == "integer" and pa.types.is_duration(column.former))
     sort = kind_of(column.former)
     return column.kind == sort or (column.kind == "float" and (sort == "decimal" or pa.types.is_uint64(column.former)))
 
 
 def with_former(column: Column) -> Column:
     """The column in its former type."""
-    kind = column.kind if is_nested(column.former) else kind_of(column.former)
+    kind = column.kind if returns_from_text(column.former) else kind_of(column.former)
     return replace(column, stored=column.former, kind=kind)

@@ -127,6 +127,8 @@ def _parquet(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> 
 
 
 def _only_arrow(kind: Any) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_only_arrow(kind.field(i).type) for i in range(kind.num_fields))
     zoned = pa.types.is_timestamp(kind) and (kind.tz is not None or kind.unit == "s")
     return zoned or pa.types.is_duration(kind) or pa.types.is_date64(kind)
 
