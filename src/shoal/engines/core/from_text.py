@@ -102,18 +102,25 @@ def _value_of(kind: Any) -> Made | None:
     """How a value of JSON becomes one of the type; None where it cannot."""
     test = pa.types
     if test.is_list(kind) or test.is_large_list(kind) or test.is_fixed_size_list(kind):
-        item = _value_of(kind.value_type)
-        return None if item is None else _or_missing(lambda v: [item(x) for x in v])
+        return _list_of(_value_of(kind.value_type))
     if test.is_struct(kind):
         return _structure(kind)
     if test.is_map(kind):
-        key, item = _value_of(kind.key_type), _value_of(kind.item_type)
         read = json.loads if test.is_integer(kind.key_type) else str
-        return None if key is None or item is None else _or_missing(lambda v: [(key(read(k)), item(x)) for k, x in v.items()])
+        return _map_of(_value_of(kind.key_type), _value_of(kind.item_type), read)
     for check, make in _LEAVES:
         if check(kind):
             return _or_missing(make)
     return None
+
+
+def _list_of(item: Made | None) -> Made | None:
+    return None if item is None else _or_missing(lambda v: [item(x) for x in v])
+
+
+def _map_of(key: Made | None, item: Made | None, read: Made) -> Made | None:
+    """JSON has texts for keys only: ``read`` gives the key back."""
+    return None if key is None or item is None else _or_missing(lambda v: [(key(read(k)), item(x)) for k, x in v.items()])
 
 
 def _structure(kind: Any) -> Made | None:
