@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
+from shoal.registry.answer.estimate import most_alone
 from shoal.registry.records.summary import GROUP_SIZES, LARGER, LEVEL, Summary
 
 ASSUMPTION = "The group is drawn at random from the population; people who answer are not always."
@@ -33,7 +34,8 @@ def unique_share(summary: Summary, group_size: int, *, sampled: bool = False) ->
     ('B', True)
     """
     k = checked_group(group_size)
-    return _of_people(_drawn(summary, k, sampling_error(summary.fewest) if sampled and k > 1 else 0.0), summary.fewest, k)
+    drawn = _drawn(summary, k, sampling_error(summary.fewest) if sampled and k > 1 else 0.0)
+    return _of_people(drawn, summary.fewest, k, 1.0 if sampled else most_alone(summary.cells, k))
 
 
 def _drawn(summary: Summary, k: int, error: float) -> Estimate:
@@ -92,10 +94,13 @@ def sampling_error(people: int) -> float:
     return 1.2 * math.sqrt(math.log(2 / (1 - LEVEL)) / (2 * people))
 
 
-def _of_people(base: Estimate, people: int, k: int) -> Estimate:
-    """The same share for a group drawn from finitely many people: the value none of them twice, the interval either way."""
+def _of_people(base: Estimate, people: int, k: int, most: float) -> Estimate:
+    """The same share for a group drawn from finitely many people: the value none of them twice, the interval either way.
+
+    Of a group that may be everybody, only ``most`` is sure: so many can be alone in the cells there are.
+    """
     if k > people:
-        return replace(base, low=0.0, high=1.0, grade="C", notes=(*base.notes, LARGER))
+        return replace(base, value=min(base.value, most), low=0.0, high=most, grade="C", notes=(*base.notes, LARGER))
     dip, rise = without_return(people, k)
     high = min(1.0, base.high * rise)
     return replace(base, value=min(high, base.value * rise), low=max(0.0, base.low - dip), high=high)
