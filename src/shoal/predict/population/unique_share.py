@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from shoal.predict.population.uniques import population
+from shoal.predict.population.uniques import dankar, estimate, sampled_classes
 
 
 def unique_share(sizes: Mapping[int, int], people: int, method: str = "dankar") -> float:
-    """Estimated population uniques over the population, from a table of class sizes; 1 where no model fits.
+    """Estimated population uniques over the population, from a table of class sizes; 1 where no model fits. Only the models
+    that the method asks for are fitted.
 
     Where no class has one member, models that start from sample uniques say 0, as Dankar's rule does. Where the release is the
     whole population, uniques are counted.
@@ -22,9 +23,13 @@ def unique_share(sizes: Mapping[int, int], people: int, method: str = "dankar") 
 
 @lru_cache(maxsize=4096)
 def _share(classes: tuple[tuple[int, int], ...], people: int, method: str) -> float:
-    found = population(dict(classes), people)
-    counted = method == "dankar" or found.sample_size == people
-    uniques = None if counted else found.model(method).uniques
-    if uniques is None and found.uniques is not None and (counted or found.sample_uniques == 0):
-        uniques = found.uniques.value
-    return 1.0 if uniques is None else min(1.0, float(uniques) / people)
+    data = sampled_classes(dict(classes), people)
+    if data.people == people:
+        return data.n1 / people
+    if method == "dankar":
+        uniques, _ = dankar(lambda name: estimate(name, data), data.people / people, data.n1)
+    else:
+        uniques = estimate(method, data)
+        if uniques is None and data.n1 == 0:
+            uniques = 0.0
+    return 1.0 if uniques is None else min(1.0, uniques / people)

@@ -16,7 +16,7 @@ Source   METHODS §33: Good–Turing; Skinner & Elliot 2002; Zayatz 1991; Ewens;
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +70,7 @@ class PopulationEstimate:
         for m in self.models:
             if m.name == name:
                 return m
-        raise UsageError(f"no model '{name}'.", hint="Models: " + ", ".join(m.name for m in self.models) + ".")
+        raise _no_model(name)
 
     def to_json(self) -> dict[str, Any]:
         """The match probability with its keys, and everything else beside it."""
@@ -102,19 +102,16 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
     >>> r.model("poisson-gamma").failed
     'the number of possible combinations (cells) was not given'
     """
-    sizes, numbers = _frequencies(classes)
-    n, total = int((sizes * numbers).sum()), whole(population_size, what="population_size", least=1)
-    if n > total:
-        raise UsageError(f"the sample ({n}) is larger than the population ({total}).", hint="Check the population size.")
-    n1, n2, n3 = (int(numbers[sizes == j].sum()) for j in (1, 2, 3))
-    rate = n / total
-    data = models.SampledClasses(sizes, numbers, n, int(numbers.sum()), n1, n2, total)
+    data = sampled_classes(classes, population_size)
+    n, total, n1, n2 = data.people, data.population, data.n1, data.n2
+    n3, rate = int(data.numbers[data.sizes == 3].sum()), n / total
     if n == total:
         done = Estimate.exact(1.0, method="the sample is the population")
         known = Estimate.exact(float(n1), method="counted", spread=[float(n1), float(n1)])
         return PopulationEstimate(n, total, data.classes, n1, done, known, 0.0, 1.0, ())
     fits = tuple(_try(name, fit, data, cells) for name, fit in models.MODELS)
-    chosen, rule = _dankar(fits, rate, n1)
+    found = {m.name: m.uniques for m in fits}
+    chosen, rule = dankar(found.get, rate, n1)
     return PopulationEstimate(
         n,
         total,
@@ -127,6 +124,16 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
         fits,
         () if n1 else ("no class of the sample has one person: the chance that a unique match is right is not defined",),
     )
+
+
+def sampled_classes(classes: Any, population_size: int) -> models.SampledClasses:
+    """Class sizes as the models take them; an error where the sample is larger than the population."""
+    sizes, numbers = _frequencies(classes)
+    n, total = int((sizes * numbers).sum()), whole(population_size, what="population_size", least=1)
+    if n > total:
+        raise UsageError(f"the sample ({n}) is larger than the population ({total}).", hint="Check the population size.")
+    n1, n2 = (int(numbers[sizes == j].sum()) for j in (1, 2))
+    return models.SampledClasses(sizes, numbers, n, int(numbers.sum()), n1, n2, total)
 
 
 def match_probability(n1: int, n2: int, rate: float, *, n3: int | None = None, level: float = 0.95) -> Estimate:
@@ -171,6 +178,18 @@ def sample_unique_risk(rate: float) -> float:
     return p / (1 - p) * -math.log(p)
 
 
+def estimate(name: str, data: models.SampledClasses) -> float | None:
+    """Population uniques by one model; None where it cannot be fitted."""
+    fits = dict(models.MODELS)
+    if name not in fits:
+        raise _no_model(name)
+    return _try(name, fits[name], data, None).uniques
+
+
+def _no_model(name: str) -> UsageError:
+    return UsageError(f"no model '{name}'.", hint="Models: " + ", ".join(m for m, _ in models.MODELS) + ".")
+
+
 def _try(name: str, fit: Any, data: models.SampledClasses, cells: int | None) -> ModelEstimate:
     try:
         uniques, parameters = fit(data, cells)
@@ -181,19 +200,18 @@ def _try(name: str, fit: Any, data: models.SampledClasses, cells: int | None) ->
     return ModelEstimate(name, min(uniques, float(data.population)), "", parameters)
 
 
-def _dankar(fits: tuple[ModelEstimate, ...], rate: float, n1: int) -> tuple[float | None, str]:
-    """Dankar et al.: up to a tenth sampled Pitman (else Zayatz); beyond, the smaller of Zayatz and SNB."""
+def dankar(uniques: Callable[[str], float | None], rate: float, n1: int) -> tuple[float | None, str]:
+    """Dankar et al.: up to a tenth sampled Pitman (else Zayatz); beyond, the smaller of Zayatz and SNB.
+
+    ``uniques`` is asked for the models that matter only.
+    """
     if n1 == 0:
         return 0.0, "no sample uniques"
-    found = {m.name: m.uniques for m in fits if m.uniques is not None}
     if rate <= 0.1:
-        name = "pitman" if "pitman" in found else "zayatz"
-        return found.get(name), name
-    usable = {k: v for k, v in found.items() if k in ("zayatz", "snb")}
-    if not usable:
-        return None, ""
-    name = min(usable, key=lambda k: usable[k])
-    return usable[name], name
+        found = uniques("pitman")
+        return (found, "pitman") if found is not None else (uniques("zayatz"), "zayatz")
+    usable = [(value, name) for name in ("zayatz", "snb") if (value := uniques(name)) is not None]
+    return min(usable, key=lambda u: u[0], default=(None, ""))
 
 
 def _ranged(fits: tuple[ModelEstimate, ...], chosen: float | None, rule: str, bounds: tuple[float, float]) -> Estimate | None:

@@ -19,7 +19,8 @@ class Evaluation:
 
     ``suppressed`` records are lost; ``lower`` bounds the loss of every specialisation from below; ``gone`` adds up, by
     column and code, the records that every specialisation loses too (exact for levels at or above ``floor``); it is left
-    empty where ``lower`` is above the limit and nothing below can be a plan.
+    empty where ``lower`` is above the limit and nothing below can be a plan. Where the node is ``too_dear`` whatever the
+    table's own requirements cost, these were not looked at: ``suppressed`` and ``lost`` lack what they would cost.
     """
 
     node: Node
@@ -32,6 +33,7 @@ class Evaluation:
     lost: npt.NDArray[np.int64]
     floor: npt.NDArray[np.int64]
     sizes: Sizes | None  # only where the loss asks for it
+    too_dear: bool = False
 
 
 @dataclass(frozen=True)

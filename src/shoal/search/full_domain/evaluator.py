@@ -10,7 +10,7 @@ Keeps    ``lower`` ≤ suppressed records of every specialisation of the node; `
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from shoal.search.kernels import group_cells
 from shoal.search.kernels.entries import merge_entries, order_entries
 from shoal.search.kernels.group_cells import NO_LIMIT, Groups, Workspace, lost_by_code
 from shoal.search.kernels.sensitive_values import check_values
-from shoal.search.problem.checks import Checks, SensitiveChecks
+from shoal.search.problem.checks import Checks
 from shoal.search.problem.column_blocks import Tables
 from shoal.search.problem.problem import Node, Problem
 from shoal.search.problem.table_checks import Crowd, suppress_for_table, table_holds
@@ -61,8 +61,8 @@ class Evaluator:
         self._pointer = np.empty(n_cells + 2, dtype=np.int64)
         self.wants_sizes = False
 
-    def __call__(self, node: Node) -> Evaluation:
-        """Evaluate a node."""
+    def __call__(self, node: Node, too_dear: Callable[[Evaluation], bool] | None = None) -> Evaluation:
+        """Evaluate a node. Estimates of population uniques are not made where it is ``too_dear`` without what they cost."""
         self.evaluated += 1
         overlap = self.problem.overlap is not None
         source = self._sources.base if overlap else self._sources.below(node, self.coarsen)
@@ -74,6 +74,11 @@ class Evaluator:
         found = self.group(source, node)
         self._sources.used(node, source, found.n, lambda: self._copy(source, node, found))
         failed, weak, removal = self._decide(source, found.gid, found.sums)
+        if too_dear is not None and self.checks.estimates:
+            early = self._summary(node, source, found, failed, weak, removal, early=True)
+            if early.suppressed > self.limit or too_dear(early):
+                early.too_dear = early.suppressed <= self.limit
+                return early
         return self._summary(node, source, found, failed, weak, removal)
 
     def _by_size(self, node: Node, source: Source, found: Groups) -> Evaluation:
@@ -101,7 +106,7 @@ class Evaluator:
         base = self._sources.base
         found = self.group(base, tuple(node))
         failed, weak, _ = self._decide(base, found.gid, found.sums)
-        lost = self._lost(found.sums, failed | weak, self._crowd(base, found.gid, found.sums))
+        lost = self._lost(found.sums, failed | weak, self.crowd(base, found.gid, found.sums))
         return found.gid[: self.problem.n_base].copy(), ~lost & (found.sums[0] > 0)
 
     def sharing(self, checks: Checks, limit: int) -> Evaluator:
@@ -122,7 +127,7 @@ class Evaluator:
         Where people are in several classes, joining classes leaves fewer members, and the average risk may rise.
         """
         c = self.checks
-        return c.has_table_checks and not c.population_uniqueness and self.problem.overlap is None
+        return c.has_table_checks and not c.estimates and self.problem.overlap is None
 
     @property
     def by_size(self) -> bool:
@@ -178,26 +183,13 @@ class Evaluator:
         for sensitive, (cells, values, counts) in zip(c.sensitive, source.entries, strict=True):
             pointer, order = self._pointer, self._order[: len(cells)]
             order_entries(gid, n, cells, pointer, order)
-            self._check_column(sensitive, pointer, order, values, counts, failed, weak, removal)
+            for k in sensitive.checks:
+                check_values(
+                    pointer, order, values, counts, sensitive.share, k.kind, k.first, k.second, k.limits,
+                    k.groups, k.n_groups, k.mass, failed, weak, removal,
+                )  # fmt: skip
         weak &= ~failed
         return failed, weak, removal
-
-    @staticmethod
-    def _check_column(
-        sensitive: SensitiveChecks,
-        pointer: npt.NDArray[np.int64],
-        order: npt.NDArray[np.int32],
-        values: npt.NDArray[np.int32],
-        counts: IntArray,
-        failed: Flags,
-        weak: Flags,
-        removal: npt.NDArray[np.int64],
-    ) -> None:
-        for k in sensitive.checks:
-            check_values(
-                pointer, order, values, counts, sensitive.share, k.kind, k.first, k.second, k.limits,
-                k.groups, k.n_groups, k.mass, failed, weak, removal,
-            )  # fmt: skip
 
     def crowd(self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> Crowd | None:
         """People by the smallest of the groups that are kept, where some are in several; None where nobody is."""
@@ -207,9 +199,6 @@ class Evaluator:
         members, reps = sums[self.problem.members_at].copy(), source.reps
         return lambda kept: overlap.everybody(reps, gid, members, kept) or {}
 
-    def _crowd(self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> Crowd | None:
-        return self.crowd(source, gid, sums) if self.checks.has_table_checks else None
-
     def _lost(self, sums: npt.NDArray[np.int64], failed: Flags, crowd: Crowd | None) -> Flags:
         """The groups that are suppressed: those that fail, and those that the table's own requirements cost."""
         if not self.checks.has_table_checks:
@@ -217,12 +206,14 @@ class Evaluator:
         return suppress_for_table(self.checks, sums[self.problem.members_at], sums[0], failed, self.limit, crowd)
 
     def _summary(
-        self, node: Node, source: Source, found: Groups, failed: Flags, weak: Flags, removal: npt.NDArray[np.int64]
+        self, node: Node, source: Source, found: Groups, failed: Flags, weak: Flags, removal: IntArray, *, early: bool = False
     ) -> Evaluation:
-        sums, crowd = found.sums, self._crowd(source, found.gid, found.sums)
+        """What the node loses; ``early``: without what the table's own requirements cost, and therefore no plan."""
+        sums, crowd = found.sums, self.crowd(source, found.gid, found.sums)
         lost_groups = failed
-        if self.checks.has_table_checks or self.checks.sensitive:
-            lost_groups = self._lost(sums, failed | weak, crowd)
+        tables = self.checks.has_table_checks
+        if tables or self.checks.sensitive:
+            lost_groups = failed | weak if early else self._lost(sums, failed | weak, crowd)
         records, members = sums[0], sums[self.problem.members_at]
         surely = int(records[failed].sum())
         lower = surely + (int(np.minimum(removal, records)[weak].sum()) if self.checks.sensitive else 0)
@@ -239,7 +230,7 @@ class Evaluator:
         within = kept > 0 and suppressed <= self.limit
         return Evaluation(
             node=node,
-            feasible=within and self._table_holds(sums, lost_groups, crowd),
+            feasible=within and not early and (not tables or table_holds(self.checks, members, records, lost_groups, crowd)),
             n_groups=n_groups,
             kept_groups=kept,
             suppressed=suppressed,
@@ -249,10 +240,6 @@ class Evaluator:
             floor=source.node,
             sizes=size_sums(records, failed, lost_groups) if self.wants_sizes else None,
         )
-
-    def _table_holds(self, sums: npt.NDArray[np.int64], lost: Flags, crowd: Crowd | None) -> bool:
-        members = sums[self.problem.members_at]
-        return not self.checks.has_table_checks or table_holds(self.checks, members, sums[0], lost, crowd)
 
     def _by_code(
         self, source: Source, gid: npt.NDArray[np.int32], score: npt.NDArray[np.int64], least: int

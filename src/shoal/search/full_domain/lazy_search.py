@@ -61,7 +61,8 @@ class Box:
 
 @dataclass(eq=False, slots=True)
 class Known:
-    """What is remembered of an evaluated node: whether it is a plan, whether nothing below it is, and what it bounds."""
+    """What is remembered of an evaluated node: whether nothing below it is a plan, whether it is one, or dearer than the best,
+    and what it bounds."""
 
     dead: bool
     feasible: bool
@@ -158,17 +159,20 @@ class LazySearch:
         """Evaluate a node, once."""
         known = self._known.get(node)
         if known is None:
-            e = self.evaluator(node)
+            e = self.evaluator(node, self._is_too_dear)
             self.found.offer(e, self.objective.total(e))
             known = self._remember(node, e)
         return known
 
+    def _is_too_dear(self, e: Evaluation) -> bool:
+        return not self.found.would_better(self.objective.total(e))
+
     def _remember(self, node: Node, e: Evaluation) -> Known:
         dead = e.lower > self.evaluator.limit
         if self._class_loss:
-            known = Known(dead, e.feasible, None, self.objective.more_below(e), self.objective.total_above(e))
+            known = Known(dead, e.feasible or e.too_dear, None, self.objective.more_below(e), self.objective.total_above(e))
         else:
-            known = Known(dead, e.feasible, self.objective.terms_below(e) if e.gone.any() else None)
+            known = Known(dead, e.feasible or e.too_dear, self.objective.terms_below(e) if e.gone.any() else None)
         if len(self._known) >= KNOWN:
             del self._known[next(iter(self._known))]
         self._known[node] = known

@@ -51,7 +51,7 @@ class ListedSearch:
         self.found = Found()
         self._start = start
         self._free = objective.free_terms()
-        self._plans: set[int] = set()  # nodes that were evaluated and are plans
+        self._plans: set[int] = set()  # nodes that were evaluated and are plans, or dearer than the best
         self._soft = np.zeros(self.n_nodes, dtype=np.bool_)  # nodes known to need no more suppression than allowed
         self._digits = [(int(stride), int(h) + 1) for stride, h in zip(self.strides, self.heights, strict=True)]
         self._open = np.flatnonzero(self.heights).tolist()  # columns with a choice of levels; arrays have few dimensions
@@ -129,8 +129,8 @@ class ListedSearch:
         """Evaluate a node and let every other node know."""
         if self.bound[number] == np.inf:
             return
-        e = self.evaluator(self.node(number))
-        if e.feasible:
+        e = self.evaluator(self.node(number), self._is_too_dear)
+        if e.feasible or e.too_dear:
             self._plans.add(number)
         dead = e.lower > self.evaluator.limit
         if not dead:
@@ -147,6 +147,9 @@ class ListedSearch:
         if e.gone.any():  # else the bounds below are those without suppression, which they already have
             self._raise_below(self.bound, e.node, terms)
         self.bound[number] = np.inf
+
+    def _is_too_dear(self, e: Evaluation) -> bool:
+        return not self.found.would_better(self.objective.total(e))
 
     def _above(self, per_node: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:
         """The entries of an array over nodes that belong to a node and its generalizations."""

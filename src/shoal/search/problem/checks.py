@@ -17,6 +17,8 @@ from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 from shoal.model.requirement.compare import TOLERANCE, slack
 from shoal.search.kernels import sensitive_values as kernel
 
+FROM_SAMPLE_UNIQUES = ("dankar", "zayatz", "snb")
+"""Methods whose estimate of population uniques is 0 where the sample has none."""
 NO_GROUPS = np.zeros((1, 1), dtype=np.int32)
 NO_SIZES = np.ones(1, dtype=np.int64)
 NO_MASS = np.zeros((1, 1), dtype=np.float64)
@@ -67,12 +69,22 @@ class Checks:
     population_uniqueness: tuple[req.PopulationUniqueness, ...]
 
     def monotone(self, limit: int) -> bool:
-        laws = {r.law for r in self.requirements}
+        open_ = self.estimates
+        laws = {r.law for r in self.requirements if r in open_ or not isinstance(r, req.PopulationUniqueness)}
         return "none" not in laws and (limit == 0 or "union" not in laws)
 
     @property
+    def estimates(self) -> tuple[req.PopulationUniqueness, ...]:
+        """The limits of population uniques that a table can miss.
+
+        Where every published class has two members nobody is unique in the sample, and methods that start from sample uniques
+        say 0.
+        """
+        return tuple(u for u in self.population_uniqueness if self.least < 2 or u.method not in FROM_SAMPLE_UNIQUES)
+
+    @property
     def has_table_checks(self) -> bool:
-        return self.average_risk < 1.0 or self.uniqueness < 1.0 or bool(self.population_uniqueness)
+        return self.average_risk < 1.0 or self.uniqueness < 1.0 or bool(self.estimates)
 
 
 def build_checks(counts: ClassCounts, requirements: Sequence[req.Requirement], *, has_population: bool) -> Checks:

@@ -42,7 +42,7 @@ def suppress_for_table(
         gone = np.arange(alone + 1)
         cut = max(cut, int(np.argmax(alone - gone <= (checks.uniqueness + slack(checks.uniqueness)) * (total - gone))))
     lost[order[:cut]] = True
-    if crowd is not None or checks.population_uniqueness:
+    if crowd is not None or checks.estimates:
         _suppress_by_size(checks, members, records, order, cut, lost, limit, crowd)
     return lost
 
@@ -58,14 +58,14 @@ def table_holds(checks: Checks, members: IntArray, records: IntArray, lost: Flag
     return (
         at_most(sum(n / size for size, n in everybody.items()) / total, checks.average_risk)
         and at_most(everybody.get(1, 0) / total, checks.uniqueness)
-        and (not checks.population_uniqueness or _population_holds(checks, classes))
+        and (not checks.estimates or _population_holds(checks, classes))
     )
 
 
 def _population_holds(checks: Checks, classes: dict[int, int]) -> bool:
     from shoal.predict.population.unique_share import unique_share  # a room of fifty files, for few searches
 
-    return all(r.holds(unique_share(classes, r.population, r.method)) for r in checks.population_uniqueness)
+    return all(r.holds(unique_share(classes, r.population, r.method)) for r in checks.estimates)
 
 
 def _added_up(members: IntArray) -> dict[int, int]:
