@@ -83,13 +83,13 @@ def number_direct(slots: Codes, codes: Codes, numbers: Ints, start: int, stop: i
     groups, first = codes[row + GID, out : out + n], codes[row + ONE]
     for c in range(n):
         at = np.uint32(groups[c])
-        g = np.int64(slots[at]) - base
-        fresh = g < 0
-        g = found if fresh else g
-        slots[at] = base + g
-        first[np.uint64(found)] = start + c  # of a new group; else written over by the next one
-        sums[np.uint64(found)] = 0
-        found += fresh
+        g = slots[at] - base
+        if g < 0:
+            g = found
+            slots[at] = base + g
+            first[np.uint64(g)] = start + c
+            sums[np.uint64(g)] = 0
+            found += 1
         groups[c] = g
         sums[np.uint64(g)] += records[c]
     return found
@@ -107,17 +107,17 @@ def number_hashed(
         key = keys[c]
         h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
         at = ((h ^ (h >> np.uint64(29))) >> np.uint64(8)) & last
-        g = np.int64(slots[at]) - base
+        g = slots[at] - base
         while g >= 0 and known[np.uint64(g)] != key:
             at = (at + np.uint64(1)) & last
-            g = np.int64(slots[at]) - base
-        fresh = g < 0
-        g = found if fresh else g
-        slots[at] = base + g
-        known[np.uint64(found)] = key
-        first[np.uint64(found)] = start + c
-        sums[np.uint64(found)] = 0
-        found += fresh
+            g = slots[at] - base
+        if g < 0:
+            g = found
+            slots[at] = base + g
+            known[np.uint64(g)] = key
+            first[np.uint64(g)] = start + c
+            sums[np.uint64(g)] = 0
+            found += 1
         groups[c] = g
         sums[np.uint64(g)] += records[c]
     return found
