@@ -118,7 +118,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.registry.answer.query import Registry
     from shoal.release.certificate.outcome import Verification
     from shoal.release.counts.published import CountTable
-    from shoal.release.gate.check import CheckResult
+    from shoal.release.gate.result import CheckResult
     from shoal.release.make.release import Release
     from shoal.release.policy.policy import Policy
 
@@ -130,7 +130,7 @@ else:
 
     _WHERE = {
         "AttackReport": "api.attack",
-        "CheckResult": "release.gate.check",
+        "CheckResult": "release.gate.result",
         "ColumnLevels": "api.hierarchy",
         "Comparison": "api.compare.result",
         "CountTable": "release.counts.published",

@@ -20,6 +20,7 @@ HOSTILE = '<img src=x onerror="document.title=1"><script>document.title="broken"
 def look(browser: Any, page_file: Path) -> dict[str, Any]:
     """Open a page; collect what it asked for, what it complained of, and what it shows."""
     page = browser.new_page(viewport={"width": 1100, "height": 1400})
+    page.set_default_timeout(600_000)
     asked: list[str] = []
     complained: list[str] = []
     page.on("request", lambda r: asked.append(r.url))
@@ -63,6 +64,7 @@ def test_the_release_report_on_a_telephone_in_the_dark_and_on_paper(browser: Any
     address = (tmp_path / "release" / "report.html").as_uri()
     ground = "getComputedStyle(document.body).backgroundColor"
     page = browser.new_page(viewport={"width": 320, "height": 700}, color_scheme="dark")
+    page.set_default_timeout(600_000)
     page.goto(address)
     assert page.evaluate("document.documentElement.scrollWidth") <= 320, "nothing sticks out"
     dark = page.evaluate(ground)
@@ -92,6 +94,7 @@ def test_the_measurement_report(browser: Any, people: pa.Table, tmp_path: Path) 
 def printed(browser: Any, page_file: Path) -> list[float]:
     """How much of each printed page is filled, from the lowest text on it."""
     page = browser.new_page()
+    page.set_default_timeout(600_000)
     page.goto(page_file.as_uri())
     data = page.pdf(format="A4")
     page.close()

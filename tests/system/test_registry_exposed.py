@@ -140,6 +140,7 @@ def pages(store, tmp_path_factory) -> Iterator[dict[str, str]]:
 @pytest.mark.parametrize("where", ["file", "service"])
 def test_the_page_computes_in_the_browser_and_asks_for_nothing(browser, pages, store, where):
     page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.set_default_timeout(600_000)
     asked: list[str] = []
     complained: list[str] = []
     page.on("request", lambda r: asked.append(r.url))

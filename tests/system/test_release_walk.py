@@ -245,7 +245,8 @@ def test_the_gate_stays_well_formed_with_any_column_name():
     import pyarrow as pa
 
     import shoal
-    from shoal.release.gate.check import check, render_all
+    from shoal.release.gate.check import check
+    from shoal.release.gate.result import render_all
 
     for name in ("a\x01b\x0b", "x]]>y", "a|b`c", 'q"<&>', "\ufffe", "=1+1", "a\r\nb", "\u202eevil"):
         table = shoal.open(pa.table({name: ["f", "f", "m"], "s": ["x", "x", "y"]}))

@@ -322,7 +322,7 @@ def test_the_pages_of_several_people(browser: Any, tmp_path: Path) -> None:
     with running(create_house(people)) as address:
         context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
         page = context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(600_000)
         page.goto(address)
         accessible(page, "log-in")
         fitting(page, "log-in")

@@ -42,7 +42,7 @@ def check(
     """Does a table (or each of several) meet a policy? Exit code 0 if so, 1 if not. The output holds counts only."""
     import shoal
     from shoal.disk.atomic import write_text
-    from shoal.release.gate.check import FORMATS, render_all
+    from shoal.release.gate.result import FORMATS, render_all
 
     if form not in FORMATS:
         raise typer.BadParameter(f"format '{form}' is not known; use {', '.join(FORMATS)}.")

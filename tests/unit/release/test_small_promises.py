@@ -16,7 +16,8 @@ from shoal.cli import main
 from shoal.errors import PolicyError, VerificationError
 from shoal.hierarchies import from_policy
 from shoal.model import requirement as req
-from shoal.release.gate.check import check, render_all
+from shoal.release.gate.check import check
+from shoal.release.gate.result import render_all
 from shoal.release.make.count_again import _all_met
 from shoal.release.policy.policy import Policy
 
