@@ -15,7 +15,7 @@ from shoal.model.progress import Progress, silent
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["AttackResult", "Scene", "choice_rng", "run_all", "tell", "worst_first"]
+__all__ = ["AttackResult", "Scene", "choice_rng", "run_all", "worst_first"]
 
 callable_room(__name__)
 
