@@ -133,6 +133,32 @@ def test_a_release_is_not_carried_out_on_another_state_than_was_counted(server: 
     assert list(tmp_path.iterdir()) == []
 
 
+CONNECTIONS = {
+    "postgres": "SELECT pid FROM pg_stat_activity WHERE application_name = 'shoal'",
+    "mariadb": "SELECT id FROM information_schema.processlist WHERE id <> connection_id()",
+}
+
+
+def test_a_run_has_one_connection_so_no_snapshot_need_be_exported(server: Target, tmp_path: Path) -> None:
+    source = server.load(ROWS, TYPES)
+    seen: list[set[int]] = []
+    with server.connect() as watch, watch.cursor() as cursor:  # type: ignore[attr-defined]
+
+        def look(*_: object) -> None:
+            cursor.execute(CONNECTIONS[server.name])
+            seen.append({int(row[0]) for row in cursor.fetchall()})
+
+        look()
+        with shoal.open(source) as table:
+            look()
+            shoal.anonymize(table, progress=look, **ASKED).write(tmp_path / "release", progress=look)
+            look()
+    new = [found - seen[0] for found in seen[1:]]
+    assert len(new) > 5, "looked at in the middle of the run"
+    assert {frozenset(n) for n in new} == {frozenset(new[0])}
+    assert len(new[0]) == 1
+
+
 def _end_connections(server: Target, table: Any) -> str:
     if server.name == "mariadb":
         return f"KILL {table._engine._rows('SELECT connection_id()')[0][0]}"
