@@ -6,13 +6,17 @@ import faulthandler
 import hmac
 import json
 import os
+import signal
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
 import shoal
-from shoal.engines.spark import parts
+from shoal.engines.spark import engine, parts
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Cut, MapValues
@@ -35,6 +39,9 @@ def main(source: str, out: str, shared: str) -> None:
         cut = table.recode(plan, Path(out).with_name("parts.parquet"), parts=True)
         sizes = shoal.open(f"{source.partition('::')[0]}::{cut.parts_at}").class_sizes(["age", "town"])
         macs = table.sum_of_macs(KEY)
+        held = table.hold()
+        table.require(held)
+        lost = _lost_executors(table, plan, Path(out).with_name("again.parquet")) if source.startswith("spark://") else []
         with shoal.open(f"{source.partition('::')[0]}::{name}") as placed:
             rows = placed.n_rows()
     labels = [["" if c < 0 else k[c].as_py() for c in codes] for codes, k in zip(counts.codes, counts.categories, strict=True)]
@@ -47,9 +54,45 @@ def main(source: str, out: str, shared: str) -> None:
         "rows": rows,
         "nothing": nothing.sizes.tolist(),
         "parts": [cut.parts_at.startswith(shared), cut.records_out, sum(size * n for size, n in sizes.items())],
+        "held": [held.sure, len(held.marks)],
+        "lost": lost,
         "macs": macs == _macs(source.partition("::")[2]),
     }
     print("ANSWER " + json.dumps(answer), flush=True)
+
+
+def _lost_executors(table: shoal.Table, plan: Plan, out: Path) -> list[int]:
+    """Kill every executor as soon as the rows begin to be written; how many there were, and the records that are written."""
+    application = table._engine._spark.sparkContext.applicationId  # type: ignore[attr-defined]
+    killed: list[int] = []
+
+    def kill(passing: Path) -> None:
+        while not passing.exists():
+            if ended.wait(0.001):
+                return
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                words = (process / "cmdline").read_bytes().decode().split("\0")
+                if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and application in words:
+                    os.kill(int(process.name), signal.SIGKILL)
+                    killed.append(int(process.name))
+
+    def write_parts(frame: Any, names: Any, folder: Path, number: int) -> None:
+        killer = threading.Thread(target=kill, args=(folder / "rows" / "_temporary",))
+        killer.start()
+        try:
+            parts.write_parts(frame, names, folder, number)
+        finally:
+            ended.set()
+            killer.join()
+
+    ended = threading.Event()
+    engine.write_parts = write_parts
+    try:
+        done = table.recode(plan, out, parts=True)
+    finally:
+        engine.write_parts = parts.write_parts
+    return [len(killed), done.records_out]
 
 
 def _macs(path: str) -> tuple[int, int]:

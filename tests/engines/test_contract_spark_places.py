@@ -78,6 +78,7 @@ def check(answer: dict[str, Any], rows: list[dict[str, Any]], people: list[dict[
     assert answer["nothing"] == [len(people)], "a map without keys"
     assert answer["parts"] == [True, len(rows), len(rows)], "written by the executors into the shared folder, and counted there"
     assert answer["macs"]
+    assert answer["held"] == [True, 2], "two files, with their marks"
 
 
 def _without_java(folder: Path) -> Path:
@@ -101,6 +102,8 @@ def test_a_cluster_of_two_workers(spark_cluster: Any, people: list[dict[str, Any
     answer, rows = run(spark_cluster.url, people, tmp_path, SHOAL_SPARK_STAGING=str(staging), **alone)
     check(answer, rows, people)
     assert answer["executors"] == 3, "the driver and two workers"
+    assert answer["lost"] == [2, len(rows)], "both executors were killed in the middle of writing; Spark tried again"
+    assert multiset(read_parquet(tmp_path / "again.parquet")) == multiset(rows)
     assert list(staging.iterdir()) == []
 
 

@@ -27,7 +27,7 @@ class Py4JNetworkError(Exception):
         "[UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 65536 bytes of memory",
         "Total size of serialized results of 8 tasks is bigger than spark.driver.maxResultSize 512.0 MiB",
         "ExecutorLostFailure (executor 1 exited): Command exited with exit code 52",
-        "Container killed, exit code: 137",
+        "Job aborted: ExecutorLostFailure (executor 0 exited): Command exited with code 52",
     ],
 )
 def test_memory_that_ran_out_is_called_so(words: str) -> None:
@@ -35,6 +35,25 @@ def test_memory_that_ran_out_is_called_so(words: str) -> None:
     assert isinstance(found, MemoryBudgetError)
     assert "ran out of memory" in str(found)
     assert "Köln" not in f"{found} {found.hint}"
+
+
+@pytest.mark.parametrize("words", ["Container killed, exit code: 137", "ExecutorLostFailure: Command exited with code 137"])
+def test_an_executor_that_was_killed_may_have_been_so_for_its_memory(words: str) -> None:
+    found = translate(Exception(words), "spark")
+    assert isinstance(found, MemoryBudgetError)
+    assert "an executor of Spark (spark) was killed, as a machine does when its memory is full" in str(found)
+
+
+@pytest.mark.parametrize(
+    "code", ["Command exited with code 1377", "Command exited with code 143", "Remote RPC client disassociated"]
+)
+def test_executors_that_are_lost_are_called_so(code: str) -> None:
+    found = translate(
+        Exception(f"Task 0 failed 4 times: ExecutorLostFailure (executor 3 exited) Reason: {code} at 'Bo'"), "spark"
+    )
+    assert type(found) is EngineError
+    assert "lost executors, also when it tried again: nothing was written" in str(found)
+    assert "Bo" not in f"{found} {found.hint}"
 
 
 @pytest.mark.parametrize("words", ["exit code 521 of 9", "exit code 1", "the heap of papers", "job aborted"])

@@ -45,8 +45,9 @@ _WORDS = {
 
 _MEMORY = re.compile(
     r"OutOfMemoryError|Java heap space|GC overhead limit|UNABLE_TO_ACQUIRE_MEMORY|CANNOT_ACQUIRE_MEMORY"
-    r"|spark\.driver\.maxResultSize|_BROADCAST_|[Ee]xit code:? (?:52|137)\b|exitCode[= ](?:52|137)\b"
+    r"|spark\.driver\.maxResultSize|_BROADCAST_|[Ee]xit(?:ed with)? code:? 52\b|exitCode[= ]52\b"
 )
+_KILLED = re.compile(r"[Ee]xit(?:ed with)? code:? 137\b|exitCode[= ]137\b")
 _ENDED_BY_MEMORY = {
     3: "ran out of memory",  # -XX:+ExitOnOutOfMemoryError
     52: "ran out of memory",  # Spark's own code for it
@@ -65,6 +66,12 @@ def translate(error: Exception, url: str) -> EngineError:
         return EngineError(f"Spark ({url}): {what}", hint=hint, condition=condition)
     if _MEMORY.search(str(error)):
         return _no_memory(f"Spark ({url}) ran out of memory")
+    if _KILLED.search(str(error)):
+        return _no_memory(f"an executor of Spark ({url}) {_ENDED_BY_MEMORY[137]}")
+    if "ExecutorLostFailure" in str(error):
+        return EngineError(
+            f"Spark ({url}) lost executors, also when it tried again: nothing was written.", hint="Try again when they are back."
+        )
     lost = isinstance(error, ConnectionError | EOFError) or type(error).__name__ in _LOST
     ended = _ENDED_BY_MEMORY.get(exit_code_of_driver(ending=lost or "SparkContext was shut down" in str(error)))
     if ended is not None:
