@@ -20,7 +20,7 @@ import shoal
 from engines.comparing import multiset, read_parquet
 from shoal.engines.spark import answers, parts
 from shoal.engines.spark import engine as spark_engine
-from shoal.errors import DataError, MemoryBudgetError
+from shoal.errors import DataError, MemoryBudgetError, UsageError
 from shoal.model.certificate.certificate import Certificate
 from shoal.release.proof.delta_log import LOG
 from shoal.steps import MapValues
@@ -86,6 +86,18 @@ def test_a_map_without_keys_and_one_with_keys_from_a_folder(people: str, small: 
         ],
         key=str,
     )
+
+
+def test_a_lake_table_is_never_read_as_plain_files(people: str, tmp_path: Path) -> None:
+    """Its removed rows would come back: the folder, a file in it, and a pattern that only Spark follows."""
+    for log in ("delta/_delta_log/00000000000000000000.json", "iceberg/metadata/v1.metadata.json"):
+        table = tmp_path / log.partition("/")[0]
+        (tmp_path / log).parent.mkdir(parents=True)
+        (tmp_path / log).write_text("{}")
+        shutil.copy(people.removeprefix("spark::"), table / "a.parquet")
+        for path in (f"{table}/", table / "a.parquet", f"file://{table}", f"{tmp_path}/{table.name[:-1]}?"):
+            with pytest.raises(UsageError, match=f"(?i){table.name}.* (?:some of its rows|may be removed)"):
+                shoal.open(f"spark::{path}")
 
 
 QUASI = {"age": {"hierarchy": {"intervals": [2, 4]}}, "town": {"hierarchy": {"prefix": [2]}}}

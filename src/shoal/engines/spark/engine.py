@@ -35,7 +35,7 @@ from shoal.engines.spark.answers import (
 )
 from shoal.engines.spark.digest import can_add_up, rows_and_sum
 from shoal.engines.spark.errors import condition_of, spark_errors, translate
-from shoal.engines.spark.files import format_of, marks_of, read
+from shoal.engines.spark.files import PLAIN, format_of, marks_of, read
 from shoal.engines.spark.parts import number_of_parts, place_of_parts, publish_parts, write_parts
 from shoal.engines.spark.session import disconnect, session, shown
 from shoal.engines.spark.types import reading
@@ -59,6 +59,7 @@ class Spark(Engine):
         self._spark = session(self.master)
         self._open = True
         self._views: list[str] = []
+        self._plain: set[str] = set()  # paths whose files hold all their rows
 
     def close(self) -> None:
         for view in self._views:
@@ -81,8 +82,10 @@ class Spark(Engine):
         if known is not None:
             view = f"shoal_{secrets.token_hex(8)}"
             with self._errors():
-                frame = read(self._spark, table, options.pop("format", None) or known, options)
+                form = options.pop("format", None) or known
+                frame = read(self._spark, table, form, options)
                 frame.createTempView(view)
+            self._plain |= {table} if form in PLAIN else set()
             self._views.append(view)
             return table_expression(None, view), frame
         for schema, name in spellings(table):
@@ -102,9 +105,9 @@ class Spark(Engine):
         )
 
     def marks(self, relation: Relation) -> Marks:
-        """Of a path; the tables of a catalog may be of any kind, and have none."""
+        """Of a path whose files hold all their rows; tables of a catalog may be of any kind, and have none."""
         path = relation.source.removeprefix(f"{shown(self.url)}::")
-        if format_of(path) is None:
+        if path not in self._plain:
             return ()
         with self._errors():
             try:

@@ -8,11 +8,16 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from shoal.engines.core.base import Marks
+from shoal.engines.files.lake import refuse_inside_lake
 from shoal.engines.spark.errors import condition_of, spark_errors
-from shoal.errors import UnreadableError
+from shoal.errors import UnreadableError, UsageError
 
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 _FORMATS |= {".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+
+
+PLAIN = frozenset(_FORMATS.values())
+"""Formats whose files hold all their rows; of others (Delta, where Spark has it) a log tells which are alive."""
 
 
 def format_of(table: str) -> str | None:
@@ -26,6 +31,8 @@ def format_of(table: str) -> str | None:
 
 def read(spark: Any, path: str, format: str, options: dict[str, Any]) -> Any:
     """The rows as a frame; ``delimiter`` is taken from the options."""
+    if format in PLAIN:
+        _refuse_lake(spark, path)
     reader = spark.read.format(format)
     if format in ("csv", "json"):
         reader = reader.option("mode", "FAILFAST")  # Spark would cut long rows, fill short ones and blank broken lines
@@ -44,6 +51,22 @@ def read(spark: Any, path: str, format: str, options: dict[str, Any]) -> Any:
                 f"Spark finds no {format} data at '{path}'.", hint="Check the path as the executors see it."
             ) from None
         raise
+
+
+def _refuse_lake(spark: Any, path: str) -> None:
+    """Refuse what has the log of a lake table beside it, as Spark or (also further up) we see it: removed rows would come back."""
+    refuse_inside_lake([Path(path) / "rows"])
+    for kind, log in (("Delta", "_delta_log"), ("Iceberg", "metadata/*.metadata.json")):
+        try:
+            assert spark.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").schema is not None
+        except spark_errors() as error:
+            if condition_of(error) != "PATH_NOT_FOUND":
+                raise
+            continue
+        raise UsageError(
+            f"'{path}' is a table of {kind}; some of the rows in its files may be removed ones.",
+            hint=f"Name it as a table of Spark's catalog, or read it without Spark: {kind.lower()}::{path}",
+        )
 
 
 def marks_of(spark: Any, path: str) -> Marks:
