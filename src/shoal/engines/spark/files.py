@@ -54,7 +54,7 @@ def read(spark: Any, path: str, format: str, options: dict[str, Any]) -> Any:
 
 
 def _refuse_lake(spark: Any, path: str) -> None:
-    """Refuse what has the log of a lake table beside it, as Spark or (also further up) we see it: removed rows would come back."""
+    """Refuse what has the log of a lake table beside it, as Spark or (also further up) we see it: removed rows would return."""
     refuse_inside_lake([Path(path) / "rows"])
     for kind, log in (("Delta", "_delta_log"), ("Iceberg", "metadata/*.metadata.json")):
         try:
