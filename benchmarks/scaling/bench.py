@@ -1,4 +1,4 @@
-"""CPU seconds by rows, columns and nodes: the command, a count, a search."""
+"""CPU seconds by rows, classes, columns and nodes: the command, a count, a search."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from common import record  # noqa: E402
 from make_people import QUASI, people_file  # noqa: E402
 
 ROWS = tuple(10**e for e in range(2, 8))
+LARGE = 10**8
+BY_CLASSES = ("sex", "education", "occupation", "municipality", "visits", "diagnosis", "date_of_birth", "postcode")
 
 
 def cpu(work: Callable[[], Any], repeats: int) -> tuple[list[float], Any]:
@@ -58,6 +60,25 @@ def count() -> None:
         record(HERE, question="count", size=rows, cpu=used, answer={"classes": found.n_classes, "records": found.n_records})
 
 
+def large() -> None:
+    """The same count of a hundred million rows, once; the file is made first and takes some GiB."""
+    import shoal
+
+    with shoal.open(people_file(LARGE), quasi=QUASI[:5]) as table:
+        used, found = cpu(table.count, 1)
+    record(HERE, question="count", size=LARGE, cpu=used, answer={"classes": found.n_classes, "records": found.n_records})
+
+
+def classes() -> None:
+    """A million rows over one column, two columns and so on: as many rows, more and more classes."""
+    import shoal
+
+    for n in range(1, len(BY_CLASSES) + 1):
+        with shoal.open(people_file(10**6), quasi=BY_CLASSES[:n]) as table:
+            used, found = cpu(table.count, 3)
+        record(HERE, question="classes", size=found.n_classes, cpu=used, answer={"columns": n, "records": found.n_records})
+
+
 def columns() -> None:
     """Search with a budget of five seconds over 2 to 20 columns of 30,000 generated rows."""
     import wide
@@ -90,5 +111,6 @@ def nodes() -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ["measure", "count", "columns", "nodes"]:
-        {"measure": measure, "count": count, "columns": columns, "nodes": nodes}[name]()
+    questions = {"measure": measure, "count": count, "classes": classes, "columns": columns, "nodes": nodes, "large": large}
+    for name in sys.argv[1:] or [q for q in questions if q != "large"]:
+        questions[name]()
