@@ -15,6 +15,7 @@ from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.properties import described, without_spellings
 from shoal.engines.core.request import CountRequest, expressions_of
 from shoal.engines.core.state import Held
+from shoal.engines.count.by_codes import KeptCodes
 from shoal.engines.count.dispatch import count
 from shoal.engines.count.distinct import SHORT, as_counted, need_few, spilled_values
 from shoal.engines.count.in_order import in_order
@@ -47,6 +48,13 @@ class Table:
         self._relation = relation
         self._schema = schema
         self.name = name
+        self._codes: KeptCodes | None = None
+
+    def for_one_run(self) -> Table:
+        """The same table for one run on one state of it: columns that were read to count are not read again to recode them."""
+        made = Table(self._engine, self._relation, self._schema, name=self.name)
+        made._codes = {}
+        return made
 
     @property
     def schema(self) -> Schema:
@@ -165,7 +173,7 @@ class Table:
             Categories sorted by value, classes sorted by code, a missing value (NULL or NaN) first with code −1.
         """
         request = self._request(columns, through, sensitive, unit, weight, memory_budget)
-        found = count(self._engine, self._relation, [request], progress)[0]
+        found = count(self._engine, self._relation, [request], progress, self._codes)[0]
         return in_order(found, {c: order for c in request.sensitive if (order := self._schema[c].order)})
 
     def count_many(
@@ -323,7 +331,9 @@ class Table:
         """
         from shoal.engines.recode.write import recode  # the writers of all formats: counting does not load them
 
-        return recode(self._engine, self._relation, self._schema, plan, out, kept, class_map, format, raw, progress, parts)
+        return recode(
+            self._engine, self._relation, self._schema, plan, out, kept, class_map, format, raw, progress, parts, self._codes
+        )
 
     def not_kept(self, plan: Plan, out: str | Path, *, format: str | None = None) -> tuple[str, ...]:
         """What the format of ``out`` cannot hold of the columns that ``plan`` keeps, in sentences; nothing is read or written."""

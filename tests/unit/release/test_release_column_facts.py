@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.engines.count import by_codes
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.files.csv import read as csv_read
 from shoal.engines.files.readers import ParquetReader
 from shoal.release.gate import column_facts
 from shoal.release.gate.column_facts import ColumnReader
@@ -99,3 +103,59 @@ def test_a_release_reads_the_file_three_times(file: Path, passes: list[list[str]
         ["age", "ill", "meal", "sex", "visits", "ward"],
     ]
     assert shoal.verify(file.parent / "release").ok
+
+
+@pytest.mark.parametrize(("form", "unit"), [("parquet", None), ("csv", None), ("csv", "person")])
+def test_codes_of_the_count_are_written_as_a_second_reading_is(
+    file: Path, form: str, unit: str | None, passes: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same rows in the same order, whether the codes were kept or not."""
+    table = pq.read_table(file)
+    table = table.append_column("person", pa.array([f"p{i // 2}" for i in range(300)]))
+    place = file.parent / f"u.{form}"
+    pq.write_table(table, place) if form == "parquet" else csv.write_csv(table, place)
+    policy: dict[str, Any] = {
+        "roles": {"quasi": {"age": {}, "sex": {}}, "sensitive": ["ill", "ward"], "direct": ["meal", "visits"]},
+        "require": {"k": 3},
+        "allow": {"suppress": 0.9},
+        "seed": 2**100 + 7,
+    }
+    if unit is None:
+        policy["roles"]["direct"].append("person")
+    else:
+        policy["unit"] = unit
+    scan = DuckDB.scan
+    monkeypatch.setattr(DuckDB, "scan", lambda self, *more, **rest: (passes.append(["scan"]), scan(self, *more, **rest))[1])
+    monkeypatch.setattr(csv_read, "_open_small", lambda *_: None)
+    found = []
+    for most in (by_codes.MOST_KEPT, -1):
+        monkeypatch.setattr(by_codes, "MOST_KEPT", most)
+        del passes[:]
+        out = file.parent / f"out{most}"
+        shoal.anonymize(place, policy, format=form).write(out)
+        found.append((len(passes), (out / f"data.{form}").read_bytes()))
+    assert found[0][1] == found[1][1]
+    assert found[0][0] < found[1][0]
+    assert found[0][1].count(b"\n") > 100 or form == "parquet"
+
+
+def test_codes_are_kept_up_to_a_limit_and_of_one_reading(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with shoal.open(file) as opened:
+        assert opened._codes is None
+        run = opened.for_one_run()
+        run.count(["age", "sex"])
+        assert set(run._codes or {}) == {"age", "sex"}
+        run.count(["age", "ill"])  # another reading
+        assert set(run._codes or {}) == {"age", "sex"}
+        assert opened._codes is None
+        size = sum(c.nbytes for c in (run._codes or {}).values())
+        for most, kept in ((size, 2), (size - 1, 0)):
+            monkeypatch.setattr(by_codes, "MOST_KEPT", most)
+            again = opened.for_one_run()
+            again.count(["age", "sex"])
+            assert len(again._codes or {}) == kept
+        monkeypatch.undo()
+        opened.limit_memory(4 << 30)
+        limited = opened.for_one_run()
+        limited.count(["age", "sex"])
+        assert limited._codes == {}

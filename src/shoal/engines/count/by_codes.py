@@ -31,6 +31,9 @@ from shoal.steps import ExpressionStep
 BYTES_PER_ROW = 32
 ONE_CHUNK = 1 << 17
 """Tables of at most so many rows come in one chunk: there is nothing to read ahead."""
+MOST_KEPT = 256 << 20
+"""Bytes of codes that are kept from one reading for the next."""
+KeptCodes = dict[str, CodedColumn]
 KINDS = ("text", "integer", "float", "boolean", "date", "timestamp", "time", "decimal", "binary")
 
 
@@ -55,18 +58,21 @@ def half_of_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
-def count_by_codes(relation: Relation, requests: Sequence[CountRequest], progress: Progress | None) -> list[ClassCounts]:
+def count_by_codes(
+    relation: Relation, requests: Sequence[CountRequest], progress: Progress | None, kept: KeptCodes | None = None
+) -> list[ClassCounts]:
     """Read the needed columns once, then count every request from the codes."""
+    kept = None if any(r.memory is not None for r in requests) else kept
     wanted = [n for r in requests for n in (*r.columns, *r.sensitive, r.unit) if n is not None]
     names = list(dict.fromkeys(wanted))
-    coded = read_codes(relation, names, progress)
+    coded = read_codes(relation, names, progress, kept)
     rows = sum(len(c) for c in coded[names[0]].chunks)
     if rows == 0:
         raise EmptyTableError(
             "the table has no rows, so no anonymity number is defined.", hint="Check the file or the filter that left nothing."
         )
     work = _Work(coded, rows)
-    alone = len(requests) == 1 and not requests[0].sensitive and requests[0].unit is None
+    alone = kept is None and len(requests) == 1 and not requests[0].sensitive and requests[0].unit is None
     found: dict[int, ClassCounts] = {}
     for i in sorted(
         range(len(requests)), key=lambda i: -len(requests[i].columns)
@@ -77,8 +83,15 @@ def count_by_codes(relation: Relation, requests: Sequence[CountRequest], progres
     return [found[i] for i in range(len(requests))]
 
 
-def read_codes(relation: Relation, names: Sequence[str], progress: Progress | None) -> dict[str, CodedColumn]:
-    """The codes of the named columns; the next chunk is read while one is coded."""
+def read_codes(
+    relation: Relation, names: Sequence[str], progress: Progress | None, kept: KeptCodes | None = None
+) -> dict[str, CodedColumn]:
+    """The codes of the named columns; the next chunk is read while one is coded.
+
+    What is in ``kept`` is not read again; into an empty one go the codes of this reading, so that all in it are of one reading.
+    """
+    if kept and all(n in kept for n in names):
+        return {n: kept[n] for n in names}
     coded = {n: CodedColumn(relation.column(n)) for n in names}
     total = int(relation.reader.rows())
     seen, chunks = 0, relation.reader.chunks(names)
@@ -88,6 +101,8 @@ def read_codes(relation: Relation, names: Sequence[str], progress: Progress | No
         seen += len(chunk[0])
         if progress is not None:
             progress(0.5 * seen / max(1, total), "reading")
+    if kept is not None and not kept and sum(c.nbytes for c in coded.values()) <= MOST_KEPT:
+        kept.update(coded)
     return coded
 
 

@@ -21,7 +21,7 @@ from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.core.stored import can_be_former, former_fits, in_kind, restored, with_former
 from shoal.engines.count.assemble import sorted_categories
-from shoal.engines.count.by_codes import KINDS, check_gap, read_ahead
+from shoal.engines.count.by_codes import KINDS, KeptCodes, check_gap, read_ahead
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow
 from shoal.engines.recode.sql import suppression_columns
 from shoal.kernels.arrow import as_doubles, from_numpy, is_missing, positions, to_numpy
@@ -104,12 +104,18 @@ def recode_by_codes(
     unit: str | None,
     kept: Any,
     progress: Progress | None,
+    at_hand: KeptCodes | None = None,
 ) -> CodedRows:
-    """Read, carry out the steps, find the rows that stay and their order."""
+    """Read (unless all codes are at hand), carry out the steps, find the rows that stay and their order."""
     by = suppression_columns(plan, names, kept)
     stepped = {n for n in names if n in steps}
-    coded = {n: CodedColumn(relation.column(n)) for n in {*stepped, *by, *([unit] if unit is not None else [])}}
-    plain = _read(relation, list(names), coded, progress)
+    needed = {*stepped, *by, *([unit] if unit is not None else [])}
+    if at_hand and _are_at_hand(relation, names, needed, at_hand):
+        coded = {n: at_hand[n] for n in needed}
+        plain: dict[str, Any] = {n: _whole(Ranked(at_hand[n], None)) for n in names if n not in needed}
+    else:
+        coded = {n: CodedColumn(relation.column(n)) for n in needed}
+        plain = _read(relation, list(names), coded, progress)
     ranked = {n: Ranked(c, steps.get(n) if n in stepped else None) for n, c in coded.items()}
     for n in stepped:
         check_gap(n, ranked[n], coded[n])
@@ -124,6 +130,12 @@ def recode_by_codes(
     columns = [ranked[n].column if n in ranked else relation.column(n) for n in names]
     columns = [_former(c, data[c.name], order) if c.name in stepped else c for c in columns]
     return CodedRows(columns, order, data, changed, records)
+
+
+def _are_at_hand(relation: Relation, names: Sequence[str], needed: Collection[str], at_hand: KeptCodes) -> bool:
+    """Whether nothing must be read: all codes are there, and what stays as it is are texts, which codes hold as they are."""
+    texts = all(relation.column(n).kind == "text" for n in names if n not in needed)
+    return texts and all(n in at_hand for n in {*names, *needed})
 
 
 def _former(column: Column, values: _Ranks, order: npt.NDArray[np.int64]) -> Column:

@@ -15,6 +15,7 @@ from shoal.disk.folder import scratch
 from shoal.engines.connect import is_url, refuse_misspelt
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.memory import left_for_data
+from shoal.engines.count.by_codes import KeptCodes
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
 from shoal.engines.files.readers import expected_rows
@@ -73,6 +74,7 @@ def recode(
     raw: bool,
     progress: Progress | None,
     parts: bool = False,
+    at_hand: KeptCodes | None = None,
 ) -> Recoded:
     """See :meth:`shoal.engines.table.Table.recode`."""
     seeded = plan.seeded()
@@ -99,7 +101,8 @@ def recode(
         and labels is not None
         and can_recode(relation, names, plan, engine.memory, coded)
     ):
-        return _by_codes(relation, schema, names, labels, plan, unit, kept, target, output_format(target, format), raw, progress)
+        form = output_format(target, format)
+        return _by_codes(relation, schema, names, labels, plan, unit, kept, target, form, raw, progress, at_hand)
     if isinstance(target, str) and target.startswith("::"):
         engine.will_write()
     with ExitStack() as stack:
@@ -134,10 +137,11 @@ def _by_codes(
     format: str,
     raw: bool,
     progress: Progress | None,
+    at_hand: KeptCodes | None,
 ) -> Recoded:
     """The quick way for files and frames."""
     suppression_columns(plan, names, kept)
-    rows = recode_by_codes(relation, names, steps, plan, unit, kept, progress)
+    rows = recode_by_codes(relation, names, steps, plan, unit, kept, progress, at_hand)
     batches = rows.batches(progress, dictionaries=format == "parquet")
     first = next(batches)
     write_file(path, format, first.schema, _chain(first, batches), rows.columns, raw=raw, hidden=_hidden(plan, names, kept))

@@ -93,7 +93,8 @@ class Prepared:
     def n_values(self, name: str) -> int:
         """How many different values a quasi-identifier has, a missing one among them."""
         if self.coarser is None:
-            return len(np.unique(self.base.codes[self.base.column(name)]))
+            codes = self.base.codes[self.base.column(name)]
+            return int(np.count_nonzero(np.bincount(codes + 1)))
         return len(self.coarser.values[name][0]) + (name in self.coarser.missing)
 
     @property
@@ -122,7 +123,7 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_
 
     Where an engine limits the classes that leave it and there are more, counting begins at higher levels, if that is allowed.
     """
-    table = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values)
+    table = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values).for_one_run()
     policy = policy.completed(table.schema)
     policy.check_transforms()
     schema = policy.apply(table.schema)
