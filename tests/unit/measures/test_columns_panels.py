@@ -157,3 +157,23 @@ def test_censoring_is_no_census() -> None:
     assert topic_of("cens").key == "technical"  # type: ignore[union-attr]
     assert topic_of("census_tract").key == "place"  # type: ignore[union-attr]
     assert topic_of("midincome").key == "income"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("name", "distinct", "rows", "role"),
+    [
+        ("UTILITYID", 259, 4092, "quasi"),
+        ("UTILITYID", 500, 4092, "direct"),
+        ("UTILITYID", 20, 4092, "quasi"),
+        ("UTILITYID", 19, 4092, None),
+        ("unpaid", 259, 4092, "sensitive"),
+        ("thyroid2", 259, 4092, "sensitive"),
+    ],
+)
+def test_joined_names_that_end_with_id_are_no_amounts(name: str, distinct: int, rows: int, role: str | None) -> None:
+    sizes = {str(13 + 31 * i + i * i % 7): 1 for i in range(distinct)}
+    sizes["13"] += rows - distinct
+    found = find_column(facts(name, sizes))
+    assert role is None or found.role.value == role
+    assert role != "quasi" or found.scale is Scale.NOMINAL
+    assert role is not None or not found.reason.startswith("its name ends with id")

@@ -91,6 +91,8 @@ def numbered(seen: Seen) -> Decision | None:
 
 
 NUMBER_WORDS = ("num", "nbr", "nr", "nummer", "number", "numero")
+_JOINED_ID = re.compile(r"[a-z]{4,}(?<!pa)(?<!o)(?<!br)(?<!gr)(?<!ac)id")
+"""Joined names that end with id (utilityid); words that end so by themselves are none: unpaid, thyroid, hybrid."""
 LEAST_NUMBERED = 100
 """Different numbers from which a name that ends with a word for "number" (casenum) numbers people or households."""
 
@@ -101,12 +103,18 @@ def ends_with_number(seen: Seen) -> Decision | None:
     Such a word in front counts something (``numvisit``), as do few numbers for the rows there are.
     """
     facts, last = seen.facts, raw_words(seen.facts.name)[-1:]
-    if seen.topic is not None or not facts.whole or below_zero(facts) or seen.found.scale is Scale.DATE:
+    if seen.topic is not None or not facts.whole or below_zero(facts) or seen.found.scale is Scale.DATE or not last:
         return None
-    if not last or not last[0].endswith(NUMBER_WORDS) or facts.distinct < max(LEAST_NUMBERED, CLUSTERED * facts.filled):
+    joined = bool(_JOINED_ID.fullmatch(last[0]))
+    if not joined and not last[0].endswith(NUMBER_WORDS):
         return None
-    key = BY_KEY["person_number"]
-    return Decision(key.role, "its name ends with a word for number, and it has many", 0.6, key.key, 18, Scale.ID)
+    if facts.distinct >= max(LEAST_NUMBERED, CLUSTERED * facts.filled):
+        key = BY_KEY["person_number"]
+        return Decision(key.role, "its name ends with a word for number, and it has many", 0.6, key.key, 18, Scale.ID)
+    if joined and facts.distinct >= FEWEST_ROWS:
+        why = "its name ends with id: it numbers things or places, which others may know"
+        return Decision(Role.QUASI, why, 0.45, "facility", None, Scale.NOMINAL)
+    return None
 
 
 def named(seen: Seen) -> Decision | None:
