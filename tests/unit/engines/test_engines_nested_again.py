@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines.core.from_text import _duration, from_text, returns_from_text, with_durations
+from shoal.engines.core.from_text import _duration, from_text, in_unit, returns_from_text, with_durations
 from shoal.errors import ShoalError
 
 N = 9
@@ -145,3 +145,43 @@ def test_texts_of_another_type_are_refused() -> None:
         with pytest.raises(pa.ArrowInvalid):
             from_text(pa.array([text]), kind)
     assert with_durations(pa.array([[1]], pa.list_(pa.int64())), pa.list_(pa.int8())).type == pa.list_(pa.int8())
+
+
+NESTED: list[tuple[str, Any, Any]] = [
+    ("[1.5,2]", pa.list_(pa.float64()), [1.5, 2.0]),
+    ("[1.50,2]", pa.large_list(pa.decimal128(9, 2)), [Decimal("1.50"), Decimal(2)]),
+    ('["a",null]', pa.list_(pa.string(), 2), ["a", None]),
+    ('{"7":true}', pa.map_(pa.int64(), pa.bool_()), [(7, True)]),
+    ('{"7":"x"}', pa.map_(pa.string(), pa.string()), [("7", "x")]),
+    ('{"2020-02-29":[1]}', pa.map_(pa.date32(), pa.list_(pa.int8())), [(dt.date(2020, 2, 29), [1])]),
+    ('["2024-01-01 05:06:07.000008"]', pa.list_(pa.timestamp("us")), [dt.datetime(2024, 1, 1, 5, 6, 7, 8)]),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "value"), NESTED)
+def test_nested_values_of_their_texts(text: str, kind: Any, value: Any) -> None:
+    assert returns_from_text(kind)
+    made = from_text(pa.array([text, None, text]), kind)
+    assert (made.type, made.to_pylist()) == (kind, [value, None, value])
+
+
+def test_all_of_a_structure_must_be_known() -> None:
+    known, odd = ("a", pa.int8()), ("b", pa.binary())
+    assert [returns_from_text(pa.struct(f)) for f in ([known], [known, odd], [odd])] == [True, False, False]
+    assert returns_from_text(pa.duration("s"))
+
+
+def test_intervals_as_durations() -> None:
+    one, month = pa.MonthDayNano([0, 1, 90_000_000_000]), pa.MonthDayNano([1, 0, 0])
+    assert [in_unit(one, u) for u in ("s", "ms", "us", "ns")] == [86_490 * 10**e for e in (0, 3, 6, 9)]
+    with pytest.raises(pa.ArrowInvalid):
+        in_unit(month, "s")
+    assert _duration("1 day 02:03:04.5", "ms") == ((26 * 60 + 3) * 60 + 4) * 1000 + 500
+    kind = pa.struct([("l", pa.list_(pa.duration("s"))), ("n", pa.int8()), ("m", pa.map_(pa.string(), pa.duration("s")))])
+    came = pa.struct([("l", pa.list_(pa.month_day_nano_interval())), ("n", pa.int64()), ("m", _MAP)])
+    made = with_durations(pa.array([{"l": [one, None], "n": 3, "m": [("k", one)]}, None], came), kind)
+    span = dt.timedelta(seconds=86_490)
+    assert (made.type, made.to_pylist()) == (kind, [{"l": [span, None], "n": 3, "m": [("k", span)]}, None])
+
+
+_MAP = pa.map_(pa.string(), pa.month_day_nano_interval())
