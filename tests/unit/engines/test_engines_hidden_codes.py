@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyreadstat
 import pytest
 
 import shoal
-from shoal.engines.files.statistical.coding import _declared, room_left
+from shoal.engines.files.statistical.coding import Coded, _declared, coded, lettered, room_left
+from shoal.model.roles import Column
 
 AGES = np.r_[np.repeat([21.0, 34.0, 58.0], 6), 77.0]
 PLAN = {
@@ -131,3 +134,50 @@ def test_what_spss_can_declare(own: list[Any], hidden: list[int], declared: tupl
 def test_room_left() -> None:
     assert [room_left([1] * n) for n in range(5)] == [3, 2, 1, 0, 0]
     assert [room_left([(1, 2)]), room_left([(1, 2), 3])] == [1, 0]
+
+
+def texts(*cells: str | None) -> Any:
+    return pa.array(cells, pa.string())
+
+
+def test_numbers_that_no_double_has_stay_text() -> None:
+    column = Column("x", "text", coded=True)
+    found = coded(texts("1", "9007199254740992", "*", None), column, "spss")
+    assert found is not None
+    assert found.cells[:2] == [1, 2.0**53]
+    assert found.cells[3] is None
+    assert found.labels[found.cells[2]] == "*"
+    assert coded(texts("1", "9007199254740994", "a"), column, "spss") is None
+
+
+@pytest.mark.parametrize(("groups", "as_codes"), [(1000, True), (1001, False)])
+def test_a_thousand_groups_have_codes(groups: int, as_codes: bool) -> None:
+    cells = texts(*(f"g{i}" for i in range(groups)))
+    assert (coded(cells, Column("x", "text", grouped=True), "stata") is not None) is as_codes
+    assert coded(texts("g1"), Column("x", "text"), "stata") is None
+
+
+def test_declared_numbers_are_letters_in_stata() -> None:
+    column = Column("x", "integer", user_missing=(98, 99), labels={1: "one", 98: "unknown", 97: "other"})
+    found = lettered(pa.array([99, 1, None, 98, 97]), column, None)
+    assert found == Coded(["b", 1, None, "a", 97], {1: "one", 97: "other", "a": "unknown", "b": "99"}, (), ("a", "b"))
+    assert lettered(pa.array([1]), replace(column, user_missing=()), None) is None
+    assert lettered(pa.array([1, 2]), column, None) is None  # none of them occurs
+    assert lettered(texts("99"), replace(column, kind="text"), None) is None
+    before = Coded(["z", 99, "a"], {"z": "*"}, (), ("a", "z"))
+    assert lettered(texts("*", "99", ".a"), column, before) == Coded(["z", "b", "a"], {"z": "*", "b": "99"}, (), ("a", "b", "z"))
+
+
+@pytest.mark.parametrize(("codes", "as_letters"), [(26, True), (27, False)])
+def test_stata_has_twenty_six_letters(codes: int, as_letters: bool) -> None:
+    found = lettered(pa.array(range(codes)), Column("x", "integer", user_missing=((0, 99),)), None)
+    assert (found is not None) is as_letters
+
+
+def test_only_declared_codes_are_apart_among_groups() -> None:
+    column = Column("x", "text", grouped=True, user_missing=(99, ".a"))
+    found = coded(texts("20", "99", ".b", ".a", "30"), column, "spss")
+    assert found is not None
+    assert found.labels == {1: "20", 2: "30", 3: ".b", 100: ".a"}
+    assert found.cells == [1, 99, 3, 100, 2]
+    assert found.declared == (99, 100)
