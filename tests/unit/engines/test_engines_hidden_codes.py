@@ -13,7 +13,7 @@ import pyreadstat
 import pytest
 
 import shoal
-from shoal.engines.files.statistical.coding import Coded, _declared, coded, lettered, room_left
+from shoal.engines.files.statistical.coding import Coded, _declared, coded, in_order, lettered, room_left
 from shoal.model.roles import Column
 
 AGES = np.r_[np.repeat([21.0, 34.0, 58.0], 6), 77.0]
@@ -181,3 +181,48 @@ def test_only_declared_codes_are_apart_among_groups() -> None:
     assert found.labels == {1: "20", 2: "30", 3: ".b", 100: ".a"}
     assert found.cells == [1, 99, 3, 100, 2]
     assert found.declared == (99, 100)
+
+
+def test_letters_and_hidden_values_behind_numbers() -> None:
+    column = Column("x", "text", coded=True, labels={".a": "refused"}, user_missing=(".a", ".b"))
+    cells = texts("1", "1.5", ".b", ".a", "*", "(other)")
+    spss, stata = coded(cells, column, "spss"), coded(cells, column, "stata")
+    assert spss == Coded([1, 1.5, 4, 3, 5, 2], {2: "(other)", 3: "refused", 4: ".b", 5: "*"}, (3, 4, 5))
+    assert stata == Coded([1, 1.5, "b", "a", "z", 2], {2: "(other)", "a": "refused", "z": "*"}, (), ("a", "b", "z"))
+    taken = coded(texts(".z", "*"), column, "stata")
+    assert taken is not None
+    assert taken.cells == ["z", "y"]
+    plain = coded(texts(".ab", "xa", ".A"), column, "spss")
+    assert plain is not None
+    assert plain.declared == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "declared", "code"),
+    [
+        ("5", ((90, float("inf")),), 6),
+        ("88", ((90, float("inf")),), 89),
+        ("89", ((90, float("inf")),), -1_000_000),
+        ("-3", ((90, float("inf")), 2), 3),
+        ("95", ((90, float("inf")), 2), -1_000_000),
+        ("-7", ((-3, float("inf")),), -1_000_007),
+        ("5", (10**15,), 6),
+        ("5", (10**15 - 1,), 10**15),
+        ("5", ((7, 9),), 10),
+    ],
+)
+def test_the_code_of_a_hidden_value_is_free(value: str, declared: Any, code: int) -> None:
+    found = coded(texts(value, "*"), Column("x", "text", coded=True, user_missing=declared), "spss")
+    assert found is not None
+    assert found.cells[1] == code
+
+
+def test_whole_codes_are_whole_numbers() -> None:
+    found = coded(texts("1.0", "2.5", "9007199254740991", "9007199254740992"), Column("x", "text", coded=True), "spss")
+    assert found is not None
+    assert list(map(type, found.cells)) == [int, float, int, float]
+
+
+def test_the_order_of_groups() -> None:
+    groups = ["a", "b", "(x)", "*", "(y)", "5+", "5", "<5", "z", ">7", "7"]
+    assert in_order(groups, ("b", "(x)", "a")) == ["b", "(x)", "a", "<5", "5", "5+", "7", ">7", "z", "(y)", "*"]
