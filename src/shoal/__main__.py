@@ -32,7 +32,11 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         sys.stderr.write("Stopped. Nothing was left half-written.\n")
-        sys.exit(128 + _ending[0] if _ending else 130)
+        sys.exit(130)
+    except SystemExit as ended:
+        if _ending and ended.code == 130:  # a library that was stopped by SIGTERM may say so as at Ctrl-C
+            sys.exit(128 + _ending[0])
+        raise
 
 
 def _interrupted(*_: Any) -> NoReturn:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -384,3 +386,23 @@ def test_a_preview_tells_what_is_asked(tmp_path: Path) -> None:
     assert "TYPEOF" in told.note
     with_maps = preview("anonymize", source, **asked, k=3)
     assert "rows" in {s.returns for s in with_maps.statements}
+
+
+STOPPED = """
+import os, signal, sys
+from shoal.__main__ import main
+from shoal.engines.servers.sqlite import session
+session.Session._overdue = lambda self: os.kill(os.getpid(), signal.{signal})
+session.STEPS = 100
+sys.argv = ["shoal", "measure", {source!r}, "--quasi", "a"]
+main()
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_in_the_middle_of_a_statement_ends_the_command(name: str, code: int, tmp_path: Path) -> None:
+    """SQLite asks every so many steps whether to go on; here the signal comes at just that moment."""
+    source = made(tmp_path / "s.db", "a INT", [(i,) for i in range(500)])
+    script = STOPPED.format(signal=name, source=source)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, "internal" in done.stderr.lower()) == (code, False), done.stderr
