@@ -6,6 +6,7 @@ import faulthandler
 import hmac
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -41,13 +42,14 @@ def main(source: str, out: str, shared: str) -> None:
         macs = table.sum_of_macs(KEY)
         held = table.hold()
         table.require(held)
+        executors = _executors(table._engine)
         lost = _lost_executors(table, plan, Path(out).with_name("again.parquet")) if source.startswith("spark://") else []
         with shoal.open(f"{source.partition('::')[0]}::{name}") as placed:
             rows = placed.n_rows()
     labels = [["" if c < 0 else k[c].as_py() for c in codes] for codes, k in zip(counts.codes, counts.categories, strict=True)]
     answer = {
         "engine": table.engine,
-        "executors": _executors(table._engine),
+        "executors": executors,
         "classes": sorted([*key, int(n)] for *key, n in zip(*labels, counts.sizes, strict=True)),
         "ill": int(counts.sensitive["ill"].counts.sum()),
         "records_out": done.records_out,
@@ -62,7 +64,10 @@ def main(source: str, out: str, shared: str) -> None:
 
 
 def _lost_executors(table: shoal.Table, plan: Plan, out: Path) -> list[int]:
-    """Kill every executor as soon as the rows begin to be written; how many there were, and the records that are written."""
+    """Kill every executor as soon as the rows begin to be written; how many there were, and the records that are written.
+
+    Where they were written before anybody could be killed, once more.
+    """
     application = table._engine._spark.sparkContext.applicationId  # type: ignore[attr-defined]
     killed: list[int] = []
 
@@ -89,7 +94,12 @@ def _lost_executors(table: shoal.Table, plan: Plan, out: Path) -> list[int]:
     ended = threading.Event()
     engine.write_parts = write_parts
     try:
-        done = table.recode(plan, out, parts=True)
+        for _ in range(20):
+            ended.clear()
+            done = table.recode(plan, out, parts=True)
+            if killed:
+                break
+            shutil.rmtree(out)
     finally:
         engine.write_parts = parts.write_parts
     return [len(killed), done.records_out]
