@@ -41,6 +41,7 @@ ANCHOR = """\
 import sys, duckdb
 file, out = sys.argv[1:]
 con = duckdb.connect()
+con.execute("SET enable_progress_bar = false")
 by = "date_of_birth, sex, municipality, postcode, education, occupation, income, visits"
 con.execute(f"CREATE TABLE t AS SELECT * FROM '{file}'")
 count = lambda t: con.execute(f"SELECT count(*) FROM (SELECT {by}, count(*) FROM {t} GROUP BY ALL)").fetchone()[0]
