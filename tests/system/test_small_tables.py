@@ -28,7 +28,7 @@ OTHER += ("shoal.model.certificate.events", "shoal.release.gate.check", "shoal.e
 WRITING = ("jinja2", "ruamel", "shoal.engines.recode.write", "shoal.engines.files.writers")
 """What counting does not need either."""
 
-VERSION, MEASURE, INSPECT, ANONYMIZE = 22, 195, 232, 435
+VERSION, MEASURE, INSPECT, ANONYMIZE = 30, 215, 250, 460
 """Files of ours that each loads at most: whoever needs more says here why it is worth the wait."""
 
 GUARD = """
