@@ -67,6 +67,9 @@ class PreviewTable(Table):
     def described(self, **said: Any) -> Table:
         return self._over(super().described(**said), self.recorder, self.number)
 
+    def for_one_run(self) -> Table:
+        return self
+
     def n_rows(self) -> int:
         super().n_rows()
         return MADE_UP_ROWS
@@ -82,9 +85,9 @@ class PreviewTable(Table):
         super().count_many(subsets, **more)
         return self._stand_in().count_many(subsets, **more)
 
-    def values(self, column: str, **more: Any) -> tuple[Any, Any]:
-        super().values(column, **more)
-        return self._stand_in().values(column, **more)
+    def values_of(self, columns: Sequence[str], **more: Any) -> dict[str, tuple[Any, Any]]:
+        super().values_of(columns, **more)
+        return self._stand_in().values_of(columns, **more)
 
     def numbers(self, column: str) -> tuple[int, int]:
         super().numbers(column)

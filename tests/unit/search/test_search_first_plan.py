@@ -54,10 +54,10 @@ def test_the_clock_counts_what_comes_after_the_first_plan(lazy: bool, monkeypatc
     ticks, begun = 0, 0
     evaluate, begin = Evaluator.__call__, Control.begin
 
-    def slow(self: Evaluator, node: tuple[int, ...]) -> object:
+    def slow(self: Evaluator, node: tuple[int, ...], *more: object) -> object:
         nonlocal ticks
         ticks += 1
-        return evaluate(self, node)
+        return evaluate(self, node, *more)
 
     def noted(self: Control) -> None:
         nonlocal begun

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -49,7 +49,7 @@ WEIGHTS = (1.0, 1.001, 0.999, 1.01)
 class Remembered(Evaluator):
     """Evaluates each node once, for all searches of a table."""
 
-    def __call__(self, node: tuple[int, ...]) -> Evaluation:
+    def __call__(self, node: tuple[int, ...], too_dear: Callable[[Evaluation], bool] | None = None) -> Evaluation:
         known = self.__dict__.setdefault("known", {})
         if node not in known:
             known[node] = super().__call__(node)
