@@ -70,7 +70,7 @@ def attack_table(
         singling_out(pool, inside, outside, tries=TRIES, rng=rng),
         linkability(pool, *few),
         inference(pool, few[0], few[1], shared, places),
-        *closest_records(drawn(pool, MOST_PEOPLE, rng), inside, outside),
+        *closest_records(drawn(pool, MOST_PEOPLE, rng), inside, outside, (rows[0], rows[1])),
         membership(pool, *few),
     ]
     return three[0].name, tuple(worst_first(r for r in found if r is not None))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.attack.tables.closest import area_under
+from shoal.attack.tables.closest import area_under, copied
 from shoal.attack.tables.control import overlaps
 from shoal.attack.tables.excess import Excess, result_of, verdict_of
 from shoal.attack.tables.rows import Rows, distances, nearest
@@ -47,6 +47,24 @@ def test_half_copies_lie_between() -> None:
     assert 0.4 < found["copies"].rate < 0.6
     assert 0.65 < found["membership"].rate < 0.85
     assert not shoal.attack(half, original=original, control=control).holds
+
+
+def test_every_copy_is_counted_however_few_people_the_control_group_has() -> None:
+    original, control, fresh = people(400, 1), people(100, 2), people(300, 3)
+    published = {c: [*v[:61], *fresh[c]] for c, v in original.items()}
+    held = list(zip(*original.values(), strict=True))
+    slow = sum(row in held for row in zip(*published.values(), strict=True))
+    found = next(r for r in shoal.attack(published, original=original, control=control).results if r.name == "copies")
+    assert slow == 61
+    assert found.sentence.endswith("Of all 361 published records 61 equal one of the original.")
+
+
+def test_copies_by_hand() -> None:
+    """Missing values are equal to each other; a record that is published twice is two copies; order and others do not matter."""
+    table = Rows((np.array([0.5, 0.5, np.nan, 0.1, 0.5]), np.array([1, 1, -1, 2, 2])))
+    original = Rows((np.array([np.nan, 0.5, 0.7]), np.array([-1, 1, 2])))
+    assert copied(table, original) == 3
+    assert copied(original, table) == 2
 
 
 def test_noise_on_numbers_is_still_closer() -> None:

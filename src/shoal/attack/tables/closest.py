@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from shoal.attack._common import Z95, wilson
 from shoal.attack.tables.excess import BROKEN, Excess, result_of
-from shoal.attack.tables.rows import Rows, nearest
+from shoal.attack.tables.rows import Rows, alike, nearest
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import FloatArray
 from shoal.model.written import written
@@ -18,8 +19,11 @@ COPIED = "Are published records copies of people of the original?"
 MEMBER = "Can one tell from the distance to the nearest published record who was in the making of the table?"
 
 
-def closest_records(table: Rows, original: Rows, control: Rows) -> tuple[AttackResult, AttackResult]:
-    """The share of published records that are closer to the original (half is expected of equally many), and exact copies."""
+def closest_records(table: Rows, original: Rows, control: Rows, whole: tuple[Rows, Rows]) -> tuple[AttackResult, AttackResult]:
+    """The share of published records that are closer to the original (half is expected of equally many), and exact copies.
+
+    Copies are counted among ``whole``, the table and the original before anything was drawn of them, as well.
+    """
     use = list(range(table.width))
     near, far = nearest(table, original, use)[1][:, 0], nearest(table, control, use)[1][:, 0]
     decided = int((near != far).sum())
@@ -34,7 +38,17 @@ def closest_records(table: Rows, original: Rows, control: Rows) -> tuple[AttackR
     )
     found = AttackResult("closest records", CLOSER, rate, low, high, None, "", verdict, sentence)
     copies = Excess(int((near == 0).sum()), table.n, int((far == 0).sum()), table.n)
-    return found, result_of("copies", COPIED, copies, "", "Published records that equal a person's in every column")
+    held = result_of("copies", COPIED, copies, "", "Published records that equal a person's in every column")
+    everybody = f" Of all {whole[0].n:,} published records {copied(*whole):,} equal one of the original."
+    return found, replace(held, sentence=held.sentence + everybody)
+
+
+def copied(table: Rows, original: Rows) -> int:
+    """How many records of the table are equal to one of the original in every column."""
+    published, people, n = alike(table, original)
+    there = np.zeros(n, dtype=bool)
+    there[people] = True
+    return int(there[published].sum())
 
 
 def _of(distance: FloatArray, table: Rows) -> str:

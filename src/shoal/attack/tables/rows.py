@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.group import group_codes
 from shoal.model.counts.classes import FloatArray, IntArray
 
 BLOCK = 4_000_000
@@ -44,6 +45,23 @@ def ordered(rows: Rows) -> Rows:
 def drawn(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
     """At most so many rows, drawn without replacement."""
     return rows if rows.n <= most else rows.taken(np.sort(rng.choice(rows.n, size=most, replace=False)))
+
+
+def alike(a: Rows, b: Rows) -> tuple[IntArray, IntArray, int]:
+    """A number for each row of both, the same for rows that are equal in every column, and how many numbers there are.
+
+    >>> a, b, n = alike(Rows((np.array([3, 5]),)), Rows((np.array([5, 5, 4]),)))
+    >>> bool(a[1] == b[0] == b[1] != b[2] != a[0]), n
+    (True, 3)
+    """
+    both = group_codes([_codes(x, y) for x, y in zip(a.columns, b.columns, strict=True)])
+    return both.ids[: a.n], both.ids[a.n :], both.n
+
+
+def _codes(a: np.ndarray, b: np.ndarray) -> IntArray:
+    """One code per value of two columns; missing numbers are one value."""
+    out: IntArray = np.unique(np.concatenate((a, b)), return_inverse=True)[1].astype(np.int64).ravel()
+    return out
 
 
 def distances(a: Rows, b: Rows, use: Sequence[int]) -> Distances:
