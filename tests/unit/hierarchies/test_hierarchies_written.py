@@ -134,3 +134,35 @@ def test_a_release_bands_amounts_and_keeps_the_spelling_of_others() -> None:
     assert release.certificate.k >= 5
     assert set(out["paid"]) != {"*"}
     assert all(re.fullmatch(r"<\$[\d,]+|\$[\d,]+-\$[\d,]+|\$[\d,]+\+", text) for text in out["paid"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "marks"),
+    [
+        (["1'234 kg", "2 kg"], ("'", ".")),
+        (["1,234,567 kg", "2 kg"], (",", ".")),
+        (["$123.456", "$980"], (".", ",")),
+        (["1234.567 kg", "2 kg"], ("", ".")),
+        (["1.234.567 kg", *(f"{i}.5 kg" for i in range(39))], None),
+        (["1'234'567 kg", *(f"{i},234,567 kg" for i in range(1, 40))], None),
+        (["2,5 kg", *(f"{i}.5 kg" for i in range(39))], None),
+    ],
+)
+def test_marks_at_the_limits(texts: list[str], marks: tuple[str, str] | None) -> None:
+    """One mark that stands twice, or is no point or comma, is of thousands; three digits before it leave it open, four do not;
+    marks that contradict one another are none."""
+    found = Spelling.of(texts)
+    assert (None if found is None else (found.thousands, found.decimal)) == marks
+
+
+def test_numbers_are_spelled_back() -> None:
+    money, share = Spelling("$", "", ","), Spelling("", "%")
+    assert [money.text(x) for x in (-1250.0, -0.5, 0.0, 0.5, 999.0, 1000.0)] == [
+        "-$1,250",
+        "-$0.5",
+        "$0",
+        "$0.5",
+        "$999",
+        "$1,000",
+    ]
+    assert [share.text(x) for x in (-3.0, 0.0, 1250.0)] == ["-3%", "0%", "1250%"]
