@@ -144,3 +144,23 @@ def test_without_the_library_and_where_it_is_not_known(monkeypatch: pytest.Monke
     monkeypatch.setattr("shoal.release.make.delta.find_spec", lambda name: None)
     with pytest.raises(DependencyError, match="deltalake"):
         shoal.anonymize(PEOPLE, **WORDS, format="delta")
+
+
+@pytest.mark.parametrize("one", [{}, {"deletionVector": {"storageType": "u"}}, {"partitionValues": {"a": "1"}}, {"stats": "{}"}])
+def test_one_part_of_several_that_hides_rows_is_found(one: dict[str, object], tmp_path: Path) -> None:
+    parts = {"part-00000.parquet": 10, "part-00001.parquet": 20}
+    added = [{"path": name, "size": size, "partitionValues": {}} for name, size in parts.items()]
+    table = {
+        "schemaString": '{"fields": [{"name": "a"}]}',
+        "partitionColumns": [],
+        "configuration": {},
+        "format": {"provider": "parquet"},
+    }
+    lines = [{"protocol": {}}, {"metaData": table}, {"add": added[0]}, {"add": added[1] | one}]
+    log = tmp_path / "log.json"
+    log.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    if not one:
+        check_log(log, parts, ["a"])
+        return
+    with pytest.raises(TamperError, match="changes what a reader sees"):
+        check_log(log, parts, ["a"])
