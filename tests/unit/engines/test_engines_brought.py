@@ -212,8 +212,71 @@ def test_delta_tables_of_an_object_store(store: str, tmp_path: Path) -> None:
         assert (table.n_rows(), table.source["source"]) == (2, "delta::s3://bucket/lake@1")
     with pytest.raises(UnreadableError, match="'s3://bucket/folder' is no Delta table"):
         shoal.open(f"delta::s3://bucket/folder?{store}")
-    with pytest.raises(UsageError, match="Iceberg tables are read from folders"):
-        shoal.open(f"iceberg::s3://bucket/folder?{store}")
+    with pytest.raises(UnreadableError, match="'s3://bucket/lake' is no Iceberg table"):
+        shoal.open(f"iceberg::s3://bucket/lake?{store}")
+    part = next(k for k in Store.objects if k.startswith("bucket/lake/") and k.endswith(".parquet"))
+    Store.objects["bucket/lake/year=1/x.parquet"] = Store.objects[part]
+    for inside in (part, "bucket/lake/year=1", "bucket/lake/_delta_log"):
+        with pytest.raises(UsageError, match="belongs to the Delta table 's3://bucket/lake'"):
+            shoal.open(f"s3://k:SECRET@{inside}?{store}")
+    with pytest.raises(UsageError, match="belongs to the Delta table 's3://bucket/lake'"):
+        shoal.open(f"s3://bucket/lake?{store}", format="parquet")
+
+
+@pytest.fixture
+def iceberg(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
+    """A table that was written to the store (by way of a folder), one row removed since; its first snapshot."""
+    memory, own = pytest.importorskip("pyiceberg.catalog.memory"), pytest.importorskip("pyiceberg.io.pyarrow").PyArrowFileIO
+    plain = own.parse_location
+
+    def here(location: str, properties: object = None) -> tuple[str, str, str]:
+        return "file", "", f"{tmp_path}/{plain(location)[2]}"
+
+    with monkeypatch.context() as writing:
+        writing.setattr(own, "parse_location", staticmethod(here))
+        catalog = memory.InMemoryCatalog("c", warehouse="s3://bucket/ice")
+        catalog.create_namespace("n")
+        people = pa.table({"age": [30, 30, 41], "zip": ["a", "a", "b"]})
+        table = catalog.create_table("n.people", schema=people.schema)
+        table.append(people)
+        first = table.current_snapshot().snapshot_id
+        table.delete("age > 40")
+        catalog.close()
+    for file in tmp_path.rglob("*.metadata.json"):  # what a table asks of its reader, a class and a server, is not followed
+        told = json.loads(file.read_text())
+        told["properties"] = {"py-io-impl": "nobody.Nothing", "s3.endpoint": "http://127.0.0.1:1"}
+        file.write_text(json.dumps(told))
+    Store.objects |= {str(p.relative_to(tmp_path)): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    return "s3://bucket/ice/n/people", first
+
+
+def test_iceberg_tables_of_an_object_store(store: str, iceberg: tuple[str, int], tmp_path: Path) -> None:
+    address, first = iceberg
+    for source in (f"{address}?{store}", f"iceberg::{address.replace('//', '//k:SECRET@')}?{store}"):
+        with shoal.open(source) as table:
+            assert table.n_rows() == 2
+            assert table.source["source"] == f"iceberg::{address}@{table.source['version']}"
+            assert "SECRET" not in str(table.source) + repr(table)
+            asked = shoal.anonymize(table, quasi=["age", "zip"], k=2)
+            asked.write(tmp_path / f"release{len(source)}")
+            told = json.loads((tmp_path / f"release{len(source)}" / "certificate.json").read_text())["input"]
+            assert (told["records"], told["snapshot"]) == (2, f"iceberg snapshot {table.source['version']}")
+            assert told["keyed_hash"]
+    with shoal.open(f"iceberg::{address}?{store}@{first}") as table:
+        assert (table.n_rows(), table.source["source"]) == (3, f"iceberg::{address}@{first}")
+    with pytest.raises(UnreadableError, match="has no snapshot 7"):
+        shoal.open(f"iceberg::{address}?{store}@7")
+    for inside in (f"{address}/data", next(f"s3://{k}" for k in Store.objects if "/ice/" in k and k.endswith(".parquet"))):
+        with pytest.raises(UsageError, match=f"belongs to the Iceberg table '{address}'"):
+            shoal.open(f"{inside}?{store}")
+    copy = tmp_path / "copy"
+    (tmp_path / "bucket/ice/n/people").rename(copy)
+    with pytest.raises(UnreadableError, match="files in another place"):
+        shoal.open(copy).n_rows()
+    for key in [k for k in Store.objects if k.endswith(".parquet")]:
+        del Store.objects[key]
+    with shoal.open(f"iceberg::{address}?{store}@{first}") as table, pytest.raises(UnreadableError, match="cannot be read"):
+        table.n_rows()
 
 
 def test_credentials_in_an_address_are_never_shown(store: str) -> None:
@@ -228,7 +291,7 @@ def test_credentials_in_an_address_are_never_shown(store: str) -> None:
 
 
 def test_a_store_of_google_is_not_asked_for_ever() -> None:
-    from shoal.engines.files.brought import PATIENCE, _patient
+    from shoal.engines.files.stores import PATIENCE, _patient
 
     assert _patient("gs://b/x") == f"gs://b/x?retry_limit_seconds={PATIENCE}"
     assert _patient("gcs://b/x?scheme=http") == f"gcs://b/x?scheme=http&retry_limit_seconds={PATIENCE}"

@@ -26,36 +26,12 @@ from shoal.errors import OutputError, UnreadableError, UsageError
 Opened = tuple[DuckDB, Relation]
 Opener = Callable[[Path, dict[str, Any]], Opened]
 
-STORES = ("s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss")
-"""Schemes of the file systems that Arrow knows; credentials come from their usual places in the environment."""
-PATIENCE = 20
-"""Seconds that a store of Google's is asked again; ``?retry_limit_seconds=`` says otherwise."""
 MOST_UNPACKED = 1_000
 """Times as many bytes as an archive has that its file may have: more is no table."""
 
 
 class _Keeper:
     """Holds a private folder until it is collected."""
-
-
-def in_store(source: str) -> bool:
-    """Whether a source lies in an object store or on HDFS.
-
-    >>> in_store("s3://bucket/people.parquet"), in_store("people.parquet")
-    (True, False)
-    """
-    return source.partition("://")[0].lower() in STORES and "://" in source
-
-
-def shown_store(source: str) -> str:
-    """An address as it may stand in messages and certificates: without the credentials that Arrow allows in it.
-
-    >>> shown_store("s3://key:secret@bucket/people.parquet?region=eu")
-    's3://bucket/people.parquet'
-    """
-    scheme, _, rest = source.partition("?")[0].partition("://")
-    place, slash, path = rest.rpartition("@")[2].partition("/")
-    return f"{scheme}://{place}{slash}{path}"
 
 
 def brought(source: str, options: dict[str, Any], fetch: Callable[[Path], Path], read: Opener) -> Opened:
@@ -87,41 +63,6 @@ def from_stdin(folder: Path, format: str | None) -> Path:
         shutil.copyfileobj(sys.stdin.buffer, out)
     if target.stat().st_size == 0:
         raise UnreadableError("nothing came from standard input.", hint="Pipe a table into the command.")
-    return target
-
-
-def _patient(source: str) -> str:
-    """Google's library would ask for a quarter of an hour where nobody answers, and cannot be stopped meanwhile."""
-    if not source.lower().startswith(("gs://", "gcs://")) or "retry_limit_seconds=" in source:
-        return source
-    return f"{source}{'&' if '?' in source else '?'}retry_limit_seconds={PATIENCE}"
-
-
-def from_store(source: str, folder: Path) -> Path:
-    """A file, or a folder of Parquet files, of an object store."""
-    import pyarrow as pa
-    from pyarrow import fs
-
-    shown = shown_store(source)
-    try:
-        system, path = fs.FileSystem.from_uri(_patient(source))
-        found = system.get_file_info(path)
-        target = folder / (PurePosixPath(path).name or "table")
-        if found.type == fs.FileType.NotFound:
-            raise UnreadableError(f"'{shown}' does not exist.", hint="Check bucket and path.")
-        if found.type == fs.FileType.Directory:
-            target.mkdir()
-            fs.copy_files(path, str(target), source_filesystem=system, destination_filesystem=fs.LocalFileSystem())
-        else:
-            with system.open_input_stream(path) as content, target.open("wb") as out:
-                shutil.copyfileobj(content, out, 1 << 20)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, UnreadableError) or disk_full(error):
-            raise
-        raise UnreadableError(
-            f"'{shown}' cannot be read.",
-            hint="Check the address, and the credentials in the environment (such as AWS_ACCESS_KEY_ID).",
-        ) from None
     return target
 
 

@@ -11,16 +11,18 @@ import pyarrow as pa
 
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB, require_option
-from shoal.engines.files.brought import brought, from_stdin, from_store, from_zip, in_store, one_csv, shown_store, text_files
+from shoal.engines.files.brought import brought, from_stdin, from_zip, one_csv, text_files
 from shoal.engines.files.csv.read import open_csv
 from shoal.engines.files.excel.read import open_excel
 from shoal.engines.files.frames import open_arrow
 from shoal.engines.files.jsonl import open_jsonl
-from shoal.engines.files.lake import is_lake_source, lake_of, open_lake, open_lake_source
+from shoal.engines.files.lakes.logs import lake_in_store, lake_of, part_of, refuse_inside_lake_of_store
+from shoal.engines.files.lakes.open import is_lake_source, open_lake, open_lake_of_store, open_lake_source
 from shoal.engines.files.packing import ending
 from shoal.engines.files.parquet import is_pattern, open_parquet
 from shoal.engines.files.sqlite import open_sqlite
 from shoal.engines.files.statistical.read import open_statistical
+from shoal.engines.files.stores import copied, in_store, reading, stored
 from shoal.errors import UnreadableError, UsageError, nearest
 from shoal.model.roles import check_names
 
@@ -122,8 +124,22 @@ def open_source(source: str, options: dict[str, Any]) -> Opened | None:
     if source == "-":
         return brought("-", options, lambda folder: from_stdin(folder, given), open_path)
     if in_store(source):
-        return brought(shown_store(source), options, lambda folder: from_store(source, folder), open_path)
+        return _open_stored(source, options)
     return None
+
+
+def _open_stored(source: str, options: dict[str, Any]) -> Opened:
+    """A file or folder of an object store; a lake table by its log, and never a part of one."""
+    place = stored(source)
+    with reading(place.shown):
+        lake = lake_in_store(place.system, place.path)
+        if lake is None and format_of(Path(place.path)) in (None, "parquet"):
+            refuse_inside_lake_of_store(place.system, place.path, place.shown)
+    if lake is not None:
+        if options.get("format") not in (None, lake):
+            raise part_of(Path(place.path).name, lake, place.shown)
+        return open_lake_of_store(place, lake, {n: v for n, v in options.items() if n != "format"})
+    return brought(place.shown, options, lambda folder: copied(place, folder), open_path)
 
 
 def in_database(relation: Relation) -> bool:

@@ -1,0 +1,1 @@
+"""Lake tables: Delta and Iceberg, in folders and object stores, read at one version through their own libraries."""
