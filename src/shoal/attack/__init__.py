@@ -38,7 +38,8 @@ class Scene:
     (per column) are what the release claims. Optional: the published ``table`` and its ``files``; ``external``, an attacker's
     table counted through the published plan; ``recoded``, the base classes with published and finer codes (only the holder of the
     original has it); ``previous``, an earlier published table, with ``shared``, the columns that both publish unchanged;
-    ``alone``, for each further column, the records that are singled out once it is known too.
+    ``alone``, for each further column, the records that are singled out once it is known too; ``downcoded``, what downcoding
+    found, where it was run already.
     """
 
     released: ClassCounts
@@ -53,6 +54,7 @@ class Scene:
     shared: tuple[str, ...] = ()
     alone: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0
+    downcoded: AttackResult | None = None
 
 
 def choice_rng(seed: int, column: int) -> np.random.Generator:
@@ -107,7 +109,7 @@ def run_all(scene: Scene, progress: Progress = silent) -> list[AttackResult]:
         found(_not_run("linkage", "no external table was given"))
     if scene.recoded is not None and scene.recoded.finer:
         trying("downcoding")
-        found(downcoding(scene.recoded, scene.released.columns))
+        found(scene.downcoded or downcoding(scene.recoded, scene.released.columns))
     else:
         found(_not_run("downcoding", "needs the original table"))
     if scene.previous is not None and scene.table is not None:

@@ -61,6 +61,8 @@ def _several(classes: IntArray, values: CodeArray, n: int) -> npt.NDArray[np.boo
     return out
 
 
+MOST_PAIRS = 1 << 16
+"""Pairs of a published and a finer value up to which each has its place in a table, however few classes there are."""
 MOST_LEFT = 2
 """Values to which a cell is narrowed: few enough for a guess at evens."""
 
@@ -99,7 +101,17 @@ def _is_news(coarse: npt.NDArray[np.int32], fine: npt.NDArray[np.int32], sizes: 
 
     What most of them have would be guessed without the release.
     """
-    whole, part = group_codes([coarse]), group_codes([coarse, fine])
-    total = np.bincount(whole.ids, weights=sizes, minlength=whole.n)
-    own = np.bincount(part.ids, weights=sizes, minlength=part.n)
-    return np.asarray(own[part.ids] < 0.5 * total[whole.ids])
+    width = int(fine.max(initial=-1)) + 2
+    wide = coarse.astype(np.int64)
+    wide += 1
+    total = np.bincount(wide, weights=sizes)
+    if len(total) * width > max(len(fine), MOST_PAIRS):
+        part = group_codes([coarse, fine])
+        own = np.bincount(part.ids, weights=sizes, minlength=part.n)
+        return np.asarray(own[part.ids] < 0.5 * total[wide])
+    pairs = wide * width  # a table of all pairs is short
+    pairs += fine
+    pairs += 1
+    own = np.bincount(pairs, weights=sizes, minlength=len(total) * width)
+    rare = own < np.repeat(0.5 * total, width)
+    return np.asarray(rare[pairs])

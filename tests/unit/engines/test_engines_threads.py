@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 from contextlib import closing
 
+import pyarrow as pa
 import pytest
 
+from shoal.engines.open import open as open_table
+from shoal.engines.recode import by_codes, threads
 from shoal.engines.recode.threads import WAITING, ahead, behind
+from shoal.model.plan import Plan
 
 
 def numbers(n, closed, fails_at=None):
@@ -75,3 +79,39 @@ def test_who_leaves_early_ends_the_items():
     assert next(given) == 0
     given.close()
     assert closed == [1000]
+
+
+@pytest.mark.parametrize(("n", "parts"), [(0, 1), (3, 1), (4, 2), (5, 2)])
+def test_many_rows_are_shared_by_two_threads_and_none_is_left_out(n, parts, monkeypatch):
+    monkeypatch.setattr(threads, "MANY", 4)
+    done = []
+    threads.in_halves(n, lambda start, stop: done.append((start, stop, threading.get_ident())))
+    done.sort()
+    assert [i for start, stop, _ in done for i in range(start, stop)] == list(range(n))
+    assert len(done) == len({thread for _, _, thread in done}) == parts
+
+
+@pytest.mark.parametrize("fails", [0, 2])
+def test_an_error_in_either_half_is_raised(fails, monkeypatch):
+    monkeypatch.setattr(threads, "MANY", 4)
+
+    def work(start, stop):
+        if start == fails:
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        threads.in_halves(4, work)
+
+
+@pytest.mark.parametrize("rows", [7, 8, 9])
+def test_a_file_written_while_the_next_rows_are_gathered_has_the_same_bytes(rows, tmp_path, monkeypatch):
+    table = pa.table({"name": [f"n{i % 5}" for i in range(rows)], "age": [i % 3 for i in range(rows)]})
+    heard = []
+    with open_table(table) as source:
+        source.recode(Plan((), seed=1), tmp_path / "whole.parquet")
+        monkeypatch.setattr(by_codes, "BLOCK", 4)
+        monkeypatch.setattr(threads, "MANY", 4)
+        source.recode(Plan((), seed=1), tmp_path / "parts.parquet", progress=lambda done, what: heard.append(done))
+    assert (tmp_path / "parts.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert heard == sorted(heard)
+    assert heard[-1] == 1.0

@@ -14,8 +14,11 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.release.certificate import lost_groups as lost
 from shoal.release.certificate import verify as checking
 from shoal.release.make import attacks as attacking
+from shoal.release.make import carry_out as carrying
 from shoal.release.make import count_again as counting
+from shoal.release.make.alongside import alongside
 from shoal.release.proof import recount as second
+from shoal.release.proof import recount_sorted as sorting
 
 POLICY = {
     "roles": {"quasi": {"sex": {"max_level": 0}, "town": {"max_level": 0}}, "sensitive": ["ill"]},
@@ -115,3 +118,51 @@ def test_who_was_left_out_as_the_definition_says(seed):
             if key in found:
                 assert found[key] == (shown, gone)
                 assert min(shown, gone) >= least
+
+
+def test_attacks_beside_the_second_count_find_what_they_find_after_it(tmp_path, monkeypatch):
+    begun = []
+
+    def noted(work, *, at_once):
+        begun.append(at_once)
+        return alongside(work, at_once=at_once)
+
+    monkeypatch.setattr(carrying, "alongside", noted)
+    for records in (401, 400):  # one more than there are, and as many
+        monkeypatch.setattr(carrying, "BOTH_CORES", records)
+        shoal.anonymize(people(), POLICY, format="parquet").write(tmp_path / f"{records}")
+    assert begun == [False, True]
+    one, two = (shoal.verify(tmp_path / name).certificate for name in ("400", "401"))
+    assert one.attacks == two.attacks
+    assert any(a.name == "downcoding" for a in one.attacks)
+    with shoal.open(people(), memory="2GB") as table:
+        shoal.anonymize(table, POLICY, format="parquet").write(tmp_path / "less")
+    assert begun == [False, True, False]  # within a budget nothing runs beside
+
+
+def test_an_error_beside_is_raised_where_the_answer_is_asked_for():
+    def fails():
+        raise KeyError("beside")
+
+    with alongside(fails, at_once=True) as answer:
+        pass
+    with alongside(fails, at_once=True) as answer, pytest.raises(KeyError, match="beside"):
+        answer()
+    with alongside(fails, at_once=False):
+        pass
+
+
+@pytest.mark.parametrize("places", [0, 1 << 16])
+@pytest.mark.parametrize("seed", range(4))
+def test_records_are_numbered_alike_by_tables_and_by_sorting(seed, places, monkeypatch):
+    monkeypatch.setattr(sorting, "_table", lambda records: places)
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, high, 300) for high in (3, 2**40, 1, 7, 2**50)[: seed + 2]]
+    columns[-1] = np.where(rng.random(300) < 0.9, 0, columns[-1])
+    before = [c.copy() for c in columns]
+    number, first = sorting.number_groups(columns)
+    rows = list(zip(*(c.tolist() for c in columns), strict=True))
+    order = {row: i for i, row in enumerate(sorted(set(rows)))}
+    assert number.tolist() == [order[row] for row in rows]
+    assert first.tolist() == [rows.index(row) for row in order]
+    assert all((a == b).all() for a, b in zip(columns, before, strict=True))

@@ -7,7 +7,7 @@ content; whole columns are then gathered in that order, block by block. Same pub
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import KINDS, KeptCodes, check_gap, read_ahead
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow
 from shoal.engines.recode.sql import suppression_columns
+from shoal.engines.recode.threads import ahead, in_halves
 from shoal.kernels.arrow import as_doubles, from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
@@ -61,15 +62,21 @@ class CodedRows:
     changed: dict[str, int]
     records: int
 
-    def batches(self, progress: Progress | None, *, dictionaries: bool) -> Iterator[Any]:
-        """Record batches in the published order; texts as dictionaries where the writer can use them."""
-        total = len(self.order)
-        for start in range(0, max(total, 1), BLOCK):
+    def batches(self, progress: Progress | None, *, dictionaries: bool) -> Generator[Any]:
+        """Record batches in the published order, one gathered while another is written; texts as dictionaries where asked for."""
+        total, done = len(self.order), 0
+        made = self._made(dictionaries)
+        for batch in ahead(made) if total > BLOCK else made:
+            yield batch
+            done += batch.num_rows
+            if progress is not None:
+                progress(min(1.0, 0.5 + 0.5 * done / max(1, total)), "writing")
+
+    def _made(self, dictionaries: bool) -> Iterator[Any]:
+        for start in range(0, max(len(self.order), 1), BLOCK):
             rows = self.order[start : start + BLOCK]
             arrays = [restored(self._gathered(c.name, rows, dictionaries), c) for c in self.columns]
             yield pa.RecordBatch.from_arrays(arrays, names=[c.name for c in self.columns])
-            if progress is not None:
-                progress(min(1.0, 0.5 + 0.5 * (start + len(rows)) / max(1, total)), "writing")
 
     def _gathered(self, name: str, rows: npt.NDArray[np.int64], dictionaries: bool) -> Any:
         values = self.data[name]
@@ -240,9 +247,15 @@ def _shuffled(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[n
         values = data[name]
         if isinstance(values, _Ranks):
             table = value_hashes(pa.concat_arrays([pa.nulls(1, values.categories.type), values.categories]))
-            mix(hashes, table[values.ranks[rows]])
+            numbers = values.ranks
         else:
-            mix(hashes, value_hashes(values)[rows])
+            table, numbers = value_hashes(values), None
+
+        def mix_part(start: int, stop: int, table: Any = table, numbers: Any = numbers) -> None:
+            here = rows[start:stop] if numbers is None else numbers[rows[start:stop]]
+            mix(hashes[start:stop], table[here])
+
+        in_halves(len(rows), mix_part)
     return sorted_order(hashes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -142,9 +142,9 @@ def _by_codes(
     """The quick way for files and frames."""
     suppression_columns(plan, names, kept)
     rows = recode_by_codes(relation, names, steps, plan, unit, kept, progress, at_hand)
-    batches = rows.batches(progress, dictionaries=format == "parquet")
-    first = next(batches)
-    write_file(path, format, first.schema, _chain(first, batches), rows.columns, raw=raw, hidden=_hidden(plan, names, kept))
+    with closing(rows.batches(progress, dictionaries=format == "parquet")) as batches:
+        first = next(batches)
+        write_file(path, format, first.schema, _chain(first, batches), rows.columns, raw=raw, hidden=_hidden(plan, names, kept))
     out = len(rows.order)
     changed = dict.fromkeys(schema.names, 0.0) | {n: c / max(1, out) for n, c in rows.changed.items()}
     changed |= {n: 1.0 for n in schema.names if n not in names}

@@ -33,6 +33,7 @@ from shoal.model.certificate.parts import (
     Unit,
     Utility,
 )
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.requirement import Verdict
 from shoal.model.written import written
 from shoal.release.certificate import derived
@@ -81,7 +82,7 @@ def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Cer
     """Everything that is claimed of a release, not signed yet."""
     policy = prepared.policy
     entries = tuple(file_entry(f, made.place) for f in made.files)
-    before = class_numbers(facts_of_counts(prepared.base) if prepared.coarser is None else prepared.coarser.before)
+    before = class_numbers(_of_base(prepared.base) if prepared.coarser is None else prepared.coarser.before)
     after, people = published_numbers(made.facts), published_numbers(made.people[0]) if made.people else None
     whole = Certificate(
         title=policy.about.get("title", "Release"),
@@ -132,6 +133,11 @@ def class_numbers(facts: Facts) -> ClassNumbers:
     found = facts.to_json()
     names = ("records", "classes", "k", "unique", "sizes", "risk", "smallest")
     return form.typed(ClassNumbers, {n: found[n] for n in names if n in found})
+
+
+def _of_base(base: ClassCounts) -> Facts:
+    """The numbers of the base classes; their sensitive values, which nothing is said of, are not looked at."""
+    return facts_of_counts(replace(base, sensitive={}))
 
 
 def _judged(findings: Sequence[Verdict]) -> tuple[Judged, ...]:

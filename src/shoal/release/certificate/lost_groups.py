@@ -7,6 +7,7 @@ import numpy as np
 from shoal.kernels.group import sum_by
 from shoal.model.certificate.parts import LostGroup
 from shoal.model.written import written
+from shoal.release.plan.blank import shown_records
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision, Shown
 
@@ -24,12 +25,13 @@ def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[LostGro
     if decision.stays.all() or not decision.codes:
         return ()
     base, least = prepared.base, prepared.policy.cells.minimum
-    records = base.sizes if base.records is None else base.records
-    kept, gone = np.where(decision.stays, records, 0), np.where(decision.stays, 0, records)
+    out = np.flatnonzero(~decision.stays)
+    gone = (base.sizes if base.records is None else base.records)[out]
     found: list[tuple[float, LostGroup]] = []
     for j, name in enumerate(base.columns):
-        codes, labels = decision.codes[j], decision.labels[j]
-        shown, lost = (sum_by(codes + 1, part, len(labels) + 1) for part in (kept, gone))  # the first is the missing value
+        labels = decision.labels[j]
+        shown = shown_records(prepared, decision, j)  # the first is the missing value, here too:
+        lost = sum_by(decision.codes[j][out] + 1, gone, len(labels) + 1)
         large = np.flatnonzero((shown >= least) & (lost >= least))
         named = [(int(lost[i]), int(shown[i]), "missing" if i == 0 else str(labels[i - 1])) for i in large]
         rest = int(gone.sum()) - sum(left for left, _, _ in named)

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.measures.classes.closeness import basic_beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
 from shoal.measures.classes.diversity import alpha, distinct_diversity, entropy_diversity, least_c
-from shoal.model.counts.classes import ClassCounts
+from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.release.proof.facts import Facts, Inside
 
 
@@ -34,7 +34,7 @@ def facts_of_counts(
             basic_beta_likeness(counts, column),
             enhanced_beta_likeness(counts, column),
         )
-    sizes, how_many = np.unique(counts.sizes, return_counts=True)
+    sizes, how_many = _tallied(counts.sizes)
     once = None
     if counts.unit is not None and (counts.people is not None or counts.adds_up):
         once = _people(counts)
@@ -48,6 +48,15 @@ def facts_of_counts(
         people=None if once is None else sum(once.values()),
         smallest=None if once is None else {size: n for size, n in once.items() if n},
     )
+
+
+def _tallied(sizes: IntArray) -> tuple[IntArray, IntArray]:
+    """The sizes that occur, in increasing order, and how many classes have each."""
+    if int(sizes.max()) >= max(len(sizes), 1024):
+        return np.unique(sizes, return_counts=True)
+    each = np.bincount(sizes)
+    there = np.flatnonzero(each)
+    return there, each[there]
 
 
 def _people(counts: ClassCounts) -> Counter[int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +46,37 @@ BYTES_A_CELL, BYTES_A_KEY = 4, 48
 """What that takes at most for each cell, and for the numbers of each record and the room to sort them."""
 
 
+@dataclass(frozen=True)
+class Early:
+    """Attacks that ask no source: whom one further column would single out, why that was not counted, and downcoding."""
+
+    alone: Mapping[str, int]
+    why_not: str
+    downcoded: AttackResult | None
+
+
+def early_attacks(prepared: Prepared, decision: Decision, data: Path, seen: ByEngine | None = None) -> Early:
+    """What can be tried from the written file and the classes alone, while the file is counted again."""
+    from shoal.attack.downcoding import downcoding
+
+    kept, records = _kept(prepared, decision), int(decision.released.n_records)
+    why_not = _too_much(prepared, records, len(kept)) if kept and seen is None else ""
+    if seen is not None:
+        counted = {c: seen.kept(c).alone for c in kept}
+    else:
+        counted = {} if why_not else _alone(prepared, kept, data)
+    made = downcoding(structure(prepared, decision), decision.released.columns) if decision.codes and decision.finer else None
+    return Early(counted, why_not, made)
+
+
 def run_attacks(
     prepared: Prepared,
     decision: Decision,
     data: Path,
     earlier: tuple[Path, ...],
     links: Sequence[ValueLink],
+    early: Early,
     progress: Progress = silent,
-    seen: ByEngine | None = None,
 ) -> list[AttackResult]:
     """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release."""
     from shoal.attack import ATTACKING, Scene, run_all, tell
@@ -60,12 +84,6 @@ def run_attacks(
 
     made = structure(prepared, decision) if decision.codes else None
     table = published_table(data, int(decision.released.n_records), prepared.schema.names)
-    kept = _kept(prepared, decision)
-    why_not = _too_much(prepared, int(decision.released.n_records), len(kept)) if kept and seen is None else ""
-    if seen is not None:
-        counted = {c: seen.kept(c).alone for c in kept}
-    else:
-        counted = {} if why_not else _alone(prepared, kept, data)
     scene = Scene(
         released=decision.released,
         k=prepared.policy.smallest_class,
@@ -73,20 +91,18 @@ def run_attacks(
         t={r.column: r.t for r in prepared.policy.requirements if isinstance(r, TCloseness) and r.distance == "equal"},
         recoded=made if decision.finer else None,
         table=table,
-        alone={**counted, **{n.column: round(n.found_in_class) for n in links if n.changed}},
+        alone={**early.alone, **{n.column: round(n.found_in_class) for n in links if n.changed}},
         files=(data,),
         seed=prepared.policy.seed,
+        downcoded=early.downcoded,
     )
     results = [r for r in run_all(scene, progress) if not (earlier and r.name == "intersection")]
     if earlier:
         progress(1.0, f"{ATTACKING}: intersection")
     further = composition(prepared, decision, earlier)
-    if why_not:
-        further.append(
-            AttackResult(
-                "further knowledge: columns as they are", "", None, None, None, None, "", "not run", f"Not run: {why_not}."
-            )
-        )
+    if early.why_not:
+        why = f"Not run: {early.why_not}."
+        further.append(AttackResult("further knowledge: columns as they are", "", None, None, None, None, "", "not run", why))
     if decision.narrowed is not None:
         further.append(decision.narrowed)
     if links:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from shoal.attack.by_value import ValueLink
 from shoal.engines.core.state import Held
 from shoal.engines.exclude.without import LeftOut
 from shoal.errors import UsageError, VerificationError
@@ -19,9 +21,10 @@ from shoal.release.certificate.contents import Written, certificate_of
 from shoal.release.certificate.identifiers import classings
 from shoal.release.certificate.sentences import today
 from shoal.release.make import delta, seed
+from shoal.release.make.alongside import alongside
 from shoal.release.make.analyses import run_analyses
-from shoal.release.make.attacks import run_attacks
-from shoal.release.make.by_engine import by_engine
+from shoal.release.make.attacks import Early, early_attacks, run_attacks
+from shoal.release.make.by_engine import ByEngine, by_engine
 from shoal.release.make.certify import Certified, certify, input_hash
 from shoal.release.make.count_again import Counted, count_again, count_people, require_same, trees_of
 from shoal.release.make.links import check_links
@@ -36,6 +39,12 @@ from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, alike
 from shoal.release.proof.judge import recursive_levels
 from shoal.release.proof.read import header, logical, rows
+
+if TYPE_CHECKING:
+    from shoal.engines.recode.write import Recoded
+
+BOTH_CORES = 200_000
+"""Published records from which on attacks run beside the second count, where no memory budget is given."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +102,36 @@ def carry_out(
     seen = by_engine(prepared.table, done, prepared.quasi)
     links = value_links(prepared, decision, data, stage, seen)
     decision = replace(decision, given={**decision.given, ("linkage",): share_found(links)})
+    made = _Written(data, done, seen, links)
+    both = seen is None and done.records_out >= BOTH_CORES and prepared.table.memory is None
+    with alongside(lambda: early_attacks(prepared, decision, data, seen), at_once=both) as early:
+        return _prove(prepared, decision, output, stage, progress, signer, made, early)
+
+
+@dataclass(frozen=True, eq=False)
+class _Written:
+    """The written data, what was done to them, who counts them where the engine wrote them, and what single values find."""
+
+    data: Path
+    done: Recoded
+    seen: ByEngine | None
+    links: tuple[ValueLink, ...]
+
+
+def _prove(
+    prepared: Prepared,
+    decision: Decision,
+    output: Output,
+    stage: Path,
+    progress: Progress,
+    signer: sign.Signer,
+    made: _Written,
+    early: Callable[[], Early],
+) -> tuple[Certified, seed.Kept | None]:
+    """Count the written data again, attack them, certify; ``early`` gives the attacks that may run meanwhile."""
+    data, done = made.data, made.done
     progress(0.8, "counting the written file again")
-    counted = count_again(prepared, decision, data, done, seen)
+    counted = count_again(prepared, decision, data, done, made.seen)
     people = count_people(prepared, decision, stage, counted)
     shown = published_plan(prepared, decision)
     objected = objections(output.left_out, signer)
@@ -106,7 +143,7 @@ def carry_out(
     tree_files = _write_trees(prepared, stage, data)
     progress(0.9, "attacking")
     attacks = run_attacks(
-        prepared, decision, data, output.earlier, links, lambda done, what: progress(0.9 + 0.04 * done, what), seen
+        prepared, decision, data, output.earlier, made.links, early(), lambda part, what: progress(0.9 + 0.04 * part, what)
     )
     if output.format == delta.DELTA:
         delta.write_log(data)

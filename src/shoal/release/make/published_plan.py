@@ -62,14 +62,15 @@ def _common(prepared: Prepared, decision: Decision, column: str) -> set[str | fl
 
 def _people_with(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[np.int64]:
     """Published people (records, where there is no person column) with each value of the j-th quasi-identifier."""
-    base, codes = prepared.base, prepared.base.codes[j]
+    base = prepared.base
     if prepared.people is not None:  # some people are in several classes: each counts once
-        classes, person = prepared.people
+        codes, (classes, person) = base.codes[j], prepared.people
         there = decision.stays[classes] & (codes[classes] >= 0)
         pairs = np.unique(np.stack([codes[classes][there], person[there]]), axis=1)
         return np.bincount(pairs[0], minlength=len(base.categories[j])).astype(np.int64)
-    there = decision.stays & (codes >= 0)
-    return np.bincount(codes[there], weights=base.sizes[there], minlength=len(base.categories[j])).astype(np.int64)
+    out = np.flatnonzero(~decision.stays)
+    gone = np.bincount(base.codes[j][out] + 1, weights=base.sizes[out], minlength=len(base.categories[j]) + 1)
+    return (prepared.members(base.columns[j]) - gone.astype(np.int64))[1:]
 
 
 def _gone(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[np.int64]:

@@ -11,23 +11,31 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from shoal.model.counts.classes import IntArray
 from shoal.release.plan.prepare import Prepared
-from shoal.release.plan.published_classes import Decision
+from shoal.release.plan.published_classes import Decision, Shown
 
 
 def blank_shares(prepared: Prepared, decision: Decision) -> dict[str, float]:
     """Share of blank cells among the published records, by quasi-identifier that is judged."""
     base = prepared.base
-    records = np.asarray(base.sizes if base.records is None else base.records, dtype=np.float64)
-    stays, out = decision.stays, {}
+    out = {}
     for j, name in enumerate(base.columns):
         if prepared.n_values(name) < 2 or _fixed(prepared, name):
             continue
         top = prepared.hierarchies[name].levels[-1].labels[0]
-        blank = np.array([label == top for label in (*decision.labels[j], None)])[decision.codes[j]]
-        one = len(np.unique(decision.codes[j][stays])) == 1
-        out[name] = 1.0 if one else float(records[stays & blank].sum() / records[stays].sum())
+        shown = shown_records(prepared, decision, j)
+        blank = np.array([label == top for label in (None, *decision.labels[j])])
+        one = int(np.count_nonzero(shown)) == 1
+        out[name] = 1.0 if one else float(shown[blank].sum() / shown.sum())
     return out
+
+
+def shown_records(prepared: Prepared, decision: Decision | Shown, j: int) -> IntArray:
+    """Published records with each label of the j-th quasi-identifier, those with a missing value first."""
+    base = prepared.base
+    kept = np.where(decision.stays, base.sizes if base.records is None else base.records, 0)
+    return np.bincount(decision.codes[j] + 1, weights=kept, minlength=len(decision.labels[j]) + 1).astype(np.int64)
 
 
 def _fixed(prepared: Prepared, name: str) -> bool:

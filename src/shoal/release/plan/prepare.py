@@ -93,9 +93,17 @@ class Prepared:
     def n_values(self, name: str) -> int:
         """How many different values a quasi-identifier has, a missing one among them."""
         if self.coarser is None:
-            codes = self.base.codes[self.base.column(name)]
-            return int(np.count_nonzero(np.bincount(codes + 1)))
+            return int(np.count_nonzero(self.members(name)))
         return len(self.coarser.values[name][0]) + (name in self.coarser.missing)
+
+    def members(self, name: str) -> IntArray:
+        """Members of the base classes with each value of a quasi-identifier, those without one first; added up once."""
+        known: dict[str, IntArray] = self.__dict__.setdefault("_members", {})
+        if name not in known:
+            j = self.base.column(name)
+            many = len(self.base.categories[j]) + 1
+            known[name] = np.bincount(self.base.codes[j] + 1, weights=self.base.sizes, minlength=many).astype(np.int64)
+        return known[name]
 
     @property
     def counted(self) -> Table:

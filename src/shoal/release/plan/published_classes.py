@@ -111,7 +111,8 @@ def shown_at(prepared: Prepared, levels: Mapping[str, int], found: SearchResult)
     codes = tuple(c for c, _ in at)
     loss, gap = _loss(prepared, levels, found, stays)
     given = _of_population(prepared, levels, codes, stays)
-    return Shown(stays, codes, tuple(names for _, names in at), published(prepared, base, codes, stays), given, loss, gap)
+    released = published(prepared, base, codes, stays, found.groups)
+    return Shown(stays, codes, tuple(names for _, names in at), released, given, loss, gap)
 
 
 def _loss(
@@ -198,22 +199,36 @@ def _large_and_diverse(prepared: Prepared, blanked: npt.NDArray[np.bool_]) -> bo
     return all(judge(asked, facts_of_counts(one, recursive_levels(asked))))
 
 
-def published(prepared: Prepared, base: ClassCounts, codes: tuple[CodeArray, ...], stays: npt.NDArray[np.bool_]) -> ClassCounts:
-    """The classes of the written file; with ``scope: cells`` the blanked records are one of them."""
+def published(
+    prepared: Prepared,
+    base: ClassCounts,
+    codes: tuple[CodeArray, ...],
+    stays: npt.NDArray[np.bool_],
+    groups: npt.NDArray[np.int32] | None = None,
+) -> ClassCounts:
+    """The classes of the written file; with ``scope: cells`` the blanked records are one of them.
+
+    ``groups`` numbers the base classes by their codes, where a search has done so already.
+    """
     if prepared.policy.scope == "cells" and not stays.all():
         codes = tuple(np.where(stays, c, np.int32(int(c.max(initial=0)) + 1)).astype(np.int32) for c in codes)
-        stays = np.ones(base.n_classes, dtype=np.bool_)
-    return regrouped(base, codes, stays)
+        stays, groups = np.ones(base.n_classes, dtype=np.bool_), None
+    return regrouped(base, codes, stays, groups)
 
 
-def regrouped(base: ClassCounts, codes: tuple[CodeArray, ...], stays: npt.NDArray[np.bool_]) -> ClassCounts:
-    """The published classes: base classes that stay, joined where their codes agree."""
+def regrouped(
+    base: ClassCounts, codes: tuple[CodeArray, ...], stays: npt.NDArray[np.bool_], known: npt.NDArray[np.int32] | None = None
+) -> ClassCounts:
+    """The published classes: base classes that stay, joined where their codes agree (``known`` numbers them alike)."""
     from shoal.kernels.group import group_codes
 
     pick = np.flatnonzero(stays)
     if not len(pick):
         raise InfeasibleError("the plan would publish no record.", hint="Allow coarser levels or ask for less.")
-    groups = group_codes([c[pick] for c in codes], n_rows=len(pick))
+    if known is None:
+        groups = group_codes([c[pick] for c in codes], n_rows=len(pick))
+    else:
+        groups = group_codes([known[pick]])
     sizes = np.bincount(groups.ids, weights=base.sizes[pick], minlength=groups.n).astype(np.int64)
     records = None
     if base.records is not None:
@@ -229,8 +244,15 @@ def _joined(counts: SensitiveCounts, of_base: npt.NDArray[np.int64]) -> Sensitiv
     there = klass >= 0
     klass, values, sizes = klass[there], counts.values[there].astype(np.int64) + 1, counts.counts[there]
     width = int(values.max(initial=0)) + 1
-    key, place = np.unique(klass * width + values, return_inverse=True)
-    summed = np.bincount(place, weights=sizes, minlength=len(key)).astype(np.int64)
+    klass *= width
+    klass += values
+    if int(klass.max(initial=0)) < len(klass):  # a table of all pairs is short
+        whole = np.bincount(klass, weights=sizes)
+        key = np.flatnonzero(whole)
+        summed = whole[key].astype(np.int64)
+    else:
+        key, place = np.unique(klass, return_inverse=True)
+        summed = np.bincount(place, weights=sizes, minlength=len(key)).astype(np.int64)
     return SensitiveCounts(
         counts.column, key // width, (key % width - 1).astype(np.int32), summed, counts.categories, counts.order
     )

@@ -100,12 +100,31 @@ def number_groups(columns: Sequence[npt.NDArray[np.signedinteger[Any]]]) -> tupl
     key, span = columns[0].astype(np.int64), int(columns[0].max(initial=0)) + 1
     for column in columns[1:]:
         width = int(column.max(initial=0)) + 1
-        if span > 2**62 // width:
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-            span = int(key.max(initial=0)) + 1
-        key, span = key * width + column, span * width
-    _, first, number = np.unique(key, return_index=True, return_inverse=True)
-    return number.astype(np.int64), first.astype(np.int64)
+        if span * width > _table(len(key)) or span > 2**62 // width:
+            key, span = _numbered(key, span)
+        key *= width
+        key += column
+        span *= width
+    number, n = _numbered(key, span)
+    first = np.zeros(n, dtype=np.int64)
+    first[number[::-1]] = np.arange(len(number) - 1, -1, -1)  # of several writes to one place the last stays
+    return number, first
+
+
+def _table(records: int) -> int:
+    """Different numbers up to which a table of all of them is quicker than sorting."""
+    return max(4 * records, 1 << 16)
+
+
+def _numbered(key: Codes, span: int) -> tuple[Codes, int]:
+    """The rank of each number, all of them below ``span``, among those that occur; and how many do."""
+    if span > _table(len(key)):
+        found, number = np.unique(key, return_inverse=True)
+        return number.astype(np.int64), len(found)
+    there = np.zeros(span, dtype=np.bool_)
+    there[key] = True
+    rank = np.cumsum(there)
+    return rank[key] - 1, int(rank[-1])
 
 
 def by_sorting(
