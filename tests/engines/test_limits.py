@@ -15,7 +15,7 @@ import pytest
 import shoal
 from engines.targets import DuckDBTarget, MariaDBTarget, PostgresTarget, SQLiteTarget, Target
 from shoal.engines.core.limits import limit_every_statement, limit_of, seconds_of
-from shoal.errors import EngineError, UsageError
+from shoal.errors import EngineError, ShoalWarning, UsageError
 from shoal.model.plan import Plan
 
 pytestmark = pytest.mark.engine
@@ -99,11 +99,18 @@ def test_inspect_uses_the_columns_that_have_a_role(server: Target) -> None:
 
 def test_a_statement_that_takes_too_long_is_stopped(server: Target) -> None:
     source = server.load(ROWS, TYPES)
-    if server.name == "duckdb":
-        with pytest.raises(UsageError, match="for PostgreSQL, MySQL, MariaDB and SQLite"):
-            shoal.open(source, statement_timeout="1s")
-        return
     slow = server.fresh("slow")
+    if server.name == "duckdb":
+        many = "range(1000000)"
+        server.execute(f"CREATE VIEW {slow} AS SELECT (a.i * b.i) % 1000003 AS age FROM {many} AS a(i), {many} AS b(i)")
+        with shoal.open(server.source(slow), statement_timeout="200ms", quasi=["age"]) as table:
+            for work in (table.count, lambda: list(table.scan()), lambda: table.recode(Plan(()), "::new")):
+                with pytest.raises(EngineError, match=r"stopped the query(?s:.)*--statement-timeout"):
+                    work()
+        assert "new" not in server.tables()
+        with shoal.open(source, statement_timeout="1h", quasi=["age"]) as table:
+            assert table.count().n_records == len(ROWS) == sum(len(b) for b in table.scan())
+        return
     if server.name == "sqlite":
         server.execute(ENDLESS.format(v=slow))
         with pytest.raises(EngineError, match=r"stopped the query(?s:.)*--statement-timeout"):
@@ -124,6 +131,27 @@ def test_files_have_no_aggregates(tmp_path: Path) -> None:
     file.write_text("a\n1\n")
     with pytest.raises(UsageError, match="only tables in databases"):
         shoal.open(file, only_aggregates=True)
+
+
+def test_statements_of_files_are_not_limited_and_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from shoal.cli import main
+
+    file = tmp_path / "a.csv"
+    file.write_text("a\n1\n1\n")
+    with pytest.raises(UsageError, match="only statements of databases can be limited"):
+        shoal.open(file, statement_timeout="1s")
+
+    def told(*words: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "--quasi", "a", "--json"])
+        assert ended.value.code == 0
+        return str(capsys.readouterr().err)
+
+    note = "Note: the limit on statements (--statement-timeout) is for databases; files are read without one."
+    for words in (["measure", str(file)], ["compare", str(file), str(file)]):
+        assert told(*words, "--statement-timeout", "1s").count(note) == 1
+        assert "Note:" not in told(*words)
+        assert told(*words, "--statement-timeout", "1s", "--quiet") == ""
 
 
 @pytest.mark.parametrize("wrong", ["", "0", "-1", "soon", "0.0009", "1d", "inf"])
@@ -187,7 +215,10 @@ def test_every_command_that_reads_tables_ends_its_statements_in_time(tmp_path: P
 def test_the_limit_of_every_statement_is_for_databases() -> None:
     limit_every_statement("2s")
     try:
-        assert (limit_of(None, in_database=True), limit_of(None, in_database=False)) == (2.0, None)
+        assert limit_of(None, in_database=True) == 2.0
+        with pytest.warns(ShoalWarning, match="files are read without one"):
+            assert limit_of(None, in_database=False) is None
+        assert limit_of("2s", in_database=False) is None, "said once"
         assert (limit_of("3s", in_database=True), limit_of("3s", in_database=False)) == (3.0, 3.0)
     finally:
         limit_every_statement(None)

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ import shoal
 from engines.comparing import multiset, read_parquet
 from shoal.engines.spark import answers, parts
 from shoal.engines.spark import engine as spark_engine
-from shoal.errors import DataError, MemoryBudgetError, UsageError
+from shoal.errors import DataError, EngineError, MemoryBudgetError, UsageError
 from shoal.model.certificate.certificate import Certificate
 from shoal.release.proof.delta_log import LOG
 from shoal.steps import MapValues
@@ -54,6 +55,23 @@ def test_the_same_classes_straight_and_through_a_folder(people: str, monkeypatch
     assert _classes(people) == straight
     assert [f.parent.parent for f in seen] == [tmp_path]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_statement_that_takes_too_long_is_cancelled_on_the_executors(spark_session: Any, people: str) -> None:
+    spark_session.sql("SELECT a.id * b.id % 1000003 AS age FROM range(1e6) a, range(1e6) b").createOrReplaceTempView("endless")
+    with (
+        shoal.open("spark::endless", statement_timeout="1s", quasi=["age"]) as table,
+        pytest.raises(EngineError, match=r"Spark \(spark\) stopped the query: (?s:.)*--statement-timeout"),
+    ):
+        table.count()
+    until = time.monotonic() + 300  # Spark's list of jobs comes a moment later
+    while spark_session.sparkContext.statusTracker().getActiveJobsIds():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    with shoal.open(people, statement_timeout="1h", quasi=["age"]) as table:
+        assert table.count().n_records == 900
+    assert len(spark_session.sparkContext.getJobTags()) == 0
+    spark_session.catalog.dropTempView("endless")
 
 
 def test_without_a_folder_that_both_see_a_large_answer_is_refused(people: str, monkeypatch: pytest.MonkeyPatch) -> None:

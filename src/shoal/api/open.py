@@ -74,7 +74,7 @@ def open(
         What counting, searching and recoding may take: ``"2GB"``. Beyond it the disk is used, or the run is refused before it
         begins.
     statement_timeout : str or float, optional
-        PostgreSQL, MySQL and MariaDB: the server stops every statement that takes longer (``"30s"``, ``"5min"``).
+        Of databases and Spark: every statement that takes longer is stopped (``"30s"``, ``"5min"``).
     only_aggregates : bool
         Databases: refuse every statement that would return rows, or values of columns that have no role and may be identifiers.
     scale, order, missing_values : mappings by column, optional

@@ -16,6 +16,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shell import settings, volume
 from shoal.cli._shell.commands import ALL, Commands
+from shoal.cli._shell.warned import warnings_told
 from shoal.disk.atomic import disk_full
 from shoal.errors import OutputError, ShoalError
 
@@ -101,7 +102,8 @@ def _run(words: list[str], loud: volume.Volume) -> object:
         _shared.say(source)
     everything = {ALL: ALL in words}
     spoken = ["--help" if word == ALL else word for word in words]
-    return app(spoken, standalone_mode=False, obj=everything, default_map={words[0]: given} if given else None)
+    with warnings_told(_shared.say):
+        return app(spoken, standalone_mode=False, obj=everything, default_map={words[0]: given} if given else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

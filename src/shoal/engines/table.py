@@ -111,12 +111,14 @@ class Table:
         self._engine.limit_memory(memory)
 
     def limit_statements(self, seconds: float | None, only_aggregates: bool) -> None:
-        """Let the server stop longer statements; refuse those that would return rows or identifiers."""
+        """Stop longer statements; refuse those that would return rows or identifiers."""
         if only_aggregates:
             if not self.in_database:
                 raise UsageError("only tables in databases can be read by aggregates.", hint="Leave --only-aggregates out.")
             limits.only_aggregates(self._engine)
         if seconds is not None:
+            if not self.in_database:
+                raise UsageError("only statements of databases can be limited in time.", hint="Leave --statement-timeout out.")
             self._engine.limit_time(seconds)
 
     @property

@@ -24,7 +24,7 @@ def limited(value: str | None) -> str | None:
 StatementTimeout = Annotated[
     str | None,
     typer.Option(
-        "--statement-timeout", help="Databases: the server stops every statement that takes longer: 30s, 5min.", callback=limited
+        "--statement-timeout", help="Databases and Spark: statements that take longer are stopped: 30s, 5min.", callback=limited
     ),
 ]
 

@@ -121,10 +121,8 @@ class Engine(ABC):
         return nullcontext()
 
     def limit_time(self, seconds: float) -> None:
-        """Let the server stop every statement that takes longer."""
-        raise UsageError(
-            "a limit on statements is for PostgreSQL, MySQL, MariaDB and SQLite.", hint="Leave --statement-timeout out."
-        )
+        """Stop every statement that takes longer."""
+        raise UsageError(f"statements of {self.name} cannot be limited in time.", hint="Leave --statement-timeout out.")
 
     def close(self) -> None:  # noqa: B027  an engine may have nothing to give back
         """Give back connections and temporary objects."""

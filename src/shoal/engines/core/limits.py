@@ -8,16 +8,18 @@ before it is sent.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
 from shoal.engines.core.base import Engine
-from shoal.errors import UsageError
+from shoal.errors import ShoalWarning, UsageError
 from shoal.model.roles import Role, Schema
 from shoal.steps.sqlglot import exp
 
 _EVERY: ContextVar[float | None] = ContextVar("limit of every statement", default=None)
+_TOLD: ContextVar[bool] = ContextVar("whether it was said that files have no limit", default=True)
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)?\s*")
 _SAID = (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE)
@@ -39,13 +41,21 @@ def seconds_of(given: str | float) -> float:
 def limit_every_statement(given: str | float | None) -> None:
     """From now on this holds for every table of a database that is opened without a limit of its own; None: no limit."""
     _EVERY.set(None if given is None else seconds_of(given))
+    _TOLD.set(given is None)
 
 
 def limit_of(given: str | float | None, *, in_database: bool) -> float | None:
-    """The limit for a table: its own, or the one of every statement; what lies in files has no statements."""
-    if given is not None:
-        return seconds_of(given)
-    return _EVERY.get() if in_database else None
+    """The limit for a table: its own, or the one of every statement; what lies in files has no statements, which is said once."""
+    own, every = None if given is None else seconds_of(given), _EVERY.get()
+    if own is not None and (in_database or own != every):
+        return own
+    if in_database:
+        return every
+    if every is not None and not _TOLD.get():
+        _TOLD.set(True)
+        what = "the limit on statements (--statement-timeout) is for databases; files are read without one."
+        warnings.warn(what, ShoalWarning, stacklevel=3)
+    return None
 
 
 def only_aggregates(engine: Engine) -> None:

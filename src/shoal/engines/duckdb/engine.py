@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -14,15 +14,16 @@ import pyarrow as pa
 
 from shoal.disk.folder import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
-from shoal.engines.core.kinds import columns_of, is_nested, kind_of
+from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.memory import left_for_data
-from shoal.engines.core.stored import RAW, with_stored
-from shoal.engines.duckdb.errors import LateTypeError, translated
+from shoal.engines.core.stored import with_stored
+from shoal.engines.core.timed import ended_after, too_long
+from shoal.engines.duckdb.errors import LateTypeError, stopped, translated
+from shoal.engines.duckdb.words import flat, fraction_of_time, identifier, literal, moment, to_microseconds
 from shoal.engines.servers.tables import Remembered, spellings, table_expression
-from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError, UsageError, nearest
+from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, string
-from shoal.steps.sql import column as column_of
 from shoal.steps.sqlglot import exp
 
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -55,6 +56,7 @@ class DuckDB(Engine):
         self._closed = False
         self._kept: list[Any] = []
         self.version: str | None = None  # of a lake table
+        self._seconds: float | None = None  # that a statement may take
         if self._file is not None:
             self._opened = self._connect(read_only=True)
 
@@ -223,24 +225,16 @@ class DuckDB(Engine):
 
     def run(self, sql: str, source: str = "") -> None:
         """A statement without result."""
-        import duckdb
-
-        try:
-            self._settle().execute(sql)
-        except (duckdb.Error, OSError, RuntimeError) as error:
-            raise self._error(error, source or self.name) from None
+        with self._answering(source or self.name, None, self._seconds) as connection:
+            connection.execute(sql)
 
     def run_table(self, sql: str, source: str) -> Any:
         """The result of a query text as one pyarrow Table."""
         return self._table(sql, source)
 
     def _table(self, sql: str, source: str) -> Any:
-        import duckdb
-
-        try:
-            return self._settle().sql(sql).to_arrow_table()
-        except (duckdb.Error, OSError, RuntimeError) as error:
-            raise self._error(error, source) from None
+        with self._answering(source, None, self._seconds) as connection:
+            return connection.sql(sql).to_arrow_table()
 
     def fetch(self, query: exp.Expr) -> Any:
         return self._table(self.render(query), self.source)
@@ -250,21 +244,39 @@ class DuckDB(Engine):
 
     def stream_sql(self, sql: str, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
         """The result of a query text as RecordBatches."""
-        import duckdb
-
-        cursor = self._cursor()
+        cursor, left = self._cursor(), self._seconds
         try:
-            reader = cursor.sql(sql).to_arrow_reader(batch_rows)
-            empty = True
-            for batch in reader:
-                empty = False
-                yield batch
-            if empty:
+            with self._answering(self.source, cursor, left):
+                reader = cursor.sql(sql).to_arrow_reader(batch_rows)
+                batch = next(reader, None)
+            if batch is None:
                 yield pa.RecordBatch.from_pylist([], schema=reader.schema)
-        except (duckdb.Error, OSError, RuntimeError, pa.ArrowException) as error:
-            raise self._error(error, self.source) from None
+            while batch is not None:
+                yield batch
+                begun = time.monotonic()
+                with self._answering(self.source, cursor, left):
+                    batch = next(reader, None)
+                left = None if left is None else max(left - (time.monotonic() - begun), 0)
         finally:
             cursor.close()
+
+    @contextmanager
+    def _answering(self, source: str, cursor: Any, seconds: float | None) -> Iterator[Any]:
+        """``cursor`` (else the connection) at work: stopped where it takes too long, its errors in our words."""
+        import duckdb
+
+        over: Callable[[], bool] = bool  # not yet
+        try:
+            connection = cursor or self._settle()
+            with ended_after(seconds, connection.interrupt) as over:
+                yield connection
+        except (duckdb.Error, OSError, RuntimeError, pa.ArrowException) as error:
+            if isinstance(error, ShoalError):
+                raise
+            raise (too_long("DuckDB") if over() and stopped(error) else self._error(error, source)) from None
+
+    def limit_time(self, seconds: float) -> None:
+        self._seconds = seconds
 
     # -- expressions ------------------------------------------------------------------------------------------------
 
@@ -272,15 +284,15 @@ class DuckDB(Engine):
         if column.kind == "boolean":
             return cast(value, "TEXT")
         if column.kind == "timestamp":
-            return _moment(cast(_to_microseconds(value, column), "TIMESTAMP"), "%Y-%m-%d %H:%M:%S")
+            return moment(cast(to_microseconds(value, column), "TIMESTAMP"), "%Y-%m-%d %H:%M:%S")
         if column.kind == "time":
-            return _fraction_of_time(cast(_to_microseconds(value, column), "TEXT"))
+            return fraction_of_time(cast(to_microseconds(value, column), "TEXT"))
         if column.kind == "binary":
             return exp.Lower(this=exp.Hex(this=value))
         return super().text(value, column)
 
     def key(self, value: exp.Expr, column: Column) -> exp.Expr:
-        return super().key(_to_microseconds(value, column), column)
+        return super().key(to_microseconds(value, column), column)
 
     def row_hash(self, texts: Sequence[exp.Expr], seed: int) -> exp.Expr:
         return exp.Anonymous(this="hash", expressions=[string(f"shoal:{seed}"), *[t.copy() for t in texts]])
@@ -338,41 +350,10 @@ class DuckDB(Engine):
         self._cleanup()
 
 
-def flat(relation: Relation, schema: Any) -> Relation:
-    """The relation with lists, structures and other types of DuckDB's own read as text: JSON where they are nested.
-
-    Each of them is there in its own type too, under its name and :data:`~shoal.engines.core.stored.RAW`.
-    """
-    odd = {f.name: is_nested(f.type) for f in schema if kind_of(f.type) == "other"}
-    if not odd:
-        return relation
-    terms = []
-    for c in relation.columns:
-        value: exp.Expr = column_of(c.name, "r")
-        if c.name in odd:
-            value = cast(exp.Anonymous(this="to_json", expressions=[value]) if odd[c.name] else value, "TEXT")
-            terms.append(exp.alias_(column_of(c.name, "r"), c.name + RAW, quoted=True))
-        terms.append(exp.alias_(value, c.name, quoted=True))
-    inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
-    columns = tuple(replace(c, kind="text") if c.name in odd else c for c in relation.columns)
-    query, names = exp.Subquery(this=exp.select(*terms).from_(inside)), tuple(odd)
-    return replace(relation, query=query, columns=columns, reads_as_text=names, not_as_codes=names)
-
-
 @cache
 def _spill() -> Path:
     """The private folder of this process for what database files need beyond memory; shared, as their databases are."""
     return scratch_of(_spill)[0]
-
-
-def _to_microseconds(value: exp.Expr, column: Column) -> exp.Expr:
-    """Moments and times of day of nanoseconds as classes and steps take them."""
-    if getattr(column.stored, "unit", "") != "ns" or column.kind not in ("timestamp", "time"):
-        return value
-    if column.kind == "time":
-        return cast(value, "TIME")
-    plain = cast(value, "TIMESTAMPTZ") if getattr(column.stored, "tz", None) is not None else value  # no direct cast from a zone
-    return cast(plain, "TIMESTAMP")
 
 
 def _in_utc(connection: Any) -> Any:
@@ -398,51 +379,3 @@ def _file_of(url: str) -> Path | None:
 def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
     yield first
     yield from rest
-
-
-def literal(value: str) -> str:
-    """A text literal in DuckDB's words.
-
-    >>> literal("it's")
-    "'it''s'"
-    """
-    return "'" + value.replace("'", "''") + "'"
-
-
-def identifier(name: str) -> str:
-    """A quoted identifier in DuckDB's words."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def path_literal(path: Path) -> str:
-    """A path as a literal, its wildcard characters made ordinary ones."""
-    return literal(re.sub(r"([*?\[])", r"[\1]", str(path)))
-
-
-def _moment(value: exp.Expr, form: str) -> exp.Expr:
-    """A timestamp's text; six more digits only where there is a fraction of a second."""
-
-    def spelled(pattern: str) -> exp.Expr:
-        return exp.Anonymous(this="strftime", expressions=[value.copy(), string(pattern)])
-
-    whole = exp.EQ(
-        this=exp.Mod(this=exp.Anonymous(this="epoch_us", expressions=[value.copy()]), expression=exp.convert(1_000_000)),
-        expression=exp.convert(0),
-    )
-    return exp.Case(ifs=[exp.If(this=whole, true=spelled(form))], default=spelled(form + ".%f"))
-
-
-def _fraction_of_time(text: exp.Expr) -> exp.Expr:
-    """DuckDB writes 10:00:00.5; the canonical text has six digits."""
-    short = exp.LTE(this=exp.Length(this=text.copy()), expression=exp.convert(8))
-    padded = exp.Anonymous(this="rpad", expressions=[text.copy(), exp.convert(15), string("0")])
-    return exp.Case(ifs=[exp.If(this=short, true=text.copy())], default=padded)
-
-
-def require_option(options: dict[str, Any], known: Sequence[str], what: str) -> None:
-    """Refuse options that a format does not have."""
-    for name in options:
-        if name not in known:
-            close = nearest(name, known)
-            hint = f"Options: {', '.join(known)}." + (f" Did you mean '{close}'?" if close else "")
-            raise UsageError(f"{what} has no option '{name}'.", hint=hint)

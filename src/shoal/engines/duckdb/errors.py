@@ -44,7 +44,7 @@ def translated(error: BaseException, source: str) -> ShoalError:
         return UnreadableError(
             f"the file behind '{source}' is not there (any more) or may not be read.", hint="Check the path and its rights."
         )
-    if kind == "InterruptException" or "INTERRUPT" in words or "Query interrupted" in words:
+    if stopped(error):
         raise KeyboardInterrupt from None
     if kind == "OutOfMemoryException" or "Out of Memory" in words:
         return MemoryBudgetError("DuckDB ran out of memory.", hint="Count fewer or coarser columns, or free memory.")
@@ -59,6 +59,11 @@ def translated(error: BaseException, source: str) -> ShoalError:
     return EngineError(
         f"DuckDB refused to read or write '{source}' ({kind}).", hint="Check that the source is whole and readable."
     )
+
+
+def stopped(error: BaseException) -> bool:
+    """Whether somebody asked the query to stop."""
+    return type(error).__name__ == "InterruptException" or "INTERRUPT" in str(error) or "Query interrupted" in str(error)
 
 
 def _csv_error(line: int, words: str, source: str) -> UnreadableError:

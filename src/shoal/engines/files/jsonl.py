@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines.core.base import Relation
-from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.duckdb.words import identifier, literal, path_literal
 from shoal.engines.files.csv.encodings import guess_encoding
 from shoal.engines.files.csv.read import transcoded
 from shoal.engines.files.csv.sniff import is_date, sample_bytes
+from shoal.engines.files.options import require_option
 from shoal.engines.files.packing import packing_of
 from shoal.errors import ShoalError, UnreadableError
 from shoal.model.roles import check_names

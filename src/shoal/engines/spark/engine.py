@@ -21,6 +21,7 @@ from shoal.disk.folder import staged
 from shoal.engines.core.base import BATCH_ROWS, Engine, Marks, Relation
 from shoal.engines.core.memory import bytes_of_class, left_for_data
 from shoal.engines.core.state import changed
+from shoal.engines.core.timed import too_long
 from shoal.engines.servers.tables import build_relation, spellings, table_expression
 from shoal.engines.spark.answers import (
     SMALL,
@@ -37,7 +38,7 @@ from shoal.engines.spark.digest import can_add_up, rows_and_sum
 from shoal.engines.spark.errors import condition_of, spark_errors, translate
 from shoal.engines.spark.files import PLAIN, format_of, marks_of, read
 from shoal.engines.spark.parts import number_of_parts, place_of_parts, publish_parts, write_parts
-from shoal.engines.spark.session import disconnect, session, shown
+from shoal.engines.spark.session import disconnect, limited, session, shown
 from shoal.engines.spark.types import reading
 from shoal.errors import EngineError, InternalError, OutputError
 from shoal.model.roles import Column
@@ -58,6 +59,7 @@ class Spark(Engine):
         self.master = url if "://" in url else "local[*]"
         self._spark = session(self.master)
         self._open = True
+        self._seconds: float | None = None  # that a statement may take
         self._views: list[str] = []
         self._plain: set[str] = set()  # paths whose files hold all their rows
 
@@ -173,11 +175,20 @@ class Spark(Engine):
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Errors of Spark in our words."""
+        """Errors of Spark in our words; what takes too long is stopped, wherever its tasks run."""
         try:
-            yield
+            with limited(self._spark, self._seconds, remote=self.master.startswith("sc://")) as over:
+                try:
+                    yield
+                except spark_errors():
+                    if over():
+                        raise too_long(f"Spark ({shown(self.url)})") from None
+                    raise
         except spark_errors() as error:
             raise translate(error, shown(self.url)) from None
+
+    def limit_time(self, seconds: float) -> None:
+        self._seconds = seconds
 
     # -- tables -------------------------------------------------------------------------------------------------------
 

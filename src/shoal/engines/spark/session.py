@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import atexit
 import os
+import secrets
 import socket
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
+from shoal.engines.core.timed import ended_after
 from shoal.engines.spark.errors import spark_errors
 from shoal.engines.spark.java import java_home
 from shoal.errors import EngineError, need
@@ -137,3 +139,33 @@ def disconnect(master: str, spark: Any) -> None:
     if ours[1] <= 0:
         del _CONNECTED[master]
         ours[0].stop()
+
+
+@contextmanager
+def limited(spark: Any, seconds: float | None, *, remote: bool) -> Iterator[Callable[[], bool]]:
+    """Jobs that are begun inside are cancelled once they take longer; what is given tells whether they were.
+
+    Spark Connect knows tags of operations, other sessions tags of jobs.
+    """
+    if seconds is None:
+        yield lambda: False
+        return
+    tag = f"shoal-{secrets.token_hex(8)}"
+    owner = spark if remote else spark.sparkContext
+    add, remove, cancel = (
+        (owner.addTag, owner.removeTag, owner.interruptTag)
+        if remote
+        else (owner.addJobTag, owner.removeJobTag, owner.cancelJobsWithTag)
+    )
+
+    def stop() -> None:
+        with suppress(*spark_errors()):  # it ended by itself
+            cancel(tag)
+
+    add(tag)
+    try:
+        with ended_after(seconds, stop) as over:
+            yield over
+    finally:
+        with suppress(*spark_errors()):
+            remove(tag)

@@ -22,9 +22,10 @@ import pyarrow as pa
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
-from shoal.engines.duckdb.engine import DuckDB, require_option
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.frames import open_deferred
 from shoal.engines.files.headings import HEAD_ROWS, says_nothing, second_heading
+from shoal.engines.files.options import require_option
 from shoal.errors import ShoalError, UnreadableError, UsageError, missing_column, nearest, need
 from shoal.model.roles import check_names, distinct_names
 

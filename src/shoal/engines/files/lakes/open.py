@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines.core.base import Relation
-from shoal.engines.duckdb.engine import DuckDB, require_option
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.brought import brought
 from shoal.engines.files.lakes.delta import open_delta
 from shoal.engines.files.lakes.iceberg import IcebergPlace, in_folder, open_iceberg
 from shoal.engines.files.lakes.logs import lake_in_store, lake_of
+from shoal.engines.files.options import require_option
 from shoal.engines.files.stores import Stored, copied, in_store, reading, stored
 from shoal.errors import UnreadableError, UsageError
 from shoal.model.roles import check_names

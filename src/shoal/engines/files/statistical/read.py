@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
-from shoal.engines.duckdb.engine import DuckDB, require_option
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.frames import from_pandas, open_deferred
+from shoal.engines.files.options import require_option
 from shoal.errors import UnreadableError, UsageError, missing_column, need
 from shoal.model.roles import Column, check_names
 
