@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+import types
 from typing import Any, NoReturn
 
 AGAIN = 10.0
@@ -20,6 +21,7 @@ COLLECT_AFTER = 200_000
 def main() -> None:
     """Load the command and run it."""
     gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
+    _without_help_of_arrow()
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGINT, _interrupted)
         signal.signal(signal.SIGALRM, _again)
@@ -37,6 +39,23 @@ def main() -> None:
         if _ending and ended.code == 130:  # a library that was stopped by SIGTERM may say so as at Ctrl-C
             sys.exit(128 + _ending[0])
         raise
+
+
+class _NoPage(dict[str, list[str]]):
+    """Stands for a page of help that was read: it has no entries."""
+
+    def __init__(self, _: str) -> None:
+        super().__init__(Parameters=[])
+
+
+def _without_help_of_arrow() -> None:
+    """Spare the command what pyarrow does for ``help()``: it reads the help of 109 classes when it is first used to compute.
+
+    In this process only, which shows no such help; a library that is imported keeps it.
+    """
+    reader = types.ModuleType("pyarrow.vendored.docscrape")
+    vars(reader)["NumpyDocString"] = _NoPage
+    sys.modules.setdefault(reader.__name__, reader)
 
 
 def _interrupted(*_: Any) -> NoReturn:

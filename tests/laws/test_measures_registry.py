@@ -24,7 +24,7 @@ OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calcu
     "columns.scales", "columns.suda",
     "columns.suda_loops", "glossary", "metrics", "observer.finite", "observer.models",
     "observer.posterior", "result.checking", "result.explaining",
-    "result.figures", "result.measurement", "result.parts", "shown", "utility.analyses", "utility.recoding",
+    "result.figures", "result.headline", "result.measurement", "result.parts", "shown", "utility.analyses", "utility.recoding",
     "utility.association", "utility.distances", "utility.models", "utility.propensity", "utility.published", "utility.queries",
 }  # fmt: skip
 ALL = list(metrics())

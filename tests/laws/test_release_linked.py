@@ -179,3 +179,21 @@ def test_small_examples(own: list[int], rows: Rows, known: int, staying: set[int
     family = gather(LinkedPolicy.of(policy(own, rows, 2, known)))
     found = stays(family, finest(family), 2, known)
     assert {int(family.ids[i]) for i in found.nonzero()[0]} == staying == oracle(own, rows).largest(2, known)
+
+
+@pytest.mark.parametrize(
+    ("text", "several"),
+    [
+        ("tables: {}\n", True),
+        ('"\\x74ables": {}\n', True),
+        ("roles: {quasi: [tables]}\n", False),
+        ('roles: {quasi: ["\\x74ables"]}\n', False),
+        ("roles: {quasi: [age]}\n", False),
+        ("tables: [\n", False),
+    ],
+)
+def test_a_policy_of_several_tables_is_known_by_its_key(tmp_path: Path, text: str, several: bool) -> None:
+    from shoal.release.linked.policy import is_linked
+
+    (tmp_path / "policy.yml").write_text(text)
+    assert is_linked(tmp_path / "policy.yml") is several

@@ -13,9 +13,7 @@ from shoal.model.certificate.file import is_of_events
 from shoal.model.progress import Progress
 from shoal.release.certificate.outcome import Check, Verification
 from shoal.release.certificate.verify import verify as prove_again
-from shoal.release.events.verify import verify_events
 from shoal.release.linked.certificate import LinkedCertificate, read_linked
-from shoal.release.linked.verify import verify_linked
 
 
 def verify(
@@ -53,11 +51,15 @@ def verify(
     if isinstance(linked, Verification):
         return linked
     if linked is not None:
+        from shoal.release.linked.verify import verify_linked  # each kind of release loads the proof of its own
+
         return verify_linked(Path(folder), linked, key=key, private=private, exclude=exclude)
     found = None if table is None else opened(table)
     if Path(folder).is_dir() and _of_events(folder):
         if table is not None:
             raise UsageError("an event release is proven from its folder alone.", hint="Leave --table out.")
+        from shoal.release.events.verify import verify_events
+
         return verify_events(folder, key=key, private=private, exclude=exclude, progress=progress)
     return prove_again(folder, key=key, table=found, private=private, exclude=exclude, progress=progress)
 

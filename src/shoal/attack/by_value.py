@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.model.attack import AttackResult, Verdict
-from shoal.model.requirement.compare import at_most
+from shoal.model.compare import at_most
 
 QUESTION = "Somebody knows the true value of one published number, date or place, and nothing else: is the record found?"
 SHOWN = 3

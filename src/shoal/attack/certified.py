@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.model import requirement as req
+from shoal.model.compare import slack
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import Requirement
-from shoal.model.requirement.compare import slack
 
 FITTED = 1e-6
 """How far weights that were fitted, not counted, may be from their limit."""

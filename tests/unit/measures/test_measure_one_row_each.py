@@ -37,6 +37,14 @@ def test_nothing_is_said_where_there_is_nothing_to_ask(data: dict[str, Any], wor
     assert not any("one row per person" in n for n in found.notes)
 
 
+@pytest.mark.parametrize(("ids", "known"), [(60, None), (59, 59), (58, 58)])
+def test_one_repetition_among_many_is_enough(ids: int, known: int | None) -> None:
+    """Two rows have no id: missing ids repeat nothing."""
+    numbers = [None if i >= 60 else 100_000 + i % ids for i in range(62)]
+    found = shoal.measure({"patient_id": numbers, "age": [i % 7 for i in range(62)]}, quasi=["age"])
+    assert (found.repeating and found.repeating.ids) == known
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -12,8 +12,8 @@ from ruamel.yaml import YAML
 
 from shoal.errors import PolicyError, UsageError
 from shoal.model import requirement as req
+from shoal.model.compare import TOLERANCE, at_least, at_most, below, class_for, equal, most_of, slack
 from shoal.model.requirement import Reading, Requirement, require_of, requirement_from_json, requirements_of
-from shoal.model.requirement.compare import TOLERANCE, at_least, at_most, below, class_for, equal, most_of, slack
 
 # requirement, its text, its place in a policy with the value there, numbers found that just meet it and just do not
 ALL = [

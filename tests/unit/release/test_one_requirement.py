@@ -20,9 +20,9 @@ from release_forging import plain_certificate, sign_anew
 from shoal.cli import main
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model import requirement as req
+from shoal.model.compare import slack
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import Requirement, require_of, requirement_from_json
-from shoal.model.requirement.compare import slack
 from shoal.release.certificate.verify import verify
 from shoal.release.gate.check import check
 from shoal.release.gate.estimates import estimates

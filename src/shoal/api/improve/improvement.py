@@ -12,10 +12,10 @@ from shoal.api.arguments import Source, opened
 from shoal.errors import InfeasibleError, UsageError
 from shoal.hierarchies.lint import LevelPreview, preview
 from shoal.model.certificate.parts import LostGroup
+from shoal.model.compare import most_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import Verdict
-from shoal.model.requirement.compare import most_of
 from shoal.release.certificate.lost_groups import lost_groups
 from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.gate.estimates import estimates

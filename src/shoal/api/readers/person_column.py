@@ -14,8 +14,6 @@ import pyarrow.compute as pc
 from shoal.engines.table import Table
 from shoal.kernels.arrow import to_numpy
 from shoal.kernels.text import canonical_text
-from shoal.measures.columns.find import find_columns
-from shoal.measures.columns.finding import ColumnFacts
 
 FIRST_ROWS = 10_000
 MOST_COLUMNS = 200
@@ -53,9 +51,15 @@ def repeating_ids(table: Table, besides: Collection[str] = ()) -> Repeating | No
     first = table.first_rows([c.name for c in known], FIRST_ROWS)
     if not first or len(first[0]) == 0:
         return None
+    counted = [pc.drop_null(cells).value_counts() for cells in first]
+    if all(len(found) == len(cells) - cells.null_count for cells, found in zip(first, counted, strict=True)):
+        return None  # no value stands twice
+
+    from shoal.measures.columns.find import find_columns  # the words of all topics: a small table is measured sooner without
+    from shoal.measures.columns.finding import ColumnFacts
+
     facts = []
-    for column, cells in zip(known, first, strict=True):
-        found = pc.drop_null(cells).value_counts()
+    for column, cells, found in zip(known, first, counted, strict=True):
         values, sizes = found.field("values"), to_numpy(found.field("counts"))
         texts = [str(t) for t in canonical_text(values).to_pylist()]
         rows = len(cells)

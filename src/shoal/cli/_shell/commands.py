@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +134,8 @@ def plain(value: object, annotation: object) -> object:
 
 def examples() -> dict[str, list[str]]:
     """The examples by command, from the page beside this file: a line that starts at the margin is a command's name."""
+    from importlib import resources  # help alone needs them
+
     page = resources.files(__package__).joinpath("examples.txt").read_text("utf-8")
     found: dict[str, list[str]] = {}
     for line in page.splitlines():

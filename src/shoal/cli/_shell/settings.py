@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -45,6 +44,8 @@ def read(command: str, environ: Mapping[str, str] = os.environ) -> tuple[dict[st
 
 
 def _page(path: Path) -> dict[str, Any]:
+    import tomllib  # where there is such a file, which is seldom
+
     try:
         page = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:

@@ -18,9 +18,9 @@ import numpy as np
 from shoal.errors import HierarchyGapError, UsageError
 from shoal.measures.classes.profile import SensitiveProfile, is_ordered, profile
 from shoal.measures.metrics import metric
+from shoal.model.compare import TOLERANCE
 from shoal.model.counts.classes import ClassCounts, CodeArray, FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.requirement.compare import TOLERANCE
 
 Distance = Literal["ordered", "equal", "hierarchical"]
 HELPERS = ("class_distances", "default_distance", "earth_mover", "leaf_groups")
@@ -304,6 +304,6 @@ def enhanced_beta_likeness(counts: ClassCounts, column: str) -> float:
     found = profile(counts, column)
     gain = (found.p - found.q) / found.q
     limit = -np.log(found.q)
-    if bool((gain > limit + TOLERANCE * np.maximum(1.0, limit)).any()):  # the rule of shoal.model.requirement.compare
+    if bool((gain > limit + TOLERANCE * np.maximum(1.0, limit)).any()):  # the rule of shoal.model.compare
         return math.inf
     return max(0.0, float(gain.max()))

@@ -16,8 +16,8 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.measures.classes.profile import profile
 from shoal.measures.metrics import metric
+from shoal.model.compare import slack
 from shoal.model.counts.classes import ClassCounts, IntArray
-from shoal.model.requirement.compare import slack
 
 HELPERS = ("is_recursive_diverse", "whole_diversity")
 

@@ -16,8 +16,8 @@ from shoal.errors import RequirementError, UsageError, nearest
 from shoal.measures.classes import closeness, diversity
 from shoal.measures.result.figures import Figures
 from shoal.model import requirement as req
+from shoal.model.compare import at_least, at_most, below, equal
 from shoal.model.requirement import Clause, Reading, Requirement, Verdict, kind_named, pieces
-from shoal.model.requirement.compare import at_least, at_most, below, equal
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": at_least,

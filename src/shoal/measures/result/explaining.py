@@ -1,15 +1,13 @@
-"""Numbers in sentences: the headline, the notes that belong to it, and the explanation of each number."""
+"""The explanation of each number: what it is, how it is computed, what it assumes, against whom, and what would change it."""
 
 from __future__ import annotations
 
 from shoal.kernels.chance import one_in
-from shoal.measures.classes.profile import profile
 from shoal.measures.metrics import lookup
 from shoal.measures.result.checking import number_of
 from shoal.measures.result.figures import Figures
-from shoal.measures.result.parts import WholeSet
+from shoal.measures.result.headline import headline, notes
 from shoal.measures.shown import SHOWN, shown
-from shoal.model.roles import MissingPolicy
 from shoal.model.written import written
 
 
@@ -20,101 +18,6 @@ class Explanation(str):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def who(m: Figures, n: int = 2) -> str:
-    """People where they were counted, records where rows were."""
-    word = ("person", "people") if m.counts.unit is not None else ("record", "records")
-    return word[n != 1]
-
-
-def headline(m: Figures) -> str:
-    """One sentence: how many are one of a kind on which columns, and the smallest crowd.
-
-    >>> from shoal.measures.result.figures import Figures
-    >>> from shoal.model.counts.classes import ClassCounts
-    >>> headline(Figures(ClassCounts((1, 4), columns=("age",), codes=([0, 1],))))
-    '1 of 5 records is one of a kind on age; the smallest group has 1.'
-    """
-    total = m.crowds.n_members
-    on = " + ".join(m.quasi) or "the quasi-identifiers"
-    verb = "is" if m.unique == 1 else "are"
-    start = f"{m.unique:,} of {total:,} {who(m, total)} {verb}" if m.unique else f"None of {total:,} {who(m, total)} is"
-    bound = "" if m.crowds.exact else "at least "
-    if m.counts.adds_up:
-        return f"{start} one of a kind on {on}; the smallest group has {bound}{m.k:,}."
-    alone = f"{start} one of a kind in at least one record on {on}; the smallest group has {bound}{m.k:,}."
-    return alone if m.whole_set is None else f"{alone} By all records of a person together, {_by_set(m.whole_set, total)}."
-
-
-def _by_set(found: WholeSet, total: int) -> str:
-    if not found.unique:
-        return f"nobody is one of a kind; each set of records is that of at least {found.k:,}"
-    return f"{found.unique:,} of {total:,} {'is' if found.unique == 1 else 'are'} one of a kind"
-
-
-def notes(m: Figures) -> list[str]:
-    """Sentences that belong to the numbers."""
-    out = []
-    if m.counts.unit is None:
-        out.append("No person column was named, so each row counts as one person; if people have several rows, name it as unit.")
-    elif not m.counts.adds_up:
-        out.append(
-            f"Some people have rows in several classes ({m.memberships:,} memberships of {m.people:,} people): everybody counts "
-            "once, by the smallest class they are in. Group sizes, diversity and closeness are those of the classes."
-        )
-    if m.missing["members_with_missing"]:
-        out.append(_missing_note(m))
-    if not m.crowds.exact:
-        out.append("Under the rule 'wildcard' people of matching classes cannot be added up: k is a cautious lower bound.")
-    if m.policy is not MissingPolicy.OWN:
-        out.append("Only the rule 'own' is ever certified.")
-    if m.policy is MissingPolicy.WILDCARD and m.missing["members_with_missing"]:
-        too = " and estimates from sample to population" if m.sample else ""
-        out.append(f"Diversity, closeness, sets of columns and what a column adds{too} follow the rule 'own'.")
-    if m.sample is None and m.population is not None and m.presence is None:
-        out.append("Some people have rows in several classes, so nothing is estimated from the sample to the population.")
-    if m.individual is not None and m.counts.unit is not None:
-        several = "" if m.counts.adds_up else ", at the highest of the classes they are in"
-        out.append(f"The individual risk counts each person once, with the mean weight of the rows of the class{several}.")
-    for name in m.counts.sensitive:
-        if (classes := held_by_all(m, name)) > 0:
-            out.append(
-                f"People have several values of {name}; in {classes:,} of {m.classes:,} classes one value is held by everybody, "
-                "which diversity and closeness, made of shares among all values, do not show."
-            )
-    if m.presence is None and m.population is None:
-        out.append("No population was given: journalist and marketer are the worst case, as if the table were the population.")
-    if any(c.delta_disclosure == float("inf") for c in m.closeness.values()):
-        out.append("δ-disclosure is infinite where a class lacks a value of the table: the class rules that value out.")
-    return out
-
-
-def held_by_all(m: Figures, column: str) -> int:
-    """Classes of several values in which nevertheless every person has one and the same (people may have several each).
-
-    >>> from shoal.measures.result.figures import Figures
-    >>> from shoal.model.counts.classes import ClassCounts, SensitiveCounts
-    >>> ill = SensitiveCounts.from_dense("ill", [[2, 1, 1], [1, 1, 0]])
-    >>> held_by_all(Figures(ClassCounts((2, 2), sensitive={"ill": ill}, unit="id", n_people=4)), "ill")
-    1
-    """
-    if m.counts.unit is None:
-        return 0
-    found = profile(m.counts, column)
-    return int(((found.largest == m.counts.sizes) & (found.distinct > 1)).sum())
-
-
-def _missing_note(m: Figures) -> str:
-    def at(rule: str) -> str:
-        k = m.missing[rule]["k"]
-        return m.missing[rule]["note"] if k is None else f"k={k:,}"
-
-    n = m.missing["members_with_missing"]
-    return (
-        f"{n:,} {who(m, n)} {'lacks' if n == 1 else 'lack'} a quasi-identifier. Missing as a value of its own: {at('own')}; "
-        f"matching everything: {at('wildcard')}; left out: {at('drop')}."
-    )
 
 
 _MAIN = (

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shoal.measures.result.checking import Verdicts, check
-from shoal.measures.result.explaining import Explanation, explain, headline, notes
 from shoal.measures.result.figures import Figures
-from shoal.model.requirement import Verdict
+from shoal.measures.result.headline import headline, notes
+
+if TYPE_CHECKING:  # loaded when a requirement or an explanation is asked for: a small table is measured in less time
+    from shoal.measures.result.checking import Verdicts
+    from shoal.measures.result.explaining import Explanation
+    from shoal.model.requirement import Verdict
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,10 +34,14 @@ class Measured(Figures):
         >>> bool(m.check("k>=3")), bool(m.check("k>=3, unique==0, risk.max<=0.3"))
         (True, False)
         """
+        from shoal.measures.result.checking import check
+
         return check(self, requirement)
 
     def explain(self, name: str | None = None) -> Explanation:
         """Sentence, formula, assumption, attacker and what would change it: of one number, or of the main ones."""
+        from shoal.measures.result.explaining import explain
+
         return explain(self, name)
 
     @property

@@ -2,7 +2,7 @@
 
 A requirement is a frozen value with four forms: text (``k>=5``), the ``require`` part of a policy, JSON, and a sentence.
 Measuring, searching, judging a written file, attacking, certificate and verify all speak it, and a number that was found
-becomes a :class:`Verdict` by one rule (:mod:`shoal.model.requirement.compare`). Each kind states
+becomes a :class:`Verdict` by one rule (:mod:`shoal.model.compare`). Each kind states
 
 * ``scope``: ``class`` (each published class must pass; a class that fails may be suppressed), ``table``, or ``trace`` (a person's
   records together, in an event table);
@@ -24,9 +24,9 @@ The distribution that closeness, δ and β compare with is that of the whole tab
 is an ordinary value.
 """
 
+from shoal.model.compare import TOLERANCE
 from shoal.model.requirement.clause import Clause, Reading, pieces
 from shoal.model.requirement.closeness import BasicBeta, DeltaDisclosure, Distance, EnhancedBeta, TCloseness
-from shoal.model.requirement.compare import TOLERANCE
 from shoal.model.requirement.diversity import AlphaK, DistinctDiversity, EntropyDiversity, PSensitive, RecursiveDiversity
 from shoal.model.requirement.known import MOST_SETS, KnownRecords, Unicity
 from shoal.model.requirement.mapping import ordered, require_of, requirements_of

@@ -66,7 +66,7 @@ class Requirement:
         return value
 
     def holds(self, found: float) -> bool:
-        """Whether a number that was found meets the limit, by the rule of :mod:`shoal.model.requirement.compare`."""
+        """Whether a number that was found meets the limit, by the rule of :mod:`shoal.model.compare`."""
         raise NotImplementedError
 
     def judged(self, found: float | None) -> Verdict:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from shoal.model.requirement.compare import at_least, class_for
+from shoal.model.compare import at_least, class_for
 from shoal.model.requirement.root import Law, Requirement, Verdict, Words, check_one_of, check_share, check_whole, register
 from shoal.model.written import written
 

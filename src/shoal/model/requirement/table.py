@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal.errors import UsageError
+from shoal.model.compare import at_most
 from shoal.model.requirement.clause import Clause, Reading
-from shoal.model.requirement.compare import at_most
 from shoal.model.requirement.root import Law, Requirement, Scope, Words, check_one_of, check_share, check_whole, register
 from shoal.model.written import written
 

@@ -14,8 +14,8 @@ from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.numbers import ClassNumbers, PublishedNumbers
 from shoal.model.certificate.parts import PresetRule
+from shoal.model.compare import equal
 from shoal.model.plan import Plan
-from shoal.model.requirement.compare import equal
 from shoal.release.certificate import derived
 from shoal.release.certificate.columns import generalized, treatment_of
 from shoal.release.certificate.sentences import TRIGGERS

@@ -95,13 +95,14 @@ def _refused(why: str, hint: str = "") -> VerificationError:
 
 def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) -> list[AttackResult]:
     """What this release and the earlier ones tell together: joint groups, values left open, values read off by subtraction."""
+    if not places:
+        return []
+
     from shoal.attack.belief import beliefs
     from shoal.attack.composition import changes, values_left
     from shoal.attack.intersection import intersection
     from shoal.attack.structure import Recoded
 
-    if not places:
-        return []
     base, policy = prepared.base, prepared.policy
     before = [read(place, prepared) for place in places]
     columns = [c for c in policy.sensitive if c not in _changed(prepared)]

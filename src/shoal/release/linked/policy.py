@@ -75,10 +75,12 @@ def is_linked(asked: Any) -> bool:
     if not isinstance(asked, str | Path):
         return False
     try:
-        found = policy_file.read_yaml(Path(asked).read_text(encoding="utf-8-sig"))
+        text = Path(asked).read_text(encoding="utf-8-sig")
+        if "tables" not in text and "\\" not in text:
+            return False  # spelled out or by escapes, the word must be there: no need to parse twice
+        return "tables" in policy_file.read_yaml(text)
     except (OSError, UnicodeDecodeError, PolicyError):
         return False  # the ordinary reader says what is wrong
-    return "tables" in found
 
 
 def _made(asked: dict[str, Any], folder: Path | None) -> LinkedPolicy:

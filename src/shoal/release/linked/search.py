@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.errors import InfeasibleError, UsageError
+from shoal.model.compare import most_of
 from shoal.model.counts.classes import FloatArray
 from shoal.model.progress import Progress, silent
-from shoal.model.requirement.compare import most_of
 from shoal.release.linked.crowd import Levels, Mask, alike, stays
 from shoal.release.linked.gather import Family, Part
 from shoal.search.problem.column import joins_missing

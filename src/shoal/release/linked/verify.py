@@ -14,7 +14,7 @@ from shoal.kernels import signatures as sign
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME, REPORT
 from shoal.model.certificate.form import plain
-from shoal.model.requirement.compare import most_of
+from shoal.model.compare import most_of
 from shoal.release.certificate.consistency import objections_fit
 from shoal.release.certificate.outcome import Check, Verification, tried
 from shoal.release.linked.attacks import attacks

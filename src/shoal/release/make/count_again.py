@@ -13,9 +13,9 @@ import numpy as np
 
 from shoal.engines.core.state import Held, changed
 from shoal.errors import VerificationError
+from shoal.model.compare import most_of
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.requirement import Verdict
-from shoal.model.requirement.compare import most_of
 from shoal.model.written import written
 from shoal.release.certificate.files import digest_of_data
 from shoal.release.gate.estimates import estimates

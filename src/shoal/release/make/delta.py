@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from shoal.errors import OutputError, need
 
@@ -23,6 +22,8 @@ def check_library() -> None:
 
 def into_folder(data: Path) -> None:
     """Data in one file become a folder with one part, a folder stays; refused where Delta has no type for a column."""
+    import pyarrow.parquet as pq  # loads file systems and TLS
+
     if data.is_file():
         part = data.rename(data.with_name(".part"))
         data.mkdir()

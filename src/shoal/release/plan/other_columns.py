@@ -38,9 +38,12 @@ def other_steps(prepared: Prepared) -> tuple[Step, ...]:
 
 def sample_of(policy: Policy) -> tuple[Step, ...]:
     """The step that draws the sample that the policy asks for: records, or people with all their records."""
-    from shoal.transform.perturb.sampling import Sample
+    if policy.sample is None:
+        return ()
 
-    return () if policy.sample is None else (Sample(share=policy.sample, unit=policy.unit),)
+    from shoal.transform.perturb.sampling import Sample  # the room of all techniques, loaded where one is asked for
+
+    return (Sample(share=policy.sample, unit=policy.unit),)
 
 
 def _direct(name: str, mask: str) -> Step:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from shoal.errors import InfeasibleError
 from shoal.model.attack import AttackResult
+from shoal.model.compare import most_of
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, SensitiveCounts
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.model.requirement import K, MaxRisk
-from shoal.model.requirement.compare import most_of
 from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.plan.other_columns import other_steps
 from shoal.release.plan.prepare import Prepared

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import UsageError
-from shoal.model.requirement.compare import equal
+from shoal.model.compare import equal
 
 
 @dataclass(frozen=True)

@@ -164,11 +164,12 @@ def _header_of_parts(folder: Path) -> list[str]:
 
 def _names(path: Path) -> list[str]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     if path.suffix == ".csv":
         return [name or "" for name in next(parse_csv(_first_record(path)), [])]
     if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
         return list(pq.read_schema(path).names)
     if path.suffix in (".arrow", ".feather"):
         return list(pa.ipc.open_file(pa.memory_map(str(path))).schema.names)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shoal.errors import EmptyTableError
-from shoal.model.requirement.compare import at_most
+from shoal.model.compare import at_most
 from shoal.release.proof.facts import Facts, Inside, value_order
 from shoal.release.proof.trees import Tree
 

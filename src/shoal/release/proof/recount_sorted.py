@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import EmptyTableError
-from shoal.model.requirement.compare import TOLERANCE
+from shoal.model.compare import TOLERANCE
 from shoal.release.proof.facts import Facts, Inside, value_order
 from shoal.release.proof.trees import Tree
 

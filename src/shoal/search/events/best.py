@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, InternalError
+from shoal.model.compare import most_of
 from shoal.model.counts.classes import IntArray
-from shoal.model.requirement.compare import most_of
 from shoal.search.events.cut import Levels, cut, label_texts
 from shoal.search.events.linked import Mask
 from shoal.search.events.offers import Offer, nearest_offers

@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
-from shoal.model.requirement.compare import at_most
+from shoal.model.compare import at_most
 from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.problem.checks import Checks, build_checks

@@ -14,11 +14,11 @@ import os
 from collections.abc import Mapping, Sequence
 
 from shoal.errors import StoppedError, UsageError
+from shoal.model.compare import most_of
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.progress import Progress
 from shoal.model.requirement import Requirement
-from shoal.model.requirement.compare import most_of
 from shoal.search.full_domain.compiled_search import CompiledSearch, is_compiled
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.found import Found

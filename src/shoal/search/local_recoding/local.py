@@ -18,10 +18,10 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
+from shoal.model.compare import class_for
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.progress import Progress
-from shoal.model.requirement.compare import class_for
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.found import EPSILON
 from shoal.search.full_domain.infeasible import refuse_contradictions

@@ -13,8 +13,8 @@ from shoal.errors import UsageError, missing_column
 from shoal.measures.classes.closeness import leaf_groups
 from shoal.measures.classes.profile import SensitiveProfile, profile
 from shoal.model import requirement as req
+from shoal.model.compare import TOLERANCE, slack
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
-from shoal.model.requirement.compare import TOLERANCE, slack
 from shoal.search.kernels import sensitive_values as kernel
 
 FROM_SAMPLE_UNIQUES = ("dankar", "zayatz", "snb")
@@ -28,7 +28,7 @@ NO_MASS = np.zeros((1, 1), dtype=np.float64)
 class ValueCheck:
     """One requirement on a sensitive column, as arguments of the kernel.
 
-    Its limits carry the tolerance of the comparison rule (:mod:`shoal.model.requirement.compare`): the kernel compares exactly.
+    Its limits carry the tolerance of the comparison rule (:mod:`shoal.model.compare`): the kernel compares exactly.
     """
 
     kind: int

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from shoal.model.compare import at_most, slack
 from shoal.model.counts.classes import IntArray
-from shoal.model.requirement.compare import at_most, slack
 from shoal.search.problem.checks import Checks
 
 Flags = npt.NDArray[np.bool_]
