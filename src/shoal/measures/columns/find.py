@@ -16,14 +16,16 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
+from shoal.measures.columns.names.beside import topics_beside
 from shoal.measures.columns.names.health import HEALTH
-from shoal.measures.columns.names.lexicon import BY_KEY, expanded, speaks_of_crime, topic_of
+from shoal.measures.columns.names.lexicon import BY_KEY, speaks_of_crime
 from shoal.measures.columns.names.private import CONDUCT, MONEY
 from shoal.measures.columns.names.topics import Topic
 from shoal.measures.columns.names.words import opaque
 from shoal.measures.columns.roles.decide import decide, with_scale
 from shoal.measures.columns.roles.keys import SEVERAL
 from shoal.measures.columns.roles.seen import CHANGE, FEWEST_ROWS, Decision, Seen
+from shoal.measures.columns.roles.unit import person_column
 from shoal.measures.columns.scales import scale_of
 from shoal.measures.columns.values.identifiers import identifier_form
 from shoal.measures.columns.values.missing_numbers import BELOW, below_codes, number_codes
@@ -45,26 +47,6 @@ OUTCOME = frozenset("status event fustat cens censor censored death died dead".s
 """Names of a time that people were followed and of what it ended with: a table with both is about their health or conduct."""
 BATTERY, OPAQUE_BATTERY = 4, 5
 """Columns with the same short range of codes that make a battery of questions; more where their names say nothing."""
-ACCIDENTS = 0.05
-"""Share of rows up to which a number that repeats does so by accident, where another column numbers the rows."""
-UNITS = (
-    "national_number",
-    "patient_number",
-    "insurance_number",
-    "person_number",
-    "uuid",
-    "hash",
-    "key",
-    "email",
-    "phone",
-    "account",
-    "device",
-    "record_number",
-)
-"""Topics of columns that may name a person who has several rows, the surest first."""
-_CONTACTS = ("email", "phone", "account", "device")
-SHARED_CONTACT = 0.7
-"""Different values per row below which an address or telephone repeats because people do, not because families share it."""
 BANDED = ("income", "spending")
 """Topics of amounts that surveys ask in numbered bands."""
 FEWEST_PHONES = 20
@@ -91,7 +73,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     shared |= {code for code, n in below.items() if n >= BELOW}
     spelled = [missing_spellings(facts, shared=shared) for facts in table]
     bare = [facts.without(gone) for facts, gone in zip(table, spelled, strict=True)]
-    topics = [topic_of(f.label) if f.label and (opaque(f.name) or topic_of(f.name) is None) else topic_of(f.name) for f in table]
+    topics = topics_beside([(f.name, f.label) for f in table])
     known = {t.key for t in topics if t is not None and t.role is Role.QUASI}
     named = "sex" in known and len(known) >= LEAST_QUASI
     private, about_people = _about(topics, [f.name for f in table])
@@ -207,7 +189,7 @@ def _range(facts: ColumnFacts) -> tuple[float, float]:
 
 def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[ColumnFinding, ...]:
     """The findings, with the person column and the weights marked."""
-    unit = _unit([(facts, decision) for facts, decision, _ in made])
+    unit = person_column([(facts, decision) for facts, decision, _ in made])
     event = _event_time(made) if unit is not None else None
     alike = _like_the_key(made, unit) if unit is not None else frozenset()
     weight = next((facts.name for facts, decision, _ in made if decision.topic == "survey_weight"), None)
@@ -250,51 +232,3 @@ def _event_time(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> str 
     """The only column of times, where its name says a technical one (``created_at``): of records of people it is the event."""
     dates = [(f, d) for f, d, finding in made if finding.scale is Scale.DATE]
     return dates[0][0].name if len(dates) == 1 and dates[0][1].topic == "technical" and dates[0][0].distinct > 1 else None
-
-
-def _unit(made: list[tuple[ColumnFacts, Decision]]) -> str | None:
-    """The column that names a person who has several rows; a household only where no column numbers the people."""
-    keys = [(f, d) for f, d in made if d.role is Role.DIRECT and d.topic in UNITS]
-    repeating = [(f, d) for f, d in keys if _repeats(f, d)]
-    if not repeating:
-        return None
-    single = any(f.distinct == f.filled for f, _ in keys)
-
-    def preference(item: tuple[ColumnFacts, Decision]) -> tuple[int, int]:
-        facts, decision = item
-        return UNITS.index(decision.topic) + len(UNITS) * _household(facts.name), -facts.distinct
-
-    best, _ = min(repeating, key=preference)
-    by_accident = best.distinct > (1 - ACCIDENTS) * best.filled
-    return None if single and (_household(best.name) or by_accident) else best.name
-
-
-def _repeats(facts: ColumnFacts, decision: Decision) -> bool:
-    """Whether people have several rows by this column; addresses count where every row has one and few are shared."""
-    if decision.topic in _CONTACTS:
-        return facts.missing == 0 and facts.distinct < SHARED_CONTACT * facts.filled
-    return facts.distinct < facts.filled
-
-
-def _household(name: str) -> bool:
-    words = set(expanded(name))
-    return bool(
-        words
-        & {
-            "household",
-            "hh",
-            "hhid",
-            "hid",
-            "hogar",
-            "haushalt",
-            "huishouden",
-            "menage",
-            "foyer",
-            "familia",
-            "family",
-            "dwelling",
-            "vivienda",
-            "serialno",
-            "hhno",
-        }
-    )

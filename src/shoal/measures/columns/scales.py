@@ -57,7 +57,7 @@ _CODES = frozenset(
 )
 _CODED = frozenset("code cod codes kod cd type typ tipo category cat categorie categoria".split())
 """Words that say a code whatever the name is about: COD_IDADE."""
-_COUNTED = frozenset("num number n nb nbr count cnt anzahl nombre numero cantidad aantal total sum".split())
+_COUNTED = frozenset("num number n nb nbr count cnt anzahl nombre numero cantidad aantal total tot sum".split())
 _LEVELS = frozenset(
     "level lvl stufe niveau nivel livello rank rating score likert grade stage quintile decile quartile tercile "
     "quality involvement satisfaction balance band bracket group range faixa "
@@ -189,7 +189,10 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.DATE)
     if topic_scale == "date" and (serial_days(facts) or unix_times(facts.numbers)):
         return Found(Scale.DATE)
-    if (topic_scale == "date" or facts.distinct >= 4) and topic_scale in ("date", "") and _years(facts, topic_scale):
+    called = bool(words & _YEAR)
+    if topic_scale in ("date", "") and (topic_scale == "date" or called or facts.distinct >= 4) and _years(facts, topic_scale):
+        return Found(Scale.DATE)
+    if called and topic_scale == "nominal" and _years(facts, ""):  # the year of a car
         return Found(Scale.DATE)
     if topic_scale == "place" and facts.distinct == 2 and facts.whole and set(facts.numbers) == {0.0, 1.0}:
         return Found(Scale.NOMINAL)  # whether somebody lives there
@@ -212,7 +215,7 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.NUMBER if topic_scale == "number" and words & _COUNTS else Scale.NOMINAL)
     if float(np.min(facts.numbers)) < 0 and facts.distinct > FEW_CODES:
         return Found(Scale.NUMBER)  # no code is negative
-    if words & _CODES and not words & _LEVELS and topic_scale not in ("ordered", "number"):
+    if words & _CODES and not words & (_LEVELS | {"tot", "total", "sum"}) and topic_scale not in ("ordered", "number"):
         return Found(Scale.NOMINAL)
     if topic_scale == "number" and facts.labels == {} and levels_of_a_test(facts) and not words & _COUNTS:
         return Found(Scale.ORDERED, natural)
@@ -254,6 +257,10 @@ SHORT_SCALE = 7
 SHORT_DEGREE = 7
 """Letters of words that end like degrees and are none: illness, witness, fitness."""
 _TIMES = frozenset(("time", "zeit", "duration", "dauer", "duree", "tiempo", "tempo", "tijd", "duur"))
+_YEAR = frozenset(("year", "yr", "jahr", "annee", "ano", "anno", "jaar"))
+"""Words that say a year, where the values are years too."""
+_MONTHS = frozenset("month monat mois mes mese maand mo mth mm day tag jour dia giorno dag dd d quarter".split())
+"""Words that say a month or a day of one."""
 _YEARS = frozenset(("years", "yrs", "yr", "jahre", "annees", "anos", "anni", "jaren", "year", "num"))
 
 
@@ -282,10 +289,7 @@ def _years(facts: ColumnFacts, topic_scale: str) -> bool:
     if numbers is None or not facts.whole:
         return False
     low, high = float(np.min(numbers)), float(np.max(numbers))
-    month = any(
-        folded(w) in ("month", "monat", "mois", "mes", "mese", "maand", "day", "tag", "jour", "dia", "giorno", "dag", "quarter")
-        for w in raw_words(facts.name)
-    )
+    month = bool(_MONTHS & set(raw_words(facts.name)))
     if topic_scale != "date" and (low < 1900 or high > 2050):
         return False
     return (low >= 1850 and high <= 2150) or (month and low >= 0 and high <= 31)

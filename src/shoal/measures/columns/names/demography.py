@@ -16,7 +16,7 @@ BORN: tuple[Topic, ...] = (
         0.9,
         "*born4 *born2 *born "
         "nato+a nata+a ne+a nee+a nacido+en geboren+in geboren+te natural+de "
-        "birth+place birthplace place+birth place+of+birth country+birth country+of+birth country+born born+in "
+        "birth+pl pob birth+place birthplace place+birth place+of+birth country+birth country+of+birth country+born born+in "
         "born+country birth+country birth+state geburtsort geburtsland geboorteplaats geboorteland lieu+naissance "
         "pays+naissance lugar+nacimiento pais+nacimiento luogo+nascita naturalidade native+country bpl pobp nativity "
         "birthcountry",
@@ -38,7 +38,7 @@ BORN: tuple[Topic, ...] = (
         "age",
         "number",
         0.95,
-        "*agemn *ageyr escalao+etario grupo+etario faixa+idade tranche+d+age altersstufe leeftijdsgroep "
+        "*agemn *ageyr aagegr* agegr* escalao+etario grupo+etario faixa+idade tranche+d+age altersstufe leeftijdsgroep "
         "age ages aged agep agegroup agegrp agecat ageband agerange ageyears ageyrs agemonths agedecade alter "
         "altersgruppe altersklasse leeftijd* edad edades eta idade agecl ageg* ager* ridageyr tranche+age trage grpage "
         "faixa+etaria fascia+eta lebensalter age+at+* ageinyears curage hv105 v012 agea agemarr agekdbrn",

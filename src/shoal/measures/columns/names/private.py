@@ -83,7 +83,8 @@ CONDUCT: tuple[Topic, ...] = (
         "felon* misdemean* misd juv juv+* prior* priors sentence* sentenc* prison* jailed custody* violent* violence* "
         "violen* weapon* assault* theft* police* straf* delikt* delit* delito* reato* crime* incarcer* parole* probat* "
         "verdict guilt* fraud* victim* abuse* bully* harass* is+recid two+year+recid decile+score score+text compas* "
-        "v+decile* homicid* compas+screening* stop+reason frisked searched warrant* infraction* citation",
+        "v+decile* homicid* compas+screening* stop+reason frisked searched "
+        "vehicle+search car+search person+search body+search search+conducted search+basis warrant* infraction* citation",
     ),
     Topic(
         "religion",
@@ -166,6 +167,8 @@ NOTHING: tuple[Topic, ...] = (
         "a technical field",
         "",
         0.75,
+        "trta trtan trtp trtpn trt01* trtemfl armcd actarm* param paramcd paramn parcat* parcat1n aval avalc avisit* "
+        "visitnum ittfl saffl randfl fasfl pprotfl studyid "
         "unidad+medida unit+measure =cens censor censored censoring "
         "numerolote lote num+lot lot+number lotnumber chargennr chargennummer "
         "sms sms+* sporder pernum relpos person+order extract+date extraction+date date+extract* reporting+date "

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from shoal.measures.columns.finding import ColumnFacts, Scale
-from shoal.measures.columns.names.lexicon import BY_KEY, expanded, topic_of
+from shoal.measures.columns.names.lexicon import BY_KEY, expanded
 from shoal.measures.columns.names.topics import Topic
 from shoal.measures.columns.names.words import folded, raw_words, words_of
 from shoal.measures.columns.roles.keys import below_zero, drawn_key, is_key
@@ -37,38 +37,6 @@ LONGEST_TITLE = 12
 """Letters of the longest usual form of address: Mademoiselle."""
 CLUSTERED = 0.1
 """Clusters per record from which they are groups of a few records."""
-_WEIGHT_WORDS = frozenset("weight weights wt wgt gewicht gew peso poids wght".split())
-
-
-def survey_weight(seen: Seen) -> Decision | None:
-    """Survey weight or body weight: the same words, told apart by the numbers."""
-    facts, numbers = seen.facts, seen.facts.numbers
-    words = set(expanded(facts.name))
-    called = bool(words & _WEIGHT_WORDS)
-    bare = topic_of(facts.name.lower())  # WTMEC2YR is one word, whatever its capitals say
-    survey = any(topic is not None and topic.key == "survey_weight" for topic in (seen.topic, bare))
-    if not (called or survey) or (called and seen.topic is not None and seen.topic.key == "pregnancy"):
-        return None
-    if numbers is None:
-        return _by_topic(seen, BY_KEY["body"]) if called else None
-    body = called and _human_weight(facts, words | set(expanded(facts.label)))
-    if body:
-        return Decision(Role.QUASI, "its name says weight and its values are those of bodies", 0.7, "body", None, Scale.NUMBER)
-    if facts.distinct > 5 and float(np.min(numbers)) >= 0:
-        return Decision(Role.INSENSITIVE, "its name says survey weight", 0.88, "survey_weight", None, Scale.NUMBER)
-    return None
-
-
-def _human_weight(facts: ColumnFacts, words: set[str]) -> bool:
-    """Kilograms or pounds of people, children included."""
-    numbers = facts.numbers
-    assert numbers is not None
-    if words & {"body", "kg", "lb", "lbs", "pounds", "kilo", "korper", "corporal"}:
-        return True
-    if words & {"survey", "sample", "sampling", "final", "person", "design", "household", "hh", "weights"}:
-        return False
-    centre, high, low = float(np.median(numbers)), float(np.max(numbers)), float(np.min(numbers))
-    return low >= 1 and high <= 700 and 8 <= centre <= 260 and high < 12 * max(centre, 1) and facts.distinct >= 5
 
 
 def numbered(seen: Seen) -> Decision | None:
@@ -91,6 +59,7 @@ def numbered(seen: Seen) -> Decision | None:
 
 
 NUMBER_WORDS = ("num", "nbr", "nr", "nummer", "number", "numero")
+_DECIMALS = re.compile(r"[.,]\d{3,}$")
 _JOINED_ID = re.compile(r"[a-z]{4,}(?<!pa)(?<!o)(?<!br)(?<!gr)(?<!ac)id")
 """Joined names that end with id (utilityid); words that end so by themselves are none: unpaid, thyroid, hybrid."""
 LEAST_NUMBERED = 100
@@ -138,6 +107,8 @@ def named(seen: Seen) -> Decision | None:
     if topic.key == "technical" and "cluster" in expanded(seen.facts.name) and _small_groups(seen.facts):
         key = BY_KEY["person_number"]
         return Decision(key.role, "it numbers small groups of records, as those of one person", 0.6, key.key, 18, Scale.ID)
+    if topic.key in ("occupation", "facility", "group", "employment") and _measured(seen.facts):
+        return None  # PCS is a list of occupations in France and a score of health elsewhere
     if topic.key in ("facility", "industry") and _answers(seen.facts):
         return None
     if topic.key == "title" and (_longer_than_titles(seen.facts) or not _titled(seen.facts)):
@@ -150,7 +121,7 @@ def named(seen: Seen) -> Decision | None:
         return counted_inside()
     if topic.key in ("care", "technical", "group") and _lettered_key(seen):
         return None
-    return _by_topic(seen, topic)
+    return Decision.of(topic)
 
 
 def _few_small(facts: ColumnFacts) -> bool:
@@ -184,6 +155,12 @@ def _answers(facts: ColumnFacts) -> bool:
     return facts.kind == "text" and facts.distinct <= MOST_ANSWERS and bool(said & YES) and bool(said & NO)
 
 
+def _measured(facts: ColumnFacts) -> bool:
+    """Whether most values are numbers with at least three decimals, as measurements are and no code is."""
+    looked = spread(facts.values)
+    return facts.numbers is not None and 2 * sum(bool(_DECIMALS.search(v)) for v in looked) > len(looked)
+
+
 def _titled(facts: ColumnFacts) -> bool:
     """Whether a form of address is among texts; codes may stand for one."""
     return facts.kind != "text" or any(
@@ -209,10 +186,6 @@ def _lettered_key(seen: Seen) -> bool:
     if facts.kind != "text" or facts.distinct < 0.9 * facts.filled or seen.found.scale is Scale.DATE or not is_key(facts):
         return False
     return sum(any(c.isalpha() for c in v) for v in facts.values) >= 0.9 * len(facts.values)
-
-
-def _by_topic(seen: Seen, topic: Topic) -> Decision:
-    return Decision(topic.role, f"its name says {topic.says}", topic.confidence, topic.key, topic.hipaa)
 
 
 def _named_direct(seen: Seen, topic: Topic) -> Decision | None:

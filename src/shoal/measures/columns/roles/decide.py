@@ -10,9 +10,10 @@ from __future__ import annotations
 from shoal.measures.columns.finding import Scale
 from shoal.measures.columns.names.lexicon import BY_KEY
 from shoal.measures.columns.names.words import opaque
-from shoal.measures.columns.roles.by_name import counted_inside, ends_with_number, inside_a_group, named, numbered, survey_weight
+from shoal.measures.columns.roles.by_name import counted_inside, ends_with_number, inside_a_group, named, numbered
 from shoal.measures.columns.roles.by_values import addresses, people, row_numbers, shaped, spoken
 from shoal.measures.columns.roles.seen import FEW_VALUES, Decision, Seen
+from shoal.measures.columns.roles.weights import survey_weight
 from shoal.measures.columns.scales import Found
 from shoal.measures.columns.values.ladders import ladder_order
 from shoal.measures.columns.values.whole_numbers import MOST_CODES

@@ -58,6 +58,11 @@ class Decision:
     scale: Scale | None = None
     evidence: tuple[Evidence, ...] = field(default=())
 
+    @classmethod
+    def of(cls, topic: Topic) -> Decision:
+        """What the name of a column says, with nothing against it."""
+        return cls(topic.role, f"its name says {topic.says}", topic.confidence, topic.key, topic.hipaa)
+
     @property
     def change(self) -> str:
         return CHANGE[self.role]

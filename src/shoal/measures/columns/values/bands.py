@@ -16,7 +16,8 @@ _N = r"-?\d+(?:[ .,']\d{3})*(?:[.,]\d+)?|-?\d+(?:[.,]\d+)?"
 _UNIT = (
     r"(?:\s*(?:years?|yrs?|y|jahre?n?|ans?|anos?|anni|jaar|jarigen|months?|monate?|mois|meses|mesi|kg|lbs?|cm|eur|euro?s?|"
     r"usd|dm|k|m|%|h|hours?|hrs?|stunden|heures|min|minutes?|days?|weeks?|personen?|persons?|people|children|employees|old|"
-    r"or older|and over|and older))*"
+    r"or older|and over|and older|km/h|mph|km|miles|mm|mg|ml|times|(?:per|a|/|pro|par|por|al) ?(?:day|week|month|year|hour|tag|"
+    r"woche|monat|jahr|jour|semaine|mois|an|dia|semana|mes|ano|giorno)))*"
 )
 _BELOW = Pattern(
     rf"(?:<=?|≤|lt|le|under|below|less than|fewer than|lower than|smaller than|"

@@ -14,7 +14,7 @@ _HEIGHTS: tuple[tuple[float, str], ...] = (
     (
         8.0,
         r"master|magister|maestria|mestrado|laurea magistrale|diplom\b|graduate degree|graduate school|advanced degree|"
-        r"^graduate$|bac ?\+ ?5|graduate or prof|postgraduate|more than college|isced ?7",
+        r"^grad(uate)?$|bac ?\+ ?5|graduate or prof|postgraduate|more than college|isced ?7",
     ),
     (5.8, r"some college|some.college|some univ|attended college"),
     (
@@ -24,7 +24,7 @@ _HEIGHTS: tuple[tuple[float, str], ...] = (
     ),
     (
         7.0,
-        r"bachelor|licence\b|college grad|college degree|college or|four.?year|4.?year|universit|\blaurea|licenciatura|"
+        r"bachelor|licence\b|college grad|college degree|college or|four.?year|4.?year|\buniv|\blaurea|licenciatura|"
         r"graduacao|graduate|hochschul|fachhochschul|wo\b|hbo\b|superieur|superior|tertiary|higher|bac ?\+ ?[34]|degree|"
         r"isced ?6|academic",
     ),
@@ -43,7 +43,7 @@ _HEIGHTS: tuple[tuple[float, str], ...] = (
         r"upper second|secundaria completa|medio completo|bachillerato|scuola superiore|diploma superiore|"
         r"secondary complete|completed high|maturita|diploma$|2eme cycle|second cycle|lycee|havo|grade 12|isced ?3",
     ),
-    (4.5, r"high school"),
+    (4.5, r"high school|\bhs\b"),
     (
         4.3,
         r"12th|upper|11th|secondary|secundari|media superior|ensino medio|polimodal|haupt|hauptschule|"
@@ -65,7 +65,7 @@ _HEIGHTS: tuple[tuple[float, str], ...] = (
     (1.0, r"preschool|pre-school|kindergarten|nursery|preescolar|inicial|isced ?0"),
     (
         0.0,
-        r"no schooling|no education|none|never|without|illiter|analfab|jamais|aucun|sin (instruccion|estudios|"
+        r"no schooling|no education|none|never|without|ill?iter|analfab|jamais|aucun|sin (instruccion|estudios|"
         r"educacion)|sem (instrucao|estudos)|keine?|geen|nessun|no formal|no school|uneducated|not literate|"
         r"less than primary|in school",
     ),
