@@ -172,7 +172,8 @@ class Staging:
         declared = self._declared(step)
         spill = Spill(self.folder, self.held)
         views = lambda: (without_codes(self._view(t, step), declared) for t in rows.tables(used))  # noqa: E731
-        made = step.streamed(views, spill, self._seed(step))
+        apart = bool(declared) and step.splits_by_codes  # the step must see which codes differ
+        made = None if apart else step.streamed(views, spill, self._seed(step))
         if made is None:
             view = self._view(rows.columns(used), step)
             made = iter([beside_codes(step, view, self._seed(step), declared).select(list(step.columns))])

@@ -4,7 +4,7 @@ Takes    numeric columns, k ≥ 2; columns are standardised first (mean 0, devia
 Returns  a whole-column step; every published combination of these columns is shared by at least k records
 Keeps    MDAV: groups of k to 2k − 1; V-MDAV: the same, sizes following the data (a group that the last records fill is split),
          unless MDAV loses less: then its groups
-Cost     O(n²/k) distances; O(n) memory
+Cost     O(n²/k) distances; O(n) memory. MDAV of one column sorts instead (:mod:`shoal.transform.group.one_column`)
 Source   Domingo-Ferrer and Torra 2005 (MDAV); Solanas and Martínez-Ballesté 2006 (V-MDAV)
 Differs  between k and 2k − 1 records left at the end form a group of their own (some tables in print spread the last few)
 
@@ -25,6 +25,7 @@ import numpy.typing as npt
 from shoal.errors import DataError, PolicyError
 from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.transform.columns import need_group, numbers, with_numbers
+from shoal.transform.group.one_column import centred, end_groups, ends_high, spilled
 
 MOST_PAIRS = 4e11
 """Distances that are computed at most: about an hour."""
@@ -70,16 +71,25 @@ class Microaggregate(ColumnStep):
     def columns(self) -> tuple[str, ...]:
         return (self.column, *self.others)
 
-    def streamed(self, rows: Any, spill: Any, seed: int) -> None:
-        """None: every record is compared with all others. Too many are refused before any is held."""
+    def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
+        """One column by sorting on disk. None for several: every record is compared with all others, and too many are refused
+        before any is held."""
+        if self._sorts:
+            return spilled(rows, spill, self.column, self.k, self.publish)
         self._need_few(sum(t.num_rows for t in rows()))
+        return None
+
+    @property
+    def _sorts(self) -> bool:
+        """Whether the groups are found by sorting, not by distances."""
+        return not self.others and self.method == "mdav"
 
     def _need_few(self, n: int) -> None:
         cells = n * len(self.columns)
-        if n * n / self.k > MOST_PAIRS or cells > MOST_CELLS:
+        if (n * n / self.k > MOST_PAIRS and not self._sorts) or cells > MOST_CELLS:
             raise DataError(
                 f"microaggregation compares all records: {n:,} records of {len(self.columns)} columns are too many.",
-                hint="Take groups or quantiles for one column, a larger k, or a part of the table at a time.",
+                hint="Take mdav, groups or quantiles for one column, a larger k, or a part of the table at a time.",
             )
 
     def run(self, table: Any, seed: int, codes: Sequence[IntArray] = ()) -> Any:
@@ -104,7 +114,8 @@ class Microaggregate(ColumnStep):
                 continue
             inside = values[np.ix_(used, rows)]
             groups = near_groups(inside, self.k, method=self.method, gamma=self.gamma)
-            values[np.ix_(used, rows)] = _published(inside, groups, self.publish)
+            made = centred(inside[0], self.k, self.publish)[None] if self._sorts else _published(inside, groups, self.publish)
+            values[np.ix_(used, rows)] = made
             found_here = rows[groups == np.argmin(np.bincount(groups))]
             smallest = found_here if smallest is None or len(found_here) < len(smallest) else smallest
         if smallest is not None and 0 < (~(present | (coded > 0)).any(axis=0)).sum() < self.k:
@@ -123,6 +134,8 @@ def near_groups(values: FloatArray, k: int, *, method: str = "mdav", gamma: floa
     >>> near_groups(np.array([[1.0, 2.0, 10.0, 11.0]]), 2).tolist()
     [0, 0, 1, 1]
     """
+    if method == "mdav" and len(values) == 1:
+        return _sorted_groups(values[0], k)
     from shoal.transform.kernels import mdav as kernel  # compiled on first use
 
     points = np.array(standardised(values))
@@ -136,6 +149,16 @@ def near_groups(values: FloatArray, k: int, *, method: str = "mdav", gamma: floa
         groups[members] = np.where(parts == 0, large, groups.max() + parts)
     groups = np.unique(groups, return_inverse=True)[1]
     return plain if lost_share(values, plain) < lost_share(values, groups) else groups
+
+
+def _sorted_groups(x: FloatArray, k: int) -> IntArray:
+    """MDAV's groups of one column; number 0 is the one that it forms first."""
+    order = np.argsort(x, kind="stable")
+    cuts = end_groups(x[order], k)
+    names = np.arange(len(cuts) - 1)
+    out = np.empty(len(x), dtype=np.int64)
+    out[order] = np.repeat(names[::-1] if ends_high(x[order]) else names, np.diff(cuts))
+    return out
 
 
 def standardised(values: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ Cost     a few sorts of narrow tables; rank swapping also holds 8 bytes per reco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,45 +20,42 @@ from shoal.kernels.order import row_hashes
 from shoal.kernels.text import canonical_text
 from shoal.transform.columns import numbers, with_column
 from shoal.transform.kernels import draws as random
+from shoal.transform.on_disk import PLACE, SPREAD, Rows, back, counted, placed, places, rank_keys
 
 LEAST_WINDOW = 5
 """Ranks that a value may move at least, and values that a column needs for rank swapping."""
 
-SPREAD = np.uint64(30)
-"""Bits that small whole numbers are moved up by when they are sorted by: their first bits choose the file."""
-
-Rows = Callable[[], Iterator[Any]]
-
+STRATUM = "\x00stratum"
 
 def permuted(rows: Rows, spill: Any, key: bytes, columns: Sequence[str], within: Sequence[str]) -> Iterator[Any]:
     """The columns in the order of random numbers, one per row; inside the strata of ``within``, if any."""
-    mixed = spill.order((t, random.bits(key, random.places(at, t.num_rows))) for t, at in _counted(rows()))
+    mixed = spill.order((t, random.bits(key, random.places(at, t.num_rows))) for t, at in counted(rows()))
     if not within:
         need_company(columns[0], (), int(_is_one(rows())))
         return (t.select(list(columns)) for t in mixed)
     values = spill.order((t.select(list(columns)), _strata(t, within)) for t in mixed)
-    places = spill.keep(spill.order(_with_strata(t, at, within) for t, at in _counted(rows())))
-    need_company(columns[0], within, _alone(to_numpy(t[STRATUM].combine_chunks()) for t in places.tables([STRATUM])))
-    return _back(values, places.tables([PLACE]), spill)
+    ordered = spill.keep(spill.order(_with_strata(t, at, within) for t, at in counted(rows())))
+    need_company(columns[0], within, _alone(to_numpy(t[STRATUM].combine_chunks()) for t in ordered.tables([STRATUM])))
+    return back(values, ordered.tables([PLACE]), spill)
 
 
 def rank_swapped(rows: Rows, spill: Any, column: str, percent: float, ties: bytes, partners: bytes) -> Iterator[Any]:
     """The column with every number at the place of its partner; missing values where they were."""
     from shoal.transform.kernels.swap import Swap
 
-    there = _counted(_present(rows(), column))
+    there = counted(placed(rows(), column))
     mixed = spill.order((t, random.bits(ties, random.places(before, t.num_rows))) for t, before in there)
-    ranked = spill.keep(spill.order((t, _rank_keys(t, column)) for t in mixed))
+    ranked = spill.keep(spill.order((t, rank_keys(numbers(t, column)[0])) for t in mixed))
     count = sum(t.num_rows for t in ranked.tables())
     need_values(column, count)
     swap = Swap(count, window(count, percent))
 
     def moved() -> Iterator[Any]:
-        for table, first in _counted(ranked.tables()):
+        for table, first in counted(ranked.tables()):
             partner = swap.partners(first, random.uniforms(partners, random.places(first, table.num_rows)))
             yield table.select([column]), partner.astype(np.uint64) << SPREAD
 
-    swapped = _back(spill.order(moved()), (t.select([PLACE]) for t in ranked.tables()), spill)
+    swapped = back(spill.order(moved()), (t.select([PLACE]) for t in ranked.tables()), spill)
     return _put_in(rows(), column, swapped, spill)
 
 
@@ -116,55 +113,14 @@ def _alone(strata: Iterator[npt.NDArray[np.uint64]]) -> int:
     return alone + (times == 1)
 
 
-PLACE, STRATUM = "\x00place", "\x00stratum"
-
-
-def _counted(tables: Iterator[Any]) -> Iterator[tuple[Any, int]]:
-    """Tables, and how many rows came before each."""
-    before = 0
-    for table in tables:
-        yield table, before
-        before += table.num_rows
-
-
-def _places(first: int, n: int) -> Any:
-    import pyarrow as pa
-
-    return pa.table({PLACE: from_numpy(np.arange(first, first + n, dtype=np.uint64))})
-
-
 def _with_strata(table: Any, first: int, within: Sequence[str]) -> tuple[Any, npt.NDArray[np.uint64]]:
     """The places of rows beside their strata, which they are to be sorted by."""
     strata = _strata(table, within)
-    return _places(first, table.num_rows).append_column(STRATUM, from_numpy(strata)), strata
+    return places(first, table.num_rows).append_column(STRATUM, from_numpy(strata)), strata
 
 
 def _strata(table: Any, within: Sequence[str]) -> npt.NDArray[np.uint64]:
     return row_hashes([canonical_text(table.column(n)) for n in within], table.num_rows, 0)
-
-
-def _present(tables: Iterator[Any], column: str) -> Iterator[Any]:
-    """The rows with a number, and their places."""
-    import pyarrow as pa
-
-    for table, at in _counted(tables):
-        _, present = numbers(table, column)
-        both = table.select([column]).append_column(PLACE, _places(at, table.num_rows)[PLACE])
-        yield both.filter(pa.array(present))
-
-
-def _rank_keys(table: Any, column: str) -> npt.NDArray[np.uint64]:
-    """Whole numbers in the order of the column's numbers: the bits of a double, with the sign turned."""
-    bits = (numbers(table, column)[0] + 0.0).view(np.uint64)
-    top = np.uint64(1) << np.uint64(63)
-    return np.where(bits & top, ~bits, bits | top)
-
-
-def _back(values: Iterator[Any], places: Iterator[Any], spill: Any) -> Iterator[Any]:
-    """``values`` in the order of the places that stand beside them."""
-    pairs = spill.beside(values, places)
-    order: Iterator[Any] = spill.order((v, to_numpy(p[PLACE].combine_chunks()) << SPREAD) for v, p in pairs)
-    return order
 
 
 def _put_in(rows: Iterator[Any], column: str, values: Iterator[Any], spill: Any) -> Iterator[Any]:
