@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from shoal.engines.core.request import CountRequest, expressions_of
 from shoal.engines.core.state import Held
 from shoal.engines.count.by_codes import KeptCodes
 from shoal.engines.count.dispatch import count
-from shoal.engines.count.distinct import SHORT, as_counted, need_few, spilled_values
+from shoal.engines.count.distinct import SHORT, as_counted, few_of, need_few, value_batches
 from shoal.engines.count.in_order import in_order
 from shoal.engines.count.sql import about_classes, class_sizes, distinct_and_missing
 from shoal.engines.duckdb.engine import DuckDB
@@ -230,12 +230,25 @@ class Table:
     def few_values(self, column: str, *, least: int = 1) -> tuple[Any, Any]:
         """As :meth:`values`, without missing ones and those of fewer than ``least`` rows, in little memory for files of any
         size; refused where a step could not hold so many."""
-        kind = self._schema.require(column)
-        if isinstance(self._engine, DuckDB) and not self.only_aggregates and self.most_rows() > SHORT:
-            return spilled_values(self._engine, self._relation, column, least)
+        kind = self._schema[self._schema.require(column)].kind
+        if self._counts_on_disk() is not None:
+            return few_of(column, kind, self.value_batches(column, least=least))
         values, counts = as_counted(*self.values(column), least)
-        need_few(column, values, self._schema[kind].kind)
+        need_few(column, values, kind)
         return values, counts
+
+    def value_batches(self, column: str, *, least: int = 1) -> Generator[tuple[Any, Any]]:
+        """As :meth:`few_values`, some at a time and in any order: nothing is held of a file of any size."""
+        engine = self._counts_on_disk()
+        if engine is not None:
+            yield from value_batches(engine, self._relation, self._schema.require(column), least)
+        else:
+            yield as_counted(*self.values(column), least)
+
+    def _counts_on_disk(self) -> DuckDB | None:
+        """The engine, where values are counted on disk and not by codes."""
+        long = isinstance(self._engine, DuckDB) and not self.only_aggregates and self.most_rows() > SHORT
+        return self._engine if long and isinstance(self._engine, DuckDB) else None
 
     def most_classes(self, columns: int) -> int | None:
         """Classes of so many columns that may leave the engine; None where it sets no limit."""

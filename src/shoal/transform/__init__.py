@@ -9,10 +9,12 @@ from shoal._room import callable_room
 from shoal.hierarchies.rule import Generalize
 from shoal.transform.apply import Applied, apply
 from shoal.transform.coarsen.generalize import TreeCut, best_cut, generalize, level_for
+from shoal.transform.coarsen.rare import Rare
 from shoal.transform.coarsen.round_and_code import round_to, top_bottom
 from shoal.transform.coarsen.suppress import suppress_cells, suppress_column, suppress_rare, suppress_records
 from shoal.transform.group.microaggregate import Microaggregate, lost_share, near_groups
-from shoal.transform.group.optimal_1d import Centres, Groups, Represent, microaggregate_1d, optimal_groups
+from shoal.transform.group.microaggregate_1d import microaggregate_1d
+from shoal.transform.group.optimal_1d import Centres, Groups, Represent, optimal_groups
 from shoal.transform.group.quantile import (
     Reservoir,
     equal_groups,
@@ -51,6 +53,7 @@ __all__ = [
     "Pram",
     "QuantileSketch",
     "RankSwap",
+    "Rare",
     "Represent",
     "Reservoir",
     "Sample",

@@ -33,6 +33,7 @@ GUARANTEES: dict[str, Guarantee] = {
     "constant": Guarantee(True, "the other columns", "the column's values"),
     "map": Guarantee(True, _TRUE, "differences inside a group"),
     "cut": Guarantee(True, _TRUE, "differences inside an interval"),
+    "rare": Guarantee(True, "values of at least min_count records, as they are", "the other values", True),
     "prefix": Guarantee(True, _TRUE, "the hidden characters"),
     "generalize": Guarantee(True, _TRUE, "differences inside a group"),
     "round": Guarantee(True, "values to the nearest multiple of the base", "differences below the base"),

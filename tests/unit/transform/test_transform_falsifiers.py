@@ -94,6 +94,13 @@ def differences_vanish(kind: str) -> None:
     assert len(set(found)) == len({b for b, _ in found})  # a function of the value
 
 
+def rare_values_alone_are_hidden(kind: str) -> None:
+    ages = Counter(TABLE["age"].to_pylist())
+    least = sorted(ages.values())[len(ages) // 2]
+    assert {ages[b] >= least for b in ages} == {True, False}
+    assert all(a == (str(b) if ages[b] >= least else "*") for b, a in pairs(tf.Rare("age", least), "age"))
+
+
 def nearest_multiple(kind: str) -> None:
     assert all(a % 10 == 0 and abs(a - b) <= 5 for b, a in pairs(Round("age", 10), "age"))
 
@@ -332,6 +339,8 @@ FALSIFIERS: dict[str, Callable[[str], None]] = {
     "that a limit is reached": limit_reached,
     "how far a value lies beyond a limit": differences_vanish,
     "the mean of each group (with means, to their decimals)": group_means,
+    "values of at least min_count records, as they are": rare_values_alone_are_hidden,
+    "the other values": rare_values_alone_are_hidden,
     "the order of groups": order_of_groups,
     "each person's own value": own_values_are_lost,
     "means of the cells that stay": means_of_cells_that_stay,

@@ -34,6 +34,7 @@ EXAMPLES = [
     tf.CorrelatedNoise("x", ("y",), ((1.0, 0.0), (0.5, 0.5)), 0.2),
     tf.Permute("x", ("y",), ("g",)),
     tf.RankSwap("x", 10.0),
+    tf.Rare("g", 3),
     tf.Pram("g", ("a", "b"), ((0.9, 0.1), (0.2, 0.8))),
     tf.DateShift("d", "p", days=30, key="env:TEST_KEY"),
     tf.KeyedHash("p", "env:TEST_KEY", "people"),

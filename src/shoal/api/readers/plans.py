@@ -13,20 +13,29 @@ settings of its class; the others are built here from the column's values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.disk.folder import scratch
+from shoal.engines.count.distinct import TooManyValues, few_of, in_order
 from shoal.engines.recode.codes import without_codes
+from shoal.engines.recode.spill import Spill
 from shoal.errors import PolicyError, ShoalError, UnreadableError, nearest
 from shoal.kernels.codes import is_code
+from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Step, Suppression, step_from_json
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
+
+MOST_HELD = 2_000_000
+"""Different numbers that techniques by rank hold; more are sorted on disk."""
 
 _TOP = ("seed", "sample", "steps", "suppress", "shuffle")
 
@@ -121,16 +130,49 @@ def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) 
     return best_cut(levels, int(number), counts).step(missing_label=label)
 
 
-def _built(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
+def _ranked(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
+    """A technique that takes numbers by rank: more of them than can be held are sorted on disk, with the same result."""
+
     def build(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
         import shoal.transform as tf
 
-        rare = name == "suppress_rare"
-        found = table.few_values(column, least=_least(words)) if rare else _substantive(table, column)
-        step: Step = getattr(tf, name)(column, *found, **words)
+        with scratch() as place:
+            step: Step = getattr(tf, name)(column, *_numbers_of(table, column, place), **words)
         return step
 
     return build
+
+
+def _rare(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+    import shoal.transform as tf
+
+    try:
+        return tf.suppress_rare(column, *table.few_values(column, least=_least(words)), **words)
+    except TooManyValues:
+        return tf.Rare(column, **words)
+
+
+def _pram(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+    """Of a column of many values those that can be categories are held; the others are suppressed."""
+    import shoal.transform as tf
+
+    try:
+        return tf.pram(column, *_substantive(table, column), **words)
+    except TooManyValues:
+        names = words.get("categories")
+        if names is None and _least(words) == 1:
+            raise
+        batches = _substantive_batches(table, column, 1 if names is not None else _least(words))
+        few = few_of(column, table.schema[column].kind, (_among(values, counts, names) for values, counts in batches))
+        return replace(tf.pram(column, *few, **words), on_gap="suppress")
+
+
+def _among(values: Any, counts: Any, names: Sequence[str] | None) -> tuple[Any, Any]:
+    """The values that are named; all where no names are given."""
+    if names is None:
+        return values, counts
+    named = pc.is_in(canonical_text(values), pa.array(names, pa.string()))
+    return values.filter(named), counts[named.to_numpy(zero_copy_only=False)]
 
 
 def _noise(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
@@ -155,11 +197,11 @@ def _numbers(table: Table, columns: tuple[str, ...]) -> Iterator[Any]:
 
 BUILDERS: dict[str, Callable[[Any, str, dict[str, Any], Path], Step]] = {
     "generalize": _generalize,
-    "quantiles": _built("quantile_transform"),
-    "groups": _built("microaggregate_1d"),
-    "top_bottom": _built("top_bottom"),
-    "rare": _built("suppress_rare"),
-    "pram": _built("pram"),
+    "quantiles": _ranked("quantile_transform"),
+    "groups": _ranked("microaggregate_1d"),
+    "top_bottom": _ranked("top_bottom"),
+    "rare": _rare,
+    "pram": _pram,
     "noise": _noise,
     "correlated_noise": _correlated,
 }
@@ -174,9 +216,30 @@ def _least(words: Mapping[str, Any]) -> int:
 
 def _substantive(table: Table, column: str) -> tuple[Any, Any]:
     """Those of the values that are not declared missing: what is calculated or exchanged."""
-    values, counts = table.few_values(column)
+    return _undeclared(table, column, *table.few_values(column))
+
+
+def _substantive_batches(table: Table, column: str, least: int = 1) -> Iterator[tuple[Any, Any]]:
+    """As :func:`_substantive`, some at a time."""
+    return (_undeclared(table, column, values, counts) for values, counts in table.value_batches(column, least=least))
+
+
+def _undeclared(table: Table, column: str, values: Any, counts: Any) -> tuple[Any, Any]:
     stays = pc.invert(is_code(values, table.schema[column].user_missing))
     return values.filter(stays), counts[stays.to_numpy(zero_copy_only=False)]
+
+
+def _numbers_of(table: Table, column: str, place: Path) -> tuple[Any, Any]:
+    """The values with their records, as a technique takes them: on disk where they are many."""
+    from shoal.transform.group.ranked import Ranked
+
+    batches, held, found = _substantive_batches(table, column), list[tuple[Any, Any]](), 0
+    for batch in batches:
+        held.append(batch)
+        found += len(batch[0])
+        if found > MOST_HELD:
+            return Ranked.spilled(column, chain((held.pop() for _ in range(len(held))), batches), Spill(place)), None
+    return in_order([values for values, _ in held], [counts for _, counts in held])
 
 
 def _suppression(spec: Any) -> Suppression:

@@ -5,6 +5,8 @@ A short table is counted by codes. A longer file is grouped by DuckDB, which spi
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -29,8 +31,12 @@ MOST_NUMBERS, MOST_TEXTS = 8_000_000, 1_000_000
 """Different values that are looked at: `groups` of nine million numbers took 1.5 GB."""
 
 
-def spilled_values(engine: DuckDB, relation: Relation, name: str, least: int) -> tuple[Any, npt.NDArray[np.int64]]:
-    """Sorted values that at least ``least`` rows hold (pyarrow array), and how many do; missing ones are left out."""
+Counted = tuple[Any, npt.NDArray[np.int64]]
+"""Values (pyarrow array), and how many rows hold each."""
+
+
+def value_batches(engine: DuckDB, relation: Relation, name: str, least: int) -> Generator[Counted]:
+    """The values that at least ``least`` rows hold, in any order, some at a time; missing ones are left out."""
     known = relation.column(name)
     key = engine.key(column("c0", "s"), known)
     inner = aliased(exp.Subquery(this=cleaned(engine, relation, [name])), "s")
@@ -41,24 +47,39 @@ def spilled_values(engine: DuckDB, relation: Relation, name: str, least: int) ->
     counted = counted.group_by(column("k", "p"))
     if least > 1:
         counted = counted.having(exp.GTE(this=records.copy(), expression=exp.convert(least)))
-    most = MOST_NUMBERS if known.kind in NUMBERS else MOST_TEXTS
-    values, counts, found = [], [], 0
     with engine.sparing():
         for batch in engine.stream(counted):
-            found += batch.num_rows
+            yield one_type(engine.decode(batch.column("k"), known), known), to_numpy(batch.column("n").cast(pa.int64()))
+
+
+def few_of(name: str, kind: str, batches: Generator[Counted]) -> Counted:
+    """The values of all batches, sorted; refused where they are more than a step can hold."""
+    most, values, counts, found = most_values(kind), [], [], 0
+    with closing(batches):
+        for some, times in batches:
+            found += len(some)
             if found > most:
                 raise _too_many(name, most)
-            values.append(one_type(engine.decode(batch.column("k"), known), known))
-            counts.append(to_numpy(batch.column("n").cast(pa.int64())))
+            values.append(some)
+            counts.append(times)
+    return in_order(values, counts)
+
+
+def in_order(values: Sequence[Any], counts: Sequence[npt.NDArray[np.int64]]) -> Counted:
+    """Batches of values as one, sorted."""
     everything = pa.chunked_array(values).combine_chunks() if values else pa.array([], pa.string())
     order = pc.sort_indices(everything)
     return everything.take(order), np.concatenate([np.zeros(0, np.int64), *counts])[to_numpy(order)]
 
 
+def most_values(kind: str) -> int:
+    """Different values of a kind that a step can hold."""
+    return MOST_NUMBERS if kind in NUMBERS else MOST_TEXTS
+
+
 def need_few(name: str, values: Any, kind: str) -> None:
     """Refuse more different values than a step can hold."""
-    most = MOST_NUMBERS if kind in NUMBERS else MOST_TEXTS
-    if len(values) > most:
+    if len(values) > (most := most_values(kind)):
         raise _too_many(name, most)
 
 
@@ -68,8 +89,12 @@ def as_counted(values: Any, counts: npt.NDArray[np.int64], least: int) -> tuple[
     return values.filter(pa.array(stays)), counts[stays]
 
 
-def _too_many(name: str, most: int) -> DataError:
-    return DataError(
+class TooManyValues(DataError):
+    """More different values than a step can hold."""
+
+
+def _too_many(name: str, most: int) -> TooManyValues:
+    return TooManyValues(
         f"column '{name}' has more than {most:,} different values: this step would have to hold them all.",
         hint="Round or generalize it first, or take a step that does not look at all values (noise, permute, keyed_hash).",
         column=name,

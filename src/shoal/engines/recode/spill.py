@@ -141,7 +141,7 @@ class Held:
         self._path = folder / f"{name}.arrows"
         first = next(tables)
         self.schema = first.schema
-        with _room(), _sink(self._path) as sink, pa.ipc.new_stream(sink, self.schema) as writer:
+        with _room(), _sink(self._path) as sink, pa.ipc.new_file(sink, self.schema) as writer:
             for table in chain([first], tables):
                 writer.write_table(table)
 
@@ -150,18 +150,28 @@ class Held:
         wanted = list(self.schema.names if names is None else names)
         yield self.schema.empty_table().select(wanted)
         fields = None if names is None else [self.schema.get_field_index(n) for n in wanted]
-        for table in _read(self._path, fields):
+        for table in self._read(fields):
             yield table.select(wanted)
+
+    def backwards(self) -> Iterator[Any]:
+        """The tables as they were written, the last one first; none for one without rows."""
+        return self._read(None, -1)
 
     def columns(self, names: Sequence[str]) -> Any:
         """All rows of some columns."""
         wanted = [self.schema.get_field_index(n) for n in names]
-        parts = list(_read(self._path, wanted))
+        parts = list(self._read(wanted))
         return pa.concat_tables(parts).select(list(names)) if parts else self.schema.empty_table().select(list(names))
 
     def remove(self) -> None:
         """Give the disk back."""
         self._path.unlink()
+
+    def _read(self, fields: Sequence[int] | None, step: int = 1) -> Iterator[Any]:
+        options = _fields(fields)
+        with pa.OSFile(str(self._path), "rb") as source, pa.ipc.open_file(source, options=options) as reader:
+            for i in range(reader.num_record_batches)[::step]:
+                yield pa.Table.from_batches([reader.get_batch(i)])
 
 
 class Spill:
@@ -203,12 +213,15 @@ def _sink(path: Path) -> Any:
     return pa.BufferedOutputStream(pa.OSFile(str(path), "wb"), 1 << 16)
 
 
-def _read(path: Path, fields: Sequence[int] | None = None) -> Iterator[Any]:
+def _read(path: Path) -> Iterator[Any]:
     """Batches as tables: read, not mapped, so that they do not count as memory once they are used."""
-    options = pa.ipc.IpcReadOptions(included_fields=None if fields is None else sorted(fields))
-    with pa.OSFile(str(path), "rb") as source, pa.ipc.open_stream(source, options=options) as reader:
+    with pa.OSFile(str(path), "rb") as source, pa.ipc.open_stream(source) as reader:
         for batch in reader:
             yield pa.Table.from_batches([batch])
+
+
+def _fields(wanted: Sequence[int] | None) -> Any:
+    return pa.ipc.IpcReadOptions(included_fields=None if wanted is None else sorted(wanted))
 
 
 @contextlib.contextmanager

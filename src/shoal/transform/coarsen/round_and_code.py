@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.builders.number.bands import FARTHEST
 from shoal.hierarchies.values import counts_of
 from shoal.steps import Clamp, Round
-from shoal.transform.columns import FloatArray, distinct_numbers, need_group
+from shoal.transform.columns import distinct_numbers, need_group
+from shoal.transform.group.ranked import Ranked
 
 
 def round_to(column: str, base: float) -> Round:
@@ -49,27 +50,23 @@ def top_bottom(
         if low is None and high is None:
             raise UsageError(f"the coding of '{column}' needs low=, high=, people= or share=.")
         return Clamp(column, low, high)
-    x = distinct_numbers(column, values)
-    w = counts_of(x, counts)
-    n = int(w.sum())
+    x = values if isinstance(values, Ranked) else _ranked(column, values, counts)
+    n = x.records
     wanted = people if people is not None else math.ceil((share or 0.0) * n)
     if wanted < 1:
         raise UsageError(
             f"the coding of '{column}' needs at least one record at each end.", hint="Such as share=0.01 or people=5."
         )
-    if len(x) and float(x.max()) / 2 - float(x.min()) / 2 > FARTHEST:
+    if n and x.high / 2 - x.low / 2 > FARTHEST:
         raise DataError(
             f"the numbers of column '{column}' lie too far apart.", hint="Give the limits: low=, high=.", column=column
         )
     need_group(2 * wanted, n, f"column '{column}'")
-    order = np.argsort(x, kind="stable")
-    x, below = x[order], np.cumsum(w[order])
-    first = _past(x[int(np.searchsorted(below, wanted))], np.inf)
-    last = _past(x[int(np.searchsorted(below, n - wanted, side="right"))], -np.inf)
-    step = float(x[-1] - x[0]) / 20
+    first, last = x.at_ranks([wanted, n - wanted + 1])
+    step = (x.high - x.low) / 20
     unit = 10.0 ** math.floor(math.log10(step)) if step > 0 else 1.0
-    bottom = _inwards(x, w[order], first, unit)
-    top = -_inwards(-x, w[order], -last, unit)
+    bottom = _inwards(_past(first, np.inf), unit, x.up_to)
+    top = -_inwards(-_past(last, -np.inf), unit, lambda limits: [n - b for b in x.below([-v for v in limits])])
     if bottom > top:
         raise DataError(
             f"the middle of column '{column}' is too narrow for this coding.",
@@ -79,18 +76,22 @@ def top_bottom(
     return Clamp(column, bottom, top)
 
 
+def _ranked(column: str, values: Any, counts: Any) -> Ranked:
+    x = distinct_numbers(column, values)
+    return Ranked.held(x, counts_of(x, counts))
+
+
 def _past(x: float, side: float) -> float:
     """``x``, or the next double where it may stand for a whole number on that side of it."""
     return float(np.nextafter(x, side)) if abs(x) >= 2.0**53 else float(x)
 
 
-def _inwards(x: FloatArray, w: npt.NDArray[np.int64], limit: float, unit: float) -> float:
+def _inwards(limit: float, unit: float, up_to: Callable[[list[float]], list[int]]) -> float:
     """``limit`` rounded up to a multiple of ``unit``, or of a tenth, a hundredth … of it, until few more records lie below."""
-    most = 1.5 * float(w[x <= limit].sum())
+    tried = []
     for _ in range(12):
         shown = float(f"{math.ceil(limit / unit) * unit if unit > 0 else limit:.12g}")  # without the last digits of a double
-        out = shown if shown >= limit else limit
-        if float(w[x <= out].sum()) <= most:
-            return out + 0.0
+        tried.append(shown if shown >= limit else limit)
         unit /= 10
-    return limit + 0.0
+    least, *found = up_to([limit, *tried])
+    return next((out for out, n in zip(tried, found, strict=True) if n <= 1.5 * least), limit) + 0.0

@@ -3,13 +3,14 @@
 Takes    numbers in increasing order, k
 Returns  where the groups begin and end; the centre of each record's group
 Keeps    groups of k from both ends in turn, as long as 3k records are left; then one of k at the end that is farther from the
-         mean of the rest, if 2k are left; the rest is one group. Of equal numbers, those that come first are nearer to the low end
+         mean of the rest, if 2k are left; the rest is one group. Of equal numbers, the first are nearer to the low end
 Cost     O(n log n) to sort, on disk where there are many; 8 bytes per record are held
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def centres(x: FloatArray, cuts: IntArray, publish: str) -> Iterator[FloatArray]
     """Of each record the mean, or the (lower) median, of its group; some groups at a time."""
     groups = np.arange(len(cuts) - 1)
     marks = [0, *np.flatnonzero(np.diff(cuts[:-1] // AT_ONCE)).tolist(), len(groups)]
-    for first, last in zip(marks[:-1], marks[1:], strict=True):
+    for first, last in pairwise(marks):
         if first == last:
             continue
         starts, sizes = cuts[first:last], np.diff(cuts[first : last + 1])
@@ -89,7 +90,7 @@ def spilled(rows: Rows, spill: Any, column: str, k: int, publish: str) -> Iterat
     cuts = end_groups(x, k)
     hidden = range(0)
     if 0 < missing < k:
-        hidden = range(int(cuts[-2]), len(x)) if ends_high(x) else range(0, int(cuts[1]))
+        hidden = range(int(cuts[-2]), len(x)) if ends_high(x) else range(int(cuts[1]))
     made = back(_tables(x, cuts, publish, hidden), (t.select([PLACE]) for t in ranked.tables()), spill)
     return _put_in(rows(), column, made, spill)
 

@@ -32,7 +32,7 @@ from shoal.hierarchies.values import counts_of
 from shoal.model.plan import Publishes, Step, StreamStep, register_step
 from shoal.model.roles import Column
 from shoal.steps import Cut
-from shoal.transform.columns import distinct_numbers, need_group, numbers, with_numbers
+from shoal.transform.columns import need_group, numbers, with_numbers
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -44,7 +44,7 @@ IntArray = npt.NDArray[np.int64]
 CostName = Literal["sse", "median", "cellular", "center", "rank"]
 Publish = Literal["mean", "median", "midrange", "interval"]
 
-_COSTS = ("sse", "median", "cellular", "rank")  # by their number in the kernel
+COSTS = ("sse", "median", "cellular", "rank")  # by their number in the kernel
 FARTHEST = 1e140
 """Half the range up to which squares of differences, added up, stay finite."""
 
@@ -97,7 +97,7 @@ class Groups:
 
     def points(self) -> FloatArray:
         """Cut points between the groups: the roundest number in each gap."""
-        return np.array([_between(self.values[i - 1], self.values[i]) for i in self.cuts[1:-1]], dtype=np.float64)
+        return np.array([between(self.values[i - 1], self.values[i]) for i in self.cuts[1:-1]], dtype=np.float64)
 
     def step(self, column: str, publish: Publish = "mean", *, decimals: int | None = None) -> Step:
         """The step that publishes each value's group: its interval (truthful) or its centre (not).
@@ -108,21 +108,28 @@ class Groups:
             raise UsageError(
                 "equal values lie in different groups: no step can tell them apart.", hint='Group with ties="together".'
             )
-        points = tuple(float(p) for p in self.points())
-        if publish == "interval":
-            from shoal.hierarchies.builders.number.intervals import interval_labels
-
-            whole = bool((self.values == np.floor(self.values)).all()) and all(p.is_integer() for p in points)
-            return Cut(column, points, interval_labels(points, integer=whole))
-        centres = self.centres(publish)
-        if decimals is not None:
-            centres = np.round(centres, decimals)
-        if len(points) < MAX_CASES:
-            return Centres(column, points, tuple(repr(float(c)) for c in centres))
-        return Represent(column, points, tuple(float(c) for c in centres))
+        whole = bool((self.values == np.floor(self.values)).all())
+        centres = self.centres(publish) if publish != "interval" else np.zeros(0)
+        return step_of(column, self.points(), centres, publish, whole, decimals)
 
 
-def _between(below: float, above: float) -> float:
+def step_of(
+    column: str, points: FloatArray, centres: FloatArray, publish: Publish, whole: bool, decimals: int | None = None
+) -> Step:
+    """The step of cut points, and of the centres between them; ``whole`` says that the numbers are."""
+    cuts = tuple(points.tolist())
+    if publish == "interval":
+        from shoal.hierarchies.builders.number.intervals import interval_labels
+
+        return Cut(column, cuts, interval_labels(cuts, integer=whole and all(p.is_integer() for p in cuts)))
+    if decimals is not None:
+        centres = np.round(centres, decimals)
+    if len(cuts) < MAX_CASES:
+        return Centres(column, cuts, tuple(repr(c) for c in centres.tolist()))
+    return Represent(column, cuts, tuple(centres.tolist()))
+
+
+def between(below: float, above: float) -> float:
     """The roundest number that parts two neighbours, and the whole numbers that a double beyond 2⁵³ may stand for."""
     if max(abs(below), abs(above)) < 2.0**53:
         return float(roundest(below, above))
@@ -195,28 +202,6 @@ def optimal_groups(
     return Groups(x, w, cuts, total, cost, k)
 
 
-def microaggregate_1d(
-    column: str,
-    values: Any,
-    counts: Any = None,
-    *,
-    k: int,
-    cost: CostName = "sse",
-    publish: Publish = "mean",
-    decimals: int | None = None,
-) -> Step:
-    """Univariate optimal microaggregation as a step: each value becomes the mean (median, interval) of its group.
-
-    ``values`` are distinct values of the column (texts or a pyarrow array) with their ``counts``.
-
-    >>> microaggregate_1d("x", ["1", "3", "4", "7", "12"], k=2, publish="interval").labels
-    ('<5', '5+')
-    """
-    x = distinct_numbers(column, values)
-    groups = optimal_groups(x, k, cost=cost, weights=counts_of(x, counts), column=column)
-    return groups.step(column, publish, decimals=decimals)
-
-
 @register_step
 @dataclass(frozen=True)
 class Centres(Cut):
@@ -270,9 +255,9 @@ def _solve(x: FloatArray, below: IntArray, k: int, cost: CostName) -> tuple[IntA
     if cost == "center":
         cuts = kernel.bounds(kernel.least_width(x, below, k))
         return cuts, kernel.total_cost(x, below, cuts, cost)
-    if cost not in _COSTS:
+    if cost not in COSTS:
         raise UsageError(f"cost '{cost}' is not known.", hint="Costs: sse, median, cellular, center, rank.")
-    before, rounding = kernel.least_sum(x, below, k, _COSTS.index(cost), False, kernel.SCAN_LIMIT)
+    before, rounding = kernel.least_sum(x, below, k, COSTS.index(cost), False, kernel.SCAN_LIMIT)
     cuts = kernel.bounds(before)
     total = kernel.total_cost(x, below, cuts, cost)
     if cost == "sse" and rounding > 1e-10 * total:

@@ -24,6 +24,8 @@ from shoal.hierarchies.values import counts_of
 from shoal.model.plan import Step
 from shoal.transform.columns import distinct_numbers, need_group
 from shoal.transform.group.optimal_1d import MAX_CASES, Centres, Groups, Publish, Represent, optimal_groups
+from shoal.transform.group.ranked import Ranked
+from shoal.transform.group.spilled import spilled_equal, spilled_groups, spilled_step
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -79,7 +81,7 @@ def quantile_transform(
     column : str
         Name of the column.
     values, counts
-        Distinct values (texts or pyarrow array) and records per value.
+        Distinct values (texts or pyarrow array) and records per value, or :class:`~shoal.transform.group.ranked.Ranked` numbers.
     k : int, optional
         Least number of records per group.
     groups : int, optional
@@ -93,12 +95,15 @@ def quantile_transform(
     >>> quantile_transform("x", ["1", "2", "3", "4"], k=2).labels
     ('1.0', '3.0')
     """
+    if (k is None) == (groups is None):
+        raise UsageError("give either k or the number of groups.")
+    if isinstance(values, Ranked):
+        cuts = spilled_groups(values, k, "rank") if k is not None else spilled_equal(values, groups or 0)
+        return spilled_step(column, values, cuts, publish)
     x = distinct_numbers(column, values)
     sizes = counts_of(x, counts)
-    if groups is not None and k is None:
-        return equal_groups(x, groups, weights=sizes, column=column).step(column, publish)
-    if k is None or groups is not None:
-        raise UsageError("give either k or the number of groups.")
+    if k is None:
+        return equal_groups(x, groups or 0, weights=sizes, column=column).step(column, publish)
     return quantile_groups(x, k, weights=sizes, column=column).step(column, publish)
 
 

@@ -27,6 +27,7 @@ LEAST_WINDOW = 5
 
 STRATUM = "\x00stratum"
 
+
 def permuted(rows: Rows, spill: Any, key: bytes, columns: Sequence[str], within: Sequence[str]) -> Iterator[Any]:
     """The columns in the order of random numbers, one per row; inside the strata of ``within``, if any."""
     mixed = spill.order((t, random.bits(key, random.places(at, t.num_rows))) for t, at in counted(rows()))

@@ -1,0 +1,104 @@
+"""The different numbers of a column in increasing order, with their records: in memory, or on disk and read some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.arrow import from_numpy, to_numpy
+from shoal.transform.columns import FloatArray, distinct_numbers
+from shoal.transform.on_disk import rank_keys
+
+IntArray = npt.NDArray[np.int64]
+Part = tuple[FloatArray, IntArray]
+
+
+class Ranked:
+    """Numbers in increasing order and the records of each, in parts that :meth:`parts` gives as often as it is called.
+
+    >>> r = Ranked.held(np.array([3.0, 1.0, 2.0]), np.array([5, 1, 1]))
+    >>> r.records, r.low, r.high, r.at_ranks([1, 2, 3]), r.up_to([2.5])
+    (7, 1.0, 3.0, [1.0, 2.0, 3.0], [2])
+    """
+
+    def __init__(self, column: str, parts: Callable[[], Iterator[Part]], spill: Any = None) -> None:
+        self.column, self.parts, self.spill = column, parts, spill
+        self.values = self.records = 0
+        self.low, self.high = np.inf, -np.inf
+        for x, w in parts():
+            self.values, self.records = self.values + len(x), self.records + int(w.sum())
+            if len(x):
+                self.low, self.high = min(self.low, float(x[0])), max(self.high, float(x[-1]))
+
+    @classmethod
+    def held(cls, x: FloatArray, w: IntArray) -> Ranked:
+        """Of numbers in memory, each once, in any order."""
+        order = np.argsort(x, kind="stable")
+        part = x[order], w[order]
+        return cls("", lambda: iter([part]))
+
+    @classmethod
+    def spilled(cls, column: str, counted: Iterable[tuple[Any, IntArray]], spill: Any) -> Ranked:
+        """Of values (texts or typed) and their records, some at a time and in any order, sorted on disk."""
+        import pyarrow as pa
+
+        def keyed() -> Iterator[tuple[Any, Any]]:
+            for values, counts in counted:
+                x = distinct_numbers(column, values) + 0.0
+                yield pa.table({"x": from_numpy(x), "w": from_numpy(np.asarray(counts, np.int64))}), rank_keys(x)
+
+        rows = spill.keep(_joined(spill.order(keyed())))
+        return cls(column, lambda: (_arrays(t) for t in rows.tables()), spill)
+
+    def at_ranks(self, ranks: Sequence[int]) -> list[float]:
+        """The number of the record with each rank, counted from 1, in increasing order of the numbers."""
+        found: dict[int, float] = {}
+        before = 0
+        for x, w in self.parts():
+            below = before + np.cumsum(w)
+            for rank in ranks:
+                if len(x) and before < rank <= below[-1]:
+                    found[rank] = float(x[np.searchsorted(below, rank)])
+            before = int(below[-1]) if len(x) else before
+        return [found[r] for r in ranks]
+
+    def up_to(self, limits: Sequence[float]) -> list[int]:
+        """How many records have a number of at most each limit."""
+        return self._counted(limits, "right")
+
+    def below(self, limits: Sequence[float]) -> list[int]:
+        """How many records have a number below each limit."""
+        return self._counted(limits, "left")
+
+    def _counted(self, limits: Sequence[float], side: Any) -> list[int]:
+        out = np.zeros(len(limits), np.int64)
+        for x, w in self.parts():
+            below = np.concatenate([[0], np.cumsum(w)])
+            out += below[np.searchsorted(x, np.asarray(limits), side=side)]
+        return [int(n) for n in out]
+
+
+def _arrays(table: Any) -> Part:
+    return to_numpy(table["x"].combine_chunks()), to_numpy(table["w"].combine_chunks())
+
+
+def _joined(tables: Iterator[Any]) -> Iterator[Any]:
+    """Equal numbers, which different texts may spell, as one; the last of a table may go on in the next."""
+    import pyarrow as pa
+
+    x, w = np.zeros(0), np.zeros(0, np.int64)
+    for table in tables:
+        more = _arrays(table)
+        x, w = np.concatenate([x, more[0]]), np.concatenate([w, more[1]])
+        if not len(x):
+            yield table.slice(0, 0)
+            continue
+        first = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
+        x, w = x[first], np.add.reduceat(w, first)
+        yield pa.table({"x": from_numpy(x[:-1]), "w": from_numpy(w[:-1])})
+        x, w = x[-1:], w[-1:]
+    if len(x):
+        yield pa.table({"x": from_numpy(x), "w": from_numpy(w)})

@@ -1,0 +1,204 @@
+"""Steps that look at every value of a column: from numbers on disk they are, to the last bit, what they are in memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+import shoal.transform as tf
+from shoal.api.readers import plans
+from shoal.engines import table as tables
+from shoal.engines.count import distinct
+from shoal.engines.recode import spill
+from shoal.errors import DataError, PolicyError, UsageError
+from shoal.model.plan import Plan
+from shoal.transform.coarsen import rare
+from shoal.transform.group import spilled
+from shoal.transform.group.ranked import Ranked
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of few rows, so that values and groups go on from one to the next."""
+    monkeypatch.setattr(spill, "GIVEN", 7)
+    monkeypatch.setattr(spill, "LEAST", 5)
+
+
+def ranked(x: Any, w: Any, folder: Any) -> Ranked:
+    parts = [(pa.array(x[i : i + 9]), w[i : i + 9]) for i in range(0, len(x), 9)]
+    return Ranked.spilled("x", parts[::-1], spill.Spill(folder, 200))
+
+
+NUMBERS = {
+    "different": (np.random.default_rng(2).lognormal(2, 1, 150), np.ones(150, np.int64)),
+    "ties": (
+        np.round(np.random.default_rng(3).normal(0, 30, 90)) + np.arange(90) / 128,
+        np.random.default_rng(4).integers(1, 9, 90),
+    ),
+    "far away": (1e15 + np.arange(60.0) ** 2, np.random.default_rng(5).integers(1, 4, 60)),
+    "one heavy value": (np.arange(40.0), np.where(np.arange(40) == 17, 500, 1)),
+    "one value": (np.array([4.0]), np.array([9])),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("cost", ["sse", "median", "cellular", "rank"])
+def test_groups_on_disk_are_those_in_memory(name: str, cost: Any, tmp_path: Any) -> None:
+    x, w = NUMBERS[name]
+    on_disk = ranked(x, w, tmp_path)
+    for k in (1, 3, 9):
+        for publish in ("mean", "median", "midrange", "interval"):
+            memory = tf.microaggregate_1d("x", pa.array(x), w, k=k, cost=cost, publish=publish)  # type: ignore[arg-type]
+            assert tf.microaggregate_1d("x", on_disk, k=k, cost=cost, publish=publish) == memory  # type: ignore[arg-type]
+    assert tf.microaggregate_1d("x", on_disk, k=2, decimals=1) == tf.microaggregate_1d("x", pa.array(x), w, k=2, decimals=1)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(-40, 40), st.integers(1, 6)), min_size=1, max_size=60), st.integers(1, 12))
+def test_quantiles_and_coding_on_disk_are_those_in_memory(pairs: list[tuple[int, int]], size: int) -> None:
+    counts: Counter[int] = Counter()
+    for value, times in pairs:
+        counts[value] += times
+    x = np.array(list(counts), np.float64) / 4
+    w = np.array(list(counts.values()), np.int64)
+    with tempfile.TemporaryDirectory() as folder:
+        on_disk = ranked(x, w, Path(folder))
+        for make in (
+            lambda *v: tf.quantile_transform("x", *v, k=size),
+            lambda *v: tf.quantile_transform("x", *v, groups=size),
+            lambda *v: tf.top_bottom("x", *v, people=size),
+            lambda *v: tf.top_bottom("x", *v, share=size / 30),
+            lambda *v: tf.microaggregate_1d("x", *v, k=size),
+        ):
+            assert said(make, on_disk) == said(make, pa.array(x), w)
+
+
+def said(make: Any, *values: Any) -> Any:
+    try:
+        return make(*values)
+    except (DataError, UsageError) as error:
+        return str(error)
+
+
+def test_texts_of_one_number_are_one_value(tmp_path: Any) -> None:
+    counted = [(["1", "2.0"], [1, 2]), (["1.0", "-0.0"], [3, 4]), (["2", "0"], [5, 6])]
+    found = Ranked.spilled("x", counted, spill.Spill(tmp_path))
+    x, w = (np.concatenate(parts) for parts in zip(*found.parts(), strict=True))
+    assert (x.tolist(), w.tolist()) == ([0.0, 1.0, 2.0], [10, 4, 7])
+    assert (found.values, found.records, found.low, found.high) == (3, 21, 0.0, 2.0)
+    assert found.at_ranks([1, 10, 11, 14, 15, 21]) == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
+    assert (found.up_to([-1, 0, 0.5, 2]), found.below([0, 0.5, 2, 3])) == ([0, 10, 10, 21], [0, 10, 14, 21])
+
+
+def test_what_a_plan_cannot_name_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_disk = ranked(*NUMBERS["different"], tmp_path)
+    monkeypatch.setattr(spilled, "MOST_GROUPS", 50)
+    assert tf.quantile_transform("x", on_disk, groups=50).kind == "centres"
+    with pytest.raises(DataError, match="51 groups: more than a plan can name"):
+        tf.quantile_transform("x", on_disk, groups=51)
+    assert len(tf.quantile_transform("x", on_disk, k=3).points) == 49  # type: ignore[attr-defined]
+    with pytest.raises(DataError, match="75 groups"):
+        tf.quantile_transform("x", on_disk, k=2)
+    with pytest.raises(DataError, match="too many for groups by cost 'center'"):
+        tf.microaggregate_1d("x", on_disk, k=3, cost="center")
+    with pytest.raises(UsageError, match="far apart"):
+        tf.microaggregate_1d("x", ranked(np.array([-1e308, 1e308]), np.array([5, 5]), tmp_path), k=3)
+
+
+RNG = np.random.default_rng(6)
+FRAME = pa.table(
+    {
+        "i": range(300),
+        "x": pa.array([None if i % 50 == 0 else v for i, v in enumerate(RNG.normal(0, 9, 300).round(1).tolist())]),
+        "t": pa.array([None if i % 60 == 0 else f"t{v}" for i, v in enumerate(RNG.zipf(1.4, 300).tolist())]),
+    }
+)
+STEPS: dict[str, list[dict[str, Any]]] = {
+    "x": [{"groups": {"k": 9}}, {"quantiles": {"k": 9}}, {"quantiles": {"groups": 7}}, {"top_bottom": {"people": 9}},
+          {"rare": {"min_count": 3}}],
+    "t": [{"rare": {"min_count": 2}}, {"rare": {"min_count": 1}}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("short", [299, 300])
+def test_a_file_of_many_values_is_published_as_one_of_few(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, short: int) -> None:
+    monkeypatch.setattr(tables, "SHORT", short)  # counted on disk, or by codes
+    for column, steps in STEPS.items():
+        for step in steps:
+            made = []
+            for most in (1_000_000, 5):
+                monkeypatch.setattr(plans, "MOST_HELD", most)
+                monkeypatch.setattr(distinct, "MOST_NUMBERS", most)
+                monkeypatch.setattr(distinct, "MOST_TEXTS", most)
+                done = shoal.transform(FRAME, {"steps": [{"column": column, **step}]}, tmp_path / "o.csv")
+                made.append(((tmp_path / "o.csv").read_bytes(), done.done.changed))  # type: ignore[union-attr]
+            assert made[0] == made[1], step
+
+
+def test_the_limit_of_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[bool] = []
+    real = Ranked.spilled
+    monkeypatch.setattr(Ranked, "spilled", lambda *words: used.append(True) or real(*words))
+    for most in (50, 49):
+        monkeypatch.setattr(plans, "MOST_HELD", most)
+        with shoal.open(pa.table({"x": [*range(50), None, 3]})) as table:
+            plans.plan_for(table, {"steps": [{"column": "x", "top_bottom": {"people": 2}}]})
+        assert bool(used) == (most < 50)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.one_of(st.none(), st.sampled_from("abcdefg")), max_size=40), st.integers(1, 4))
+def test_rare_values_are_hidden_exactly(cells: list[str | None], least: int) -> None:
+    counts = Counter(cells)
+    expected = [c if c is None or counts[c] >= least else "*" for c in cells]
+    table = pa.table({"t": pa.array(cells, pa.string())})
+    assert tf.Rare("t", min_count=least).run(table, 0)["t"].to_pylist() == expected
+    with tempfile.TemporaryDirectory() as folder:
+        rows = lambda: iter([table.slice(i, 3) for i in range(0, max(len(cells), 1), 3)])  # noqa: E731
+        made = tf.Rare("t", min_count=least).streamed(rows, spill.Spill(Path(folder), 60), 0)
+        assert [v for t in made for v in t["t"].to_pylist()] == expected
+
+
+def test_values_with_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """By the second hash, also where their rows go on from table to table."""
+    real = rare.text_hashes
+    monkeypatch.setattr(
+        rare, "text_hashes", lambda texts: real(texts) if str(texts[0])[:1] == "=" else real(texts) & np.uint64(1)
+    )
+    cells = [f"v{i % 11}" for i in range(60)] + [f"w{i}" for i in range(9)]
+    table = pa.table({"t": cells})
+    made = tf.Rare("t", min_count=6).streamed(lambda: iter([table]), spill.Spill(tmp_path, 60), 0)
+    counts = Counter(cells)
+    assert [v for t in made for v in t["t"].to_pylist()] == [c if counts[c] >= 6 else "*" for c in cells]
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True, 2.0])
+def test_what_rare_refuses(wrong: Any) -> None:
+    with pytest.raises(PolicyError, match="min_count"):
+        tf.Rare("t", min_count=wrong)
+
+
+def test_pram_of_many_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(distinct, "MOST_TEXTS", 10)
+    table = pa.table({"t": ["a"] * 40 + ["b"] * 20 + ["c"] * 3 + [f"r{i}" for i in range(20)]})
+    with pytest.raises(DataError, match="more than 10 different values"):
+        shoal.transform(table, {"steps": [{"column": "t", "pram": {"keep": 0.7}}]})
+    for words in ({"min_count": 4}, {"categories": ["a", "b"]}):
+        step = shoal.transform(table, {"steps": [{"column": "t", "pram": {"keep": 0.7, **words}}]}).plan.steps[0]
+        with monkeypatch.context() as patch:
+            patch.setattr(distinct, "MOST_TEXTS", 1000)
+            few = shoal.transform(table, {"steps": [{"column": "t", "pram": {"keep": 0.7, **words}}]}).plan.steps[0]
+        assert step == few
+    done = shoal.transform(table, Plan((step,)), tmp_path / "o.parquet")
+    assert done.done is not None
+    assert set(pq.read_table(tmp_path / "o.parquet")["t"].to_pylist()) == {"a", "b", "*"}
