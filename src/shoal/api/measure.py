@@ -21,6 +21,7 @@ from shoal.measures.classes.anonymity import Subpopulations, subpopulations
 from shoal.measures.classes.closeness import Distance
 from shoal.measures.classes.missing import drop_missing, dropped
 from shoal.measures.classes.presence import Presence, presence
+from shoal.measures.classes.spoken_order import in_spoken_order
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.progress import Progress
@@ -190,7 +191,7 @@ def measure(
             raise UsageError(
                 f"an order is given for '{name}', which is not sensitive.", hint="Name it among the sensitive columns."
             )
-    counts = in_order(counts, dict(order or {}))
+    counts = in_spoken_order(in_order(counts, dict(order or {})))
     who = _who(source, counts, needed=counts.weights is not None or population is not None)
     size, present = _population(population, counts, asked, person, rule, who)
     return Measurement(
@@ -201,7 +202,7 @@ def measure(
         size,
         _sample(drop_missing(counts, who) if rule is MissingPolicy.DROP else counts, size) if present is None else None,
         _by(source, asked, by, person, rule) if by else None,
-        dict(distances or {}),
+        {**_said_distances(source, secret, order or {}), **(distances or {})},
         {n: _hierarchy(n, h, counts) for n, h in (hierarchies or {}).items() if _is_sensitive(n, secret)},
         c,
         who,
@@ -217,6 +218,18 @@ def _events_only(*others: object) -> None:
             "roles, weights and a population are not measured together with a time or place.",
             hint="Measure the event table with unit, time and place; the columns about the person in a second measurement.",
         )
+
+
+def _said_distances(table: Table, secret: Sequence[str], order: Mapping[str, Sequence[str]]) -> dict[str, Distance]:
+    """The distance that a stated scale or level asks for: categories are equally far apart, also where numbers code them."""
+    out: dict[str, Distance] = {}
+    for column in (table.schema[n] for n in secret):
+        scale = column.scale or column.measure
+        if scale == "ordered" or column.name in order:
+            out[column.name] = "ordered"
+        elif scale in ("nominal", "place", "id", "text"):
+            out[column.name] = "equal"
+    return out
 
 
 def _who(table: Table, counts: ClassCounts, *, needed: bool) -> Memberships | None:

@@ -32,8 +32,8 @@ def homogeneity(released: ClassCounts, column: str, *, distinct: int | None = No
     alone = total[top == total]
     verdict: Verdict = "holds" if len(alone) == 0 else ("broken" if distinct is not None and distinct >= 2 else "warning")
     sentence = (
-        f"The best guess of '{column}' is right for {rate:.1%} of the records; without the release {prior:.1%}. "
-        f"{int(alone.sum()):,} records lie in classes where everybody has the same value."
+        f"The best guess of '{column}' is right for {rate:.1%} of the {_members(released)}; without the release {prior:.1%}. "
+        f"{int(alone.sum()):,} {_members(released)} lie in classes where everybody has the same value."
     )
     worst = f"{len(alone)} of {released.n_classes} classes hold one value only"
     question = f"Somebody knows in which class a person is: is '{column}' learnt?"
@@ -57,7 +57,8 @@ def background(released: ClassCounts, column: str, *, excluded: int = 1, distinc
     anyway = values <= excluded + 1
     verdict: Verdict = "holds" if certain == 0 or anyway else ("broken" if claims else "warning")
     some = "1 value" if excluded == 1 else f"{excluded} values"
-    sentence = f"An attacker who can rule out {some} is certain about '{column}' for {certain:,} of {members:,} records."
+    of_all = f"{certain:,} of {members:,} {_members(released)}"
+    sentence = f"An attacker who can rule out {some} is certain about '{column}' for {of_all}."
     if anyway:
         sentence = f"'{column}' has {values} value{'s' if values > 1 else ''}: ruling out {some} tells the rest anyway."
     worst = f"at worst a guess is right with chance {chance.max():.0%} ({one_in(float(chance.max()))})"
@@ -97,12 +98,25 @@ def skewness(released: ClassCounts, column: str, *, t: float | None = None, lift
     verdict: Verdict = ("holds" if distance <= t + 1e-9 else "broken") if t is not None else ("warning" if len(over) else "holds")
     sentence = (
         f"In its most telling class a value of '{column}' is {_times(float(lifts.max()))} as frequent as in the whole table; "
-        f"{exposed:,} records lie in classes with a lift above {written(lift)}. "
+        f"{exposed:,} {_members(released)} lie in classes with a lift above {written(lift)}. "
         f"Largest distance to the whole: {written(distance, 3)}."
     )
     question = f"How far do the values of '{column}' inside a class differ from those of the whole table?"
     worst = f"{len(over)} of {released.n_classes} classes above a lift of {written(lift)}"
     return AttackResult(f"skewness: {column}", question, rate, rate, rate, None, worst, verdict, sentence)
+
+
+def _members(counts: ClassCounts) -> str:
+    """What the sizes of classes count.
+
+    >>> _members(ClassCounts([3, 2])), _members(ClassCounts([3, 2], unit="id", n_people=5))
+    ('records', 'people')
+    >>> _members(ClassCounts([3, 2], unit="id", n_people=4))
+    'people (once per class)'
+    """
+    if counts.unit is None:
+        return "records"
+    return "people" if counts.adds_up else "people (once per class)"
 
 
 def _times(ratio: float) -> str:

@@ -44,6 +44,35 @@ def test_types_that_spell_their_values_exactly(tmp_path: Path) -> None:
     assert str(rows(path)[1]["price"]) == "22.05"
 
 
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        (["1e+05", "99999", "12.5"], "float"),  # as R writes 100000
+        (["1e-05", "0.25"], "float"),
+        (["2.5E-07", "1.0E7"], "float"),
+        (["1.234567890123456e-05", "0.25"], "float"),  # the shortest text of its number
+        (["1.2345678901234567890e-05", "0.25"], "text"),  # a float would lose digits
+        (["1e-400", "0.25"], "text"),
+        (["1e+309", "0.25"], "text"),
+        (["12E4", "13E7"], "text"),  # may be codes
+        (["1e5", "2e6"], "text"),
+        (["123.45678901234567890", "999.00000000000000001"], "decimal"),  # 20 digits, all kept
+        (["1." + "0" * 36 + "1", "2." + "0" * 36 + "3"], "decimal"),  # 38 digits
+        (["1." + "0" * 37 + "1", "2." + "0" * 37 + "3"], "text"),
+        (["123.45678901234567890", "999.1"], "text"),
+    ],
+)
+@pytest.mark.parametrize("plain", [True, False], ids=["short way", "long way"])
+def test_numbers_of_programs_are_numbers_where_no_digit_is_lost(tmp_path: Path, texts: list[str], kind: str, plain: bool) -> None:
+    cells = texts if plain else [f'{texts[0]},"a\nb"', *texts[1:]]
+    path = write(tmp_path, "x,y\n" + "".join(f"{v}{'' if ',' in v else ',z'}\n" for v in cells))
+    assert kinds(path)["x"] == kind
+    if kind != "text":
+        assert [float(r["x"]) for r in rows(path)] == [float(t) for t in texts]
+    if kind == "decimal":
+        assert [str(r["x"]) for r in rows(path)] == texts
+
+
 @pytest.mark.parametrize("text", ["2020-02-30", "20-01-01", "2020-1-1"], ids=["no such day", "short year", "short month"])
 def test_what_is_not_a_date_stays_text(tmp_path: Path, text: str) -> None:
     assert kinds(write(tmp_path, f"d,e\n{text},1\n")) == {"d": "text", "e": "integer"}

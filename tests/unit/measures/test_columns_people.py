@@ -188,3 +188,18 @@ def test_the_only_time_of_a_table_of_events_is_the_event() -> None:
     birth = ColumnFacts("dob", "date", ["1980-01-01", "1990-01-01"], np.array([100, 100]), 200)
     assert find_columns([who, when, birth])[1].role.value == "insensitive"
     assert find_columns([when, where])[0].role.value == "insensitive"
+
+
+@pytest.mark.parametrize("name", ["first", "last"])
+@pytest.mark.parametrize(
+    ("values", "role"),
+    [
+        (["Anna", "Dirk", "Femke"], "direct"),
+        (["Anna", "Dirk"], "insensitive"),  # two words are answers or kinds
+        (["Anna", "Qixa", "Zuva", "Vuxe"], "insensitive"),  # one of four is a known name
+        (["Anna", "Qixa", "Zuva"], "direct"),  # one of three
+        (["April", "May", "June", "August"], "insensitive"),
+    ],
+)
+def test_a_part_of_a_name_is_direct_however_few_its_names(name: str, values: list[str], role: str) -> None:
+    assert found(name, values).role.value == role

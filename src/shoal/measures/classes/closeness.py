@@ -23,11 +23,11 @@ from shoal.model.counts.classes import ClassCounts, CodeArray, FloatArray, IntAr
 from shoal.model.hierarchy import Hierarchy
 
 Distance = Literal["ordered", "equal", "hierarchical"]
-HELPERS = ("class_distances", "default_distance", "earth_mover", "leaf_groups")
+HELPERS = ("class_distances", "default_distance", "earth_mover", "leaf_groups", "need_order")
 
 
 def default_distance(counts: ClassCounts, column: str) -> Distance:
-    """``ordered`` for numbers, dates and times; ``equal`` for everything else."""
+    """``ordered`` for numbers, dates, times and texts with a known order; ``equal`` for everything else."""
     return "ordered" if is_ordered(profile(counts, column).sensitive) else "equal"
 
 
@@ -41,7 +41,8 @@ def default_distance(counts: ClassCounts, column: str) -> Distance:
     doubling="same",
     sentence="How far the sensitive values of the most unusual class lie from those of the whole table.",
     formula="t = max over classes of the earth mover's distance between class and table",
-    assumption="numbers and dates by rank (ordered), other values all equally far apart (equal), or by a hierarchy",
+    assumption="numbers, dates and texts with a known order by rank (ordered), other values all equally far apart (equal), or by "
+    "a hierarchy",
     attacker="Someone who knows the table's overall shares and finds a person's class. With the equal distance no value, and no "
     "set of values, becomes more likely by more than t; with the other distances values close to each other can.",
     change="larger classes; classes that mix as the table does",
@@ -64,7 +65,8 @@ def class_distances(
 ) -> FloatArray:
     """Earth mover's distance of each class to the table, by one of three ground distances.
 
-    ``ordered``: distance of two values is their distance in rank over m − 1. ``equal``: any two values are 1 apart.
+    ``ordered``: distance of two values is their distance in rank over m − 1, texts without a known order by code point
+    (:func:`need_order` refuses them). ``equal``: any two values are 1 apart.
     ``hierarchical``: height of their lowest common ancestor over the height of the tree. A missing value ranks below all
     others, and hangs directly under the root of a hierarchy.
     """
@@ -79,6 +81,17 @@ def class_distances(
     if hierarchy is None:
         raise UsageError(f"the hierarchical distance of '{column}' needs a hierarchy.", hint="Name one, or use distance equal.")
     return _hierarchical(found, leaf_groups(found, hierarchy))
+
+
+def need_order(counts: ClassCounts, column: str) -> None:
+    """Refuse the ordered distance of three or more texts whose order nobody knows (a missing one counts)."""
+    found = profile(counts, column)
+    if found.sensitive.categories is not None and not is_ordered(found.sensitive) and found.n_values > 2:
+        raise UsageError(
+            f"the ordered distance of '{column}' needs the order of its values: they are texts, and no order is known.",
+            hint=f"Say it from low to high (--order {column}=a,b,c; order: in a policy), or use distance equal.",
+            column=column,
+        )
 
 
 def _equal(found: SensitiveProfile) -> FloatArray:

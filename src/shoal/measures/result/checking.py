@@ -140,6 +140,8 @@ def number_for(measured: Figures, asked: Requirement) -> float | None:
             return diversity.least_c(measured.counts, asked.column, l=asked.l)
         case req.TCloseness():
             tree = asked.hierarchy or measured.hierarchies.get(asked.column)
+            if asked.distance == "ordered":
+                closeness.need_order(measured.counts, asked.column)
             return closeness.t_closeness(measured.counts, asked.column, distance=asked.distance, hierarchy=tree)
         case req.PSensitive():
             return measured.diversity[asked.column].distinct

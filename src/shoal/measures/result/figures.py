@@ -192,6 +192,8 @@ class Figures:
         for name in self.counts.sensitive:
             tree = self.hierarchies.get(name)
             chosen = self.distances.get(name) or ("hierarchical" if tree else closeness.default_distance(self.counts, name))
+            if chosen == "ordered":
+                closeness.need_order(self.counts, name)
             out[name] = Closeness(
                 closeness.t_closeness(self.counts, name, distance=chosen, hierarchy=tree),
                 chosen,

@@ -34,7 +34,7 @@ class TCloseness(_FromTable):
     """t-closeness: the earth mover's distance between ``column`` in a class and in the whole table is at most ``t``.
 
     ``equal``: ½ Σ|p−q|. ``ordered``: (1/(m−1)) Σ_i |Σ_{j≤i}(p_j−q_j)| over the table's m values in their natural order (numbers
-    and dates by value, text by code point; missing first). ``hierarchical``: the distance of two values is the height of their
+    and dates by value, texts as said; missing first). ``hierarchical``: the distance of two values is the height of their
     lowest common ancestor over the height of ``hierarchy``, which whoever decides it must then have.
     """
 

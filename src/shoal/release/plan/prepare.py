@@ -13,6 +13,7 @@ from shoal.errors import EmptyTableError, InternalError, PolicyError
 from shoal.kernels.arrow import from_numpy, is_missing
 from shoal.kernels.codes import label_texts
 from shoal.kernels.text import canonical_text
+from shoal.measures.classes.closeness import need_order
 from shoal.measures.columns.find import find_column
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, measured_scale
 from shoal.model.counts.classes import ClassCounts, IntArray
@@ -114,13 +115,15 @@ class Prepared:
 def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = None) -> list[Requirement]:
     """The policy's requirements as the search takes them; ``tightened`` holds stricter limits, by name of the requirement.
 
-    k and the largest risks are one class size. A hierarchical distance gets its hierarchy.
+    k and the largest risks are one class size. A hierarchical distance gets its hierarchy; an ordered one needs an order.
     """
     policy, tight = prepared.policy, tightened or {}
     out: list[Requirement] = [K(policy.smallest_class)] if policy.smallest_class >= 2 else []
     for r in policy.requirements:
         if isinstance(r, K | MaxRisk) or r.needs_original:
             continue
+        if isinstance(r, TCloseness) and r.distance == "ordered":
+            need_order(prepared.base, r.column)
         asked = replace(r, **{r.bound: tight.get(r.name, r.limit)}) if r.name in tight else r
         out.append(replace(asked, hierarchy=prepared.trees.get(asked.column)) if isinstance(asked, TCloseness) else asked)
     return out

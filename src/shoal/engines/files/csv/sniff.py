@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shoal.engines.core.kinds import MOST_DIGITS
 from shoal.engines.files.csv.encodings import SAMPLE_BYTES
 from shoal.engines.files.headings import says_nothing, second_heading
 from shoal.engines.files.packing import ending, opened
@@ -25,7 +27,8 @@ RARE_SHARE, RARE_WIDTH = 0.98, 3
 
 _NAME = re.compile(r"[^\W\d][\w .-]*")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-][0-9]{1,3})?|[0-9]\.[0-9]+[eE][0-9]{1,3})")
+"""Also with an exponent as programs write it: 1e+05, 2.5E-07, 1.0E7; never 12E4, which may be a code."""
 _COMMA_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(,[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
@@ -217,15 +220,32 @@ def _guess(values: Sequence[str], decimal: str) -> tuple[str, bool, bool]:
 
 def _number_type(values: Sequence[str]) -> tuple[str, bool, bool]:
     """A decimal where all have the same number of decimals; else a float, unless digits would be lost."""
-    scales = {len(v.partition(".")[2]) for v in values}
-    digits = max(len(v.replace("-", "").replace(".", "")) for v in values)
-    if len(scales) == 1 and digits <= 17 and not any(v.startswith("-") and float(v) == 0 for v in values):
+    bare = [re.split("[eE]", v)[0] for v in values]
+    scales = {len(v.partition(".")[2]) for v in bare}
+    digits = max(len(v.replace("-", "").replace(".", "")) for v in bare)
+    same = len(scales) == 1 and bare == list(values) and not any(v.startswith("-") and float(v) == 0 for v in values)
+    if same and digits <= 17:
         return (f"DECIMAL(18, {scales.pop()})", True, False)
+    if any(_out_of_range(v) for v in values):
+        return ("VARCHAR", False, False)
     if digits <= 15:
         return ("DOUBLE", False, False)
-    if any("." in v for v in values) and all(_as_float(v) for v in values):
-        return (SHORTEST, False, False)
+    if any("." in v for v in bare):
+        if all(_as_float(v) for v in values):
+            return (SHORTEST, False, False)
+        if same and digits <= MOST_DIGITS:
+            return (f"DECIMAL({MOST_DIGITS}, {scales.pop()})", True, False)
     return ("VARCHAR", False, False)
+
+
+def _out_of_range(text: str) -> bool:
+    """Whether a number is too large or too near to zero for a float.
+
+    >>> [_out_of_range(v) for v in ("1e+308", "1e+309", "1e-300", "1e-400", "0e+00")]
+    [False, True, False, True, False]
+    """
+    found = float(text)
+    return math.isinf(found) or (found == 0 and re.search("[1-9]", re.split("[eE]", text)[0]) is not None)
 
 
 SHORTEST = "DOUBLE, shortest"
@@ -234,7 +254,7 @@ SHORTEST = "DOUBLE, shortest"
 
 def _as_float(text: str) -> bool:
     """Whether a number is spelled as programs spell floats, or has so few digits that none is lost."""
-    return len(re.sub(r"\D", "", text).lstrip("0")) <= 15 or repr(float(text)) == text
+    return len(re.sub(r"[eE].*|\D", "", text).lstrip("0")) <= 15 or repr(float(text)) == text
 
 
 def is_date(text: str) -> bool:

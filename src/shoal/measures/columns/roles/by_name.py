@@ -33,6 +33,8 @@ TITLES = frozenset(
     "sra srta don dona senor senora dhr mevr mevrouw drs ing sig sigra signor signora dott dottssa master capt col major".split()
 )
 SHORTEST_WORD = 3
+MOST_ORDINALS = 12
+"""Different words up to which a column called "first" or "last" may hold something else than names: months, choices."""
 LONGEST_TITLE = 12
 """Letters of the longest usual form of address: Mademoiselle."""
 CLUSTERED = 0.1
@@ -263,7 +265,9 @@ def _named_name(seen: Seen, topic: Topic, few: bool) -> Decision | None:
     if topic.key == "person_name":
         return _direct(topic) if letters and facts.distinct > 2 else None
     if topic.key == "name_part":
-        return _direct(topic) if letters and facts.distinct > 12 and seen.found.scale is Scale.NOMINAL else None
+        many = facts.distinct > MOST_ORDINALS and seen.found.scale is Scale.NOMINAL
+        names = facts.distinct > 2 and names_share(facts.values) >= SINGLE_SHARE
+        return _direct(topic) if letters and (many or names) else None
     if few and facts.filled >= FEWEST_ROWS and names_share(facts.values) < SINGLE_SHARE:
         return Decision(
             Role.QUASI, "its name says a name, but it has few values: of a place or thing", 0.5, "facility", None, Scale.NOMINAL
