@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -309,6 +310,16 @@ class Table:
     def keep(self) -> None:
         """End what :meth:`hold` began; a table that was made in it stays."""
         self._engine.keep()
+
+    @contextmanager
+    def nothing_made_on_failure(self) -> Iterator[None]:
+        """A new table that is made inside is dropped where the block fails."""
+        self._engine.made = None
+        try:
+            yield
+        except BaseException:
+            self._engine.unmake()
+            raise
 
     def require(self, held: Held) -> None:
         """Refuse to go on where the data are no longer in the state that was held."""

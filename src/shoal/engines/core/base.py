@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from shoal.engines.core.inline import inline
 from shoal.engines.core.kinds import normalize
+from shoal.engines.core.made import MakesTables
 from shoal.engines.core.stored import RAW
 from shoal.errors import InternalError, UsageError
 from shoal.model.roles import Column
@@ -69,7 +70,7 @@ class Relation:
         return self.by_name[name]
 
 
-class Engine(ABC):
+class Engine(MakesTables, ABC):
     """One place where tables live.
 
     Subclasses set ``name`` and ``dialect`` (sqlglot's name) and implement the abstract methods; the others have defaults.
@@ -124,7 +125,7 @@ class Engine(ABC):
         """Stop every statement that takes longer."""
         raise UsageError(f"statements of {self.name} cannot be limited in time.", hint="Leave --statement-timeout out.")
 
-    def close(self) -> None:  # noqa: B027  an engine may have nothing to give back
+    def close(self) -> None:
         """Give back connections and temporary objects."""
 
     # -- portable defaults ------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ class Engine(ABC):
         """
         return None
 
-    def will_write(self) -> None:  # noqa: B027  most connections may write as they are
+    def will_write(self) -> None:
         """A run begins that ends with a new table in this database."""
 
     def isolates(self, relation: Relation) -> bool:
@@ -167,7 +168,7 @@ class Engine(ABC):
         """Name, size and time of the last change of each file behind a table that this engine reads; none for other tables."""
         return ()
 
-    def keep(self) -> None:  # noqa: B027  an engine may have no transactions
+    def keep(self) -> None:
         """End what :meth:`hold` began; a table that was made in it stays."""
 
     def key(self, value: exp.Expr, column: Column) -> exp.Expr:

@@ -228,6 +228,9 @@ class DuckDB(Engine):
         with self._answering(source or self.name, None, self._seconds) as connection:
             connection.execute(sql)
 
+    def send(self, sql: str) -> None:
+        self.run(sql)
+
     def run_table(self, sql: str, source: str) -> Any:
         """The result of a query text as one pyarrow Table."""
         return self._table(sql, source)
@@ -312,6 +315,7 @@ class DuckDB(Engine):
         self._writable()
         self._refuse_taken(name)
         self.run(f"CREATE TABLE {identifier(name)} AS {self.render(query)}", name)
+        self.made = identifier(name)
 
     def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
         self._writable()
@@ -323,6 +327,7 @@ class DuckDB(Engine):
         self._register(view, reader)
         try:
             self.run(f"CREATE TABLE {identifier(name)} AS FROM {view}", name)
+            self.made = identifier(name)
         except EngineError:
             if source.error is not None:
                 raise source.error from None

@@ -125,6 +125,7 @@ class SQLServer(Engine):
         unordered = query.copy()
         unordered.set("order", None)  # a table has no order, and a subquery may have none here
         self._whole([self.render(exp.Create(this=table_expression(schema, table), kind="TABLE", expression=unordered))])
+        self.made = self.render(table_expression(schema, table))
 
     def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
         schema, table = self._free(name)
@@ -142,6 +143,10 @@ class SQLServer(Engine):
                 batch = next(batches, None)
 
         self._whole([f"CREATE TABLE {target} ({types})"], fill)
+        self.made = target
+
+    def send(self, sql: str) -> None:
+        self._whole([sql])
 
     def _whole(self, statements: Sequence[str], more: Any = None) -> None:
         """Statements in one transaction: here new tables belong to it too."""

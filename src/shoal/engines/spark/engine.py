@@ -210,10 +210,15 @@ class Spark(Engine):
         try:
             frame.write.format("parquet").saveAsTable(passing)
             self._spark.sql(f"ALTER TABLE `{passing}` RENAME TO {final}")
+            self.made = final
         except BaseException:
             with suppress(EngineError), self._errors():
                 self._spark.sql(f"DROP TABLE IF EXISTS `{passing}`")
             raise
+
+    def send(self, sql: str) -> None:
+        with self._errors():
+            self._spark.sql(sql)
 
     def writes_parts(self, out: Path) -> bool:
         return place_of_parts(self._spark, self.url, out) is not None

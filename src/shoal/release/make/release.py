@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -108,10 +109,13 @@ class Release:
         seed.rescue(parent)
         if self.plan.draws or self._output.left_out is not None or leaves_out(prepared, decision):
             seed.free(beside)
-        with folder.staged(parent) as stage:
-            self._carry_out(stage, progress)
-            with seed.hidden(self._seed, stage) as hidden:
-                folder.publish(stage, place)
+        with prepared.table.nothing_made_on_failure():
+            with folder.staged(parent) as stage:
+                self._carry_out(stage, progress)
+                with seed.hidden(self._seed, stage) as hidden:
+                    folder.publish(stage, place)
+            if self._output.to_table is not None:
+                _commit(prepared, place)
         if hidden is not None:
             self.private_file = seed.settle(hidden, beside)
         self.seconds = time.perf_counter() - self._started
@@ -204,3 +208,12 @@ class Release:
         made, self._seed = carry_out(prepared, decision, self._output, stage, progress)
         self._made = made
         return made
+
+
+def _commit(prepared: Prepared, place: Path) -> None:
+    """Let others see the new table: last, so that no table is ever there without its certificate."""
+    try:
+        prepared.table.keep()
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise

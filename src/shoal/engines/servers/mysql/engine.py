@@ -89,7 +89,9 @@ class MySQL(Session):
         passing = table_expression(schema, f"shoal_{secrets.token_hex(8)}")
         try:
             yield passing
-            self._run(f"RENAME TABLE {self.render(passing)} TO {self.render(table_expression(schema, table))}")
+            final = self.render(table_expression(schema, table))
+            self._run(f"RENAME TABLE {self.render(passing)} TO {final}")
+            self.made = final
         except BaseException:
             with suppress(EngineError):
                 self._run(f"DROP TABLE IF EXISTS {self.render(passing)}")

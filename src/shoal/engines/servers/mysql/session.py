@@ -67,6 +67,9 @@ class Session(Engine):
         with self._connection.cursor() as cursor:
             cursor.execute(statement)
 
+    def send(self, sql: str) -> None:
+        self._run(sql)
+
     def limit_time(self, seconds: float) -> None:
         """MariaDB counts in seconds, MySQL in milliseconds (of SELECT)."""
         maria = "maria" in self._rows("SELECT version()")[0][0].lower()

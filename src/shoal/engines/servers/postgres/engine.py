@@ -62,6 +62,7 @@ class Postgres(Session):
         self._may_write()
         schema, table = self._free(name)
         self._run(self.render(exp.Create(this=table_expression(schema, table), kind="TABLE", expression=query)))
+        self.made = self.render(table_expression(schema, table))
 
     def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
         import adbc_driver_manager
@@ -79,6 +80,7 @@ class Postgres(Session):
                 if source.error is not None:
                     raise source.error from None
                 raise self._failed(error) from None
+        self.made = self.render(table_expression(schema, table))
 
     def _free(self, name: str) -> tuple[str | None, str]:
         """Schema and name for a new table; an error where the name is taken."""

@@ -56,6 +56,9 @@ class Session(Engine):
             raise self._failed(error) from None
         return connection
 
+    def send(self, sql: str) -> None:
+        self._run(sql)
+
     def limit_time(self, seconds: float) -> None:
         self._run(f"SET statement_timeout = {round(seconds * 1000)}")
 

@@ -21,7 +21,7 @@ from shoal.engines.core.base import Relation
 from shoal.engines.servers.sqlite.cells import readings, same
 from shoal.engines.servers.sqlite.session import Session, identifier
 from shoal.engines.servers.tables import Reading, build_relation, table_expression
-from shoal.errors import DataError, EngineError, OutputError, UnreadableError, UsageError, nearest
+from shoal.errors import DataError, EngineError, OutputError, ShoalError, UnreadableError, UsageError, nearest
 from shoal.model.roles import Column, check_names
 from shoal.steps.sql import cast, string
 
@@ -116,11 +116,12 @@ class SQLite(Session):
                     self._run(insert, list(zip(*(_cells(c) for c in batch.columns), strict=True)))
                     batch = next(batches, None)
             except BaseException:
-                with suppress(EngineError):
+                with suppress(ShoalError):  # a full disk has undone all of it
                     self._run("ROLLBACK TO shoal_table")
                     self._run("RELEASE shoal_table")
                 raise
             self._run("RELEASE shoal_table")
+            self.made = identifier(name)
 
     # -- the dialect --------------------------------------------------------------------------------------------------
 

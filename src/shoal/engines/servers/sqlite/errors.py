@@ -17,6 +17,7 @@ _WORDS = {
     "SQLITE_CANTOPEN": ("cannot be opened.", "Check your rights to the file and its folder."),
     "SQLITE_READONLY": ("may not be written to, or was left in the middle of a change.", "Check your rights to the file."),
     "SQLITE_FULL": ("could not be written or sorted: the disk is full.", "Free space, or set SQLITE_TMPDIR to a larger disk."),
+    "SQLITE_IOERR_WRITE": ("could not be written: the disk is full, or refuses.", "Free space, or check the disk."),
     "SQLITE_IOERR": ("cannot be read or written any more.", "Check the disk."),
 }
 

@@ -74,6 +74,9 @@ class Session(Engine):
     def place(self) -> object:
         return SCHEME, self.file.resolve()
 
+    def send(self, sql: str) -> None:
+        self._run(sql)
+
     def limit_time(self, seconds: float) -> None:
         self._limit = seconds
 
@@ -208,8 +211,8 @@ class Session(Engine):
             self._begun = False
             try:
                 self._run("COMMIT")
-            except EngineError:
-                with suppress(EngineError):
+            except ShoalError:
+                with suppress(ShoalError):
                     self._run("ROLLBACK")
                 raise
 
