@@ -111,7 +111,7 @@ def test_small_sums_are_the_same_by_numpy(seed: int, monkeypatch: pytest.MonkeyP
     n, sizes = 40, [3, 5, 9]
     codes = np.stack([rng.integers(0, s, n) for s in sizes]).astype(np.int32)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    gid, reps = rng.integers(0, 6, n).astype(np.int32), rng.permutation(n).astype(np.int32)
+    gid = rng.integers(0, 6, n).astype(np.int32)
     score, records = rng.integers(0, 4, 6), rng.integers(1, 9, n)
     free, extra = rng.random((3, 4)), rng.random(4 * sum(sizes))
     offsets = (4 * starts[:-1]).astype(np.int64)
@@ -120,7 +120,7 @@ def test_small_sums_are_the_same_by_numpy(seed: int, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(search_group, "FEW", few)
         monkeypatch.setattr(charging, "FEW", few)
         gone, out = np.zeros(sum(sizes), np.int64), np.zeros((3, 4))
-        search_group.lost_by_code(score, 2, gid, reps, codes, starts, records, gone)
+        search_group.lost_by_code(score, 2, gid, codes, starts, records, gone)
         charging.charges(gone, starts, extra, offsets, free, np.array([3, 0, 2]), np.array([1, 0, 2]), out)
         results.append((gone.tolist(), out.tolist()))
     assert results[0] == results[1]

@@ -256,8 +256,8 @@ def _population(policy: Policy, quasi: tuple[str, ...]) -> ClassCounts | None:
 def _counted_values(base: ClassCounts, j: int) -> tuple[Any, IntArray]:
     """The values of a column of the base classes, and the records that hold each."""
     values, records = base.categories[j], base.sizes if base.records is None else base.records
-    present = base.codes[j] >= 0
-    return values, np.bincount(base.codes[j][present], weights=records[present], minlength=len(values)).astype(np.int64)
+    held = np.bincount(base.codes[j] + 1, weights=records, minlength=len(values) + 1)  # the missing value first
+    return values, held[1:].astype(np.int64)
 
 
 def _hierarchy(

@@ -23,11 +23,12 @@ from shoal.search.kernels.entries import merge_entries, order_entries
 from shoal.search.kernels.group_cells import NO_LIMIT, Groups, Workspace, lost_by_code
 from shoal.search.kernels.sensitive_values import check_values
 from shoal.search.problem.checks import Checks
-from shoal.search.problem.column_blocks import Tables
+from shoal.search.problem.column_blocks import Block, Tables
 from shoal.search.problem.problem import Node, Problem
 from shoal.search.problem.table_checks import Crowd, suppress_for_table, table_holds
 
 Flags = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 
 MANY = 50_000
 """Cells from which on they are sorted once a first plan is known."""
@@ -55,6 +56,8 @@ class Evaluator:
             entries=tuple((s.cells, s.values, s.counts) for s in checks.sensitive),
         )
         self._sources = Sources(base, prefix_order(problem))
+        self._combinations = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        self._folded = _fold(problem.blocks, self.starts, self._combinations)
         self._none = np.zeros(int(self.starts[-1]), dtype=np.int64)
         most = max((len(e[0]) for e in base.entries), default=0)
         self._order = np.empty(most, dtype=np.int32)
@@ -107,7 +110,9 @@ class Evaluator:
         found = self.group(base, tuple(node))
         failed, weak, _ = self._decide(base, found.gid, found.sums)
         lost = self._lost(found.sums, failed | weak, self.crowd(base, found.gid, found.sums))
-        return found.gid[: self.problem.n_base].copy(), ~lost & (found.sums[0] > 0)
+        gid = np.empty_like(found.gid)
+        gid[base.reps] = found.gid  # the cells may have been sorted
+        return gid[: self.problem.n_base], ~lost & (found.sums[0] > 0)
 
     def sharing(self, checks: Checks, limit: int) -> Evaluator:
         """An evaluator for other requirements on the same sensitive columns that shares tables and copies with this one."""
@@ -244,10 +249,11 @@ class Evaluator:
     def _by_code(
         self, source: Source, gid: npt.NDArray[np.int32], score: npt.NDArray[np.int64], least: int
     ) -> npt.NDArray[np.int64]:
-        """Records by column and code in groups whose score is below ``least``."""
-        out = np.zeros(int(self.starts[-1]), dtype=np.int64)
-        lost_by_code(score, least, gid, source.reps, self.problem.codes, self.starts, source.measures[0], out)
-        return out
+        """Records by column and code in groups whose score is below ``least``: by combination of a block, then by code."""
+        together = np.zeros(int(self._combinations[-1]), dtype=np.int64)
+        lost_by_code(score, least, gid, source.blocks, self._combinations, source.measures[0], together)
+        where, of = self._folded
+        return np.bincount(where, weights=together[of], minlength=int(self.starts[-1])).astype(np.int64)
 
     @property
     def is_small(self) -> bool:
@@ -288,6 +294,13 @@ class Evaluator:
                 for p in _usable(source.parts, node)
             ),
         )
+
+
+def _fold(blocks: Sequence[Block], starts: Ints, combinations: Ints) -> tuple[Ints, Ints]:
+    """Where sums over the combinations of all blocks belong among the codes of all columns: each code, and a combination."""
+    where = [starts[j] + codes for b in blocks for j, codes in zip(b.columns, b.combinations, strict=True)]
+    of = [np.arange(combinations[i], combinations[i + 1]) for i, b in enumerate(blocks) for _ in b.columns]
+    return np.concatenate(where).astype(np.int64), np.concatenate(of).astype(np.int64)
 
 
 def _usable(parts: tuple[Part, ...], node: Node) -> Iterator[Part]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.order import sorted_order
 from shoal.model.counts.classes import IntArray
 from shoal.search.problem.problem import Node, Problem
 
@@ -22,11 +23,13 @@ FEW = 8192
 """Cells this few need no coarser copy."""
 SHRINK = 0.5
 """A copy that keeps more than this share of the cells is not worth keeping."""
+DEAR = 2
+"""A copy is made from at most this many times the cells that the node would be grouped from without it."""
 KEPT = 0.25
 """The groups of a node that was looked at are kept where they are at most this share of the cells they came from."""
 MEMORY = 160 * 2**20
 COPIES = 128
-"""Bytes and number of the copies that are kept; the copy used longest ago goes first."""
+"""Bytes (or half as many more as the base cells take) and number of the copies kept; the copy used longest ago goes first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +71,7 @@ class Sources:
         half = len(order) - len(order) // 2
         self._exact = [j in order[:half] for j in range(len(order))]
         self._kept: OrderedDict[Node, Source] = OrderedDict()
-        self._useless: set[Node] = set()
+        self._useless: list[Node] = []
         self._asked: set[Node] = set()
         self._held = 0
         self._list()
@@ -81,21 +84,26 @@ class Sources:
         for key in self._near(node):
             if key == node or source.n_cells <= FEW:
                 break
-            if key in self._useless or key in self._kept or key not in self._asked:
+            if key in self._kept or key not in self._asked or self._is_useless(key):
                 continue
-            made = coarsen(self._best(key), key)
+            start = self._best(key)
+            if start.n_cells > DEAR * source.n_cells:
+                continue
+            made = coarsen(start, key)
             if made.n_cells <= SHRINK * source.n_cells:
                 self._keep(key, made)
                 source = made
             else:
-                self._useless.add(key)
+                self._useless.append(key)
         return source
 
+    def _is_useless(self, key: Node) -> bool:
+        """Whether a copy at a node at or above this one had too many cells: a finer one has no fewer."""
+        return bool(self._useless) and bool(np.all(np.less_equal(key, self._useless), axis=1).any())
+
     def start_from(self, source: Source) -> None:
-        """Use this order of the base cells from now on; earlier copies are dropped."""
-        self._first, self._held = source, 0
-        self._kept.clear()
-        self._list()
+        """Use this order of the base cells from now on instead of the one before; copies stay as they are."""
+        self.base = self._first = source
 
     def used(self, node: Node, source: Source, n_groups: int, copy: Callable[[], Source]) -> None:
         """A node was grouped in full from a large source: its groups are kept where they are few, for the nodes above.
@@ -125,7 +133,7 @@ class Sources:
     def _keep(self, key: Node, made: Source) -> None:
         self._kept[key] = made
         self._held += made.n_bytes
-        while (self._held > MEMORY and len(self._kept) > 1) or len(self._kept) > COPIES:
+        while (self._held > max(MEMORY, 3 * self.base.n_bytes // 2) and len(self._kept) > 1) or len(self._kept) > COPIES:
             _, old = self._kept.popitem(last=False)
             self._held -= old.n_bytes
         self._list()
@@ -153,15 +161,18 @@ def sorted_source(problem: Problem, base: Source, node: Node) -> Source:
         if column.cards[levels[j]] > room:
             break
         room //= column.cards[levels[j]]
-        key = key * column.cards[levels[j]] + column.groups[levels[j]][problem.codes[j]]
+        key *= column.cards[levels[j]]
+        key += _groups(problem, j, levels[j])
     leading = [(j, levels[j]) for j in order[:3] if j in high]
-    by = np.argsort(key, kind="stable")
-    place = np.empty(len(by), dtype=np.int32)
-    place[by] = np.arange(len(by), dtype=np.int32)
+    by = sorted_order(key.view(np.uint64))
+    del key
+    place = np.empty(len(by) if base.entries else 0, dtype=np.int32)
+    if base.entries:
+        place[by] = np.arange(len(by), dtype=np.int32)
     return Source(
         node=base.node,
-        blocks=np.ascontiguousarray(base.blocks[:, by]),
-        measures=np.ascontiguousarray(base.measures[:, by]),
+        blocks=np.take(base.blocks, by, axis=1),
+        measures=np.take(base.measures, by, axis=1),
         reps=base.reps[by],
         entries=tuple((place[cells], values, counts) for cells, values, counts in base.entries),
         parts=_parts(problem, by, leading),
@@ -172,10 +183,17 @@ def _parts(problem: Problem, by: npt.NDArray[np.int64], leading: Sequence[tuple[
     out = []
     change = np.zeros(len(by) - 1, dtype=np.bool_)
     for j, level in leading:
-        group = problem.columns[j].groups[level][problem.codes[j][by]]
+        group = _groups(problem, j, level)[by]
         change |= group[1:] != group[:-1]
         out.append(Part(j, level, np.append(np.flatnonzero(change) + 1, len(by)).astype(np.int64)))
     return tuple(out)
+
+
+def _groups(problem: Problem, j: int, level: int) -> npt.NDArray[np.int32]:
+    """The group of a column at a level in each cell of the problem."""
+    block = next(b for b in problem.blocks if j in b.columns)
+    of_code = problem.columns[j].groups[level]
+    return np.asarray(of_code[block.combinations[block.columns.index(j)]][block.codes])
 
 
 def breaks_for(source: Source, node: Node) -> npt.NDArray[np.int64] | None:

@@ -23,6 +23,8 @@ DIRECT_FACTOR = 4
 SMALL = 2**18
 """A direct table is used while the key space is at most this, or this many times the number of cells."""
 NO_LIMIT = 2**62
+ROOM = 2**22
+"""Slots up to which more are made than are wanted, so that the next node finds room."""
 SHARED = 50_000
 """Cells from which on two threads share the work, where a break lies between their parts."""
 FEW = up_to(1024)
@@ -123,26 +125,68 @@ def _group_few(
     result[:] = -1 if len(over) else found, lost[last], small[last]
 
 
-def lost_by_code(score: Ints, least: int, gid: Codes, reps: Codes, codes: Codes, starts: Ints, records: Ints, out: Ints) -> None:
-    """Add up, for each column and original value, the records of the cells whose group has a score below ``least``.
+@lean_njit
+def _merge(slots: Codes, direct: bool, base: int, begin: int, n_cells: int, least: int, gid: Codes, first: Codes, keys: Ints,
+           sums: Ints, numbers: Ints, result: Ints, other: Ints) -> None:  # fmt: skip
+    """Join the groups of two halves of the cells, each grouped by itself, the second from ``begin`` on.
 
-    ``codes[j, reps[c]]`` is the original value of column ``j`` in cell ``c``; ``out[starts[j] + code]`` receives the sum.
+    ``slots`` are those of the first half. Groups stay numbered in order of first appearance; ``result`` and ``other`` hold the
+    numbers of groups, ``result`` receives what :func:`_group` would have given for all cells.
+    """
+    mask = len(slots) - 1
+    found = result[0]
+    for h in range(other[0]):
+        key = keys[begin + h]
+        at = key
+        if not direct:
+            hashed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+            at = np.int64((hashed ^ (hashed >> np.uint64(29))) >> np.uint64(8)) & mask
+        g = slots[at] - base
+        while not direct and g >= 0 and keys[g] != key:
+            at = (at + 1) & mask
+            g = slots[at] - base
+        if g < 0:  # no more than begin + h groups up to here: nothing is overwritten that is still needed
+            g = found
+            slots[at] = base + g
+            keys[g] = key
+            first[g] = first[begin + h]
+            sums[g] = sums[begin + h]
+            found += 1
+        else:
+            sums[g] += sums[begin + h]
+        numbers[h] = g
+    for c in range(begin, n_cells):
+        gid[c] = numbers[gid[c]]
+    lost = small = 0
+    for g in range(found):
+        if sums[g] < least:
+            lost += sums[g]
+            small += 1
+    result[0] = found
+    result[1] = lost
+    result[2] = small
+
+
+def lost_by_code(score: Ints, least: int, gid: Codes, codes: Codes, starts: Ints, records: Ints, out: Ints) -> None:
+    """Add up, for each row of codes and each code, the records of the cells whose group has a score below ``least``.
+
+    ``out[starts[b] + codes[b, c]]`` receives the records of cell ``c``.
     """
     if codes.shape[1] >= FEW:
-        _lost_by_code(score, least, gid, reps, codes, starts, records, out)
+        _lost_by_code(score, least, gid, codes, starts, records, out)
         return
     cells = np.flatnonzero(score[gid] < least)
-    for start, column in zip(starts, codes, strict=False):
-        np.add.at(out, start + column[reps[cells]], records[cells])
+    for start, row in zip(starts, codes, strict=False):
+        np.add.at(out, start + row[cells], records[cells])
 
 
 @lean_njit
-def _lost_by_code(score: Ints, least: int, gid: Codes, reps: Codes, codes: Codes, starts: Ints, records: Ints, out: Ints) -> None:
+def _lost_by_code(score: Ints, least: int, gid: Codes, codes: Codes, starts: Ints, records: Ints, out: Ints) -> None:
     """As :func:`lost_by_code`."""
     for c in range(len(gid)):
         if score[gid[c]] < least:
-            for j in range(codes.shape[0]):
-                out[starts[j] + codes[j, reps[c]]] += records[c]
+            for b in range(codes.shape[0]):
+                out[starts[b] + codes[b, c]] += records[c]
 
 
 @dataclass(slots=True)
@@ -180,7 +224,8 @@ class Workspace:
     def _room(self, wanted: int, n_cells: int) -> Codes:
         """At least ``wanted`` slots, all below the base of the next ``n_cells`` groups."""
         if len(self._slots) < wanted or self._base > 2**31 - 2 - n_cells:
-            self._slots = np.full(max(len(self._slots), 1 << (wanted - 1).bit_length()), -1, dtype=np.int32)
+            more = 1 << (wanted - 1).bit_length() if wanted < ROOM else wanted
+            self._slots = np.full(max(len(self._slots), more), -1, dtype=np.int32)
             self._base = 0
         return self._slots
 
@@ -232,6 +277,8 @@ class Workspace:
             self._part(codes, records, one, direct, 0, ends[:half], least, limit, self._results[0])
             other.join()
             self._close_up(self._results, begin, n_cells)
+        elif self.threads > 1 and len(ends) == 1 and n_cells >= max(SHARED, FEW):
+            self._in_halves(codes, records, key_space, least)
         elif len(self._gid) < FEW:
             arrays = (self._gid, self._first, self._sums[0], self._results[0])
             _group_few(codes, self._starts, self._lanes, records, ends, least, limit, *arrays)
@@ -240,6 +287,24 @@ class Workspace:
         self._base += n_cells
         n, lost, small = self._results[0].tolist()
         return n, lost, small
+
+    def _in_halves(self, codes: Codes, records: Ints, key_space: int, least: int) -> None:
+        """Group both halves of the cells at the same time, each by itself; then join their groups."""
+        n_cells, begin = codes.shape[1], codes.shape[1] // 2
+        direct = key_space <= max(SMALL, DIRECT_FACTOR * begin)
+        size = key_space if direct else 1 << (3 * n_cells // 2 - 1).bit_length()  # the first half's takes all groups in the end
+        less = key_space if direct else 1 << (n_cells - 1).bit_length()
+        slots = self._room(size + less, n_cells)
+        rest = (codes, records, slots[size : size + less], direct, begin, _whole(n_cells), least, NO_LIMIT, self._results[1])
+        other = threading.Thread(target=self._part, args=rest)
+        other.start()
+        self._part(codes, records, slots[:size], direct, 0, _whole(begin), least, NO_LIMIT, self._results[0])
+        other.join()
+        with np.errstate(over="ignore"):
+            _merge(
+                slots[:size], direct, self._base, begin, n_cells, least, self._gid, self._first, self._keys, self._sums[0],
+                self._cell_keys, self._results[0], self._results[1],
+            )  # fmt: skip
 
     def _part(
         self, codes: Codes, records: Ints, slots: Codes, direct: bool, begin: int, ends: Ints, least: int, limit: int, out: Ints
