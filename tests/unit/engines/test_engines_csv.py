@@ -73,6 +73,23 @@ def test_numbers_of_programs_are_numbers_where_no_digit_is_lost(tmp_path: Path, 
         assert [str(r["x"]) for r in rows(path)] == texts
 
 
+@pytest.mark.parametrize(
+    ("texts", "kind", "classes"),
+    [
+        (["1e+05", "12,5"], "float", 2),
+        (["12,50", "7,25"], "decimal", 2),
+        (["0,12345678901234567890", "0,12345678901234567891"], "decimal", 2),
+        (["0,12345678901234567890", "0,12345678901234567891", "0,5"], "text", 3),  # as floats the first two would be one
+        (["0,1234567890123456", "0,5"], "float", 2),
+    ],
+)
+def test_decimal_commas_lose_no_digit(tmp_path: Path, texts: list[str], kind: str, classes: int) -> None:
+    path = write(tmp_path, "x;y\n" + "".join(f"{v};z\n" for v in texts))
+    assert kinds(path)["x"] == kind
+    with open_table(path) as table:
+        assert table.count(["x"]).n_classes == classes
+
+
 @pytest.mark.parametrize("text", ["2020-02-30", "20-01-01", "2020-1-1"], ids=["no such day", "short year", "short month"])
 def test_what_is_not_a_date_stays_text(tmp_path: Path, text: str) -> None:
     assert kinds(write(tmp_path, f"d,e\n{text},1\n")) == {"d": "text", "e": "integer"}

@@ -29,7 +29,7 @@ _NAME = re.compile(r"[^\W\d][\w .-]*")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-][0-9]{1,3})?|[0-9]\.[0-9]+[eE][0-9]{1,3})")
 """Also with an exponent as programs write it: 1e+05, 2.5E-07, 1.0E7; never 12E4, which may be a code."""
-_COMMA_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(,[0-9]+)?")
+_COMMA_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(,[0-9]+)?([eE][+-][0-9]{1,3})?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
@@ -208,7 +208,8 @@ def _guess(values: Sequence[str], decimal: str) -> tuple[str, bool, bool]:
     if all(_INTEGER.fullmatch(v) for v in values):
         return ("BIGINT", True, False)
     if decimal == "," and _comma_decimals(values):
-        return ("DOUBLE", False, True)
+        sql_type, exact, _ = _number_type([v.replace(",", ".") for v in values])
+        return (sql_type, exact, sql_type != "VARCHAR")
     if decimal == "." and all(_NUMBER.fullmatch(v) for v in values):
         return _number_type(values)
     if all(_DATE.fullmatch(v) and is_date(v) for v in values):
