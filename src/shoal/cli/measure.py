@@ -3,19 +3,18 @@
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._measure import events
+from shoal.cli._measure import events, options
 from shoal.cli._measure.asked import pair, proposed, weights, who_is_a_row
 from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
     from shoal import Measurement
-
-Text = str | None
+    from shoal.measures.classes.household import HouseholdRisk
 
 
 def register(app: typer.Typer) -> None:
@@ -24,42 +23,28 @@ def register(app: typer.Typer) -> None:
 
 def measure(
     table: _shared.Table,
-    quasi: Annotated[
-        Text, typer.Option("--quasi", help="Quasi-identifiers: a,b,c. Without it roles are proposed and asked for.")
-    ] = None,
+    quasi: options.Quasi = None,
     sensitive: _shared.Sensitive = None,
     direct: _shared.Direct = None,
     insensitive: _shared.Insensitive = None,
     unit: _shared.Unit = None,
     weight: _shared.Weight = None,
-    population: Annotated[Text, typer.Option("--population", help="Size (17.5M) or table of the population.")] = None,
-    missing: Annotated[str, typer.Option("--missing", help="Rule for missing values: own, wildcard or drop.")] = "own",
-    by: Annotated[Text, typer.Option("--by", help="Also inside each value of this column.")] = None,
-    hierarchy: Annotated[
-        list[str] | None, typer.Option("--hierarchy", help="column=file: hierarchy of a sensitive column, for t. Repeatable.")
-    ] = None,
-    require: Annotated[
-        Text,
-        typer.Option(
-            "--require",
-            help='Requirements: "k>=5, t[diagnosis]<=0.2"; events: "known[2]>=5, unicity[4]<=5%". Exit code 1 if not met.',
-        ),
-    ] = None,
-    explain: Annotated[
-        Text, typer.Option("--explain", metavar="[NUMBER]", help="Explain every number, or one: k, suda …")
-    ] = None,
-    impact: Annotated[Text, typer.Option("--impact", help="Worth of sensitive columns: ill=5,income=1.")] = None,
-    household: Annotated[Text, typer.Option("--household", help="Also risk of households: their column.")] = None,
-    suda: Annotated[bool, typer.Option("--suda", help="Also minimal sample uniques and SUDA scores.")] = False,
-    report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report.")] = None,
-    time: Annotated[Text, typer.Option("--time", help="Event tables: the column of the time.")] = None,
-    place: Annotated[Text, typer.Option("--place", help="Event tables: the columns of the place or item: a,b.")] = None,
-    time_widths: Annotated[Text, typer.Option("--time-widths", help="Granularities: exact,hour,6h,day,week,month,none.")] = None,
-    place_levels: Annotated[Text, typer.Option("--place-levels", help="exact,grid:0.1,prefix:3,level:1,none.")] = None,
-    known: Annotated[Text, typer.Option("--known", help="How many records are known: 1,2,3,4.")] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Draw the group sizes, or the curves of an event table: .svg, .png, .html.")
-    ] = None,
+    population: options.Population = None,
+    missing: options.Missing = "own",
+    by: options.By = None,
+    hierarchy: options.Hierarchies = None,
+    require: options.Require = None,
+    explain: options.Explain = None,
+    impact: options.Impact = None,
+    household: options.Household = None,
+    suda: options.Suda = False,
+    report: options.Report = None,
+    time: options.Time = None,
+    place: options.Place = None,
+    time_widths: options.TimeWidths = None,
+    place_levels: options.PlaceLevels = None,
+    known: options.Known = None,
+    plot: options.Plot = None,
     seed: _shared.Seed = 0,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
@@ -106,17 +91,7 @@ def measure(
         extra |= {"households": homes.to_json()} if homes is not None else {}
         _shared.put_json(found.to_json() | extra | ({"suda": found.suda().to_json()} if suda else {}))
     else:
-        from shoal.cli._measure.shown import show
-
-        show(found, suda=suda, explain=found.explain(None if explain == "all" else explain) if explain else "")
-        if homes is not None:
-            from shoal.cli._predict import households as _households  # loads the room of predictions
-
-            _households.show(homes)
-        if checked is not None:
-            _shared.console().print(str(checked), markup=False)
-        named = "TABLE" if "://" in table else _shared.printable(table)  # a URL may hold a password
-        _shared.next_step(f"shoal anonymize {named} --draft policy.yml", within=True)
+        _tell(found, table, homes, checked, suda=suda, explain=explain)
     if checked is not None and not checked:
         raise typer.Exit(1)
 
@@ -148,3 +123,19 @@ def _write(found: "Measurement", report: Path | None, plot: Path | None) -> None
         from shoal.report.measure_report import group_sizes
 
         _shared.say(f"Plot written to {save(group_sizes(found), plot)}.")
+
+
+def _tell(
+    found: "Measurement", table: str, homes: "HouseholdRisk | None", checked: object, *, suda: bool, explain: str | None
+) -> None:
+    """The numbers in words, what was asked besides, and what to do next."""
+    from shoal.cli._measure.shown import show
+
+    show(found, suda=suda, explain=found.explain(None if explain == "all" else explain) if explain else "")
+    if homes is not None:
+        from shoal.cli._predict import households as _households  # loads the room of predictions
+
+        _households.show(homes)
+    if checked is not None:
+        _shared.console().print(str(checked), markup=False)
+    _shared.next_step(f"shoal anonymize {_shared.printable(_shared.named(table))} --draft policy.yml", within=True)
