@@ -176,21 +176,11 @@ def measure(
     for what, name in (("unit", unit), ("weight", weight), ("subpopulation", by)):
         if name is not None:
             source.schema.require(name, what=what)
-    rule = missing_rule(missing)
-    person = unit or source.schema.unit
-    counts = source.count(
-        asked,
-        sensitive=secret,
-        unit=person,
-        weight=weight or source.schema.weight,
-        memory_budget=memory_budget,
-        progress=progress,
-    )
-    for name in order or {}:
-        if name not in secret:
-            raise UsageError(
-                f"an order is given for '{name}', which is not sensitive.", hint="Name it among the sensitive columns."
-            )
+    for what, given in (("an order", order), ("a hierarchy", hierarchies)):
+        _of_sensitive(what, given or {}, secret)
+    rule, person = missing_rule(missing), unit or source.schema.unit
+    weighed = weight or source.schema.weight
+    counts = source.count(asked, sensitive=secret, unit=person, weight=weighed, memory_budget=memory_budget, progress=progress)
     counts = in_spoken_order(in_order(counts, dict(order or {})))
     who = _who(source, counts, needed=counts.weights is not None or population is not None)
     size, present = _population(population, counts, asked, person, rule, who)
@@ -203,7 +193,7 @@ def measure(
         _sample(drop_missing(counts, who) if rule is MissingPolicy.DROP else counts, size) if present is None else None,
         _by(source, asked, by, person, rule) if by else None,
         {**_said_distances(source, secret, order or {}), **(distances or {})},
-        {n: _hierarchy(n, h, counts) for n, h in (hierarchies or {}).items() if _is_sensitive(n, secret)},
+        {name: _hierarchy(name, given, counts) for name, given in (hierarchies or {}).items()},
         c,
         who,
         source=source,
@@ -334,10 +324,13 @@ def _by(table: Table, quasi: tuple[str, ...], by: str, unit: str | None, rule: M
     return subpopulations(counts, by, names=dict(enumerate(texts)) | {-1: "(missing)"}, who=who)
 
 
-def _is_sensitive(name: str, sensitive: tuple[str, ...]) -> bool:
-    if name not in sensitive:
-        raise UsageError(f"a hierarchy is given for '{name}', which is not a sensitive column.", hint="Name it as sensitive.")
-    return True
+def _of_sensitive(what: str, given: Mapping[str, Any], sensitive: tuple[str, ...]) -> None:
+    """Refuse what is said of a column that is not sensitive."""
+    for name in given:
+        if name not in sensitive:
+            raise UsageError(
+                f"{what} is given for '{name}', which is not sensitive.", hint="Name it among the sensitive columns."
+            )
 
 
 def _hierarchy(name: str, given: Any, counts: ClassCounts) -> Hierarchy:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.compare.columns import ComparedColumn, compare_column, matched_rows, read_columns, trees_of
+from shoal.api.compare.columns import Coded, ComparedColumn, compare_column, matched_rows, read_columns, trees_of
 from shoal.api.compare.facets import (
     class_change,
     column_change,
@@ -29,6 +29,7 @@ from shoal.measures.utility.analyses import compare as run_analysis
 from shoal.measures.utility.models import MOST_ROWS, ModelScore
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.file import is_of_events, read_certificate
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress, silent
 from shoal.release.linked.certificate import read_linked
@@ -93,12 +94,9 @@ def compare(
     >>> c.columns[0].kind, c.classes["k"], round(c.overall["certainty_penalty"], 4)
     ('recoded', {'before': 1, 'after': 2}, 0.3333)
     """
-    table = opened(original)
-    found = _released(release)
-    asked, secret = (
-        names(quasi) or found.quasi or table.schema.quasi,
-        names(sensitive) or found.sensitive or table.schema.sensitive,
-    )
+    table, found = opened(original), _released(release)
+    asked = names(quasi) or found.quasi or table.schema.quasi
+    secret = names(sensitive) or found.sensitive or table.schema.sensitive
     shared = [n for n in table.schema.names if n in found.table.schema and n != key]
     _check(table, found.table, shared, key, asked, secret, names(target))
     progress(0.05, "reading")
@@ -107,19 +105,7 @@ def compare(
     if not n or not m:
         raise EmptyTableError("a table without rows cannot be compared.", hint="Check both files.")
     trees = trees_of(dict(hierarchies or {}), before)
-    rng = np.random.default_rng(seed)
-    columns = [
-        compare_column(
-            table.schema[name],
-            before[name],
-            after[name],
-            steps=found.plan.for_column(name) if found.plan is not None else (),
-            tree=trees.get(name),
-            lost=max(0, n - m),
-            rng=rng,
-        )
-        for name in shared
-    ]
+    columns = _compared(table, found, before, after, trees, np.random.default_rng(seed))
     progress(0.4, "comparing")
     rows = matched_rows(table, found.table, key) if key is not None else None
     changes = tuple(column_change(c, rows) for c in columns)
@@ -149,6 +135,29 @@ def compare(
         frontier_why=missing,
         notes=(*_notes(columns, n, m, asked), *notes, *why, *failed),
     )
+
+
+def _compared(
+    table: Table,
+    found: _Released,
+    before: Mapping[str, Coded],
+    after: Mapping[str, Coded],
+    trees: Mapping[str, Hierarchy],
+    rng: np.random.Generator,
+) -> list[ComparedColumn]:
+    """Each column that both tables have, in both."""
+    return [
+        compare_column(
+            table.schema[name],
+            before[name],
+            after[name],
+            steps=found.plan.for_column(name) if found.plan is not None else (),
+            tree=trees.get(name),
+            lost=max(0, len(before[name].codes) - len(after[name].codes)),
+            rng=rng,
+        )
+        for name in before
+    ]
 
 
 def _released(release: Source | Release) -> _Released:

@@ -42,6 +42,8 @@ GroupSize = Annotated[int, Query(ge=1, le=MOST_GROUP, description="How many peop
 After = Annotated[str, Query(max_length=64, description="The last one of the page before."), _Plain]
 Limit = Annotated[int, Query(ge=1, le=500)]
 Size = Annotated[int | None, Query(ge=1, le=10**11, description="How many people the population has, if you know.")]
+Calm = Callable[[Request], Coroutine[Any, Any, None]]
+"""Refuses an address that asks too often."""
 Target = Annotated[float, Query(gt=0, lt=1, description="Largest share that may be one of a kind.")]
 
 
@@ -134,40 +136,41 @@ def _add_reading(router: APIRouter, store: Store) -> None:
         return {"statements": [s.to_json() for s in store.statements(after=(after_key, after_number), limit=limit)]}
 
 
-def _add_questions(
-    router: APIRouter, store: Store, calm: Callable[[Request], Coroutine[Any, Any, None]], workers: Workers | None
-) -> Reply:
-    registry, answers, long = Registry(store), AnswerCache(), Limiter(LONG_RATE, LONG_BURST)
+class _Replies:
+    """Answers to questions, from memory while the head of the log stands; long questions are charged to their asker."""
 
-    async def reply_long(request: Request, question: Question) -> Response:
+    def __init__(self, store: Store, registry: Registry, workers: Workers | None) -> None:
+        self._store, self._registry, self._workers = store, registry, workers
+        self._answers, self._long = AnswerCache(), Limiter(LONG_RATE, LONG_BURST)
+
+    async def long(self, request: Request, question: Question) -> Response:
         """Answer a question that takes long: charged to its asker unless the answer is known, elsewhere if there are workers."""
 
         def make() -> Any:
-            if not long.allow(neighbourhood(request.client.host if request.client else ""), cost(question)):
+            if not self._long.allow(neighbourhood(request.client.host if request.client else ""), cost(question)):
                 raise AccessError(
                     "too many long questions from this address.", hint="Wait a minute, or mirror the registry.", status=429
                 )
-            return workers.ask(question) if workers is not None else answer(registry, question)
+            return self._workers.ask(question) if self._workers is not None else answer(self._registry, question)
 
-        return await reply(request, list(question), make, quick=False)
+        return await self.reply(request, list(question), make, quick=False)
 
-    async def reply(request: Request, question: list[Any], make: Callable[[], Any], *, quick: bool = True) -> Response:
+    async def reply(self, request: Request, question: list[Any], make: Callable[[], Any], *, quick: bool = True) -> Response:
         """Answer from memory or from the store. A local file is read here: that is quicker than to change threads."""
+        store = self._store
 
         def found() -> bytes:
             with store.reading() if quick else nullcontext():  # a long one is answered elsewhere, and would hold it in vain
-                return answers.get(store.head()[1], "\x00".join(map(str, question)), make)
+                return self._answers.get(store.head()[1], "\x00".join(map(str, question)), make)
 
         return _answer(request, found() if quick and store.local else await run_in_threadpool(found))
 
-    async def query(request: Request, attributes: Codes, population: People, trust: Anchors = "") -> Response:
-        def make() -> dict[str, Any]:
-            return shown(registry.query(_split(attributes), population, anchors=_split(trust)))
 
-        return await reply(request, ["q", attributes, population, trust], make)
+def _quick(calm: Calm, query: Callable[[Request, str, str], Coroutine[Any, Any, Response]]) -> type[APIRoute]:
+    """A route whose plain questions skip the framework's work on parameters."""
 
     class Quick(APIRoute):
-        """A plain question skips the framework's work on parameters; whatever is not plain goes through it, and is refused."""
+        """Whatever is not plain goes through the framework, and is refused there."""
 
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
             usual = super().get_route_handler()
@@ -183,9 +186,22 @@ def _add_questions(
 
             return answer
 
+    return Quick
+
+
+def _add_questions(router: APIRouter, store: Store, calm: Calm, workers: Workers | None) -> Reply:
+    registry = Registry(store)
+    replies = _Replies(store, registry, workers)
+
+    async def query(request: Request, attributes: Codes, population: People, trust: Anchors = "") -> Response:
+        def make() -> dict[str, Any]:
+            return shown(registry.query(_split(attributes), population, anchors=_split(trust)))
+
+        return await replies.reply(request, ["q", attributes, population, trust], make)
+
     documented = _documented(models.QueryAnswer)
     summary = "What is known about a quasi-identifier"
-    router.add_api_route("/query", query, summary=summary, responses=documented, route_class_override=Quick)
+    router.add_api_route("/query", query, summary=summary, responses=documented, route_class_override=_quick(calm, query))
 
     @router.get("/analyse", summary="Predictions for a group of people", responses=_documented(models.AnalyseAnswer))
     async def predictions(
@@ -196,17 +212,16 @@ def _add_questions(
         trust: Anchors = "",
         size: Size = None,
     ) -> Response:
-        return await reply_long(
-            request, Question("analyse", _split(attributes), population, group_size, 0.0, _split(trust), size)
-        )
+        question = Question("analyse", _split(attributes), population, group_size, 0.0, _split(trust), size)
+        return await replies.long(request, question)
 
     @router.get("/decide", summary="Collect, collect in bands, or do not collect", responses=_documented(models.DecideAnswer))
     async def advice(
         request: Request, attributes: Codes, population: People, group_size: GroupSize, target: Target = 0.05, trust: Anchors = ""
     ) -> Response:
-        return await reply_long(request, Question("decide", _split(attributes), population, group_size, target, _split(trust)))
+        return await replies.long(request, Question("decide", _split(attributes), population, group_size, target, _split(trust)))
 
-    return reply_long
+    return replies.long
 
 
 def _documented(model: type[models.Strict]) -> dict[int | str, dict[str, Any]]:
