@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import settings, volume
+from shoal.cli._shell import failing, settings, typed, volume
 from shoal.cli._shell.commands import ALL, Commands
 from shoal.cli._shell.warned import warnings_told
 from shoal.disk.atomic import disk_full
@@ -109,27 +109,27 @@ def _run(words: list[str], loud: volume.Volume) -> object:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; every way out has its exit code (0 fine, 1 not met, 2 usage, 3 data, 4 internal)."""
     started = time.perf_counter()
-    loud, words = volume.taken(_shared.explained(list(sys.argv[1:] if arguments is None else arguments)))
+    loud, words = volume.taken(typed.explained(list(sys.argv[1:] if arguments is None else arguments)))
     as_json = "--json" in words
     try:
         code = _run(words, loud)
     except ShoalError as error:
-        sys.exit(_shared.fail(error, as_json=as_json))
+        sys.exit(failing.fail(error, as_json=as_json))
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
-    except _shared.usage_errors() as error:
-        sys.exit(_shared.fail_usage(error, as_json=as_json))
+    except failing.usage_errors() as error:
+        sys.exit(failing.fail_usage(error, as_json=as_json))
     except (KeyboardInterrupt, typer.Abort):
-        sys.exit(_shared.stopped(as_json=as_json))
+        sys.exit(failing.stopped(as_json=as_json))
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     except Exception as error:  # the last net: say where, never what
         if disk_full(error):
-            sys.exit(_shared.fail(OutputError("the disk is full.", hint="Free space and run again."), as_json=as_json))
-        sys.exit(_shared.fail_internal(error, as_json=as_json))
+            sys.exit(failing.fail(OutputError("the disk is full.", hint="Free space and run again."), as_json=as_json))
+        sys.exit(failing.fail_internal(error, as_json=as_json))
     if code == INTERRUPTED:  # the parser caught Ctrl-C and made it a number
-        sys.exit(_shared.stopped(as_json=as_json))
+        sys.exit(failing.stopped(as_json=as_json))
     if loud.verbose:
         _shared.say(volume.took(started))
     sys.exit(code if isinstance(code, int) else 0)

@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._anonymize import options
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
@@ -20,16 +21,16 @@ def register(app: typer.Typer) -> None:
 def anonymize(
     table: options.Table = None,
     policy: options.Policy = None,
-    quasi: _shared.Quasi = None,
-    sensitive: _shared.Sensitive = None,
-    direct: _shared.Direct = None,
-    insensitive: _shared.Insensitive = None,
-    rest: _shared.Rest = None,
-    unit: _shared.Unit = None,
-    weight: _shared.Weight = None,
-    scale: _shared.Scale = None,
-    order: _shared.Order = None,
-    missing_values: _shared.MissingValues = None,
+    quasi: common.Quasi = None,
+    sensitive: common.Sensitive = None,
+    direct: common.Direct = None,
+    insensitive: common.Insensitive = None,
+    rest: common.Rest = None,
+    unit: common.Unit = None,
+    weight: common.Weight = None,
+    scale: common.Scale = None,
+    order: common.Order = None,
+    missing_values: common.MissingValues = None,
     k: options.K = None,
     out: options.Out = None,
     draft: options.Draft = None,
@@ -37,18 +38,18 @@ def anonymize(
     to_table: options.ToTable = "",
     plan: options.Plan = None,
     previous: options.Previous = None,
-    exclude: _shared.Exclude = None,
-    exclude_by: _shared.ExcludeBy = None,
+    exclude: common.Exclude = None,
+    exclude_by: common.ExcludeBy = None,
     key: options.Key = None,
     seed: options.Seed = None,
-    read: _shared.Read = None,
-    rename_duplicates: _shared.RenameDuplicates = False,
-    statement_timeout: _shared.StatementTimeout = None,
-    only_aggregates: _shared.OnlyAggregates = False,
-    preview: _shared.Preview = False,
-    memory: _shared.Memory = None,
-    as_json: _shared.Json = False,
-    qi: _shared.Qi = None,
+    read: common.Read = None,
+    rename_duplicates: common.RenameDuplicates = False,
+    statement_timeout: common.StatementTimeout = None,
+    only_aggregates: common.OnlyAggregates = False,
+    preview: common.Preview = False,
+    memory: common.Memory = None,
+    as_json: common.Json = False,
+    qi: common.Qi = None,
 ) -> None:
     """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
     if policy is not None and _is_linked(policy):
@@ -60,16 +61,16 @@ def anonymize(
         raise UsageError("there is no table.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
     given = {"quasi": quasi, "qi": qi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
     given |= {"unit": unit, "weight": weight}
-    reading = _shared.read_options(
+    reading = typed.read_options(
         read, rename=rename_duplicates, memory=memory, timeout=statement_timeout, only_aggregates=only_aggregates
     )
-    reading |= _shared.properties(scale, missing_values, order)
+    reading |= typed.properties(scale, missing_values, order)
     if draft is not None:
         from shoal.cli._anonymize.draft import write_draft
 
-        write_draft(table, draft, reading, _shared.roles(**given), as_json=as_json)
+        write_draft(table, draft, reading, typed.roles(**given), as_json=as_json)
         return
-    words = _shared.asked(policy, k=k, hint="Begin with: shoal anonymize TABLE --draft policy.yml", **given)
+    words = typed.asked(policy, k=k, hint="Begin with: shoal anonymize TABLE --draft policy.yml", **given)
     words |= {"rest": rest} if rest is not None else {}
     words |= {"seed": seed} if seed is not None else {}
     words |= {"plan": plan, "to_table": to_table or None, "exclude": exclude, "exclude_by": exclude_by, "format": form}

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 
 
@@ -32,9 +33,9 @@ def attack(
         str | None, typer.Option("--key", help="With --original: names the same person in both; changed numbers are compared.")
     ] = None,
     numbers: Annotated[str | None, typer.Option("--numbers", help="With --key: these columns of numbers: a,b.")] = None,
-    preview: _shared.Preview = False,
-    seed: _shared.Seed = 0,
-    as_json: _shared.Json = False,
+    preview: common.Preview = False,
+    seed: common.Seed = 0,
+    as_json: common.Json = False,
 ) -> None:
     """Try to link, infer, join and difference. Exit code 1 when an attack does better than the release claims."""
     import shoal
@@ -44,9 +45,9 @@ def attack(
         "previous": previous or (),
         "original": original,
         "control": control,
-        "secrets": _shared.names(secrets) or None,
+        "secrets": typed.names(secrets) or None,
         "key": key,
-        "numbers": _shared.names(numbers) or None,
+        "numbers": typed.names(numbers) or None,
         "seed": seed,
     }
     if preview:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +25,7 @@ def bring_in(
     source: Annotated[Path, typer.Argument(metavar="FOLDER", help=PLACE)],
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for tables and policy; for omop a new policy file.")],
     k: Annotated[int, typer.Option("--k", min=2, help="The k that the drafted policy asks for.")] = 5,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Tables of another system, with a drafted policy that releases them. Names and identifiers stay behind."""
     from shoal import systems

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 
 
@@ -18,26 +19,26 @@ def register(app: typer.Typer) -> None:
 def check(
     tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help="Files, or ENGINE-URL::table.")],
     policy: Annotated[Path | None, typer.Option("--policy", help="The policy (YAML); or say it in words: --quasi, --k …")] = None,
-    quasi: _shared.Quasi = None,
-    sensitive: _shared.Sensitive = None,
-    direct: _shared.Direct = None,
-    insensitive: _shared.Insensitive = None,
-    rest: _shared.Rest = None,
-    unit: _shared.Unit = None,
-    weight: _shared.Weight = None,
-    scale: _shared.Scale = None,
-    order: _shared.Order = None,
-    missing_values: _shared.MissingValues = None,
+    quasi: common.Quasi = None,
+    sensitive: common.Sensitive = None,
+    direct: common.Direct = None,
+    insensitive: common.Insensitive = None,
+    rest: common.Rest = None,
+    unit: common.Unit = None,
+    weight: common.Weight = None,
+    scale: common.Scale = None,
+    order: common.Order = None,
+    missing_values: common.MissingValues = None,
     k: Annotated[int | None, typer.Option("--k", help="Everybody must be alike with at least k - 1 others.")] = None,
     form: Annotated[str, typer.Option("--format", help="text, json, junit, sarif or md.")] = "text",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the result to a file instead of stdout.")] = None,
-    read: _shared.Read = None,
-    rename_duplicates: _shared.RenameDuplicates = False,
-    statement_timeout: _shared.StatementTimeout = None,
-    only_aggregates: _shared.OnlyAggregates = False,
-    preview: _shared.Preview = False,
-    as_json: _shared.Json = False,
-    qi: _shared.Qi = None,
+    read: common.Read = None,
+    rename_duplicates: common.RenameDuplicates = False,
+    statement_timeout: common.StatementTimeout = None,
+    only_aggregates: common.OnlyAggregates = False,
+    preview: common.Preview = False,
+    as_json: common.Json = False,
+    qi: common.Qi = None,
 ) -> None:
     """Does a table (or each of several) meet a policy? Exit code 0 if so, 1 if not. The output holds counts only."""
     import shoal
@@ -46,13 +47,13 @@ def check(
 
     if form not in FORMATS:
         raise typer.BadParameter(f"format '{form}' is not known; use {', '.join(FORMATS)}.")
-    words = _shared.asked(
+    words = typed.asked(
         policy, k=k, quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
     words |= {"rest": rest} if rest is not None else {}
-    options = _shared.read_options(
+    options = typed.read_options(
         read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates
-    ) | _shared.properties(scale, missing_values, order)
+    ) | typed.properties(scale, missing_values, order)
     if preview:
         show_preview("check", tables, options, as_json=as_json, policy=policy, **words)
         return

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 
 
@@ -18,8 +19,8 @@ def register(app: typer.Typer) -> None:
 def compare(
     original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The original table: a file, or ENGINE-URL::table.")],
     release: Annotated[str, typer.Argument(metavar="RELEASE", help="The folder of a release, or any table made from it.")],
-    quasi: _shared.Quasi = None,
-    sensitive: _shared.Sensitive = None,
+    quasi: common.Quasi = None,
+    sensitive: common.Sensitive = None,
     target: Annotated[
         str | None, typer.Option("--target", help="Train models of these columns: a,b. The sensitive ones without it.")
     ] = None,
@@ -34,11 +35,11 @@ def compare(
     models: Annotated[bool, typer.Option("--models/--no-models", help="Train models on both tables.")] = True,
     frontier: Annotated[bool, typer.Option("--frontier/--no-frontier", help="Search the least loss at each k.")] = True,
     report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML page.")] = None,
-    read: _shared.Read = None,
-    preview: _shared.Preview = False,
-    seed: _shared.Seed = 0,
-    as_json: _shared.Json = False,
-    qi: _shared.Qi = None,
+    read: common.Read = None,
+    preview: common.Preview = False,
+    seed: common.Seed = 0,
+    as_json: common.Json = False,
+    qi: common.Qi = None,
 ) -> None:
     """What did it cost? Losses, distributions, correlations, counts, models and analyses, original against release."""
     import shoal
@@ -50,9 +51,9 @@ def compare(
             raise typer.BadParameter("a hierarchy is given as column=file.")
         trees[column.strip()] = Path(file.strip())
     words: dict[str, Any] = {
-        "quasi": _shared.names(quasi or qi) or None,
-        "sensitive": _shared.names(sensitive) or None,
-        "target": _shared.names(target) or None,
+        "quasi": typed.names(quasi or qi) or None,
+        "sensitive": typed.names(sensitive) or None,
+        "target": typed.names(target) or None,
         "key": key,
         "analyses": tuple(analysis or ()),
         "hierarchies": trees,
@@ -61,10 +62,10 @@ def compare(
         "seed": seed,
     }
     if preview:
-        show_preview("compare", original, _shared.read_options(read), as_json=as_json, release=release, **words)
+        show_preview("compare", original, typed.read_options(read), as_json=as_json, release=release, **words)
         return
     with _shared.progress("comparing") as told:
-        found = shoal.compare(shoal.open(original, **_shared.read_options(read)), release, progress=told, **words)
+        found = shoal.compare(shoal.open(original, **typed.read_options(read)), release, progress=told, **words)
     if report is not None:
         _shared.say(f"Page written to {found.report(report)}.")
     if as_json:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common
 
 
 def register(app: typer.Typer) -> None:
@@ -15,8 +16,8 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     people: Annotated[int, typer.Option("--people", min=1000, help="How many people to generate.")] = 20_000,
-    seed: _shared.Seed = 1,
-    as_json: _shared.Json = False,
+    seed: common.Seed = 1,
+    as_json: common.Json = False,
 ) -> None:
     """The whole walk on generated people: look, measure, predict, make safe, prove. Writes shoal-demo/."""
     from shoal.api.demo import demo as walk

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, failing, typed
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import ShoalError
 from shoal.model.written import as_percent
@@ -44,12 +45,12 @@ def design(
         str | None, typer.Option("--pilot", help="A table of answers, a column per question: their shares and dependence.")
     ] = None,
     quasi: Annotated[str | None, typer.Option("--quasi", help="With --pilot, without QUESTIONS.yml: its columns, a,b.")] = None,
-    unit: _shared.Unit = None,
-    preview: _shared.Preview = False,
+    unit: common.Unit = None,
+    preview: common.Preview = False,
     watch: Annotated[bool, typer.Option("--watch", help="Show the meter again whenever the file changes.")] = False,
     every: Annotated[float, typer.Option("--every", help="Seconds between looks at the file.", hidden=True)] = 0.5,
     rounds: Annotated[int, typer.Option("--rounds", help="Stop watching after this many meters.", hidden=True)] = 0,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """How identifying will a questionnaire be, and what is the cheapest change that reaches the target?"""
     if watch and as_json:
@@ -61,7 +62,7 @@ def design(
             raise typer.BadParameter("--watch looks at QUESTIONS.yml; with --pilot nothing changes.")
         _watch(questions, population, respondents, target, registry, every=every, rounds=rounds)
         return
-    tried = {"pilot": pilot, "columns": _shared.names(quasi) or None, "unit": unit}
+    tried = {"pilot": pilot, "columns": typed.names(quasi) or None, "unit": unit}
     if preview:
         show_preview(
             "design",
@@ -119,7 +120,7 @@ def _compute(
 def _answers(text: str) -> dict[str, int | str]:
     """Answers from ``question=number or label``, separated by commas."""
     out: dict[str, int | str] = {}
-    for part in _shared.names(text):
+    for part in typed.names(text):
         name, separator, value = part.partition("=")
         if not separator:
             raise typer.BadParameter("answers are given as question=answer,question=answer.")
@@ -167,7 +168,7 @@ def _watch(
             try:
                 _show(*_compute(path, population, respondents, target, registry))
             except ShoalError as error:  # keep watching: the file is being edited
-                _shared.tell(error)
+                failing.tell(error)
             if rounds and shown >= rounds:
                 return
             _shared.say("Watching for changes; Ctrl-C ends.")

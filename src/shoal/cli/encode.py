@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 
 
@@ -27,14 +28,14 @@ def encode(
         str | None, typer.Option("--rename", help="Columns of kind text by the other holder's names: plaats=city,…")
     ] = None,
     salt: Annotated[str | None, typer.Option("--salt", help="A field that never changes, in place of the birth date.")] = None,
-    preview: _shared.Preview = False,
-    as_json: _shared.Json = False,
+    preview: common.Preview = False,
+    as_json: common.Json = False,
 ) -> None:
     """Encode the people of a table with a key, so that two holders can find whom they share without showing names."""
     import shoal
     from shoal.protector.crypto.master_keys import derived_from_file
 
-    told: dict[str, Any] = {"fields": _shared.pairs_of(fields, "--fields"), "rename": _shared.pairs_of(rename, "--rename")}
+    told: dict[str, Any] = {"fields": typed.pairs_of(fields, "--fields"), "rename": typed.pairs_of(rename, "--rename")}
     told |= {"id": id, "salt": salt}
     if preview:
         show_preview("encode", table, {}, as_json=as_json, **told)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 
 
@@ -17,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 def hierarchy(
-    table: _shared.Table,
+    table: common.Table,
     column: Annotated[str, typer.Option("--column", help="The column.")],
     rule: Annotated[
         str | None,
@@ -30,17 +31,17 @@ def hierarchy(
     public: Annotated[
         bool, typer.Option("--public", help="The values are public knowledge: write also those of fewer than k records.")
     ] = False,
-    read: _shared.Read = None,
-    rename_duplicates: _shared.RenameDuplicates = False,
-    statement_timeout: _shared.StatementTimeout = None,
-    only_aggregates: _shared.OnlyAggregates = False,
-    preview: _shared.Preview = False,
-    as_json: _shared.Json = False,
+    read: common.Read = None,
+    rename_duplicates: common.RenameDuplicates = False,
+    statement_timeout: common.StatementTimeout = None,
+    only_aggregates: common.OnlyAggregates = False,
+    preview: common.Preview = False,
+    as_json: common.Json = False,
 ) -> None:
     """Levels of a hierarchy over a column: groups per level, smallest and largest, how many below k; and what lint finds."""
     import shoal
 
-    reading = _shared.read_options(read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates)
+    reading = typed.read_options(read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates)
     if preview:
         show_preview("hierarchy", table, reading, as_json=as_json, column=column, rule=_parsed(rule), k=k)
         return

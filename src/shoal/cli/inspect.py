@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
@@ -19,36 +20,34 @@ def register(app: typer.Typer) -> None:
 
 
 def inspect(
-    table: _shared.Table,
-    quasi: _shared.Quasi = None,
-    sensitive: _shared.Sensitive = None,
-    direct: _shared.Direct = None,
-    insensitive: _shared.Insensitive = None,
-    unit: _shared.Unit = None,
-    weight: _shared.Weight = None,
+    table: common.Table,
+    quasi: common.Quasi = None,
+    sensitive: common.Sensitive = None,
+    direct: common.Direct = None,
+    insensitive: common.Insensitive = None,
+    unit: common.Unit = None,
+    weight: common.Weight = None,
     rule: Annotated[
         list[str] | None, typer.Option("--rule", help="What must be: age<=120, admission<=discharge. Repeatable.")
     ] = None,
-    scale: _shared.Scale = None,
-    order: _shared.Order = None,
-    missing_values: _shared.MissingValues = None,
-    read: _shared.Read = None,
-    rename_duplicates: _shared.RenameDuplicates = False,
-    statement_timeout: _shared.StatementTimeout = None,
-    only_aggregates: _shared.OnlyAggregates = False,
-    preview: _shared.Preview = False,
-    as_json: _shared.Json = False,
-    qi: _shared.Qi = None,
+    scale: common.Scale = None,
+    order: common.Order = None,
+    missing_values: common.MissingValues = None,
+    read: common.Read = None,
+    rename_duplicates: common.RenameDuplicates = False,
+    statement_timeout: common.StatementTimeout = None,
+    only_aggregates: common.OnlyAggregates = False,
+    preview: common.Preview = False,
+    as_json: common.Json = False,
+    qi: common.Qi = None,
 ) -> None:
     """Which columns identify people? Suggested roles with a reason each; no data value is shown. Roles that you name are kept."""
     import shoal
 
-    known = _shared.roles(
-        quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight
-    )
-    reading = _shared.read_options(
+    known = typed.roles(quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight)
+    reading = typed.read_options(
         read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates
-    ) | _shared.properties(scale, missing_values, order)
+    ) | typed.properties(scale, missing_values, order)
     if preview:
         show_preview("inspect", table, reading, as_json=as_json, **known)
         return
@@ -76,7 +75,7 @@ MOST_NAMED = 8
 def show(found: "Inspection", table: str = "TABLE") -> None:
     """Print an inspection: what matters in a sentence, a table per role, one next step."""
     out = _shared.console()
-    if how := _shared.how_read(found.read):
+    if how := typed.how_read(found.read):
         out.print(_shared.printable(how), markup=False)
     out.print(_shared.printable(_sentence(found)), style="bold", markup=False)
     for role in COLOURS:

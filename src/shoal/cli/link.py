@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
@@ -39,12 +40,12 @@ def link(
     people: Annotated[
         Path | None, typer.Option("--people", help="Encodings: write one new pseudonym for each person, the same on both sides.")
     ] = None,
-    preview: _shared.Preview = False,
+    preview: common.Preview = False,
     earlier: Annotated[
         Path | None, typer.Option("--earlier", help="The --people of the run before: who is in it keeps her pseudonym.")
     ] = None,
-    seed: _shared.Seed = 0,
-    as_json: _shared.Json = False,
+    seed: common.Seed = 0,
+    as_json: common.Json = False,
 ) -> None:
     """Records of one person, in spite of typing errors and changed names: matches, and pairs for a person to decide."""
     import shoal
@@ -60,7 +61,7 @@ def link(
         return
     if people is not None or earlier is not None:
         raise UsageError("--people is for encodings.", hint="Pseudonyms for a table come from `shoal vault intake`.")
-    named: dict[str, Any] = {"fields": _shared.pairs_of(fields, "--fields"), "rename": _shared.pairs_of(rename, "--rename")}
+    named: dict[str, Any] = {"fields": typed.pairs_of(fields, "--fields"), "rename": typed.pairs_of(rename, "--rename")}
     named |= {"id": id, "truth": truth, "one_to_one": one_to_one, "model": model, "seed": seed}
     named |= {"match": MATCH if match is None else match, "possible": POSSIBLE if possible is None else possible}
     if preview:

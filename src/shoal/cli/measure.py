@@ -10,6 +10,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._measure import events, options
 from shoal.cli._measure.asked import pair, proposed, weights, who_is_a_row
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
@@ -22,13 +23,13 @@ def register(app: typer.Typer) -> None:
 
 
 def measure(
-    table: _shared.Table,
+    table: common.Table,
     quasi: options.Quasi = None,
-    sensitive: _shared.Sensitive = None,
-    direct: _shared.Direct = None,
-    insensitive: _shared.Insensitive = None,
-    unit: _shared.Unit = None,
-    weight: _shared.Weight = None,
+    sensitive: common.Sensitive = None,
+    direct: common.Direct = None,
+    insensitive: common.Insensitive = None,
+    unit: common.Unit = None,
+    weight: common.Weight = None,
     population: options.Population = None,
     missing: options.Missing = "own",
     by: options.By = None,
@@ -45,22 +46,22 @@ def measure(
     place_levels: options.PlaceLevels = None,
     known: options.Known = None,
     plot: options.Plot = None,
-    seed: _shared.Seed = 0,
-    read: _shared.Read = None,
-    rename_duplicates: _shared.RenameDuplicates = False,
-    statement_timeout: _shared.StatementTimeout = None,
-    only_aggregates: _shared.OnlyAggregates = False,
-    preview: _shared.Preview = False,
-    memory: _shared.Memory = None,
-    order: _shared.Order = None,
-    scale: _shared.Scale = None,
-    missing_values: _shared.MissingValues = None,
-    as_json: _shared.Json = False,
-    qi: _shared.Qi = None,
+    seed: common.Seed = 0,
+    read: common.Read = None,
+    rename_duplicates: common.RenameDuplicates = False,
+    statement_timeout: common.StatementTimeout = None,
+    only_aggregates: common.OnlyAggregates = False,
+    preview: common.Preview = False,
+    memory: common.Memory = None,
+    order: common.Order = None,
+    scale: common.Scale = None,
+    missing_values: common.MissingValues = None,
+    as_json: common.Json = False,
+    qi: common.Qi = None,
 ) -> None:
     """How anonymous is a table? Every number, with the sentence that explains it."""
     trees = dict(pair(h) for h in hierarchy or ())
-    reading = _shared.read_options(
+    reading = typed.read_options(
         read, rename=rename_duplicates, memory=memory, timeout=statement_timeout, only_aggregates=only_aggregates
     )
     of_events = any(given is not None for given in (time, place, time_widths, place_levels, known))
@@ -72,12 +73,12 @@ def measure(
         asked = events.Asked(unit, time, place, time_widths, place_levels, known, trees, seed, require, preview)
         events.run(table, asked, reading, report=report, plot=plot, explain=explain is not None, as_json=as_json)
         return
-    words = _shared.roles(
+    words = typed.roles(
         quasi=quasi, qi=qi, sensitive=sensitive or "", direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
-    reading |= _shared.properties(scale, missing_values)
+    reading |= typed.properties(scale, missing_values)
     rules: dict[str, Any] = {"population": population, "missing": missing, "by": by, "hierarchies": trees}
-    rules["order"] = _shared.orders(order)
+    rules["order"] = typed.orders(order)
     if preview:
         show_preview("measure", table, reading, as_json=as_json, **rules, **words)
         return
@@ -103,7 +104,7 @@ def _measured(
     import shoal
 
     opened = shoal.open(table, **reading)
-    if (how := _shared.how_read(opened.source)) and not as_json:
+    if (how := typed.how_read(opened.source)) and not as_json:
         _shared.say(how)
     if not words.get("quasi") and not words.get("qi"):
         words["quasi"] = proposed(opened, as_json=as_json)

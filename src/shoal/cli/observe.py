@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.commands import Commands
 
 Plot = Annotated[Path | None, typer.Option("--plot", help="Write the surest guess by observation: .svg, .png or .html.")]
@@ -31,13 +32,13 @@ def dining(
     bias: Annotated[float, typer.Option("--bias", help="Chance that a coin shows 1.")] = 0.5,
     insiders: Annotated[str, typer.Option("--insiders", help="Players who observe, from 0: 0,2.")] = "",
     plot: Plot = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Dining cryptographers: who paid, from what is announced."""
     from shoal.measures.observer import models
 
     try:
-        inside = [int(x) for x in _shared.names(insiders)]
+        inside = [int(x) for x in typed.names(insiders)]
     except ValueError:
         raise typer.BadParameter("insiders are numbers of players: 0,2.") from None
     _tell(models.dining_cryptographers(players, bias=bias, insiders=inside), plot, as_json=as_json)
@@ -47,7 +48,7 @@ def threshold_mix(
     messages: Annotated[int, typer.Option("--messages", help="Messages in a batch.")],
     attacker: Annotated[int, typer.Option("--attacker", help="Messages of the batch that are the observer's own.")] = 0,
     plot: Plot = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """A mix that waits for so many messages: which of them is the one that leaves."""
     from shoal.measures.observer import models
@@ -60,7 +61,7 @@ def pool_mix(
     pool: Annotated[int, typer.Option("--pool", help="Messages that stay, drawn at random.")],
     rounds: Annotated[int, typer.Option("--rounds", help="Rounds so far.")] = 20,
     plot: Plot = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """A mix that keeps a pool: which message of which round leaves now."""
     from shoal.measures.observer import models
@@ -74,7 +75,7 @@ def crowds(
     forward: Annotated[float, typer.Option("--forward", help="Chance to forward instead of delivering.")] = 0.75,
     paths: Annotated[int, typer.Option("--paths", help="Paths of the same person: the predecessor attack.")] = 1,
     plot: Plot = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Crowds: who began, from who came before the first collaborator."""
     from shoal.measures.observer import models

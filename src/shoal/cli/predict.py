@@ -11,6 +11,7 @@ from shoal.cli import _shared
 from shoal.cli._predict import population as _population
 from shoal.cli._predict import shared as given
 from shoal.cli._predict.shared import Text
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.commands import Commands
 from shoal.cli._shell.preview import show_preview
 
@@ -65,7 +66,7 @@ def uniqueness(
         typer.Option("--method", help="auto, exact, saddlepoint, poisson, kappa, kappa-limit, chi, collisions."),
     ] = "auto",
     plot: Plot = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """The probability that all people of a group are unique."""
     import shoal
@@ -100,7 +101,7 @@ def singletons(
     law: Annotated[bool, typer.Option("--law", help="Also the full distribution (JSON: pmf).")] = False,
     best: Annotated[bool, typer.Option("--best", help="Also the group size with the most unique people.")] = False,
     plot: Plot = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """How many people of a group will be unique, and how likely it is that nobody is."""
     import shoal
@@ -134,7 +135,7 @@ def interval(
     second: Annotated[Text, typer.Option("--second", help="A second normal: SD,WIDTH,CORRELATION.")] = None,
     method: Annotated[str, typer.Option("--method", help="exact, first, second or integral.")] = "exact",
     plot: Plot = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """How many people stay unique when a value is rounded to intervals; or the width that a target needs."""
     import shoal
@@ -167,16 +168,16 @@ def quasi(
     k: Annotated[int | None, typer.Option("--k", help="Also how many values are allowed for k people per cell.")] = None,
     beta: Annotated[float, typer.Option("--beta", help="Chance that a cell may hold fewer than k.")] = 0.1,
     weights: Annotated[Text, typer.Option("--weights", help="Importance per column, in the same order.")] = None,
-    preview: _shared.Preview = False,
+    preview: common.Preview = False,
     plot: Plot = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Can these columns identify people at all? And how many values may each keep for k people per cell?"""
     import shoal
 
     words: dict[str, Any] = {
         "values": None if values is None else given.sizes(values),
-        "columns": _shared.names(columns),
+        "columns": typed.names(columns),
         "people": people,
         "alpha": alpha,
         "subsets": subsets,
@@ -204,10 +205,10 @@ def population(
     classes: Annotated[Text, typer.Option("--classes", help="Sizes of the sample's classes: FILE.csv[:column].")] = None,
     frequencies: Annotated[Text, typer.Option("--frequencies", help="Classes by size: 1=120,2=25,3=10.")] = None,
     cells: Cells = None,
-    seed: _shared.Seed = 0,
-    preview: _shared.Preview = False,
+    seed: common.Seed = 0,
+    preview: common.Preview = False,
     plot: Plot = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Unique in the population, judged from a sample: a unique match, all models, and with a table the risk of each record."""
     import shoal
@@ -218,7 +219,7 @@ def population(
         "classes": classes,
         "frequencies": by_size,
         "cells": cells,
-        "columns": _shared.names(columns),
+        "columns": typed.names(columns),
         "unit": unit,
         "model": model or "",
         "seed": seed,
@@ -250,10 +251,10 @@ def zipf(
     curve: Annotated[
         Path | None, typer.Option("--curve", help="With --table, write the shares by records: .svg, .png or .html.")
     ] = None,
-    seed: _shared.Seed = 0,
-    preview: _shared.Preview = False,
+    seed: common.Seed = 0,
+    preview: common.Preview = False,
     plot: Plot = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Places visited by Zipf's law: the expected share of people in cells with fewer than k, for linked records."""
     import shoal

@@ -14,6 +14,7 @@ from shoal.cli._registry import catalogue as _registry_catalogue
 from shoal.cli._registry import exposed as _registry_exposed
 from shoal.cli._registry import holder as _registry_holder
 from shoal.cli._registry import publish as _registry_publish
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.commands import Commands
 from shoal.errors import UnreadableError, UsageError
 from shoal.model.written import written
@@ -57,7 +58,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="registry")
 
 
-def query(attributes: Codes, population: People, registry: Source = "", trust: Trust = "", as_json: _shared.Json = False) -> None:
+def query(attributes: Codes, population: People, registry: Source = "", trust: Trust = "", as_json: common.Json = False) -> None:
     """What the registry knows: the exact record, another coding, a wider population, or the margins."""
     from shoal.kernels.signatures import fingerprint
     from shoal.registry.answer.as_json import shown
@@ -93,7 +94,7 @@ def analyse(
         str,
         typer.Option("--my-share", help="For yourself: the share of people who answer as you do (0.004, 1/250; one per answer)."),
     ] = "",
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """How many of a group will be one of a kind? And, with --my-share, will you be?"""
     from shoal.registry.answer.analyse import one_person
@@ -133,7 +134,7 @@ def decide(
     registry: Source = "",
     target: Annotated[float, typer.Option("--target", help="Largest share that may be one of a kind.")] = 0.05,
     trust: Trust = "",
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Collect, collect in bands, or do not collect: advice per attribute, with the reason and a paragraph for the letter."""
     from shoal.registry.answer.decide import decide as advise
@@ -154,7 +155,7 @@ def decide(
 def verify(
     source: Annotated[str, typer.Argument(metavar="REGISTRY", help="A mirrored folder, an SQLite file or a database URL.")],
     earlier: Earlier = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Check a mirror or a store: the chain of the log, every signature, and that what is shown is what the log leaves."""
     from shoal.registry.keep.mirror import Mirror, verify_store
@@ -180,7 +181,7 @@ def mirror(
     trust: Annotated[
         str, typer.Option("--trust", help="Public keys that you trust: the pages show only their records. Default: all.")
     ] = "",
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Copy a registry as static files that any web server can host and that answer offline."""
     from shoal.registry.keep.mirror import write_mirror
@@ -202,7 +203,7 @@ def search(
     text: Annotated[str, typer.Argument(help="A part of the name of a place.")],
     registry: Source = "",
     most: Annotated[int, typer.Option("--most", min=1, max=10_000, help="How many populations to show.")] = 50,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Populations whose name contains a text, with what is known about them."""
     from shoal.registry.answer.listing import populations
@@ -227,7 +228,7 @@ def search(
 def list_populations(
     registry: Source = "",
     most: Annotated[int, typer.Option("--most", min=1, max=10_000, help="How many populations to show.")] = 50,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Populations that the registry knows, with the attributes known about each."""
     search("", registry, most, as_json)
@@ -237,7 +238,7 @@ def seed(
     registry: Filled,
     data: Annotated[Path | None, typer.Option("--data", help="Folder with the public population tables.")] = None,
     generated: Annotated[bool, typer.Option("--generated", help="Only generated people, no real places.")] = False,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Fill a registry with a first set of records: the real places in Shoal and generated people, or the public tables given."""
     from shoal.registry.publish.seed import fill, fill_built_in
@@ -266,7 +267,7 @@ def _shares(text: str) -> list[float]:
 
 
 def _split(attributes: str) -> list[str]:
-    return list(_shared.names(attributes))
+    return list(typed.names(attributes))
 
 
 def _asked(registry: str, trust: str) -> Any:

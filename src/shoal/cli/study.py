@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
@@ -19,12 +20,12 @@ def register(app: typer.Typer) -> None:
 
 
 def study(
-    table: _shared.Table,
+    table: common.Table,
     sets: Annotated[Path | None, typer.Option("--sets", help="A text file, one set of columns per line: age,sex,zip.")] = None,
     by: Annotated[str | None, typer.Option("--by", help="The column of the subpopulations.")] = None,
-    quasi: _shared.Quasi = None,
+    quasi: common.Quasi = None,
     up_to: Annotated[int | None, typer.Option("--up-to", min=1, help="Search all sets of at most so many of --quasi.")] = None,
-    unit: _shared.Unit = None,
+    unit: common.Unit = None,
     group_size: Annotated[int, typer.Option("--group-size", help="People whose uniqueness is predicted from κ.")] = 10,
     alpha: Annotated[float, typer.Option("--alpha", help="Share that must be unique to call a set identifying.")] = 0.05,
     k: Annotated[int, typer.Option("--k", help="Smallest group of a safe set.")] = 5,
@@ -39,10 +40,10 @@ def study(
     ledger: Annotated[Path, typer.Option("--ledger", help="Private memory of what was published.")] = LEDGER,
     noise: Annotated[float | None, typer.Option("--noise", metavar="EPSILON", help="Publish with noise of this ε.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --publish: show what would leave.")] = False,
-    read: _shared.Read = None,
-    preview: _shared.Preview = False,
-    as_json: _shared.Json = False,
-    qi: _shared.Qi = None,
+    read: common.Read = None,
+    preview: common.Preview = False,
+    as_json: common.Json = False,
+    qi: common.Qi = None,
 ) -> None:
     """Group sizes, people in small groups, κ and entropy of many sets of columns, by subpopulation; minimal identifying sets."""
     import shoal
@@ -54,17 +55,17 @@ def study(
         )
     if publish is None and (codes or population or holder or key or dry_run or noise is not None):
         raise UsageError("codes, population, holder and key are those of a publication.", hint="Name the registry: --publish.")
-    pool = _shared.names(quasi or qi)
+    pool = typed.names(quasi or qi)
     asked = _read_sets(sets) if sets is not None else [pool] if pool and up_to is None else []
     words: dict[str, Any] = {
         "sets": asked, "by": by, "quasi": pool if up_to is not None else None, "up_to": up_to, "unit": unit,
         "group_size": group_size, "alpha": alpha, "k": k,
     }  # fmt: skip
     if preview:
-        show_preview("study", table, _shared.read_options(read), as_json=as_json, **words)
+        show_preview("study", table, typed.read_options(read), as_json=as_json, **words)
         return
     with _shared.progress("counting") as told:
-        found = shoal.study(shoal.open(table, **_shared.read_options(read)), progress=told, **words)
+        found = shoal.study(shoal.open(table, **typed.read_options(read)), progress=told, **words)
     if report is not None:
         _shared.say(f"Page written to {found.report(report)}.")
     if not as_json:
@@ -89,7 +90,7 @@ def _read_sets(file: Path) -> list[tuple[str, ...]]:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise UnreadableError("the file of sets cannot be read.", hint="A text file with one set of columns per line.") from None
-    return [_shared.names(line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return [typed.names(line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def _show(s: Any) -> None:

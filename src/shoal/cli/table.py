@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
@@ -19,29 +20,29 @@ def register(app: typer.Typer) -> None:
 
 
 def table(
-    table: _shared.Table,
+    table: common.Table,
     rows: Annotated[str, typer.Option("--rows", help="The column whose values are the rows.")],
     columns: Annotated[str | None, typer.Option("--columns", help="The column whose values are the columns.")] = None,
     layers: Annotated[str | None, typer.Option("--layers", help="Further columns to cross: a,b.")] = None,
-    unit: _shared.Unit = None,
+    unit: common.Unit = None,
     threshold: Annotated[int, typer.Option("--threshold", min=2, help="Counts of fewer people are hidden.")] = 10,
     method: Annotated[str, typer.Option("--method", help="suppress, or round: what is not hidden is rounded.")] = "suppress",
     base: Annotated[int, typer.Option("--base", min=2, help="Rounded to multiples of this.")] = 5,
     hide_zeros: Annotated[bool, typer.Option("--hide-zeros", help="Hide cells without people too.")] = False,
     public: Annotated[bool, typer.Option("--public", help="The categories are public knowledge: join none.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the table as CSV, one line per cell.")] = None,
-    read: _shared.Read = None,
-    rename_duplicates: _shared.RenameDuplicates = False,
-    missing_values: _shared.MissingValues = None,
-    preview: _shared.Preview = False,
-    as_json: _shared.Json = False,
+    read: common.Read = None,
+    rename_duplicates: common.RenameDuplicates = False,
+    missing_values: common.MissingValues = None,
+    preview: common.Preview = False,
+    as_json: common.Json = False,
 ) -> None:
     """A table of counts that may be published: small counts hidden so that the sums do not give them away."""
     import shoal
 
-    reading = _shared.read_options(read, rename=rename_duplicates) | _shared.properties(None, missing_values)
+    reading = typed.read_options(read, rename=rename_duplicates) | typed.properties(None, missing_values)
     words: dict[str, Any] = {
-        "rows": rows, "columns": columns, "layers": _shared.names(layers), "unit": unit, "threshold": threshold,
+        "rows": rows, "columns": columns, "layers": typed.names(layers), "unit": unit, "threshold": threshold,
         "method": method, "base": base, "zeros": not hide_zeros, "public": public,
     }  # fmt: skip
     if preview:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 
 
@@ -18,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def transform(
-    table: _shared.Table,
+    table: common.Table,
     plan: Annotated[Path, typer.Option("--plan", help="What to do: a page of YAML, or a plan.json that Shoal wrote.")],
     out: Annotated[str | None, typer.Option("--out", "-o", help="File to write, or ::name for a table beside this one.")] = None,
     seed: Annotated[
@@ -30,14 +31,14 @@ def transform(
     save_plan: Annotated[
         Path | None, typer.Option("--save-plan", help="Write the finished plan as JSON, without its seed.")
     ] = None,
-    exclude: _shared.Exclude = None,
-    exclude_by: _shared.ExcludeBy = None,
-    read: _shared.Read = None,
-    rename_duplicates: _shared.RenameDuplicates = False,
-    statement_timeout: _shared.StatementTimeout = None,
-    preview: _shared.Preview = False,
-    memory: _shared.Memory = None,
-    as_json: _shared.Json = False,
+    exclude: common.Exclude = None,
+    exclude_by: common.ExcludeBy = None,
+    read: common.Read = None,
+    rename_duplicates: common.RenameDuplicates = False,
+    statement_timeout: common.StatementTimeout = None,
+    preview: common.Preview = False,
+    memory: common.Memory = None,
+    as_json: common.Json = False,
 ) -> None:
     """Carry out a plan (generalize, suppress, noise, swap, mask, sample …) and tell what changed. For a proof, see anonymize."""
     import shoal
@@ -46,7 +47,7 @@ def transform(
 
     if out is None and save_plan is None:
         raise UsageError("there is nowhere to write to.", hint="Give --out FILE, or --save-plan FILE to see the plan only.")
-    reading = _shared.read_options(read, rename=rename_duplicates, memory=memory, timeout=statement_timeout)
+    reading = typed.read_options(read, rename=rename_duplicates, memory=memory, timeout=statement_timeout)
     words: dict[str, Any] = {"seed": seed, "private": private, "exclude": exclude, "exclude_by": exclude_by}
     if preview:
         show_preview("transform", table, reading, as_json=as_json, plan=plan, out=out, **words)

@@ -12,8 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shared import Json
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.commands import Commands
+from shoal.cli._shell.common import Json
 from shoal.cli._vault.shared import (
     AnchorFile,
     Answer,
@@ -184,7 +185,7 @@ def pseudonymize(
     role: Role = "",
     relation: Relation = "",
     raw: Annotated[bool, typer.Option("--raw", help="Do not neutralise cells a spreadsheet would run.")] = False,
-    exclude: _shared.Exclude = None,
+    exclude: common.Exclude = None,
     exclude_by: Annotated[
         str | None, typer.Option("--exclude-by", help="The column that holds the ids of --exclude; the first of --id without it.")
     ] = None,
@@ -195,9 +196,7 @@ def pseudonymize(
     told: dict[str, Any] = {"domain": domain, "purpose": purpose, "role": role, "relation": relation, "raw": raw}
     told |= {"exclude": exclude, "exclude_by": exclude_by}
     with _shared.progress("pseudonymising") as progress:
-        done = pseudonymize_table(
-            session, table, out, columns=_shared.names(id), drop=_shared.names(drop), progress=progress, **told
-        )
+        done = pseudonymize_table(session, table, out, columns=typed.names(id), drop=typed.names(drop), progress=progress, **told)
     words = f"{done.rows:,} rows written to {out}; {done.missing:,} identities were missing. Key {done.key_id}."
     words += f" {done.excluded.sentence}" if done.excluded else ""
     warn_of(done.left)
@@ -270,7 +269,7 @@ def filter_lines(
     from shoal.protector.pseudonyms.filtering import LogFilter, arriving, encoded
 
     acting_person = session(vault, key_file, key_share, token_file, anchor)
-    lines = LogFilter(acting_person, domain, fields=_shared.names(field), pattern=pattern)
+    lines = LogFilter(acting_person, domain, fields=typed.names(field), pattern=pattern)
     for part in arriving(functools.partial(os.read, sys.stdin.fileno())):
         sys.stdout.buffer.write(encoded(lines.part(part)))
         sys.stdout.flush()

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common
 from shoal.cli._shell.preview import show_preview
 
 
@@ -26,8 +27,8 @@ def verify(
         str | None,
         typer.Option("--exclude", help="People who asked not to be in it: is this list the certified one?"),
     ] = None,
-    preview: _shared.Preview = False,
-    as_json: _shared.Json = False,
+    preview: common.Preview = False,
+    as_json: common.Json = False,
 ) -> None:
     """Re-prove a release offline: signature, files, plan, and every number by counting the data again."""
     import shoal

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from shoal.cli import _shared
+from shoal.cli._shell import failing
 from shoal.cli._shell.commands import Command, plain
 
 VALUES: dict[str, list[str]] = {
@@ -41,7 +41,7 @@ def answer(command: type, words: list[str]) -> Any:
 
     try:
         app(words, standalone_mode=False)
-    except _shared.usage_errors() as error:
+    except failing.usage_errors() as error:
         return str(error)
     return got, [type(g) for g in got]
 
@@ -61,7 +61,7 @@ def test_what_is_not_given_is_as_typer_leaves_it() -> None:
 def test_a_missing_argument_is_asked_for() -> None:
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(cls=Command)(lambda table: None)
-    with pytest.raises(_shared.usage_errors(), match=r"(?i)missing"):
+    with pytest.raises(failing.usage_errors(), match=r"(?i)missing"):
         app([], standalone_mode=False)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common
 from shoal.errors import ShoalError
 
 EXTRAS = {
@@ -36,7 +37,7 @@ EXTRAS = {
 
 def doctor(
     tables: Annotated[list[str] | None, typer.Argument(metavar="[TABLE]...", help="Files or ENGINE-URL::table to try.")] = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Say what is installed, what works here, and how to get what is missing; try tables and servers that you name.
 

@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common
 
 
 def explain(
     term: Annotated[list[str] | None, typer.Argument(help="A word or a number; without one, the list of them.")] = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Explain a word or a number of the field in plain language.
 

@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common
 
 
 def presets(
     name: Annotated[str, typer.Argument(help="One preset, with everything about it.")] = "",
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """List the named rules that a policy can start from: what each asks, and where it is written.
 

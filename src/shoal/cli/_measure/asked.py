@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import typed
 from shoal.errors import UsageError
 
 
@@ -21,7 +22,7 @@ def pair(text: str) -> tuple[str, str]:
 def weights(text: str) -> dict[str, float]:
     """Columns with what they are worth, from ``diagnosis=5,income=1``."""
     out = {}
-    for part in _shared.names(text):
+    for part in typed.names(text):
         column, separator, weight = part.rpartition("=")
         try:
             out[column.strip()] = float(weight)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import typed
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 from shoal.model.written import written
@@ -55,14 +56,14 @@ def run(
 
     wanted, known = _wanted(asked)
     words: dict[str, Any] = {
-        "unit": asked.unit, "time": asked.time, "place": _shared.names(asked.place), "time_widths": _words(asked.time_widths),
+        "unit": asked.unit, "time": asked.time, "place": typed.names(asked.place), "time_widths": _words(asked.time_widths),
         "place_levels": _words(asked.place_levels), "known_records": known, "hierarchies": asked.hierarchies, "seed": asked.seed,
     }  # fmt: skip
     if asked.preview:
         show_preview("measure_events", table, reading, as_json=as_json, **words)
         return
     opened = shoal.open(table, **reading)
-    if (how := _shared.how_read(opened.source)) and not as_json:
+    if (how := typed.how_read(opened.source)) and not as_json:
         _shared.say(how)
     with _shared.progress("counting") as told:
         found = measure_events(opened, progress=told, **words)

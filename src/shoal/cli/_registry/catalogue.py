@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._registry import holder as _holder
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.commands import Commands
 
 Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/years,sex,diagnosis/icd10-3.")]
@@ -38,7 +39,7 @@ def holds(
     registry: _holder.Target = "",
     key: _holder.Key = None,
     dry_run: DryRun = False,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Say in public which attributes of whom stand in a data set of yours. Columns only: no values, no counts."""
     _say("holds", attributes, population, title, holder, registry, key, dry_run, as_json)
@@ -52,7 +53,7 @@ def asks(
     registry: _holder.Target = "",
     key: _holder.Key = None,
     dry_run: DryRun = False,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Say in public which attributes a questionnaire asks for, and whom."""
     _say("asks", attributes, population, title, holder, registry, key, dry_run, as_json)
@@ -69,7 +70,7 @@ def _say(
     from shoal.registry.records.population import Population
     from shoal.registry.records.vocabulary import canonical
 
-    notice = Notice(kind, title, canonical(_shared.names(attributes)), Population.parse(population), holder, _holder.today())
+    notice = Notice(kind, title, canonical(typed.names(attributes)), Population.parse(population), holder, _holder.today())
     if dry_run:
         _tell(notice, as_json, "This, and nothing else, would leave the building once signed:")
         return
@@ -101,13 +102,13 @@ def list_notices(
     text: Text = "",
     trust: Trust = "",
     most: Annotated[int, typer.Option("--most", min=1, max=10_000, help="How many to show.")] = 50,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Who holds which columns about whom, and which questionnaires ask for what."""
     from shoal.kernels.signatures import fingerprint
     from shoal.registry.answer.query import Registry
 
-    found = Registry(registry, anchors=_shared.names(trust)).catalogue(text.strip(), limit=most + 1)
+    found = Registry(registry, anchors=typed.names(trust)).catalogue(text.strip(), limit=most + 1)
     if as_json:
         _shared.put_json({"notices": [n.to_json() for n in found[:most]], "more": len(found) > most})
         return
@@ -120,12 +121,12 @@ def list_notices(
         typer.echo("… and more: add --most, or name a place.")
 
 
-def matches(registry: Source, text: Text = "", trust: Trust = "", as_json: _shared.Json = False) -> None:
+def matches(registry: Source, text: Text = "", trust: Trust = "", as_json: common.Json = False) -> None:
     """Who could join what with whom, by which columns, and which questionnaire asks for something held elsewhere."""
     from shoal.registry.answer.matching import match
     from shoal.registry.answer.query import Registry
 
-    asked = Registry(registry, anchors=_shared.names(trust))
+    asked = Registry(registry, anchors=typed.names(trust))
     found = match(asked.catalogue(), asked, about=text.strip())
     if as_json:
         _shared.put_json(found.to_json())

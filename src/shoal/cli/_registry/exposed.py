@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common, typed
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ def exposed(
     answers: Annotated[str, typer.Option("--answers", help="Your answers: sex=F,age/years=87. They stay on this computer.")],
     registry: Annotated[str, typer.Option("--registry", help="A mirrored folder, an SQLite file or a database URL.")] = "",
     trust: Annotated[str, typer.Option("--trust", help="Public keys that you trust, separated by commas.")] = "",
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """How many people are like you after each answer, which one gives you away, and what a coarser one would do."""
     from shoal.registry.answer.exposed import exposure
     from shoal.registry.answer.query import Registry
 
-    found = exposure(Registry(registry).source, population, _pairs(answers), anchors=_shared.names(trust))
+    found = exposure(Registry(registry).source, population, _pairs(answers), anchors=typed.names(trust))
     if as_json:
         _shared.put_json(found.to_json())
         return
@@ -41,7 +42,7 @@ def exposed(
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    pairs = [part.partition("=") for part in _shared.names(text)]
+    pairs = [part.partition("=") for part in typed.names(text)]
     if not pairs or not all(equals for _, equals, _ in pairs):
         raise UsageError("an answer is written code=answer.", hint="Write --answers sex=F,age/years=87.")
     return [(code.strip(), answer.strip()) for code, _, answer in pairs]
@@ -56,7 +57,7 @@ def pages_of(mirror: Mirror, trust: str = "") -> Mapping[str, bytes]:
     from shoal.report.catalogue import render as render_catalogue
     from shoal.report.exposed import render
 
-    anchors = _shared.names(trust)
+    anchors = typed.names(trust)
     asked = Registry(mirror, anchors=anchors)
     notices = asked.catalogue(limit=10_000)
     return {

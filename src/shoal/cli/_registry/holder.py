@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common
 from shoal.errors import UnreadableError, UsageError
 from shoal.model.roles import look
 
@@ -24,7 +25,7 @@ Key = Annotated[
 OWN_KEY = Path("registry.key")
 
 
-def key(key: Key = None, as_json: _shared.Json = False) -> None:
+def key(key: Key = None, as_json: common.Json = False) -> None:
     """Show your public key: what others endorse, and what a record is signed with. Makes one when there is none."""
     if key is not None and not key.exists():
         _made(key)
@@ -39,7 +40,7 @@ def endorse(
     public_key: Annotated[str, typer.Argument(help="The public key that you vouch for.")],
     registry: Target,
     key: Key = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Say in public that you vouch for a holder's key: whoever trusts you may then trust it."""
     _state("endorse", public_key, registry, key, as_json)
@@ -51,7 +52,7 @@ def revoke(
     endorsed: Annotated[str, typer.Option("--endorsed", help="A public key that you vouch for no longer.")] = "",
     own_key: Annotated[bool, typer.Option("--own-key", help="Revoke your own key for ever, and every record under it.")] = False,
     key: Key = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Take back a record, an endorsement, or your own key (it was stolen, or you stop). It stays in the log."""
     if sum([bool(record), bool(endorsed), own_key]) != 1:
@@ -82,7 +83,7 @@ def token(
     public_key: Annotated[
         str, typer.Option("--key", help="The holder's public key: the only one it publishes with; else the first one used.")
     ] = "",
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Make a token that may publish over HTTP, for one holder and one key. It is shown once; only its hash is kept."""
     if not look(holder):

@@ -12,6 +12,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._registry import holder as _holder
+from shoal.cli._shell import common, typed
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
@@ -51,8 +52,8 @@ def publish(
         Path | None, typer.Option("--out", "-o", help="Write the signed record (of several: all of them) to this file.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave, and stop.")] = False,
-    preview: _shared.Preview = False,
-    as_json: _shared.Json = False,
+    preview: common.Preview = False,
+    as_json: common.Json = False,
 ) -> None:
     """Compute a summary where the data are, show exactly what would leave, sign it and submit it."""
     from shoal.registry.records.population import Population
@@ -262,7 +263,7 @@ def _many(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool) -> dic
 
 
 def _columns(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    pairs = [p.rpartition("=")[::2] if "=" in p else (p, p) for p in _shared.names(text)]
+    pairs = [p.rpartition("=")[::2] if "=" in p else (p, p) for p in typed.names(text)]
     if not pairs:
         raise UsageError("no column was named.", hint="Write --quasi age=age/years,sex=sex.")
     return tuple(c for c, _ in pairs), tuple(k for _, k in pairs)

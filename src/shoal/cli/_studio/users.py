@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import common
 from shoal.cli._shell.commands import Commands
 from shoal.errors import UsageError, need
 
@@ -48,7 +49,7 @@ def add(
     typed: Typed = False,
     workspace: Place = None,
     store: Store = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Let somebody in. Asks for a password at a terminal; elsewhere one is made and shown once."""
     with _people(workspace, store) as people:
@@ -64,7 +65,7 @@ def add(
         typer.echo(f"First password, shown this once: {secret}")
 
 
-def listed(workspace: Place = None, store: Store = None, as_json: _shared.Json = False) -> None:
+def listed(workspace: Place = None, store: Store = None, as_json: common.Json = False) -> None:
     """Everybody who may come in."""
     with _people(workspace, store) as people:
         users = people.users.all()
@@ -83,7 +84,7 @@ def remove(
     tables: Annotated[bool, typer.Option("--delete-tables", help="Also delete everything in their workspace.")] = False,
     workspace: Place = None,
     store: Store = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Take somebody out; they are logged out at once. Their tables stay unless you say otherwise."""
     with _people(workspace, store) as people:
@@ -105,7 +106,7 @@ def role(
     role: Annotated[str, typer.Argument(metavar="ROLE", help="viewer, editor or admin.")],
     workspace: Place = None,
     store: Store = None,
-    as_json: _shared.Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Give another role; it holds from the next page on."""
     with _people(workspace, store) as people:
@@ -117,7 +118,7 @@ def role(
 
 
 def password(
-    name: Name, typed: Typed = False, workspace: Place = None, store: Store = None, as_json: _shared.Json = False
+    name: Name, typed: Typed = False, workspace: Place = None, store: Store = None, as_json: common.Json = False
 ) -> None:
     """Give another password; every session of the user ends."""
     with _people(workspace, store) as people:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli._shared import Json
 from shoal.cli._shell.commands import Commands
+from shoal.cli._shell.common import Json
 from shoal.cli._vault.issuing import register_holder
 from shoal.cli._vault.shared import Answer, acting, read_json, read_secret, secret_file, tell, write_json
 from shoal.errors import AccessError, DataError

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import typed
 from shoal.cli._vault.shared import Answer, acting
 
 DomainName = Annotated[str, typer.Option("--domain", help="Domain of the pseudonyms.")]
@@ -35,7 +36,7 @@ def intake(
 
     told: dict[str, Any] = {
         "domain": domain,
-        "fields": _shared.pairs_of(fields, "--fields"),
+        "fields": typed.pairs_of(fields, "--fields"),
         "purpose": purpose,
         "match": match,
         "possible": possible,

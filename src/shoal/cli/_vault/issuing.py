@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shared import Json
 from shoal.cli._shell.commands import Commands
+from shoal.cli._shell.common import Json
 from shoal.cli._vault.shared import Answer, Name, acting, read_json, read_secret, secret_file, tell, write_json
 
 Purpose = Annotated[str, typer.Option("--purpose", help="What it is for; goes into the log.")]

@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shared import Json
+from shoal.cli._shell import typed
 from shoal.cli._shell.commands import Commands
+from shoal.cli._shell.common import Json
 from shoal.cli._vault.shared import (
     AnchorFile,
     Answer,
@@ -101,7 +102,7 @@ def domain_add(
         scope=scope,
         prefix=prefix,
         matching=matching,
-        clean=() if clean == "none" else _shared.names(clean),
+        clean=() if clean == "none" else typed.names(clean),
         check=check,
         alphabet=ALPHABETS.get(alphabet, alphabet),
         keep=keep,

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shared import Json
+from shoal.cli._shell import typed
+from shoal.cli._shell.common import Json
 from shoal.cli._vault.shared import (
     Answer,
     Factor,
@@ -128,7 +129,7 @@ def reveal(
     if table is not None and table_out is not None:
         from shoal.protector.pseudonyms.tables import values_of
 
-        for column in _shared.names(id):
+        for column in typed.names(id):
             values_of(table, column)  # what is wrong with the table shows before the one reveal
     with secret_file(out) as put:
         found = session.reveal(request_id)
@@ -154,7 +155,7 @@ def _named(table: str, out: Path, columns: str, identities: Mapping[str, str | N
 
     before = os.umask(0o077)  # nobody else reads it, from its first byte on
     try:
-        return replace_in_table(table, out, columns=_shared.names(columns), replace=named).rows
+        return replace_in_table(table, out, columns=typed.names(columns), replace=named).rows
     finally:
         os.umask(before)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shared import Json
+from shoal.cli._shell.common import Json
 from shoal.cli._vault.shared import tell
 from shoal.errors import UsageError
 

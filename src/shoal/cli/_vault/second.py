@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shared import Json
+from shoal.cli._shell.common import Json
 from shoal.cli._vault.shared import (
     Answer,
     CodeOut,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shared import Json
+from shoal.cli._shell.common import Json
 from shoal.errors import TamperError, UsageError
 
 if TYPE_CHECKING:

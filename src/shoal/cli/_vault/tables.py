@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import typed
 from shoal.cli._vault.shared import Answer
 from shoal.errors import UsageError
 
@@ -23,7 +24,7 @@ def table_options(other: object, id: str, out: Path | None) -> tuple[list[str], 
     """The columns and the output of a table; what came beside it is refused."""
     if other or not id or out is None:
         raise UsageError("a table is taken alone: --table FILE --id COLUMN --out FILE.")
-    return list(_shared.names(id)), out
+    return list(typed.names(id)), out
 
 
 def replaced(done: Any, out: Path) -> Answer:
