@@ -75,3 +75,51 @@ def test_bands_with_a_rate_and_schooling_in_short() -> None:
 )
 def test_what_a_search_and_a_trial_arm_are(name: str, role: Role) -> None:
     assert find_column(facts(name, ["A", "B", "C"], "text")).role is role
+
+
+@pytest.mark.parametrize(("n", "role"), [(100, Role.DIRECT), (99, Role.QUASI)])
+def test_many_numbers_of_somebody_are_keys(n: int, role: Role) -> None:
+    assert find_column(facts("kid", [str(3 * i) for i in range(n)], each=1)).role is role
+
+
+def test_numbers_of_somebody_that_repeat_often_count() -> None:
+    many = [str(3 * i) for i in range(100)]
+    assert find_column(facts("kid", many, each=10)).role is Role.DIRECT  # a tenth of the rows
+    assert find_column(facts("kid", many, each=11)).role is Role.QUASI
+    assert find_column(facts("kids", many, each=10)).role is Role.QUASI  # the plural counts
+
+
+def unit(*table: ColumnFacts) -> str | None:
+    return next((f.name for f in find_columns(table) if f.mark == "unit"), None)
+
+
+def test_beside_an_id_of_its_own_another_number_is_no_person() -> None:
+    own = [f"{i * 7919 % 10**6 + 10**6}" for i in range(120)]
+    twice = facts("case_id", [str(5 * i) for i in range(60)], each=2)
+    assert unit(facts("id", own, each=1), twice) is None
+    assert unit(facts("visit_id", own, each=1), twice) == "case_id"
+    assert unit(facts("id", own, each=1), facts("patient_id", [str(5 * i) for i in range(60)], each=2)) == "patient_id"
+
+
+def test_money_and_marks_are_not_the_thing_they_are_for() -> None:
+    money = [str(500 * i) for i in range(1, 40)]
+    assert find_column(facts("housing_exp", money)).role is Role.SENSITIVE
+    assert find_column(facts("housing_exp", [str(i) for i in range(1, 10)])).role is Role.QUASI
+    assert find_column(facts("degree_perc", [f"{i}.5" for i in range(40, 99)], "float")).role is Role.SENSITIVE
+    assert find_column(facts("degree_type", [f"{i}.5" for i in range(40, 99)], "float")).role is Role.QUASI
+
+
+def test_a_date_that_changed_is_no_date() -> None:
+    assert find_column(facts("ret_date_chg", ["No change", "Sooner", "Later"], "text")).role is not Role.QUASI
+    assert find_column(facts("date_month", ["January", "February", "March", "April"], "text")).role is Role.QUASI
+
+
+@pytest.mark.parametrize(("step", "scale"), [(3, Scale.NUMBER), (2, Scale.NOMINAL)])
+def test_numbers_in_steps_are_no_codes(step: int, scale: Scale) -> None:
+    values = [str(step * n) for n in (1, 2, 7, 9, 11, 13, 17, 19, 23, 29, 31)]
+    assert find_column(facts("lapse", values, each=60)).scale is scale
+
+
+def test_salaries_with_a_point_are_numbers() -> None:
+    pay = [f"{20000 + 500 * i}.0" for i in range(45)]
+    assert find_column(facts("salary", pay, "float", each=4)).scale is Scale.NUMBER

@@ -8,8 +8,8 @@ import pytest
 from shoal.measures.columns.find import find_column, find_columns
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.measures.columns.names.lexicon import topic_of
-from shoal.measures.columns.roles.by_name import CLUSTERED, LEAST_NUMBERED
 from shoal.measures.columns.roles.keys import PANEL, equally_often, is_key
+from shoal.measures.columns.roles.numbered import CLUSTERED, LEAST_NUMBERED
 from shoal.measures.columns.values.whole_numbers import COUNTED, rarer_upwards
 from shoal.model.roles import Role
 

@@ -53,7 +53,7 @@ _OF_A_PLACE = frozenset("pop population index idx rate ratio density score relat
 """Words that say an amount about a place."""
 _CODES = frozenset(
     "code cod codes kod id type typ tipo kind art category cat categorie categoria klasse class ind indicator flag "
-    "status stat cd grp group gruppe grupo is has reason cause motif motivo grund reden causa".split()
+    "status stat cd grp group gruppe grupo cluster psu stratum is has reason cause motif motivo grund reden causa".split()
 )
 _CODED = frozenset("code cod codes kod cd type typ tipo category cat categorie categoria".split())
 """Words that say a code whatever the name is about: COD_IDADE."""
@@ -62,7 +62,7 @@ _LEVELS = frozenset(
     "level lvl stufe niveau nivel livello rank rating score likert grade stage quintile decile quartile tercile "
     "quality involvement satisfaction balance band bracket group range faixa "
     "tranche escalao fascia tramo severity degree index freq frequency importance "
-    "agreement pain pijn schmerz dolor douleur dolore karno karnof karnofsky kps ecog nyha asa gcs apgar".split()
+    "agreement pain pijn schmerz dolor douleur dolore karno karnof karnofsky kps ecog nyha asa gcs apgar mallampati".split()
 )
 
 

@@ -106,7 +106,7 @@ WHO: tuple[Topic, ...] = (
         "nationality nationalities nation nationalite nationalit* nacionalidad nacionalidade nazionalita cittadinanza "
         "ciudadania citizen* citizenship citwp staatsangehorigkeit staatsburgerschaft herkunft herkomst origin* foreign* "
         "ausland* immigra* migra* migrant gastarbeiter nativ* country+origin refugee asylum visa+status extranjero "
-        "brncntr etranger",
+        "brncntr brn* etranger",
     ),
     Topic(
         "language",

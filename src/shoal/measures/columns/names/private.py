@@ -169,7 +169,7 @@ NOTHING: tuple[Topic, ...] = (
         0.75,
         "trta trtan trtp trtpn trt01* trtemfl armcd actarm* param paramcd paramn parcat* parcat1n aval avalc avisit* "
         "visitnum ittfl saffl randfl fasfl pprotfl studyid "
-        "unidad+medida unit+measure =cens censor censored censoring "
+        "unidad+medida unit+measure =prob inclusion+prob* selection+prob* =cens censor censored censoring "
         "numerolote lote num+lot lot+number lotnumber chargennr chargennummer "
         "sms sms+* sporder pernum relpos person+order extract+date extraction+date date+extract* reporting+date "
         "result+status lastpage last+page referer referrer dispo+code seen+page* startlang startlanguage submitdate "

@@ -23,7 +23,7 @@ WORK: tuple[Topic, ...] = (
         "niveau+etude* niv+etud* etud nivet niveau+diplome etudes nivel+ed* nivel+educ* niveled nivelestudios estudios "
         "escolaridad* escolaridade instruccion instrucao titolo+studio istruzione grado+instruccion isced* eisced edlvdgb "
         "dmdeduc* hieduc hiqual hiqualdg literacy literate analfabet* alfabet* university uni+degree major faculty "
-        "field+of+study fod study+program studienfach course+of+study",
+        "field+of+study spec specialisation specialization fod study+program studienfach course+of+study",
     ),
     Topic(
         "occupation",
@@ -34,7 +34,7 @@ WORK: tuple[Topic, ...] = (
         "ocup* oficio* cno cno11 emp+title work+type worktype type+of+work tipo+trabajo "
         "categorie+socio* socioprof* csp* =cs cs1 cs8 cs24 cs42 ocupacao* profissao* cargo puesto+trabajo qualifica "
         "mansione ruolo isco08* occupation* occup occ occp occ10 occcode isco* =soc soc2010 profession* profes* job* "
-        "jobtitle jobrole job+title beruf* beroep* functie oficio ocupacion ocupacao trabajo puesto mestiere professione "
+        "jobtitle =role jobrole job+title beruf* beroep* functie oficio ocupacion ocupacao trabajo puesto mestiere professione "
         "metier csp pcs pcs* catsocpro qualif emploi funktion taetigkeit tatigkeit position+title designation trade "
         "workclass work+class class+of+worker =cow clwkr classwkr cat+ocup* worker+type job+category jobcat jobcategory "
         "=position position+id position+n* position+code =rank",
@@ -105,7 +105,7 @@ WORK: tuple[Topic, ...] = (
         0.75,
         "typl stocd tipo+vivienda tipo+alloggio type+logement statut+occupation soort+woning housing wohn home+own* "
         "homeown* homeownership home+rooms homerooms house+type housetype rent+own own+rent ownrent own+house tenure+type "
-        "dwelling* roof* wall walls floor+material water+source drinking+water toilet* electr* sanitation heating wohnen "
+        "=home dwelling* roof* wall walls floor+material water+source drinking+water toilet* electr* sanitation heating wohnen "
         "wohn+art wohnart wohnung* wohnform woning* logement vivienda alojamiento moradia abitazione bedrooms rooms "
         "hometype property+type =ten accommodation housing+type living+arrangement* house building+type bldg yearbuilt "
         "year+built",

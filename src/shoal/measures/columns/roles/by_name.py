@@ -11,16 +11,16 @@ from shoal.measures.columns.names.lexicon import BY_KEY, expanded
 from shoal.measures.columns.names.topics import Topic
 from shoal.measures.columns.names.words import folded, raw_words, words_of
 from shoal.measures.columns.roles.keys import below_zero, drawn_key, is_key
+from shoal.measures.columns.roles.numbered import CLUSTERED
 from shoal.measures.columns.roles.seen import FEW_VALUES, FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import reads_as_text
 from shoal.measures.columns.values.identifiers import spread
+from shoal.measures.columns.values.money import amounts
 from shoal.measures.columns.values.people import SINGLE_SHARE, names_share
 from shoal.model.roles import Role
 
 NUMBERS = ("patient_number", "person_number", "record_number")
 NAMES = ("person_name", "name_part", "name")
-CODED = ("postcode", "place", "country", "birth_place", "occupation", "industry", "diagnosis", "drug")
-"""Topics that are written as codes: these name a place or a thing, also where every row has its own."""
 
 SCHOOL_ENDS = (6.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 16.0)
 """Years after which schools usually end."""
@@ -37,55 +37,8 @@ MOST_ORDINALS = 12
 """Different words up to which a column called "first" or "last" may hold something else than names: months, choices."""
 LONGEST_TITLE = 12
 """Letters of the longest usual form of address: Mademoiselle."""
-CLUSTERED = 0.1
-"""Clusters per record from which they are groups of a few records."""
-
-
-def numbered(seen: Seen) -> Decision | None:
-    """A number of something, different in nearly every row, whatever the something is."""
-    facts = seen.facts
-    words = set(expanded(facts.name))
-    if not words & {"id", "nr", "no", "number", "num", "nbr", "nummer", "numero", "uid", "key", "code"} or facts.kind not in (
-        "text",
-        "integer",
-    ):
-        return None
-    if facts.distinct < 0.9 * facts.filled or facts.filled < FEWEST_ROWS or seen.found.scale is Scale.DATE or below_zero(facts):
-        return None
-    if seen.topic is not None and seen.topic.key in CODED and "code" in words:
-        return None
-    topic = seen.topic if seen.topic is not None and seen.topic.role is Role.DIRECT else BY_KEY["record_number"]
-    return Decision(
-        Role.DIRECT, f"its name says {topic.says} and nearly every row has its own", 0.9, topic.key, topic.hipaa or 18, Scale.ID
-    )
-
-
-NUMBER_WORDS = ("num", "nbr", "nr", "nummer", "number", "numero")
+PERCENT = frozenset("perc pct percent percentage percentile score scores marks prozent pourcentage porcentaje".split())
 _DECIMALS = re.compile(r"[.,]\d{3,}$")
-_JOINED_ID = re.compile(r"[a-z]{4,}(?<!pa)(?<!o)(?<!br)(?<!gr)(?<!ac)id")
-"""Joined names that end with id (utilityid); words that end so by themselves are none: unpaid, thyroid, hybrid."""
-LEAST_NUMBERED = 100
-"""Different numbers from which a name that ends with a word for "number" (casenum) numbers people or households."""
-
-
-def ends_with_number(seen: Seen) -> Decision | None:
-    """A name that no topic explains and that ends with a word for "number": its many whole numbers are given to somebody.
-
-    Such a word in front counts something (``numvisit``), as do few numbers for the rows there are.
-    """
-    facts, last = seen.facts, raw_words(seen.facts.name)[-1:]
-    if seen.topic is not None or not facts.whole or below_zero(facts) or seen.found.scale is Scale.DATE or not last:
-        return None
-    joined = bool(_JOINED_ID.fullmatch(last[0]))
-    if not joined and not last[0].endswith(NUMBER_WORDS):
-        return None
-    if facts.distinct >= max(LEAST_NUMBERED, CLUSTERED * facts.filled):
-        key = BY_KEY["person_number"]
-        return Decision(key.role, "its name ends with a word for number, and it has many", 0.6, key.key, 18, Scale.ID)
-    if joined and facts.distinct >= FEWEST_ROWS:
-        why = "its name ends with id: it numbers things or places, which others may know"
-        return Decision(Role.QUASI, why, 0.45, "facility", None, Scale.NOMINAL)
-    return None
 
 
 def named(seen: Seen) -> Decision | None:
@@ -111,6 +64,15 @@ def named(seen: Seen) -> Decision | None:
         return Decision(key.role, "it numbers small groups of records, as those of one person", 0.6, key.key, 18, Scale.ID)
     if topic.key in ("occupation", "facility", "group", "employment") and _measured(seen.facts):
         return None  # PCS is a list of occupations in France and a score of health elsewhere
+    if topic.key in ("education", "employment", "housing", "family") and seen.found.scale is not Scale.ORDERED:
+        if amounts(seen.facts):
+            why = "its values are large and round, like amounts of money"
+            return Decision(Role.SENSITIVE, why, 0.6, "spending", None, Scale.NUMBER)
+        if raw_words(seen.facts.name)[-1] in PERCENT and seen.facts.numbers is not None:
+            marks = BY_KEY["marks"]
+            return Decision(marks.role, "its name says a share or score of something", 0.6, marks.key, None, Scale.NUMBER)
+    if topic.key == "event_date" and _no_dates(seen):
+        return None
     if topic.key in ("facility", "industry") and _answers(seen.facts):
         return None
     if topic.key == "title" and (_longer_than_titles(seen.facts) or not _titled(seen.facts)):
@@ -161,6 +123,13 @@ def _measured(facts: ColumnFacts) -> bool:
     """Whether most values are numbers with at least three decimals, as measurements are and no code is."""
     looked = spread(facts.values)
     return facts.numbers is not None and 2 * sum(bool(_DECIMALS.search(v)) for v in looked) > len(looked)
+
+
+def _no_dates(seen: Seen) -> bool:
+    """Words without a digit that are no months or weekdays: whether a date changed, not a date."""
+    facts = seen.facts
+    words = facts.kind == "text" and not any(c.isdigit() for v in facts.values for c in v)
+    return words and seen.found.scale is Scale.NOMINAL
 
 
 def _titled(facts: ColumnFacts) -> bool:

@@ -11,6 +11,7 @@ from shoal.measures.columns.roles.keys import equally_often, in_a_block, is_key,
 from shoal.measures.columns.roles.seen import FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import reads_as_text
 from shoal.measures.columns.values.addresses import street_addresses
+from shoal.measures.columns.values.money import amounts
 from shoal.measures.columns.values.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, names_share
 from shoal.model.roles import Role
 
@@ -91,7 +92,7 @@ def shaped(seen: Seen) -> Decision | None:
         )
     if facts.numbers is not None and _ages(facts) and opaque(facts.name):
         return Decision(Role.QUASI, "its values are those of ages", 0.7, "age", 3, Scale.NUMBER)
-    if seen.found.scale is Scale.NUMBER and _amounts(facts):
+    if seen.found.scale is Scale.NUMBER and amounts(facts):
         return Decision(
             Role.SENSITIVE, "its values are large and round, like amounts of money", 0.6, "income", None, Scale.NUMBER
         )
@@ -105,12 +106,3 @@ def _ages(facts: ColumnFacts) -> bool:
         return False
     low, high = float(np.min(numbers)), float(np.max(numbers))
     return -1 <= low <= 25 and 60 <= high <= 120 and facts.distinct >= 0.7 * (high - low + 1)
-
-
-def _amounts(facts: ColumnFacts) -> bool:
-    """Large numbers of which many are round, as money that people report is."""
-    numbers = facts.numbers
-    if numbers is None or facts.distinct < 15 or float(np.max(numbers)) < 1000:
-        return False
-    large = numbers[np.abs(numbers) >= 100]
-    return len(large) >= 10 and float(np.mean(np.mod(large, 50) == 0)) >= 0.3

@@ -10,14 +10,18 @@ from __future__ import annotations
 from shoal.measures.columns.finding import Scale
 from shoal.measures.columns.names.lexicon import BY_KEY
 from shoal.measures.columns.names.words import opaque
-from shoal.measures.columns.roles.by_name import counted_inside, ends_with_number, inside_a_group, named, numbered
+from shoal.measures.columns.roles.by_name import counted_inside, inside_a_group, named
 from shoal.measures.columns.roles.by_values import addresses, people, row_numbers, shaped, spoken
+from shoal.measures.columns.roles.numbered import ends_with_number, numbered, persons_numbered
 from shoal.measures.columns.roles.seen import FEW_VALUES, Decision, Seen
 from shoal.measures.columns.roles.weights import survey_weight
 from shoal.measures.columns.scales import Found
 from shoal.measures.columns.values.ladders import ladder_order
 from shoal.measures.columns.values.whole_numbers import MOST_CODES
 from shoal.model.roles import Role
+
+RULES = (survey_weight, row_numbers, numbered, ends_with_number, persons_numbered, people, addresses, named, spoken, shaped)
+"""The first of them that knows a column decides."""
 
 
 def decide(seen: Seen) -> Decision:
@@ -33,7 +37,7 @@ def decide(seen: Seen) -> Decision:
         )
     if facts.distinct == 1 and (facts.missing == 0 or seen.topic is None):  # one value or none is a mark: the name decides
         return Decision(Role.INSENSITIVE, "it has one value only", 0.85, seen.topic.key if seen.topic else "")
-    for rule in (survey_weight, row_numbers, numbered, ends_with_number, people, addresses, named, spoken, shaped):
+    for rule in RULES:
         decision = rule(seen)
         if decision is not None:
             return decision

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shoal.measures.columns.finding import ColumnFacts
 from shoal.measures.columns.names.lexicon import expanded
+from shoal.measures.columns.names.words import raw_words
 from shoal.measures.columns.roles.seen import Decision
 from shoal.model.roles import Role
 
@@ -48,7 +49,9 @@ def person_column(made: list[tuple[ColumnFacts, Decision]]) -> str | None:
         facts, decision = item
         return UNITS.index(decision.topic) + len(UNITS) * _household(facts.name), -facts.distinct
 
-    best, _ = min(repeating, key=preference)
+    best, decision = min(repeating, key=preference)
+    if any(f.distinct == f.filled and raw_words(f.name) == ("id",) for f, _ in keys) and decision.topic == "record_number":
+        return None  # each row has its own id: the other number is of something else
     by_accident = best.distinct > (1 - ACCIDENTS) * best.filled
     return None if single and (_household(best.name) or by_accident) else best.name
 

@@ -118,19 +118,25 @@ def open_numbers(values: Sequence[str]) -> tuple[str, ...]:
 
     >>> open_numbers(["> 89", *(str(n) for n in range(60, 90))])[-2:]
     ('89', '> 89')
+    >>> open_numbers(["1", ">3", "3", "2"]), open_numbers(["1", ">5", "5", "2"])
+    (('1', '2', '3', '>3'), ())
     """
     numbers = [v for v in values if v.strip().isdigit()]
     ends = [v for v in values if not v.strip().isdigit()]
-    if len(numbers) < MOST_NUMBERS or not 1 <= len(ends) <= 2:
+    if len(numbers) < SHORT_RUN or not 1 <= len(ends) <= 2:
         return ()
     places = {v: lower_end(v) for v in ends}
     low, high = min(map(int, numbers)), max(map(int, numbers))
+    if len(numbers) < MOST_NUMBERS and (low > 1 or high - low + 1 != len(numbers) or None in places.values()):
+        return ()
     if any(p is None or not (p[0] <= low if p[1] == 0 else p[0] >= high) for p in places.values()):
         return ()
     key = {v: (float(v), 1) for v in numbers} | {v: p for v, p in places.items() if p is not None}
     return tuple(sorted(values, key=lambda v: key[v]))
 
 
+SHORT_RUN = 3
+"""Numbers from 0 or 1 without a gap that an open end (``>3``, ``4+``) makes a scale."""
 MOST_NUMBERS = 10
 """Numbers beside an open end from which they are a scale of numbers that was cut, not a few categories."""
 

@@ -15,6 +15,8 @@ RATED = 0.3
 """Share of rows above the middle of 0 to 10 from which the numbers are ratings."""
 BEGUN_LATE = 5
 """The smallest number of a list that begins too late for codes."""
+STEP = 3
+"""A common divisor from which whole numbers count in steps (6, 12, 24, 36 months) and are no codes."""
 FEW_SPARSE, ROWS_EACH = 12, 40
 """Different whole numbers, and rows for each of them, from which numbers with gaps between them are codes."""
 
@@ -70,12 +72,14 @@ def rarer_upwards(facts: ColumnFacts) -> bool:
 
 
 def sparse_codes(facts: ColumnFacts) -> bool:
-    """Whether a few whole numbers in very many rows are codes: 1, 2, 31, 32. Amounts are round."""
+    """Whether a few whole numbers in very many rows are codes: 1, 2, 31, 32. Amounts are round or come in steps."""
     numbers = facts.numbers
     assert numbers is not None
     few = 3 <= facts.distinct <= FEW_SPARSE and facts.filled >= ROWS_EACH * facts.distinct
     told = numbers[numbers != 0]
-    return few and float(np.min(numbers)) >= 0 and float(np.mean(np.mod(told, 5) == 0)) < 0.5
+    if not few or float(np.min(numbers)) < 0 or float(np.mean(np.mod(told, 5) == 0)) >= 0.5:
+        return False
+    return int(np.gcd.reduce(told.astype(np.int64))) < STEP
 
 
 def levels_of_a_test(facts: ColumnFacts) -> bool:
@@ -125,14 +129,15 @@ def leading_zeros(facts: ColumnFacts) -> bool:
 
 def long_codes(facts: ColumnFacts) -> bool:
     """Whether whole numbers have one length of at least seven digits, repeat and are seldom round: codes, not amounts."""
+    lengths = {len(v.removesuffix(".0")) for v in facts.values}
     return (
         facts.whole
-        and {len(v) for v in facts.values} <= {7, 8, 9, 10, 11, 12, 13, 14, 15}
-        and len({len(v) for v in facts.values}) == 1
+        and len(lengths) == 1
+        and 7 <= lengths.pop() <= 15
         and facts.distinct < 0.5 * facts.filled
         and _few_round(facts)
     )
 
 
 def _few_round(facts: ColumnFacts) -> bool:
-    return sum(v.endswith("000") for v in facts.values) < 0.2 * len(facts.values)
+    return sum(v.removesuffix(".0").endswith("000") for v in facts.values) < 0.2 * len(facts.values)
