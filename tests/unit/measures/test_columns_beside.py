@@ -123,3 +123,52 @@ def test_numbers_in_steps_are_no_codes(step: int, scale: Scale) -> None:
 def test_salaries_with_a_point_are_numbers() -> None:
     pay = [f"{20000 + 500 * i}.0" for i in range(45)]
     assert find_column(facts("salary", pay, "float", each=4)).scale is Scale.NUMBER
+
+
+def test_a_number_reckoned_from_another_is_known_as_it_is() -> None:
+    assert topics("age", "agesq", "lage", "age_sq") == ["age"] * 4
+    assert topics("agesq", "lage") == ["", ""]
+    assert topics("age", "sqage") == ["age", ""]
+
+
+@pytest.mark.parametrize("name", ["idcode", "idnum", "codeid"])
+def test_an_id_in_one_word_is_an_id(name: str) -> None:
+    seen = find_column(ColumnFacts(name, "integer", [str(i) for i in range(1, 90)], np.arange(1, 90), 4005))
+    assert seen.role is Role.DIRECT
+    assert seen.mark == "unit"
+
+
+@pytest.mark.parametrize(("low", "scale"), [(30, Scale.DATE), (29, Scale.NUMBER)])
+def test_years_of_two_digits(low: int, scale: Scale) -> None:
+    assert find_column(facts("birth_yr", [str(y) for y in range(low, 55)])).scale is scale
+
+
+@pytest.mark.parametrize(("n", "scale"), [(5, Scale.ORDERED), (4, Scale.NOMINAL)])
+def test_questions_that_begin_alike_are_a_battery(n: int, scale: Scale) -> None:
+    names = ["natroad", "natpark", "natsci", "natmass", "nataid"][:n]
+    seen = find_columns([facts(name, ["0", "1", "2"]) for name in names])
+    assert {f.scale for f in seen} == {scale}
+    assert {f.role for f in seen} == {Role.SENSITIVE if n == 5 else Role.INSENSITIVE}
+
+
+def test_yes_and_no_are_no_battery() -> None:
+    names = ["natroad", "natpark", "natsci", "natmass", "nataid"]
+    assert {f.scale for f in find_columns([facts(n, ["0", "1"]) for n in names])} == {Scale.NOMINAL}
+    assert {f.scale for f in find_columns([facts(n, ["0", "1", "11"]) for n in names])} != {Scale.ORDERED}
+
+
+@pytest.mark.parametrize(("empty", "missing"), [(5, 5), (0, 60)])
+def test_minus_one_beside_empty_cells_is_an_answer(empty: int, missing: int) -> None:
+    """Less, as much, more; where no cell is empty, -1 that several columns share is asked about."""
+    times = np.array([60, 60, 60])
+    table = [ColumnFacts(n, "integer", ["-1", "0", "1"], times, 180 + empty, missing=empty) for n in ("a1", "b1", "c1")]
+    assert {f.missing for f in find_columns(table)} == {missing}
+
+
+def test_grades_of_schools_are_no_marks() -> None:
+    years = [str(y) for y in range(19)]
+    times = np.array([1, 1, 1, 1, 2, 3, 5, 9, 20, 12, 20, 15, 90, 20, 20, 15, 40, 9, 9])
+    assert find_column(ColumnFacts("grade", "integer", years, times, int(times.sum()))).topic == "education"
+    assert find_column(ColumnFacts("grade", "integer", years, times[::-1], int(times.sum()))).role is not Role.DIRECT
+    marks = np.roll(times, 2)  # the most frequent is 14
+    assert find_column(ColumnFacts("grade", "integer", years, marks, int(times.sum()))).topic == "marks"

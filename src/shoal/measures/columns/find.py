@@ -8,7 +8,6 @@ Cost     at most a thousand distinct values of a column are looked at for each k
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,17 +20,17 @@ from shoal.measures.columns.names.health import HEALTH
 from shoal.measures.columns.names.lexicon import BY_KEY, speaks_of_crime
 from shoal.measures.columns.names.private import CONDUCT, MONEY
 from shoal.measures.columns.names.topics import Topic
-from shoal.measures.columns.names.words import opaque
 from shoal.measures.columns.roles.decide import decide, with_scale
 from shoal.measures.columns.roles.keys import SEVERAL
 from shoal.measures.columns.roles.seen import CHANGE, FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.roles.unit import person_column
 from shoal.measures.columns.scales import scale_of
+from shoal.measures.columns.values.batteries import Batteries
 from shoal.measures.columns.values.identifiers import identifier_form
 from shoal.measures.columns.values.missing_numbers import BELOW, below_codes, number_codes
 from shoal.measures.columns.values.spelled_missing import asked, missing_spellings
 from shoal.measures.columns.values.vocabulary import spoken_of
-from shoal.measures.columns.values.whole_numbers import FEW_CODES, MOST_CODES
+from shoal.measures.columns.values.whole_numbers import MOST_CODES
 from shoal.model.roles import Role
 
 PRIVATE_SHARE = 0.25
@@ -45,8 +44,6 @@ CENSUS = 6
 FOLLOWED = frozenset("time futime tstop survtime survivaltime survival_time followup follow_up time_to_event".split())
 OUTCOME = frozenset("status event fustat cens censor censored death died dead".split())
 """Names of a time that people were followed and of what it ended with: a table with both is about their health or conduct."""
-BATTERY, OPAQUE_BATTERY = 4, 5
-"""Columns with the same short range of codes that make a battery of questions; more where their names say nothing."""
 BANDED = ("income", "spending")
 """Topics of amounts that surveys ask in numbered bands."""
 FEWEST_PHONES = 20
@@ -77,22 +74,17 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     known = {t.key for t in topics if t is not None and t.role is Role.QUASI}
     named = "sex" in known and len(known) >= LEAST_QUASI
     private, about_people = _about(topics, [f.name for f in table])
-    spans = [_range(f) for f in bare]
-    ranges = Counter(span for span in spans if span != (0.0, 0.0))
-    series = Counter((_stem(f.name), span) for f, span in zip(bare, spans, strict=True) if span != (0.0, 0.0))
+    batteries = Batteries.of(bare)
     several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
     made = []
-    for facts, gone, topic, span in zip(bare, spelled, topics, spans, strict=True):
+    for facts, gone, topic in zip(bare, spelled, topics, strict=True):
         spoken = spoken_of(facts.values, facts.kind)
         form = identifier_form(facts.values, facts.kind)
         if form is not None and form[0].key == "phone" and _few_codes(facts, topic):
             form = None
         usual = _usual(topic, facts) if topic is not None else BY_KEY[spoken[0]].scale if spoken else ""
-        alike = ranges.get(span, 0)
-        in_series = series.get((_stem(facts.name), span), 0) >= BATTERY
-        enough = alike >= (OPAQUE_BATTERY if opaque(facts.name) else BATTERY) or (opaque(facts.name) and in_series)
-        battery = enough and (opaque(facts.name) or not about_people)
-        found = scale_of(facts, usual, battery=battery)
+        in_series = batteries.in_series(facts)
+        found = scale_of(facts, usual, battery=batteries.asked_alike(facts, about_people))
         decision = decide(
             Seen(
                 facts,
@@ -168,23 +160,6 @@ def _few_codes(facts: ColumnFacts, topic: Topic | None) -> bool:
     """Whether bare digits are so few that they may be codes of anything, and the name does not say telephone."""
     bare = all(v.isdigit() for v in facts.values)
     return bare and facts.distinct < FEWEST_PHONES and (topic is None or topic.key != "phone")
-
-
-def _stem(name: str) -> str:
-    """A name without the number or letter that counts inside a series: q1_1, q1_2; a12a, a12b."""
-    return re.sub(r"(?<=[\W_\d])[a-z]$|\d+$", "", name.lower())
-
-
-def _range(facts: ColumnFacts) -> tuple[float, float]:
-    """The ends of a short range of whole numbers, of at least four; of names that say something only that there is one."""
-    if not facts.whole or facts.numbers is None or not 4 <= facts.distinct <= FEW_CODES:
-        return (0.0, 0.0)
-    low, high = float(facts.numbers.min()), float(facts.numbers.max())
-    if low not in (0.0, 1.0) or high - low > 10:
-        return (0.0, 0.0)
-    if opaque(facts.name):
-        return low, high
-    return (1.0, 1.0) if high in (4.0, 5.0, 7.0) else (0.0, 0.0)
 
 
 def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[ColumnFinding, ...]:

@@ -1,5 +1,4 @@
-"""What the values of a column are: number, date, place, ordered or nominal categories, id, text; and the order of "
-"ordered ones."""
+"""What the values of a column are: number, date, place, ordered or nominal categories, id, text; and the order of ordered ones."""
 
 from __future__ import annotations
 
@@ -36,6 +35,7 @@ from shoal.measures.columns.values.whole_numbers import (
     serial_days,
     short_codes,
     sparse_codes,
+    two_digit_years,
 )
 
 MOST_ORDERED = 60
@@ -192,8 +192,8 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     called = bool(words & _YEAR)
     if topic_scale in ("date", "") and (topic_scale == "date" or called or facts.distinct >= 4) and _years(facts, topic_scale):
         return Found(Scale.DATE)
-    if called and topic_scale == "nominal" and _years(facts, ""):  # the year of a car
-        return Found(Scale.DATE)
+    if called and ((topic_scale == "nominal" and _years(facts, "")) or (topic_scale in ("date", "") and two_digit_years(facts))):
+        return Found(Scale.DATE)  # the year of a car; 68 to 88
     if topic_scale == "place" and facts.distinct == 2 and facts.whole and set(facts.numbers) == {0.0, 1.0}:
         return Found(Scale.NOMINAL)  # whether somebody lives there
     if topic_scale == "place" and facts.whole and facts.distinct <= FEW_CODES and words & {"size", "groesse", "taille", "tamano"}:
@@ -202,7 +202,9 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.NUMBER if words & _OF_A_PLACE else Scale.PLACE)
     if topic_scale not in ("ordered", "id") and (leading_zeros(facts) or long_codes(facts)):
         return Found(Scale.NOMINAL)
-    if not facts.whole or (facts.kind in ("float", "decimal") and (facts.distinct > FEW_CODES or topic_scale == "number")):
+    coded = topic_scale == "nominal" and bool(words & _CODED)  # a column with gaps is often read as 6.0, 13.0
+    fractional = facts.kind in ("float", "decimal") and not coded
+    if not facts.whole or (fractional and (facts.distinct > FEW_CODES or topic_scale == "number")):
         return Found(Scale.NUMBER)
     if facts.labels:
         return _of_labelled(facts, topic_scale)
@@ -228,12 +230,13 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     if topic_scale == "nominal":
         many = facts.distinct > LONG_RUN and (dense(facts) or grown(facts) or mostly_different(facts))
         long_time = bool(words & _TIMES) and facts.distinct > SHORT_SCALE
-        counted = (words & _COUNTS or plural_count(facts) or many or long_time or begun_late(facts)) and not words & _CODES
-        return Found(Scale.NUMBER if counted else Scale.NOMINAL)
+        given = raw_words(facts.name)[-1] in ("nr", "no", "id", "nummer")  # schoolNR: the number of a school
+        counted = words & _COUNTS or plural_count(facts) or many or long_time or begun_late(facts)
+        return Found(Scale.NUMBER if counted and not given and not words & _CODES else Scale.NOMINAL)
     short = facts.distinct <= FEW_CODES and dense(facts)
     if topic_scale == "ordered" or words & _LEVELS:
         return Found(Scale.ORDERED, natural) if facts.distinct <= 25 and not words & _YEARS else Found(Scale.NUMBER)
-    if short and battery and facts.distinct >= 4:
+    if short and battery and facts.distinct >= 3:
         return Found(Scale.ORDERED, natural)
     if words & _TIMES and short and facts.distinct <= SHORT_SCALE and natural[0] == "1":
         return Found(Scale.ORDERED, natural)

@@ -15,11 +15,16 @@ RELATIVES = tuple("m f p w h d s".split()) + tuple(
 """What stands before or behind the name of another column for the same of a relative: ``dage`` beside ``age``."""
 
 
+RECKONED = tuple("l ln log z c".split()), tuple("sq squared cub cubed sqr".split())
+"""What stands before or behind the name of another column for a number reckoned from it: ``lage``, ``agesq``."""
+
+
 def topics_beside(named: Sequence[tuple[str, str]]) -> list[Topic | None]:
     """The topic of each of the names (with their labels), or None.
 
     A label speaks where the name says nothing. A name that nobody knows and that is the name of another column with a letter or
-    word for a relative is of that column's topic, where others know it: a father's age is known as a child's is.
+    word for a relative is of that column's topic, where others know it: a father's age is known as a child's is, and whoever
+    knows an age knows its square.
 
     >>> [t.key if t else "" for t in topics_beside([("age", ""), ("dage", ""), ("ageh", ""), ("page", "")])]
     ['age', 'age', 'age', 'age']
@@ -28,13 +33,10 @@ def topics_beside(named: Sequence[tuple[str, str]]) -> list[Topic | None]:
     """
     told = [topic_of(label) if label and (opaque(name) or topic_of(name) is None) else topic_of(name) for name, label in named]
     known = {folded(name): t for (name, _), t in zip(named, told, strict=True) if t is not None and t.role is Role.QUASI}
-    return [t or _of_a_relative(folded(name), known) for (name, _), t in zip(named, told, strict=True)]
+    return [t or _derived(folded(name), known) for (name, _), t in zip(named, told, strict=True)]
 
 
-def _of_a_relative(name: str, known: dict[str, Topic]) -> Topic | None:
-    for word in RELATIVES:
-        rest = (name.removeprefix(word), name.removesuffix(word))
-        for whole in (part.strip("_. ") for part in rest if part != name):
-            if whole in known:
-                return known[whole]
-    return None
+def _derived(name: str, known: dict[str, Topic]) -> Topic | None:
+    before, behind = (*RELATIVES, *RECKONED[0]), (*RELATIVES, *RECKONED[1])
+    rests = [name.removeprefix(word) for word in before] + [name.removesuffix(word) for word in behind]
+    return next((known[whole] for rest in rests if rest != name and (whole := rest.strip("_. ")) in known), None)

@@ -77,7 +77,7 @@ WHO: tuple[Topic, ...] = (
         "marital status",
         "nominal",
         0.93,
-        "marry maried "
+        "marry maried marr "
         "marsts marsta* burg+staat burg+st* civiele+staat "
         "=partner ecivil* eciv relpp+* est+civ* "
         "marital* marstat marst marriage married maristat familienstand famstand zivilstand burgerlijke+staat burgstaat "

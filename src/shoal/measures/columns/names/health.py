@@ -94,7 +94,7 @@ HEALTH: tuple[Topic, ...] = (
         "state of health",
         "ordered",
         0.88,
-        "health health+stat* genhlth general+health self+rated+health srhealth srh healthgen gesundheit "
+        "*hlth health health+stat* genhlth general+health self+rated+health srhealth srh healthgen gesundheit "
         "gesundheitszustand sante etat+sante salud estado+salud saude salute stato+salute gezondheid health+rating "
         "perceived+health",
     ),

@@ -257,6 +257,7 @@ RECORDS: tuple[Topic, ...] = (
         "a number of a record or event",
         "id",
         0.85,
+        "idcode codeid idno idnum idnr idnumber idkey numid nrid identific* "
         "progressivo* matricula+n* nummi nro+orden numero+orden lfd orden+n* num+ordre no+ordre id ids _id uuid guid "
         "identifier ident row+id rowid row+num* rownum* row+names rownames row+name rowname record+id recordid recno "
         "=nr =nbr =rid =sid =cid =tid =vid ptid =case st+case stcase "

@@ -39,7 +39,8 @@ ABBREVIATED = 4
 _FILLERS = frozenset(
     "num nbr nro anz size type typ cat grp group level lvl niv code cod zeit time hours years months days day total "
     "tot max min avg "
-    "mean sup rel own free travel first age yrs fam sum ind bis weit lauf new old home main name date status text wkr".split()
+    "mean sup rel own free travel first age yrs fam sum ind bis weit lauf new old young yng "
+    "home main name date status text wkr".split()
 )
 """Words that say little alone, yet are pieces of joined names."""
 

@@ -94,7 +94,7 @@ CONDUCT: tuple[Topic, ...] = (
         0.88,
         "relig* relg rlgblg rlgdgr rlgatnd denom* konfession* faith belief* church* attend+church kirche* kerk* culte "
         "culto croyan* confession* godsdienst* godsd* god godsdienst pray* glaube* bible mosque attend reliten islam "
-        "christian muslim jew",
+        "christian muslim jew protestant* catholic*",
     ),
     Topic(
         "politics",

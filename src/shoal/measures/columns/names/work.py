@@ -64,14 +64,14 @@ WORK: tuple[Topic, ...] = (
         "remote+work home+office telework* teletrab* fte ftpt "
         "ft+pt tact situation+professionnelle situation+pro* situacion+laboral situacao+ocupacional "
         "condizione+occup* hwusual hwactual temps+travail temps+partiel temps+plein jornada dienstverband vollzeit "
-        "teilzeit beschaftigungs* werkstatus employment* employed empstat emp+status empl* labor+force labour* labforce "
+        "teilzeit beschaftigungs* werkstatus employment* employed empstat emp+status empl* labor+force inlf lfp labour* labforce "
         "lfs lfstat ilostat mainact* activity+status work+status workstat working hours+per+week hours+week weekly+hours "
         "hours+worked hrs+worked hrs uhrswork wkhp workhours work+hours arbeitszeit arbeitsstunden wochenstunden "
         "heures+travail horas+trabajo horas+semanales ore+lavoro uren+per+week hrs1 over+time overtime wrkstat erwerb* "
         "beschaft* arbeitslos* unemploy* jobless retired retire* pension+status occupied situation+emploi travail* "
         "statut+emploi =activite estado+laboral cond+activ* condicion+actividad ocupado desempleado condizione+prof* esr "
         "wkstat contract contract+type full+time fulltime part+time parttime self+employed student+status =activity "
-        "etat+emploi inactiv* =work workstatus uemp* jbstat wrkslf",
+        "selfemp* selfe =hours etat+emploi inactiv* =work workstatus uemp* jbstat wrkslf",
     ),
     Topic(
         "tenure",
@@ -243,6 +243,6 @@ SEEN: tuple[Topic, ...] = (
         0.55,
         "demo* demographic* cohort+type segment* group+type population+group user+type customer+type customertype "
         "usertype membership subscriber+type passenger+class pclass curso =klasse schulklasse year+group school+class "
-        "classe+scolaire jahrgang jahrgangsstufe",
+        "class+nr class+no class+id class+number klas+nr klasse+nr classe+scolaire jahrgang jahrgangsstufe",
     ),
 )

@@ -79,8 +79,10 @@ def named(seen: Seen) -> Decision | None:
         return None
     if topic.key == "facility" and seen.found.scale is Scale.NUMBER and raw_words(seen.facts.name)[-1:] == ("count",):
         return None
-    if topic.key == "facility" and _years_at_school(seen.facts):
-        return Decision(Role.QUASI, "its name says school, and its values are years there", 0.75, "education", None, Scale.NUMBER)
+    if topic.key in ("facility", "marks") and _years_at_school(seen.facts):
+        return Decision(
+            Role.QUASI, "its name says school or grade, and its values are years there", 0.75, "education", None, Scale.NUMBER
+        )
     if topic.key in ("vehicle", "family", "relation") and inside_a_group(seen.facts):
         return counted_inside()
     if topic.key in ("care", "technical", "group") and _lettered_key(seen):
@@ -107,7 +109,12 @@ def counted_inside() -> Decision:
 def _years_at_school(facts: ColumnFacts) -> bool:
     """Whether whole numbers up to 25, the end of some school the most frequent, are years there and no codes of schools."""
     numbers = facts.numbers
-    if words_of(facts.name)[-1:] != ("school",) or numbers is None or not facts.whole or len(facts.counts) != len(numbers):
+    if (
+        words_of(facts.name)[-1:] not in (("school",), ("grade",))
+        or numbers is None
+        or not facts.whole
+        or len(facts.counts) != len(numbers)
+    ):
         return False
     most = float(numbers[int(np.argmax(facts.counts))])
     return facts.distinct >= 6 and float(np.max(numbers)) <= 25 and most in SCHOOL_ENDS
@@ -181,6 +188,8 @@ def _named_direct(seen: Seen, topic: Topic) -> Decision | None:
             return Decision(
                 Role.QUASI, "its name says address, but it has few values: a kind of place", 0.6, "place", None, Scale.NOMINAL
             )
+        if seen.private:
+            return None  # BIC of three values is bicarbonate in a table about health
         return Decision(
             Role.INSENSITIVE, f"its name says {topic.says}, but it has few values: a code", 0.5, "technical", None, None
         )

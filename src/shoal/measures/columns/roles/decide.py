@@ -55,7 +55,7 @@ def _unknown(seen: Seen) -> Decision:
     if kind in ("agreement", "satisfaction", "importance", "frequency", "quality"):
         topic = BY_KEY["opinion"]
         return Decision(topic.role, "its values are answers about opinions or habits", 0.55, topic.key)
-    if opaque(facts.name) and seen.battery:
+    if seen.battery:
         return Decision(
             Role.SENSITIVE, "one of several questions with the same answers in order, as opinions are asked", 0.5, "opinion"
         )

@@ -105,6 +105,8 @@ def below_codes(facts: ColumnFacts) -> tuple[str, ...]:
     if not all(_ONE_DIGIT.fullmatch(v) for v in signed):
         return ()
     above = [n for v in facts.values if v not in signed and (n := _number(v)) is not None]
+    if facts.missing and len(signed) == 1 and sorted({float(signed[0]), *above}) == [-1.0, 0.0, 1.0]:
+        return ()  # less, as much, more: cells without a value are empty
     apart = bool(above) and min(above) - max(map(float, signed)) >= 2
     return tuple(signed) if len(signed) == 1 or apart else ()
 

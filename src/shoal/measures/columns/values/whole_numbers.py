@@ -21,6 +21,8 @@ FEW_SPARSE, ROWS_EACH = 12, 40
 """Different whole numbers, and rows for each of them, from which numbers with gaps between them are codes."""
 
 
+EARLIEST_SHORT = 30
+"""The smallest year of two digits: smaller numbers may count years."""
 COUNTED, RARE_LAST = 6, 0.01
 """Different numbers from 0, and the share of rows that the largest has, from which they are counts."""
 
@@ -30,6 +32,13 @@ def serial_days(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
     assert numbers is not None
     return facts.whole and facts.distinct > 5 and float(np.min(numbers)) >= 10_000 and float(np.max(numbers)) <= 60_000
+
+
+def two_digit_years(facts: ColumnFacts) -> bool:
+    """Whether whole numbers of a column that says year lie between 30 and 99: years of the last century without it."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return facts.whole and float(np.min(numbers)) >= EARLIEST_SHORT and float(np.max(numbers)) <= 99
 
 
 def dense(facts: ColumnFacts) -> bool:
