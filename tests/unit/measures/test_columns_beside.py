@@ -172,3 +172,10 @@ def test_grades_of_schools_are_no_marks() -> None:
     assert find_column(ColumnFacts("grade", "integer", years, times[::-1], int(times.sum()))).role is not Role.DIRECT
     marks = np.roll(times, 2)  # the most frequent is 14
     assert find_column(ColumnFacts("grade", "integer", years, marks, int(times.sum()))).topic == "marks"
+
+
+@pytest.mark.parametrize(("name", "role"), [("bic", Role.SENSITIVE), ("iban", Role.INSENSITIVE)])
+def test_a_short_name_with_few_values_may_be_a_measurement(name: str, role: Role) -> None:
+    """Three letters in a table about health: bicarbonate, not a bank; longer names say what they are."""
+    table = [facts(n, ["1", "2"]) for n in ("diagnosis", "cancer", "sepsis")]
+    assert find_columns([*table, facts(name, ["a", "b"], "text")])[-1].role is role

@@ -1,4 +1,4 @@
-"""What the values of a column are: number, date, place, ordered or nominal categories, id, text; and the order of ordered ones."""
+"""What the values of a column are: number, date, place, ordered or nominal categories, id, text; and their order."""
 
 from __future__ import annotations
 

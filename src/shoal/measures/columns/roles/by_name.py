@@ -188,8 +188,8 @@ def _named_direct(seen: Seen, topic: Topic) -> Decision | None:
             return Decision(
                 Role.QUASI, "its name says address, but it has few values: a kind of place", 0.6, "place", None, Scale.NOMINAL
             )
-        if seen.private:
-            return None  # BIC of three values is bicarbonate in a table about health
+        if seen.private and len(facts.name) < SHORTEST_WORD + 1:
+            return None  # BIC is bicarbonate in a table about health
         return Decision(
             Role.INSENSITIVE, f"its name says {topic.says}, but it has few values: a code", 0.5, "technical", None, None
         )
