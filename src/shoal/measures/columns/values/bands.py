@@ -43,6 +43,8 @@ _STRICT = Pattern(
     r"piu|oltre|meer|boven|older"
 )
 _SINGLE = Pattern(rf"({_N}){_UNIT}")
+_DIGIT = re.compile(r"\d")
+"""Each of them needs one: without, none is asked, and none has to be compiled."""
 _LOWEST = frozenset(
     "none norm normal no zero nil nothing keine kein keiner aucun aucune ninguno ninguna nenhum nenhuma nessuno nessuna geen "
     "negative ohne sans sin sem senza zonder never nie jamais nunca mai nooit".split()
@@ -52,7 +54,7 @@ _LOWEST = frozenset(
 @lru_cache(maxsize=CACHED)
 def _single(plain: str) -> str:
     """The number of a text that is one, with a unit or a sign of money; empty where it is none."""
-    found = _SINGLE.fullmatch(re.sub(r"[$€£]", "", plain))
+    found = _SINGLE.fullmatch(re.sub(r"[$€£]", "", plain)) if _DIGIT.search(plain) else None
     return found.group(1) if found else ""
 
 
@@ -64,6 +66,8 @@ def lower_end(text: str) -> tuple[float, int] | None:
     [(40.0, 1), (18.0, 0), (85.0, 1), (3.0, 2), (10000.0, 1), None]
     """
     plain = re.sub(r"[$€£¥]|\busd\b|\beur\b", "", folded(text)).strip()
+    if not _DIGIT.search(plain):
+        return None
     plain = re.sub(r"^(from|von|de|entre|between|zwischen|tussen|van|da|age|ages|aged)\s+", "", plain)
     if found := _BELOW.fullmatch(plain):
         return _number(found), 0
