@@ -28,16 +28,22 @@ STEPS: dict[str, dict[str, Any]] = {
     "quantiles": {"column": "score", "quantiles": {"k": 1000}},
     "top_bottom": {"column": "pay", "top_bottom": {"people": 100}},
     "rare": {"column": "zip", "rare": {"min_count": 100}},
+    "microaggregate": {"column": "exact", "microaggregate": {"k": 5}},
+    "groups of all": {"column": "exact", "groups": {"k": 100}},
+    "quantiles of all": {"column": "exact", "quantiles": {"k": 100}},
+    "top_bottom of all": {"column": "exact", "top_bottom": {"people": 100}},
+    "rare of all": {"column": "person", "rare": {"min_count": 2}},
 }
+"""``exact`` has as many different numbers as the table has rows, and ``person`` half as many texts."""
 
 
 def people_csv(n: int) -> Path:
-    """About 75 bytes a row; half as many people as rows."""
+    """About 88 bytes a row; half as many people as rows."""
     import duckdb
 
     folder = Path(os.environ.get("SHOAL_BENCH", Path(tempfile.gettempdir()) / "shoal-bench"))
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"wages-{n}.csv"
+    path = folder / f"wages-exact-{n}.csv"
     if not path.exists():
         query = f"""
             SELECT 'P' || lpad(CAST(hash(i * 7 + 1) % {max(1, n // 2)} AS VARCHAR), 9, '0') AS person,
@@ -49,7 +55,8 @@ def people_csv(n: int) -> Path:
                 ['red', 'green', 'blue', 'black', 'white'][1 + CAST(hash(i * 17) % 5 AS INT)] AS colour,
                 ['f', 'm'][1 + CAST(hash(i * 19) % 2 AS INT)] AS sex,
                 'note ' || CAST(hash(i * 29) % 1000000000000 AS VARCHAR) AS note,
-                round((hash(i * 23) % 1000000) / 1000, 3) AS score
+                round((hash(i * 23) % 1000000) / 1000, 3) AS score,
+                CAST(hash(i * 31) % 1000000000000 AS DOUBLE) / 64 AS exact
             FROM range({n}) AS t(i)"""
         with duckdb.connect(config={"memory_limit": "2GB", "preserve_insertion_order": "false"}) as connection:
             connection.execute(f"COPY ({query}) TO '{path}' (HEADER)")

@@ -11,6 +11,7 @@ import pytest
 
 import shoal
 from shoal.engines.recode import numbers, write
+from shoal.engines.recode.spill import Spill
 from shoal.kernels.order import row_hashes, row_numbers, times_before
 from shoal.transform.kernels import draws
 
@@ -43,15 +44,19 @@ def test_equal_rows_are_counted_as_they_come(tmp_path, held, size):
     assert not list(tmp_path.iterdir()), "nothing is left on disk"
 
 
-@pytest.mark.parametrize("held", [1, 1 << 20])
-def test_equal_rows_are_counted_in_the_order_of_their_hashes(tmp_path, held):
+@pytest.mark.parametrize("held", [1, 400, 1 << 20])
+def test_columns_in_the_order_of_the_hashes_and_back(tmp_path, held):
+    """Equal rows keep their order, and what is made of the columns comes back to its rows."""
     values = np.random.default_rng(5).integers(0, 9, 100).tolist()
-    made = list(numbers.by_hash(numbers.hashed(iter(tables(values, 13)), ["p0"], 0), tmp_path, held))
-    rows = [v for t in made for v in t["p0"].to_pylist()]
-    keys = row_hashes([pa.array(rows)], len(rows), 0)
-    assert sorted(rows) == sorted(values)
-    assert (np.diff(keys.astype(object)) >= 0).all()
-    assert [n for t in made for n in t[numbers.BEFORE].to_pylist()] == slow(rows)
+    given = [t.append_column("n", pa.array(range(13 * i, 13 * i + t.num_rows))) for i, t in enumerate(tables(values, 13))]
+    spill = Spill(tmp_path, held)
+    rows = spill.keep(numbers.hashed(iter(given), ["p0"], 0))
+    read = spill.keep(numbers.by_hash(rows, ["n"], spill))
+    order = [v for t in read.tables(["n"]) for v in t["n"].to_pylist()]
+    keys = row_hashes([pa.array(values)], len(values), 0)
+    assert order == np.argsort(keys, kind="stable").tolist()
+    back = numbers.in_place((t.select(["n"]) for t in read.tables()), read, spill)
+    assert [v for t in back for v in t["n"].to_pylist()] == list(range(100))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 40])

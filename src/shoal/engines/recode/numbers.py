@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from shoal.engines.recode.spill import KEY, Held, in_order
+from shoal.engines.recode.spill import KEY, Held, Spill, in_order
 from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.order import HashArray, row_hashes, times_before
 
 HASH, BEFORE, ROW = "hash", "before", "row"
-"""The two words of a row's number; and its place in the source, where rows are put back into that order after the steps."""
+"""The two words of a row's number; and its place among the rows, where some columns of them are put in another order."""
 SPREAD = 30
 """Bits that a row's place is moved up by, so that rows go to different files when they are ordered."""
 
@@ -31,11 +31,23 @@ def hashed(tables: Iterator[Any], columns: Sequence[str], unneeded: int) -> Iter
         yield table.drop_columns(last[len(last) - unneeded :]).append_column(HASH, keys)
 
 
-def by_hash(tables: Iterator[Any], folder: Path, held: int) -> Iterator[Any]:
-    """The tables in the order of their hashes, numbered."""
-    seen = _Seen()
-    for table in in_order((t.append_column(KEY, t[HASH]) for t in tables), folder, held):
-        yield table.append_column(BEFORE, from_numpy(seen.before(to_numpy(table[HASH].combine_chunks()))))
+def by_hash(rows: Held, names: Sequence[str], spill: Spill) -> Iterator[Any]:
+    """Some columns of the rows in the order of the rows' hashes, with their places."""
+
+    def keyed() -> Iterator[tuple[Any, HashArray]]:
+        first = 0
+        for table in rows.tables([*names, HASH]):
+            placed = table.select(list(names)).append_column(ROW, from_numpy(places(first, table.num_rows)))
+            yield placed, to_numpy(table[HASH].combine_chunks())
+            first += table.num_rows
+
+    return spill.order(keyed())
+
+
+def in_place(made: Iterator[Any], read: Held, spill: Spill) -> Iterator[Any]:
+    """What was made of rows in the order of :func:`by_hash`, in the order of the rows."""
+    beside = spill.beside(made, read.tables([ROW]))
+    return spill.order((new, to_numpy(at[ROW].combine_chunks())) for new, at in beside)
 
 
 def as_they_come(tables: Iterator[Any], folder: Path, held: int) -> Iterator[Any]:

@@ -1,9 +1,9 @@
 """Steps that SQL cannot express: rows go through Arrow batches, one step after the other, and are never in memory all at once.
 
 Random steps draw by a number of the row's content, so that the same table and seed give the same noise and the same sample on
-every engine and in any order. Steps on whole columns take the rows in the order of a hash of their content; it is never
-published, as it depends on the original values and would tell about them. Rows are chosen first, then changed. Whole-column steps
-read only their columns, from rows that wait on disk.
+every engine and in any order. Steps on whole columns take their columns in the order of a hash of the rows' content; it is never
+published, as it depends on the original values and would tell about them. Rows are chosen first, then changed. They wait on disk
+as they came, while a whole-column step sorts the columns that it reads.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.stored import one_type, restored
 from shoal.engines.recode.codes import beside_codes, column_after, with_codes, without_codes
 from shoal.engines.recode.groups import Groups, seen_by
-from shoal.engines.recode.numbers import BEFORE, HASH, ROW, as_they_come, by_hash, hashed, numbers_of, places
-from shoal.engines.recode.spill import HELD, KEY, Held, Spill, in_order
+from shoal.engines.recode.numbers import BEFORE, HASH, as_they_come, by_hash, hashed, in_place, numbers_of
+from shoal.engines.recode.spill import HELD, Held, Spill
 from shoal.engines.recode.sql import Published, published, untouched
 from shoal.errors import InternalError
 from shoal.kernels.arrow import from_numpy
@@ -57,7 +57,7 @@ class Staging:
         self.columns: tuple[Column, ...] = ()
         self.flagged: list[int] = []
         self.looks: dict[int, Any] = {}
-        self.unordered = self._numbered = False
+        self.unordered = False
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
@@ -76,10 +76,9 @@ class Staging:
         needs = [n for s in self.steps for n in s.needs]  # type: ignore[attr-defined]
         needs += [c for s in self.steps for c in s.columns if c not in self.names]
         self.originals = list(dict.fromkeys([*needs, *touched]))
-        ordered = any(isinstance(s, ColumnStep) for s in self.steps) or not (self.plan.shuffle or engine.stable_order)
+        ordered = any(isinstance(s, ColumnStep) for s in self.steps)
         drawn = any(s.by_row for s in self.steps if isinstance(s, StreamStep | RowStep))
-        self.unordered = ordered and not engine.stable_order
-        self._numbered = ordered and engine.stable_order and not self.plan.shuffle
+        self.unordered = not engine.stable_order
         mapped = class_map.column_names if class_map is not None else []
         changed = [c.name for c in relation.columns if c.name not in self.names or c.name in steps or c.name in mapped]
         originals = [*self.originals, *(n for n in changed if (ordered or drawn) and n not in self.originals)]
@@ -91,8 +90,8 @@ class Staging:
         if ordered or drawn:
             beside = {c for s in self.plan.steps if not getattr(s, "in_order", True) for c in s.columns}
             order = [self._place(c.name, originals) for c in relation.columns if c.name not in beside]
-            hashes = hashed(self._looked_at(tables), order, len(originals) - len(self.originals))
-            tables = (by_hash if ordered else as_they_come)(hashes, self.folder, self.held)
+            tables = hashed(self._looked_at(tables), order, len(originals) - len(self.originals))
+            tables = as_they_come(tables, self.folder, self.held) if drawn else tables
         tables = self._chosen(tables, [s for s in self.steps if isinstance(s, RowStep)])
         for i, group in enumerate(self._groups()):
             one = group[0]
@@ -132,9 +131,6 @@ class Staging:
                 data[f"g{i}"] = batch.column(f"g{i}").cast(pa.int8()) if have else from_numpy(np.zeros(batch.num_rows, np.int8))
             if source.has_unit:
                 data["u"] = batch.column("u")
-            if self._numbered:
-                first = self.rows_read - batch.num_rows
-                data[ROW] = from_numpy(places(first, batch.num_rows))
             table = pa.table(data)
             schema = schema or table.schema
             yield table.cast(schema)
@@ -169,20 +165,21 @@ class Staging:
         rows = Held(self.folder, f"rows-{number}", tables)
         used = [f"p{self.names.index(n)}" for n in step.columns if n in self.names]
         used += [f"o{self.originals.index(n)}" for n in dict.fromkeys([*step.columns, *step.needs])]
-        declared = self._declared(step)
-        spill = Spill(self.folder, self.held)
-        views = lambda: (without_codes(self._view(t, step), declared) for t in rows.tables(used))  # noqa: E731
+        spill, declared = Spill(self.folder, self.held), self._declared(step)
+        read = spill.keep(by_hash(rows, used, spill))
+        views = lambda: (without_codes(self._view(t, step), declared) for t in read.tables(used))  # noqa: E731
         apart = bool(declared) and step.splits_by_codes  # the step must see which codes differ
         made = None if apart else step.streamed(views, spill, self._seed(step))
         if made is None:
-            view = self._view(rows.columns(used), step)
+            view = self._view(read.columns(used), step)
             made = iter([beside_codes(step, view, self._seed(step), declared).select(list(step.columns))])
             declared = {}
-        taken = spill.taken(made)
+        taken = spill.taken(in_place(made, read, spill))
         for batch in rows.tables():
             new = taken(batch.num_rows)
             yield self._replace(batch, step, with_codes(new, self._view(batch, step), declared) if declared else new)
         rows.remove()
+        read.remove()
 
     def _started(self, step: Any) -> Any:
         """Begins when the first row comes: then a step that looks at all of them first has seen the last."""
@@ -256,11 +253,7 @@ class Staging:
         known = {n: g.in_order() for n, g in orders.items()}
         self.columns = tuple(self._after(kinds[f"p{i}"], c, known) for i, c in enumerate(self.known))
         wanted = [n for n in schema.names if n[0] != "o" and n not in (HASH, BEFORE)]
-        picked = (t.select(wanted) for t in tables)
-        if not self._numbered:
-            return picked
-        named = [KEY if n == ROW else n for n in wanted]
-        return in_order((t.rename_columns(named) for t in picked), self.folder, self.held)
+        return (t.select(wanted) for t in tables)
 
     def _after(self, kind: str, column: Column, orders: dict[str, tuple[str, ...]]) -> Column:
         """What is known of a column after the steps that touched it."""
