@@ -107,11 +107,11 @@ def new_key() -> LocalKey:
     return LocalKey(Secret(os.urandom(32)), location="environment")
 
 
-def build(place: str, folder: Path) -> House:
+def build(place: str, folder: Path, **more: Any) -> House:
     """A vault at ``place`` with its people."""
     clock = Clock()
     key = new_key()
-    made = Vault.create(place, key=key, owner="Otto", auditor="Udo", anchor=folder / "anchor", clock=clock)
+    made = Vault.create(place, key=key, owner="Otto", auditor="Udo", anchor=folder / "anchor", clock=clock, **more)
     owner, auditor = made.vault.login(made.owner_token), made.vault.login(made.auditor_token)
     house = House(made.vault, place, key, folder, clock, owner, auditor, made.owner_share, made.auditor_share)
     for name, role in PEOPLE.items():

@@ -7,6 +7,7 @@ import resource
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ CREATE TABLE people AS SELECT (hash(i) % 100)::INT AS age, CASE WHEN hash(i, 1) 
 """
 
 
-def vault(sizes: tuple[int, ...]) -> None:
+def vault(sizes: tuple[int, ...], parts: int = 1) -> None:
     """New identities and known ones in a random domain on PostgreSQL: rates, bytes of each table, memory."""
     from servers import start_postgres
     from shoal.protector import Limit, Vault, keys
@@ -36,7 +37,7 @@ def vault(sizes: tuple[int, ...]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["BENCH_KEY"] = keys.generate()
             key, anchor = keys.from_env("BENCH_KEY"), Path(folder) / "anchor"
-            made = Vault.create(server.url, key=key, owner="a", auditor="b", anchor=anchor)
+            made = Vault.create(server.url, key=key, owner="a", auditor="b", anchor=anchor, parts=parts)
             owner, auditor = made.vault.login(made.owner_token), made.vault.login(made.auditor_token)
             change = owner.add_actor("o", ["operator"])
             operator = made.vault.login(made.vault.enrol(change.code, auditor.confirm(change.id).code))
@@ -59,7 +60,7 @@ def vault(sizes: tuple[int, ...]) -> None:
                     "one_ms": round((time.perf_counter() - alone) * 5, 2),
                     "tables": _tables(server.url),
                 }
-                record(HERE, question="vault on PostgreSQL", stored=stored, load=_load(), **told)
+                record(HERE, question="vault on PostgreSQL", parts=parts, stored=stored, load=_load(), **told)
     finally:
         server.stop()
 
@@ -140,4 +141,4 @@ def _load() -> float:
 
 if __name__ == "__main__":
     wanted = tuple(int(x) for x in sys.argv[2:])
-    {"vault": vault, "mirror": mirror, "rows": rows}[sys.argv[1]](wanted)
+    {"vault": vault, "parted": partial(vault, parts=16), "mirror": mirror, "rows": rows}[sys.argv[1]](wanted)

@@ -20,6 +20,7 @@ from shoal.cli._vault.shared import (
     Answer,
     KeyFile,
     KeyShares,
+    Parts,
     Place,
     TokenFile,
     acting,
@@ -129,6 +130,7 @@ def init(
         str,
         typer.Option("--auditor-key", help="Public key the auditor made (`recipient`). Without it the vault is for trying out."),
     ] = "",
+    parts: Parts = 1,
     key_file: KeyFile = None,
     key_share: KeyShares = None,
     anchor: AnchorFile = None,
@@ -140,21 +142,23 @@ def init(
     provider = master_key(key_file, key_share)
     new_folder(secrets)
     try:
-        made = Vault.create(vault, key=provider, owner=owner, auditor=auditor, auditor_key=auditor_key, anchor=anchor)
+        made = Vault.create(
+            vault, key=provider, owner=owner, auditor=auditor, auditor_key=auditor_key, anchor=anchor, parts=parts
+        )
     except BaseException:
         secrets.rmdir()
         raise
-    parts = {"owner.token": made.owner_token, "owner.share": made.owner_share}
+    handed = {"owner.token": made.owner_token, "owner.share": made.owner_share}
     if not auditor_key:
-        parts |= {"auditor.code": made.auditor_code, "auditor.share": made.auditor_share}
+        handed |= {"auditor.code": made.auditor_code, "auditor.share": made.auditor_share}
     else:
-        parts["auditor.sealed"] = jsonlib.dumps({"vault": made.vault.id, "sealed": made.auditor_sealed})
-    for name, text in parts.items():
+        handed["auditor.sealed"] = jsonlib.dumps({"vault": made.vault.id, "sealed": made.auditor_sealed})
+    for name, text in handed.items():
         with secret_file(secrets / name) as put:
             put(text)
     if domain is not None:
         made.vault.login(made.owner_token).create_domain(domain, kind=kind)
-    result: dict[str, Any] = {"vault": made.vault.id, "master_key": provider.key_id, "secrets": sorted(parts), "domain": domain}
+    result: dict[str, Any] = {"vault": made.vault.id, "master_key": provider.key_id, "secrets": sorted(handed), "domain": domain}
     result["trial"] = not auditor_key
     words = f"Vault {made.vault.id[:8]} is made. Hand the files in {secrets} to their owners and delete them here."
     tell(result, words, as_json=json)

@@ -102,13 +102,15 @@ class Vault:
         auditor: str,
         auditor_key: str = "",
         anchor: str | Path | None = None,
+        parts: int = 1,
         clock: Callable[[], float] = _time.time,
     ) -> Created:
         """Make a vault at a path (SQLite) or PostgreSQL URL; nothing that exists is overwritten.
 
         ``auditor_key`` is a public key that the auditor made (:func:`shoal.protector.crypto.recipients.generate`): what is hers
         is sealed to it, so that whoever makes the vault never holds the means of two people. Without it, one person does: the
-        vault is for trying out, and says so for ever (:meth:`status`, :func:`care.verify_log`).
+        vault is for trying out, and says so for ever (:meth:`status`, :func:`care.verify_log`). ``parts``: on PostgreSQL, the
+        tables that grow with the identities lie in so many parts.
         """
         provider = require_provider(key)
         if auditor_key:
@@ -130,7 +132,7 @@ class Vault:
                 raise UsageError(
                     f"there is a vault at {database.describe(place)} already.", hint="Open it, or name another place."
                 )
-            head.create(connection, vault_id, provider, root)
+            head.create(connection, vault_id, provider, root, parts)
             vault.store.begin(connection)
 
         try:

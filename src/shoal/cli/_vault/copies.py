@@ -14,6 +14,7 @@ from shoal.cli._vault.shared import (
     Answer,
     KeyFile,
     KeyShares,
+    Parts,
     Place,
     TokenFile,
     acting,
@@ -102,9 +103,11 @@ def serve(
 
 
 @acting
-def copy(session: Any, to: Annotated[str, typer.Option("--to", help="New file (SQLite) or postgresql://…")]) -> Answer:
+def copy(
+    session: Any, to: Annotated[str, typer.Option("--to", help="New file (SQLite) or postgresql://…")], parts: Parts = 1
+) -> Answer:
     """Copy the whole vault into another database: from SQLite to PostgreSQL or back. Go on with one of the two."""
     from shoal.protector.store.connection import describe
 
-    care_of(session).copy(session, to)
+    care_of(session).copy(session, to, parts=parts)
     return {"to": describe(to)}, f"Copied to {describe(to)}. From now on use one of the two: the other is refused as older."

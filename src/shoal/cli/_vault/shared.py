@@ -47,6 +47,7 @@ TokenFile = Annotated[
 KeyShares = Annotated[
     list[Path] | None, typer.Option("--key-share", help="Instead of the key file: files with shares of it (repeat).")
 ]
+Parts = Annotated[int, typer.Option("--parts", help="On PostgreSQL: lay the tables that grow in so many parts.")]
 AnchorFile = Annotated[Path | None, typer.Option("--anchor", help="Anchor file (default: beside the key file).")]
 Factor = Annotated[
     str, typer.Option("--factor", envvar="SHOAL_VAULT_FACTOR", help="Your one-time code, where your role decides with one.")

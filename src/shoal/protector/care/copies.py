@@ -122,12 +122,12 @@ def head_of(path: str | Path) -> dict[str, bytes]:
         return {name: bytes.fromhex(value) for name, value in _front(file).items()}
 
 
-def copy(session: Session, place: str | Path) -> None:
-    """The whole vault into another database, as it is now: from SQLite to PostgreSQL or back.
+def copy(session: Session, place: str | Path, *, parts: int = 1) -> None:
+    """The whole vault into another database, as it is now: from SQLite to PostgreSQL (there in ``parts`` parts) or back.
 
     The anchor goes on with whichever of the two is written to first; the other one is refused from then on.
     """
-    with _new_database(place) as connection:
+    with _new_database(place, parts) as connection:
         with session.frame.acting("backup") as (tx, now):
             session.frame.log(tx, now, "backup", detail="copy")
         with session.vault.store.read() as tx:
@@ -139,9 +139,9 @@ def copy(session: Session, place: str | Path) -> None:
 
 
 @contextlib.contextmanager
-def _new_database(place: str | Path) -> Iterator[Any]:
+def _new_database(place: str | Path, parts: int = 1) -> Iterator[Any]:
     """A transaction in a database without a vault; what was begun is taken away when it fails."""
-    from shoal.protector.store.schema import metadata
+    from shoal.protector.store.schema import make_tables
 
     if "://" not in str(place) and Path(place).exists():
         raise UsageError(f"'{Path(place).name}' exists already.", hint="Name a new file.")
@@ -152,7 +152,7 @@ def _new_database(place: str | Path) -> Iterator[Any]:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             if head.exists(connection):
                 raise UsageError(f"there is a vault at {database.describe(place)} already.", hint="Name an empty place.")
-            metadata.create_all(connection)
+            make_tables(connection, parts)
             yield connection
             connection.commit()
     except BaseException:

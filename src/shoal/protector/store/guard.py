@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import TamperError
@@ -100,27 +101,66 @@ SELECT t.name,
   (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attgenerated::text, ','
      ORDER BY a.attnum)
      FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-  c.relpersistence::text,
+  c.relpersistence::text, c.oid, pg_get_partkeydef(c.oid), pg_get_expr(c.relpartbound, c.oid),
   (SELECT count(*) + 100 * count(*) FILTER (WHERE i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
      FROM pg_index i WHERE i.indrelid = c.oid)
-FROM unnest(?::text[]) AS t(name) LEFT JOIN pg_class c ON c.oid = to_regclass(t.name)
+FROM
 """
+_BY_NAME = "unnest(?::text[]) AS t(name) LEFT JOIN pg_class c ON c.oid = to_regclass(t.name)"
+_PARTS = "pg_class c JOIN pg_inherits h ON h.inhrelid = c.oid, LATERAL (SELECT c.relname::text) AS t(name) WHERE h.inhparent = ?"
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A table as PostgreSQL describes it."""
+
+    name: str
+    kind: Any
+    policies: bool
+    children: bool
+    part: bool
+    triggers: int
+    rules: int
+    checks: int
+    columns: str
+    kept: str
+    oid: int
+    parted_by: str | None
+    bounds: str | None
+    indexes: int
+
+    def strange(self, made: tuple[str, int], *, kind: str, part: bool) -> str | None:
+        """What somebody changed of a table that the vault makes with these columns and so many indexes."""
+        if (self.kind.decode() if isinstance(self.kind, bytes) else self.kind) != kind or self.part != part or self.kept != "p":
+            return f"'{self.name}' is not a plain table"
+        if self.triggers or self.rules:
+            return f"a trigger or rule was added to '{self.name}'"
+        if self.policies or (self.children and kind == "r") or self.checks or (self.columns, self.indexes) != made:
+            return f"the table '{self.name}' was altered"
+        return None
 
 
 def _strange_on_postgresql(connection: Connection, dialect: str) -> set[str]:
-    """The server may hold other things; the vault's own tables have no trigger, rule, policy or check and their own columns."""
+    """The server may hold other things; the vault's own tables have no trigger, rule, policy or check and their own columns.
+
+    Those that grow may lie in parts, each such a table, and all of them there.
+    """
+    from shoal.protector.store.schema import PARTED
+
     made = _made_on_postgresql()
-    strange = set()
-    rows = execute(connection, dialect, _ON_POSTGRESQL, sorted(made)).fetchall()
-    for name, kind, policies, children, part, triggers, rules, checks, columns, kept, indexes in rows:
-        if (kind.decode() if isinstance(kind, bytes) else kind) != "r" or part or kept != "p":
-            strange.add(f"'{name}' is not a plain table")
-            continue
-        if triggers or rules:
-            strange.add(f"a trigger or rule was added to '{name}'")
-        if policies or children or checks or (columns, indexes) != made[name]:
-            strange.add(f"the table '{name}' was altered")
-    return strange
+    strange: set[str | None] = set()
+    for row in execute(connection, dialect, _ON_POSTGRESQL + _BY_NAME, sorted(made)).fetchall():
+        table = _Found(*row)
+        if table.name in PARTED and table.parted_by == "HASH (id)":
+            parts = [_Found(*r) for r in execute(connection, dialect, _ON_POSTGRESQL + _PARTS, table.oid).fetchall()]
+            strange |= {table.strange(made[table.name], kind="p", part=False)}
+            strange |= {part.strange(made[table.name], kind="r", part=True) for part in parts}
+            whole = {f"FOR VALUES WITH (modulus {len(parts)}, remainder {i})" for i in range(len(parts))}
+            if {part.bounds for part in parts} != whole:
+                strange.add(f"a part of '{table.name}' is missing, or was added")
+        else:
+            strange.add(table.strange(made[table.name], kind="r", part=False))
+    return {told for told in strange if told is not None}
 
 
 @functools.cache

@@ -49,9 +49,9 @@ def exists(connection: Any) -> bool:
     return bool(inspect(connection).has_table("vault_meta"))
 
 
-def create(connection: Any, vault_id: str, key: KeyProvider, root: Secret) -> None:
+def create(connection: Any, vault_id: str, key: KeyProvider, root: Secret, parts: int = 1) -> None:
     """Create the tables of a new vault and write its head."""
-    from shoal.protector.store.schema import meta, metadata
+    from shoal.protector.store.schema import make_tables, meta
 
     values = {
         "format": FORMAT + VERSION,
@@ -59,7 +59,7 @@ def create(connection: Any, vault_id: str, key: KeyProvider, root: Secret) -> No
         "master_key": key.key_id.encode(),
         "root": key.wrap(root.expose(), context(vault_id)),
     }
-    metadata.create_all(connection)
+    make_tables(connection, parts)
     for name, value in values.items():
         connection.execute(meta.insert().values(name=name, value=value))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, SmallInteger, String, Table
+from sqlalchemy import BigInteger, Column, Connection, Integer, LargeBinary, MetaData, SmallInteger, String, Table
+
+from shoal.errors import UsageError
 
 metadata = MetaData()
 
@@ -66,3 +68,28 @@ checkpoints = Table(
     Column("signature", LargeBinary(64), nullable=False),
 )
 """Ed25519 signatures over the head of the log."""
+
+PARTED = ("vault_entries", "vault_index")
+"""The tables that grow with the identities; on PostgreSQL they may lie in parts, by a hash of the id."""
+MOST_PARTS = 256
+
+
+def make_tables(connection: Connection, parts: int = 1) -> None:
+    """The tables of a new vault; those that grow in ``parts`` parts."""
+    if not 1 <= parts <= MOST_PARTS:
+        raise UsageError(f"a vault has 1 to {MOST_PARTS} parts.", hint="16 are enough for a hundred million identities.")
+    if parts == 1:
+        metadata.create_all(connection)
+        return
+    if connection.dialect.name != "postgresql":
+        raise UsageError("only a vault on PostgreSQL has parts.", hint="Leave --parts out, or name postgresql://….")
+    made = MetaData()
+    for table in metadata.sorted_tables:
+        copy = table.to_metadata(made)
+        if table.name in PARTED:
+            copy.dialect_options["postgresql"]["partition_by"] = "HASH (id)"
+    made.create_all(connection)
+    for name in PARTED:
+        for i in range(parts):
+            bounds = f"FOR VALUES WITH (MODULUS {parts}, REMAINDER {i})"
+            connection.exec_driver_sql(f"CREATE TABLE {name}_{i} PARTITION OF {name} {bounds}")
