@@ -128,6 +128,13 @@ def test_quotes_and_newlines_inside_fields(tmp_path: Path) -> None:
     assert rows(path) == [{"a": 'say "hi"', "b": "x\ny"}]
 
 
+def test_names_in_single_quotes(tmp_path: Path) -> None:
+    assert rows(write(tmp_path, "'age','of'\n30,'t Hart\n31,b\n")) == [{"age": 30, "of": "'t Hart"}, {"age": 31, "of": "b"}]
+    assert rows(write(tmp_path, "'age','of'\n30,'a, b'\n31,c\n")) == [{"age": 30, "of": "a, b"}, {"age": 31, "of": "c"}]
+    assert list(rows(write(tmp_path, "'age',of\n30,b\n"))[0]) == ["'age'", "of"]  # not all of them
+    assert list(rows(write(tmp_path, "'age','of'\n30,b\n"), quote='"')[0]) == ["'age'", "'of'"]  # told how to read it
+
+
 def test_decimal_comma(tmp_path: Path) -> None:
     path = write(tmp_path, "x;y\n1,5;a\n-2;b\n0,25;c\n")
     with open_table(path) as table:

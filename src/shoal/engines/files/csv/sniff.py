@@ -79,6 +79,9 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     rows = _blank_rows(text, whole) if blanks else _rows(text, delimiter, quote, whole)
     if not rows:
         raise UnreadableError(f"file '{path}' is empty.", hint="It needs at least a line with the names of the columns.")
+    single = "quote" not in options and _in_single_quotes(rows[0])
+    if single and _single_quotes_below(rows, _rows(text, delimiter, "'", whole)):
+        return sniff(raw, encoding, path, {**options, "quote": "'"})
     header = options.get("header")
     if header is None:
         header = _has_header(rows)
@@ -88,11 +91,27 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
         labels, rows = tuple(rows[0]), rows[1:]
         if not says_nothing(labels):
             labels, rows = tuple(rows[0]), [list(labels), *rows[1:]]
+    if single:
+        rows[0] = [name[1:-1] for name in rows[0]]
     names = rows[0] if header else [f"column{i}" for i in range(1, len(rows[0]) + 1)]
     unnamed = [i for i, n in enumerate(names, start=1) if not n.strip()]
     if unnamed:
         names = [n if n.strip() else f"column{i}" for i, n in enumerate(names, start=1)]
     return Dialect(delimiter, quote, bool(header), int(bool(said)) + int(two), blanks, 2 if two else 1, labels), names
+
+
+def _in_single_quotes(names: Sequence[str]) -> bool:
+    """Whether all names, at least two, stand in single quotes."""
+    return len(names) > 1 and all(len(n) > 2 and n[0] == n[-1] == "'" for n in names)
+
+
+def _single_quotes_below(rows: Sequence[Sequence[str]], quoted: Sequence[Sequence[str]]) -> bool:
+    """Whether fields below the names stand in single quotes too: read so (``quoted``) as many rows differ and have all fields.
+
+    One that only begins with such a quote (``'t Hart``) would run on into the next line.
+    """
+    width = len(rows[0])
+    return len(quoted) == len(rows) and quoted[1:] != rows[1:] and all(len(row) == width for row in quoted)
 
 
 def _blank_rows(text: str, whole: bool) -> list[list[str]]:
