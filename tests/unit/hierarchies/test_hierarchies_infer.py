@@ -339,3 +339,22 @@ def test_dates_of_eight_digits_with_errors_get_months_and_years():
     odd = [*days, "99450114"]
     rule = infer("born", odd, [9] * len(odd), scale="date")
     assert [len(set(level.labels)) for level in rule.over("born", odd).levels] == [13, 7, 4, 3, 1]
+
+
+def test_months_are_joined_to_quarters() -> None:
+    months = [str(m) for m in range(1, 13)]
+    rule = infer(Column("MONTH", "integer"), months, [50] * 12, scale="date")
+    assert [level.labels for level in rule.over("MONTH", months).levels[1:3]] == [
+        ("1-3", "4-6", "7-9", "10-12"),
+        ("1-6", "7-12"),
+    ]
+    assert infer(Column("MONTH", "integer"), months[:7], [50] * 7, scale="date").why == rule.why
+    assert infer(Column("MONTH", "integer"), months[:6], [50] * 6, scale="date").why != rule.why  # hours or days, perhaps
+    assert infer(Column("size", "integer"), months, [50] * 12, scale="number").why != rule.why
+    assert infer(Column("day", "integer"), [*months, "13"], [50] * 13, scale="date").why != rule.why
+
+
+def test_a_grid_is_said_to_be_one() -> None:
+    cells = [str(1000 + 37 * i) for i in range(60)]
+    assert infer(Column("grid_id", "integer"), cells, [50] * 60, scale="place").why.startswith("numbers of a grid")
+    assert infer(Column("pc4", "integer"), cells, [50] * 60, scale="place").why.startswith("postcodes")

@@ -179,3 +179,9 @@ def test_a_short_name_with_few_values_may_be_a_measurement(name: str, role: Role
     """Three letters in a table about health: bicarbonate, not a bank; longer names say what they are."""
     table = [facts(n, ["1", "2"]) for n in ("diagnosis", "cancer", "sepsis")]
     assert find_columns([*table, facts(name, ["a", "b"], "text")])[-1].role is role
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_amounts_are_no_warning() -> None:
+    money = [str(500 * i) for i in range(1, 40)]
+    assert find_column(facts("hhspend", [*money, "inf"], "float")).role is Role.SENSITIVE

@@ -17,6 +17,7 @@ from shoal.hierarchies.builders.codes import Flat, Mask, PrefixCode, scheme_of
 from shoal.hierarchies.builders.dates import Dates, form_of
 from shoal.hierarchies.builders.icd import Diagnosis, edition_of
 from shoal.hierarchies.builders.number.bands import in_words, number_bands
+from shoal.hierarchies.builders.number.intervals import Intervals
 from shoal.hierarchies.builders.number.written import Written
 from shoal.hierarchies.builders.ordered import Ordered
 from shoal.hierarchies.builders.postcodes import Postcode, country_of
@@ -27,6 +28,10 @@ from shoal.model.roles import NUMBERS, Column
 
 MOST_OTHER = 0.5
 """Share of the records that ``(other)`` may hold at a guessed level: above it the level would say little."""
+LEAST_MONTHS = 7
+"""Different whole numbers from 1 to 12 in a column of dates that are months of the year."""
+_MONTH = re.compile(r"[1-9]|1[0-2]")
+_GRID = re.compile(r"grid|tile|hex|cell", re.IGNORECASE)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 
 
@@ -159,6 +164,9 @@ class _Seen:
             return Mask((6, 4, 3), why="dates of eight digits, some of no calendar: month, year, decade")
         if self.kind == "time":
             return PrefixCode((5, 2), why="times of day: to the minute, then the hour")
+        if scale == "date" and all(_MONTH.fullmatch(t) for t in self.texts) and len(self.texts) >= LEAST_MONTHS:
+            rule = Intervals((3, 6), origin=1.0, on_text=self.kind == "text", why="months: quarters and halves of the year")
+            return rule.fit(self.column.name, self.values)
         if scale == "number" and self.kind in ("", "text") and not self.numeric:
             return Written.of(self.column.name, self.texts, self.sizes, self.k)
         if scale in ("nominal", "place") or not self.numeric or (not scale and self.names):
@@ -179,6 +187,9 @@ class _Seen:
             )
         country = country_of(self.texts, digits=scale == "place")
         if country and len(self.texts) >= 6:
+            if _GRID.search(self.column.name):
+                why = "numbers of a grid: by their first digits, which are areas only if the grid is numbered row by row"
+                return Postcode(country, why=why)
             return Postcode(country, why=f"postcodes ({country}): areas by their first characters")
         if _same_shape(self.texts):
             return Mask(why=f"codes of {len(self.texts[0])} characters: hidden from the right").fit(self.column.name, self.texts)

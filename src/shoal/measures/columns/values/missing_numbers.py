@@ -6,6 +6,7 @@ count by themselves: they often mean something.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -208,7 +209,9 @@ def _rare(codes: Sequence[str], facts: ColumnFacts) -> bool:
 
 @lru_cache(maxsize=CACHED)
 def _number(text: str) -> float | None:
+    """The number that a text says; infinite ones are none."""
     try:
-        return float(text.replace(",", "."))
+        number = float(text.replace(",", "."))
     except ValueError:
         return None
+    return number if math.isfinite(number) else None

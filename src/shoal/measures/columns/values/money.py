@@ -12,5 +12,5 @@ def amounts(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
     if numbers is None or facts.distinct < 15 or float(np.max(numbers)) < 1000:
         return False
-    large = numbers[np.abs(numbers) >= 100]
+    large = numbers[np.isfinite(numbers) & (np.abs(numbers) >= 100)]
     return len(large) >= 10 and float(np.mean(np.mod(large, 50) == 0)) >= 0.3
