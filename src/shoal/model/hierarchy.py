@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import HierarchyError
-from shoal.model.counts.classes import CodeArray, IntArray
+from shoal.model.counts.classes import CodeArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,6 +90,14 @@ class Hierarchy:
     def position(self) -> dict[str, int]:
         """Leaf text → its position."""
         return {leaf: i for i, leaf in enumerate(self.leaves)}
+
+    @cached_property
+    def labels_through(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """The groups of all levels numbered one after the other: of each leaf at each level, (levels, leaves); where the numbers
+        of each level begin, and where they end; the leaves in each."""
+        starts = np.cumsum([0, *(len(level.labels) for level in self.levels)])
+        groups = np.stack([level.groups for level in self.levels]) + starts[:-1, None]
+        return groups, starts, np.concatenate([level.leaf_counts for level in self.levels]).astype(np.float64)
 
     def parents(self, level: int) -> CodeArray:
         """Group at ``level + 1`` of each group at ``level``."""

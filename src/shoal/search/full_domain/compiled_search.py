@@ -50,7 +50,7 @@ WORK = 2**19
 def is_compiled(evaluator: Evaluator, objective: Objective) -> bool:
     """Whether a search can and should run in compiled code."""
     fits = objective.cells is not None and evaluator.by_size and evaluator.monotone
-    return HAVE_NUMBA and fits and FEW <= evaluator.problem.codes.shape[1] < MANY and _has_small_tables(evaluator.problem)
+    return HAVE_NUMBA and fits and FEW <= evaluator.problem.n_cells < MANY and _has_small_tables(evaluator.problem)
 
 
 def _has_small_tables(problem: Problem) -> bool:
@@ -128,7 +128,7 @@ class CompiledSearch:
 
 def make_state(evaluator: Evaluator, objective: Objective) -> State:
     """The arrays of a search that has not begun."""
-    problem, cells = evaluator.problem, evaluator.problem.codes.shape[1]
+    problem, cells = evaluator.problem, evaluator.problem.n_cells
     n_columns, n_blocks, n_nodes = len(problem.columns), len(problem.blocks), problem.n_nodes
     room = cells + max(cells, min(64 * cells, MEMORY // (4 * n_blocks + 8)))
     codes = np.empty((n_blocks + at.N_CELL_CODES, room), dtype=np.int32)

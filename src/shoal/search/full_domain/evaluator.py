@@ -44,7 +44,7 @@ class Evaluator:
         self.threads = threads
         self.evaluated = 0
         self._tables = Tables(problem.blocks, problem.columns)
-        n_cells = problem.codes.shape[1]
+        n_cells = problem.n_cells
         lengths = [b.combinations.shape[1] for b in problem.blocks]
         self._space = Workspace(n_cells, len(problem.measures), lengths, threads)
         self.starts = np.concatenate([[0], np.cumsum([len(c.leaves) for c in problem.columns])]).astype(np.int64)
@@ -258,7 +258,7 @@ class Evaluator:
     @property
     def is_small(self) -> bool:
         """Whether there are so few cells that nothing is compiled."""
-        return bool(self.problem.codes.shape[1] < group_cells.FEW)
+        return bool(self.problem.n_cells < group_cells.FEW)
 
     def warm_up(self) -> None:
         """Have the kernels compiled that were not needed yet, before a clock starts: calls without any cell."""

@@ -17,8 +17,8 @@ from shoal.model.compare import at_most
 from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.problem.checks import Checks, build_checks
-from shoal.search.problem.column import Column, up_to
-from shoal.search.problem.column_blocks import make_blocks
+from shoal.search.problem.column import up_to
+from shoal.search.problem.column_blocks import without_column
 from shoal.search.problem.problem import Problem
 from shoal.search.problem.search_result import Alternative
 
@@ -70,7 +70,7 @@ def infeasible(evaluator: Evaluator, suppress: float) -> InfeasibleError:
         *_without_requirements(evaluator),
     ]
     share = top.suppressed / problem.n_records
-    apart = tuple(c.name for c in problem.columns if _tells_apart(c))
+    apart = tuple(c.name for j, c in enumerate(problem.columns) if _tells_apart(problem, j))
     return InfeasibleError(
         f"no plan meets the requirements with at most {suppress:.4g} of the records suppressed: "
         f"the most general levels allowed still need {share:.4g}.",
@@ -111,9 +111,10 @@ def _smaller_k(evaluator: Evaluator) -> list[Alternative]:
     return [Alternative("k", f"Accept k={low}.", share, k=low, levels=problem.levels(e.node), suppressed=e.suppressed)]
 
 
-def _tells_apart(column: Column) -> bool:
-    """Whether the highest level still has several values, among the records or in the population."""
-    group = column.groups[-1][column.codes]
+def _tells_apart(problem: Problem, j: int) -> bool:
+    """Whether the highest level of a column still has several values, among the records or in the population."""
+    block = next(b for b in problem.blocks if j in b.columns)
+    group = problem.columns[j].groups[-1][block.combinations[block.columns.index(j)]]
     return bool((group != group[0]).any())
 
 
@@ -122,11 +123,10 @@ def _without_columns(evaluator: Evaluator) -> list[Alternative]:
     problem = evaluator.problem
     out = []
     for j, column in enumerate(problem.columns):
-        if len(problem.columns) == 1 or not _tells_apart(column):
+        if len(problem.columns) == 1 or not _tells_apart(problem, j):
             continue
         rest = tuple(c for i, c in enumerate(problem.columns) if i != j)
-        codes = np.ascontiguousarray(np.delete(problem.codes, j, axis=0))
-        smaller = dataclasses.replace(problem, columns=rest, codes=codes, blocks=make_blocks(rest, codes))
+        smaller = dataclasses.replace(problem, columns=rest, blocks=without_column(problem.blocks, j))
         e = Evaluator(smaller, evaluator.checks, evaluator.limit)(smaller.heights)
         if e.feasible:
             share = evaluator.limit / problem.n_records

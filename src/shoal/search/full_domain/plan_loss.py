@@ -40,7 +40,7 @@ def loss_at(
             charged = cells.charge[j][level][codes] + np.where(kept, 0.0, cells.extra[j][level][codes])
             total += float(cells.term(j, np.array([records @ charged]))[0])
         return cells.value(total)
-    at = [column.groups[level][column.codes[kept]] for column, level in zip(problem.columns, node, strict=True)]
+    at = [column.groups[level][codes[kept]] for column, codes, level in zip(problem.columns, problem.codes, node, strict=True)]
     groups = group_codes(at, n_rows=int(kept.sum()))
     if loss == "average_class_size":
         return problem.n_records / groups.n

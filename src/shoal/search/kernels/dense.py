@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 TABLED = 2**20
-"""Keys up to this are numbered through a table, larger ones by sorting."""
+"""Keys up to this, or twice as many as there are, are numbered through a table, larger ones by sorting."""
 
 
 def dense_codes(keys: npt.NDArray[np.integer[Any]], n_keys: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
@@ -18,7 +18,7 @@ def dense_codes(keys: npt.NDArray[np.integer[Any]], n_keys: int) -> tuple[npt.ND
     >>> present.tolist(), codes.tolist()
     ([3, 7], [1, 0, 1])
     """
-    if n_keys > TABLED:
+    if n_keys > max(TABLED, 2 * len(keys)):
         present, codes = np.unique(keys, return_inverse=True)
         return present.astype(np.int64), codes.astype(np.int32)
     seen = np.zeros(n_keys, dtype=np.bool_)

@@ -165,7 +165,7 @@ def _join(
     most: int,
 ) -> IntArray:
     """One round: each failing cluster not yet joined joins the clusters, at most ``most``, with the least rise in cost."""
-    values = [ClusterValues(c.codes[: problem.n_base], label, n, k) for c, k in zip(problem.columns, kinds, strict=True)]
+    values = [ClusterValues(codes[: problem.n_base], label, n, k) for codes, k in zip(problem.codes, kinds, strict=True)]
     cost = sum(price[j] * (v.width - 1.0) for j, v in enumerate(values))
     target = np.arange(n)
     touched = np.zeros(n, dtype=np.bool_)

@@ -9,7 +9,6 @@ Missing  a missing value stays missing (a group of its own that covers one leaf)
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from shoal.errors import HierarchyGapError, UsageError
 from shoal.kernels.text import canonical_text
-from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, FloatArray, IntArray
+from shoal.model.counts.classes import MISSING, CodeArray, FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED
 
@@ -30,7 +29,13 @@ def joins_missing(hierarchy: Hierarchy, level: int) -> bool:
     >>> joins_missing(h, 0), joins_missing(h, 1)
     (False, True)
     """
-    return any(x.labels == (SUPPRESSED,) for x in hierarchy.levels[1 : level + 1])
+    return level >= first_joined(hierarchy)
+
+
+def first_joined(hierarchy: Hierarchy) -> int:
+    """The lowest level with the single group ``*``, above the values themselves; one beyond the highest where there is none."""
+    single = (level for level in range(1, hierarchy.height + 1) if hierarchy.levels[level].labels == (SUPPRESSED,))
+    return next(single, hierarchy.height + 1)
 
 
 def missing_label(hierarchy: Hierarchy, level: int) -> str | None:
@@ -40,14 +45,13 @@ def missing_label(hierarchy: Hierarchy, level: int) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One quasi-identifier: its codes per cell and, for each level within the bounds, the group of each code.
+    """One quasi-identifier: its codes and, for each level within the bounds, the group of each.
 
     Code ``i`` is the leaf ``leaves[i]`` of the hierarchy; the last code (leaf −1) is the missing value.
     """
 
     name: str
     hierarchy: Hierarchy
-    codes: CodeArray
     leaves: IntArray
     records: FloatArray  # records of each code
     groups: npt.NDArray[np.int32]  # (levels, codes)
@@ -61,42 +65,38 @@ class Column:
 
 
 def build_column(
-    counts: ClassCounts,
-    j: int,
+    name: str,
     hierarchy: Hierarchy,
     bound: tuple[int | None, int | None],
+    leaf_of: IntArray,
+    digits: npt.NDArray[np.int32],
     records: FloatArray,
-    more: IntArray | None,
-) -> Column:
-    """Column ``j`` of the counts within level bounds; ``more`` are the leaves of further cells, −1 for a missing value."""
-    name = counts.columns[j]
-    mine = counts.codes[j].astype(np.intp)
-    leaf_of = leaves_of_categories(name, counts.categories[j], mine, records, hierarchy)
-    mass = np.bincount(mine + 1, weights=records, minlength=len(leaf_of))  # of the missing value, then of each category
-    mass = np.append(mass[1:], mass[0])
+) -> tuple[Column, npt.NDArray[np.int32]]:
+    """A column within level bounds, and the code of each digit given.
+
+    ``leaf_of`` is the leaf of each digit, then −1 for the missing value; ``digits`` are those that occur, any number of times,
+    ``records`` those of each.
+    """
+    mine = leaf_of[digits]
     present = np.zeros(hierarchy.n_leaves + 1, dtype=np.bool_)  # leaves, then the missing value
-    present[leaf_of[mass > 0]] = True
-    if more is not None:
-        present[more] = True
-    leaves = np.append(np.flatnonzero(present[:-1]), MISSING)
-    place = np.zeros(hierarchy.n_leaves + 2, dtype=np.int32)  # leaves, then −2 (a category of no cell), then −1 (missing)
-    place[leaves] = np.arange(len(leaves), dtype=np.int32)
-    codes = place[leaf_of].take(mine, mode="wrap")
-    if more is not None:
-        codes = np.concatenate([codes, place[more]])
+    present[mine] = True
+    present[-1] = True  # has a code, whether it occurs or not
+    leaves = np.flatnonzero(present)
+    leaves[-1] = MISSING
+    codes = (present.cumsum(dtype=np.int32) - np.int32(1))[mine]
     low, high = _level_bounds(name, hierarchy, bound)
     groups, cards, covered = _levels(hierarchy, leaves, range(low, high + 1))
-    return Column(
+    column = Column(
         name=name,
         hierarchy=hierarchy,
-        codes=codes,
         leaves=leaves,
-        records=np.bincount(place[leaf_of], weights=mass, minlength=len(leaves)).astype(np.float64),
+        records=np.bincount(codes, weights=records, minlength=len(leaves)),
         groups=groups,
         cards=cards,
         covered=covered,
         heights=tuple(range(low, high + 1)),
     )
+    return column, codes
 
 
 def leaf_positions(name: str, categories: Any, codes: CodeArray, weights: IntArray, hierarchy: Hierarchy) -> IntArray:
@@ -127,30 +127,29 @@ def leaves_of_categories(
 def up_to(column: Column, level: int) -> Column:
     """The same column with higher levels allowed."""
     heights = tuple(range(column.heights[0], level + 1))
-    groups, cards, covered = _levels(column.hierarchy, column.leaves, heights)
+    groups, cards, covered = _levels(column.hierarchy, column.leaves, range(column.heights[0], level + 1))
     return dataclasses.replace(column, groups=groups, cards=cards, covered=covered, heights=heights)
 
 
-def _levels(
-    hierarchy: Hierarchy, leaves: IntArray, levels: Sequence[int]
-) -> tuple[npt.NDArray[np.int32], tuple[int, ...], FloatArray]:
+def _levels(hierarchy: Hierarchy, leaves: IntArray, within: range) -> tuple[npt.NDArray[np.int32], tuple[int, ...], FloatArray]:
     """For each level: the group of each code, numbered densely; the number of groups; the leaves below the group of a code.
 
     The last code is the missing value.
     """
-    chosen, here = [hierarchy.levels[level] for level in levels], leaves[:-1]
-    starts = np.cumsum([0, *(len(at.labels) for at in chosen)])
-    labels = np.stack([at.groups[here] for at in chosen]) + starts[:-1, None]  # numbered through all levels
-    seen = np.zeros(starts[-1] + 1, dtype=np.int32)
-    seen[labels + 1] = 1
-    number = np.cumsum(seen, dtype=np.int32)  # of labels below each one that occur
-    present = np.diff(number[starts])
-    joined = np.array([joins_missing(hierarchy, level) for level in levels])
-    groups, covered = np.empty((len(chosen), len(leaves)), dtype=np.int32), np.empty((len(chosen), len(leaves)))
-    groups[:, :-1] = number[labels] - number[starts[:-1], None]
+    levels = slice(within.start, within.stop)
+    through, starts, leaf_counts = hierarchy.labels_through
+    labels = through[levels].take(leaves[:-1], axis=1)
+    seen = np.zeros(len(leaf_counts) + 1, dtype=np.int32)
+    seen[labels] = 1
+    below = seen.cumsum(dtype=np.int32) - seen  # labels below each one that occur, of all levels
+    before = below[starts]
+    present = np.diff(before)[levels]
+    joined = np.arange(hierarchy.height + 1)[levels] >= first_joined(hierarchy)
+    groups, covered = np.empty((len(labels), len(leaves)), dtype=np.int32), np.empty((len(labels), len(leaves)))
+    np.subtract(below[labels], before[levels, None], out=groups[:, :-1])
     groups[:, -1] = np.where(joined, 0, present)
-    covered[:, :-1] = np.concatenate([at.leaf_counts for at in chosen])[labels]
-    covered[:, -1] = np.where(joined, float(hierarchy.n_leaves), 1.0)
+    covered[:, :-1] = leaf_counts[labels]
+    covered[:, -1] = np.where(joined, hierarchy.n_leaves, 1)
     return groups, tuple(np.maximum(present + ~joined, 1).tolist()), covered
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.model.counts.classes import CodeArray
 from shoal.search.kernels.dense import TABLED, dense_codes
 from shoal.search.problem.column import Column
 
@@ -34,18 +35,22 @@ class Block:
     codes: npt.NDArray[np.int32]  # per cell
 
 
-def make_blocks(columns: Sequence[Column], codes: npt.NDArray[np.int32]) -> tuple[Block, ...]:
-    """Pack columns, those with many values first, into as few blocks as :data:`WIDTH` allows; keys stay below 2⁶²."""
-    waiting = sorted(range(len(columns)), key=lambda j: -len(columns[j].leaves))
+def make_blocks(digits: Sequence[CodeArray], widths: Sequence[int]) -> tuple[Block, ...]:
+    """Pack columns, those with many values first, into as few blocks as :data:`WIDTH` allows; keys stay below 2⁶².
+
+    ``digits`` are the values of each column per cell, −1 for a missing one; ``widths`` counts them, with the missing one. The
+    combinations hold digits too.
+    """
+    waiting = sorted(range(len(widths)), key=lambda j: -widths[j])
     blocks: list[Block] = []
     while waiting:
         mine: list[int] = []
         size = 1
         for j in waiting:
-            if not mine or size * len(columns[j].leaves) <= WIDTH:
+            if not mine or size * widths[j] <= WIDTH:
                 mine.append(j)
-                size *= len(columns[j].leaves)
-        blocks.append(_block(mine, columns, codes))
+                size *= widths[j]
+        blocks.append(_block(mine, digits, widths))
         waiting = [j for j in waiting if j not in mine]
     while _key_space(blocks) > LARGEST_KEY and len(blocks) > 1:
         blocks.sort(key=lambda b: b.combinations.shape[1])
@@ -53,21 +58,31 @@ def make_blocks(columns: Sequence[Column], codes: npt.NDArray[np.int32]) -> tupl
     return tuple(blocks)
 
 
+def without_column(blocks: Sequence[Block], gone: int) -> tuple[Block, ...]:
+    """The blocks of the other columns; combinations that differ in the column alone stay apart."""
+    out = []
+    for block in blocks:
+        rows = [i for i, j in enumerate(block.columns) if j != gone]
+        if rows:
+            columns = tuple(block.columns[i] - (block.columns[i] > gone) for i in rows)
+            out.append(Block(columns, np.ascontiguousarray(block.combinations[rows]), block.codes))
+    return tuple(out)
+
+
 def _key_space(blocks: Sequence[Block]) -> int:
     return math.prod(b.combinations.shape[1] for b in blocks)
 
 
-def _block(mine: Sequence[int], columns: Sequence[Column], codes: npt.NDArray[np.int32]) -> Block:
-    """The combinations of the codes of a few columns."""
-    sizes = [len(columns[j].leaves) for j in mine]
-    if len(mine) == 1:
-        return Block((mine[0],), np.arange(sizes[0], dtype=np.int32)[None, :], codes[mine[0]])
-    key = codes[mine[0]].astype(np.int64)
+def _block(mine: Sequence[int], digits: Sequence[CodeArray], widths: Sequence[int]) -> Block:
+    """The combinations of the digits of a few columns."""
+    sizes = [widths[j] for j in mine]
+    key = np.add(digits[mine[0]], 1, dtype=np.int64)  # numpy looks up by 64 bits, and would convert others each time
     for j, size in zip(mine[1:], sizes[1:], strict=True):
         key *= size
-        key += codes[j]
+        key += digits[j]
+        key += 1
     present, place = dense_codes(key, math.prod(sizes))
-    return Block(tuple(mine), np.stack(np.unravel_index(present, sizes)).astype(np.int32), place)
+    return Block(tuple(mine), np.stack(np.unravel_index(present, sizes)).astype(np.int32) - np.int32(1), place)
 
 
 def _join(a: Block, b: Block) -> Block:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, InternalError, UsageError
-from shoal.model.counts.classes import ClassCounts, IntArray
+from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
 from shoal.model.hierarchy import Hierarchy
-from shoal.search.problem.column import Column, build_column, leaf_positions
+from shoal.search.problem.column import Column, build_column, leaf_positions, leaves_of_categories
 from shoal.search.problem.column_blocks import Block, make_blocks
 from shoal.search.problem.overlap import Overlap, Pairs, find_overlap
 
@@ -30,7 +31,6 @@ class Problem:
 
     counts: ClassCounts
     columns: tuple[Column, ...]
-    codes: npt.NDArray[np.int32]  # (columns, cells)
     blocks: tuple[Block, ...]
     measures: npt.NDArray[np.int64]  # (sums, cells): records; then members, population where they differ
     members_at: int
@@ -38,6 +38,19 @@ class Problem:
     overlap: Overlap | None  # where people are in several classes
     n_base: int  # the first cells are the classes of ``counts``; the rest occur in the population only
     n_records: int
+
+    @property
+    def n_cells(self) -> int:
+        return self.measures.shape[1]
+
+    @cached_property
+    def codes(self) -> npt.NDArray[np.int32]:
+        """The code of each column in each cell: (columns, cells)."""
+        out = np.empty((len(self.columns), self.n_cells), dtype=np.int32)
+        for block in self.blocks:
+            for j, codes in zip(block.columns, block.combinations, strict=True):
+                np.take(codes, block.codes, out=out[j], mode="clip")  # every code fits; without a mode a copy would be made
+        return out
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,20 +103,13 @@ def build_problem(
             column=unknown[0],
         )
     extra = _population_cells(counts, population, hierarchies)
-    records = (counts.sizes if counts.records is None else counts.records).astype(np.float64)
-    only_there = [None] * len(counts.columns) if extra is None else extra.leaves
-    columns = tuple(
-        build_column(counts, j, hierarchies[name], (bounds or {}).get(name, (None, None)), records, more)
-        for j, (name, more) in enumerate(zip(counts.columns, only_there, strict=True))
-    )
     overlap = find_overlap(counts, people)
     measures, members_at, population_at = _measures(counts, extra, apart=overlap is not None)
-    codes = np.ascontiguousarray(np.stack([c.codes for c in columns]))
+    columns, blocks = _lay_out(*_digits(counts, hierarchies, extra), measures[0], counts.columns, hierarchies, bounds or {})
     return Problem(
         counts=counts,
         columns=columns,
-        codes=codes,
-        blocks=make_blocks(columns, codes),
+        blocks=blocks,
         measures=measures,
         members_at=members_at,
         population_at=population_at,
@@ -113,12 +119,52 @@ def build_problem(
     )
 
 
+def _digits(
+    counts: ClassCounts, hierarchies: Mapping[str, Hierarchy], extra: _Extra | None
+) -> tuple[list[CodeArray], list[IntArray]]:
+    """For each column the digits of its cells, −1 for a missing value, and the leaf of each digit, then −1.
+
+    Digits are the categories of the counts or, with a population, the leaves themselves.
+    """
+    if extra is not None:
+        return list(extra.digits), [np.append(np.arange(hierarchies[c].n_leaves), MISSING) for c in counts.columns]
+    records = counts.sizes if counts.records is None else counts.records
+    digits = list(counts.codes)
+    leaves = [
+        leaves_of_categories(name, counts.categories[j], digits[j], records, hierarchies[name])
+        for j, name in enumerate(counts.columns)
+    ]
+    return digits, leaves
+
+
+def _lay_out(
+    digits: Sequence[CodeArray],
+    leaves: Sequence[IntArray],
+    records: IntArray,
+    names: Sequence[str],
+    hierarchies: Mapping[str, Hierarchy],
+    bounds: Bounds,
+) -> tuple[tuple[Column, ...], tuple[Block, ...]]:
+    """Columns and blocks: what a column needs to know of the cells is told by the combinations of its block."""
+    columns, blocks, weights = {}, [], records.astype(np.float64)
+    for block in make_blocks(digits, [len(of) for of in leaves]):
+        sums = np.bincount(block.codes, weights=weights, minlength=block.combinations.shape[1])
+        codes = []
+        for j, mine in zip(block.columns, block.combinations, strict=True):
+            name = names[j]
+            bound = bounds.get(name, (None, None))
+            columns[j], own = build_column(name, hierarchies[name], bound, leaves[j], mine, sums)
+            codes.append(own)
+        blocks.append(Block(block.columns, np.stack(codes), block.codes))
+    return tuple(columns[j] for j in range(len(names))), tuple(blocks)
+
+
 @dataclass(frozen=True, eq=False)
 class _Extra:
     """Population counts: of the classes of the sample, and of the classes that occur in the population only."""
 
     of_base: IntArray
-    leaves: npt.NDArray[np.int64]  # (columns, cells that occur in the population only)
+    digits: npt.NDArray[np.int32]  # (columns, cells): leaves of the sample's classes, then of those only in the population
     sizes: IntArray
 
 
@@ -151,7 +197,8 @@ def _population_cells(counts: ClassCounts, population: ClassCounts | None, hiera
     seen[inverse[:n]] = True
     only, first = np.unique(inverse[n:], return_index=True)
     fresh = ~seen[only]
-    return _Extra(of_base, np.stack(whole)[:, first[fresh]], size_of[only[fresh]])
+    digits = np.concatenate([both[:, :n], both[:, n + first[fresh]]], axis=1).astype(np.int32)
+    return _Extra(of_base, digits, size_of[only[fresh]])
 
 
 def _measures(counts: ClassCounts, extra: _Extra | None, *, apart: bool) -> tuple[npt.NDArray[np.int64], int, int]:
