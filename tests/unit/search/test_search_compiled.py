@@ -71,7 +71,7 @@ def forced(search: CompiledSearch, seed: int) -> CompiledSearch:
     n = search._state.numbers
     n[at.FEW] = (0, 2, 10**6)[seed % 3]
     n[at.DIRECT] = (0, 2**18)[seed // 3 % 2]
-    n[at.SLOT_BASE] = (0, 2**31 - 40)[seed // 6 % 2]
+    n[at.SLOT_BASE] = (1, 2**31 - 40)[seed // 6 % 2]
     if seed // 12 % 2:
         cells, few = int(n[at.CELLS]), 3
         state = search._state

@@ -29,8 +29,8 @@ def below_nodes(prepared: Prepared, found: LocalResult) -> tuple[tuple[CodeArray
     for j, name in enumerate(prepared.base.columns):
         if found.kinds[j] != "hierarchy":
             finer.append((prepared.base.codes[j] + 1).astype(np.int32))
-            column = found.problem.columns[j]
-            covered.append(_in_label(column.codes, len(column.leaves) - 1, clusters, ranged=found.kinds[j] == "range"))
+            codes, values = found.problem.codes[j], len(found.problem.columns[j].leaves) - 1
+            covered.append(_in_label(codes, values, clusters, ranged=found.kinds[j] == "range"))
             continue
         levels = _levels(prepared, name)
         at = _node_levels(levels, clusters)

@@ -133,13 +133,13 @@ def make_state(evaluator: Evaluator, objective: Objective) -> State:
     room = cells + max(cells, min(64 * cells, MEMORY // (4 * n_blocks + 8)))
     codes = np.empty((n_blocks + at.N_CELL_CODES, room), dtype=np.int32)
     numbers = np.empty((at.N_CELL_NUMBERS, max(room, TILE)), dtype=np.int64)
-    codes[:n_blocks, :cells] = [block.codes for block in problem.blocks]
     numbers[at.RECORDS, :cells] = problem.measures[0]
     sources = np.zeros((COPIES, 2 + n_columns), dtype=np.int64)
     sources[0, 1] = cells
     maps, tallies, columns, blocks = _layout(problem, evaluator.starts)
-    for b, table in enumerate(Tables(problem.blocks, problem.columns).at([0] * n_columns)):
-        codes[b, :cells] = _one_of_each(table[0])[codes[b, :cells]]
+    lowest = Tables(problem.blocks, problem.columns).at([0] * n_columns)
+    for b, (block, (group, n_groups)) in enumerate(zip(problem.blocks, lowest, strict=True)):
+        codes[b, :cells] = block.codes if n_groups == len(group) else _one_of_each(group)[block.codes]
     free = objective.free_terms()
     tables = objective.tables()
     columns[at.EXTRA, :n_columns] = tables.offsets[:n_columns]
@@ -163,7 +163,7 @@ def make_state(evaluator: Evaluator, objective: Objective) -> State:
         tallies=tallies,
         cell_codes=codes,
         cell_numbers=numbers,
-        slots=np.full(slots, -1, dtype=np.int32),
+        slots=np.zeros(slots, dtype=np.int32),
         bound=bound,
         soft=np.zeros(n_nodes, dtype=np.bool_),
         marks=np.zeros((2, n_nodes), dtype=np.uint8),
@@ -209,7 +209,7 @@ def _numbers(evaluator: Evaluator, cells: int, *, geometric: bool) -> npt.NDArra
     # classes that are published have ``least`` records each, all others lose a record at least
     out[at.MOST_GROUPS] = records // max(1, least) + evaluator.limit
     out[at.LIMITED], out[at.DIRECT], out[at.FEW] = evaluator.limit < records, DIRECT, SMALL
-    out[at.SOURCES], out[at.CELLS], out[at.BEST] = 1, cells, -1
+    out[at.SOURCES], out[at.CELLS], out[at.BEST], out[at.SLOT_BASE] = 1, cells, -1, 1
     return out
 
 

@@ -90,7 +90,7 @@ def build_column(
         name=name,
         hierarchy=hierarchy,
         leaves=leaves,
-        records=np.bincount(codes, weights=records, minlength=len(leaves)),
+        records=np.bincount(codes, weights=records, minlength=len(leaves)).astype(np.float64, copy=False),
         groups=groups,
         cards=cards,
         covered=covered,

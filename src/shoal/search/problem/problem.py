@@ -41,7 +41,7 @@ class Problem:
 
     @property
     def n_cells(self) -> int:
-        return self.measures.shape[1]
+        return int(self.measures.shape[1])
 
     @cached_property
     def codes(self) -> npt.NDArray[np.int32]:
@@ -148,7 +148,7 @@ def _lay_out(
     """Columns and blocks: what a column needs to know of the cells is told by the combinations of its block."""
     columns, blocks, weights = {}, [], records.astype(np.float64)
     for block in make_blocks(digits, [len(of) for of in leaves]):
-        sums = np.bincount(block.codes, weights=weights, minlength=block.combinations.shape[1])
+        sums = np.bincount(block.codes, weights=weights, minlength=block.combinations.shape[1]).astype(np.float64, copy=False)
         codes = []
         for j, mine in zip(block.columns, block.combinations, strict=True):
             name = names[j]
