@@ -137,9 +137,8 @@ def make_state(evaluator: Evaluator, objective: Objective) -> State:
     sources = np.zeros((COPIES, 2 + n_columns), dtype=np.int64)
     sources[0, 1] = cells
     maps, tallies, columns, blocks = _layout(problem, evaluator.starts)
-    lowest = Tables(problem.blocks, problem.columns).at([0] * n_columns)
-    for b, (block, (group, n_groups)) in enumerate(zip(problem.blocks, lowest, strict=True)):
-        codes[b, :cells] = block.codes if n_groups == len(group) else _one_of_each(group)[block.codes]
+    for b, table in enumerate(Tables(problem.blocks, problem.columns).at([0] * n_columns)):
+        np.take(_one_of_each(table[0]), problem.blocks[b].codes, out=codes[b, :cells], mode="clip")
     free = objective.free_terms()
     tables = objective.tables()
     columns[at.EXTRA, :n_columns] = tables.offsets[:n_columns]
@@ -213,10 +212,10 @@ def _numbers(evaluator: Evaluator, cells: int, *, geometric: bool) -> npt.NDArra
     return out
 
 
-def _one_of_each(group: Ints) -> npt.NDArray[np.intp]:
+def _one_of_each(group: Ints) -> Codes:
     """For each combination the first of its group: bounds on levels may join combinations at the lowest level already."""
     _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
-    return first[inverse]
+    return first[inverse].astype(np.int32)
 
 
 def _starts(sizes: list[int]) -> npt.NDArray[np.int64]:
