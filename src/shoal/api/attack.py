@@ -104,6 +104,11 @@ def attack(
     if is_of_events(place):
         found = attack_folder(place, None if with_ is None else opened(with_), seed, earlier=_folders(previous))
         return AttackReport(place.name, tuple(worst_first(found)))
+    return AttackReport(place.name, tuple(worst_first(_of_people(place, with_, _folders(previous), seed))))
+
+
+def _of_people(place: Path, with_: Source | None, previous: Sequence[Path], seed: int) -> list[AttackResult]:
+    """A release of a table of people: what its files, a table that the attacker has and earlier releases tell."""
     claims = read_certificate(place / NAME)
     plan = read_plan(place / PLAN)
     if claims.data.file is None:
@@ -128,10 +133,10 @@ def attack(
         seed=seed,
     )
     results = run_all(scene)
-    for earlier in _folders(previous):
+    for earlier in previous:
         results = [r for r in results if r.name != "intersection"]
         results += [_join(published, claims, earlier), *_same_labels(data, claims, earlier)]
-    return AttackReport(place.name, tuple(worst_first(results)))
+    return results
 
 
 def _folders(previous: str | Path | Sequence[str | Path]) -> list[Path]:

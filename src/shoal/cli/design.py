@@ -15,7 +15,7 @@ from shoal.errors import ShoalError
 from shoal.model.written import as_percent
 
 if TYPE_CHECKING:
-    from shoal.predict import Meter, Questionnaire, Suggestion
+    from shoal.predict import Degradation, Meter, Questionnaire, Suggestion
 
 
 def register(app: typer.Typer) -> None:
@@ -80,26 +80,29 @@ def design(
     _plots(q, meter, plot, heat_map, curve)
     person = q.answer(_answers(answers)) if answers else None
     if as_json:
-        extra: dict[str, Any] = {
-            "suggestion": suggestion.to_json(),
-            "skipped": list(q.skipped),
-            "notes": [*meter.unique.notes, *q.notes],
-        }
-        extra["roles"] = {"quasi": list(q.questions)}
-        if person is not None:
-            extra["person"] = {"chain": list(person.chain), "crowd": person.crowd.to_json()}
-        _shared.put_json(meter.to_json() | extra | ({"letter": q.paragraph()} if letter else {}))
+        _shared.put_json(_json(q, meter, suggestion, person) | ({"letter": q.paragraph()} if letter else {}))
     else:
         _show(q, meter, suggestion)
         if person is not None:
-            chain = " → ".join(f"{x:,.1f}" for x in person.chain)
-            crowd = person.crowd
-            said = f"With these answers: {chain} people; between {crowd.low:,.0f} and {crowd.high:,.0f} whatever the dependence."
-            _shared.console().print(said, markup=False)
+            _show_person(person)
         if letter:
             _shared.console().print(q.paragraph(), markup=False)
     if require and not meter.reached:
         raise typer.Exit(1)
+
+
+def _json(q: Questionnaire, meter: Meter, suggestion: Suggestion, person: Degradation | None) -> dict[str, Any]:
+    out = meter.to_json() | {"suggestion": suggestion.to_json(), "skipped": list(q.skipped)}
+    out |= {"notes": [*meter.unique.notes, *q.notes], "roles": {"quasi": list(q.questions)}}
+    if person is not None:
+        out["person"] = {"chain": list(person.chain), "crowd": person.crowd.to_json()}
+    return out
+
+
+def _show_person(person: Degradation) -> None:
+    chain, crowd = " → ".join(f"{x:,.1f}" for x in person.chain), person.crowd
+    said = f"With these answers: {chain} people; between {crowd.low:,.0f} and {crowd.high:,.0f} whatever the dependence."
+    _shared.console().print(said, markup=False)
 
 
 def _compute(
