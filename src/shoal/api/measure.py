@@ -6,21 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
 from shoal.api.arguments import Names, Source, missing_rule, names, opened, quasi_of
 from shoal.api.measurement import Measurement
-from shoal.api.readers.people import number_of_people
+from shoal.api.population.beside import from_sample, inside_each, population_of, who_is_where
 from shoal.api.readers.person_column import repeating_ids
 from shoal.engines.count.in_order import in_order
 from shoal.engines.table import Table
 from shoal.errors import RoleError, UsageError
-from shoal.kernels.people import Memberships, memberships
 from shoal.kernels.text import canonical_text
-from shoal.measures.classes.anonymity import Subpopulations, subpopulations
 from shoal.measures.classes.closeness import Distance
-from shoal.measures.classes.missing import drop_missing, dropped
-from shoal.measures.classes.presence import Presence, presence
+from shoal.measures.classes.missing import drop_missing
 from shoal.measures.classes.spoken_order import in_spoken_order
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
@@ -182,16 +177,16 @@ def measure(
     weighed = weight or source.schema.weight
     counts = source.count(asked, sensitive=secret, unit=person, weight=weighed, memory_budget=memory_budget, progress=progress)
     counts = in_spoken_order(in_order(counts, dict(order or {})))
-    who = _who(source, counts, needed=counts.weights is not None or population is not None)
-    size, present = _population(population, counts, asked, person, rule, who)
+    who = who_is_where(source, counts, needed=counts.weights is not None or population is not None)
+    size, present = population_of(population, counts, asked, person, rule, who)
     return Measurement(
         counts,
         source.name,
         rule,
         present,
         size,
-        _sample(drop_missing(counts, who) if rule is MissingPolicy.DROP else counts, size) if present is None else None,
-        _by(source, asked, by, person, rule) if by else None,
+        from_sample(drop_missing(counts, who) if rule is MissingPolicy.DROP else counts, size) if present is None else None,
+        inside_each(source, asked, by, person, rule) if by else None,
         {**_said_distances(source, secret, order or {}), **(distances or {})},
         {name: _hierarchy(name, given, counts) for name, given in (hierarchies or {}).items()},
         c,
@@ -220,13 +215,6 @@ def _said_distances(table: Table, secret: Sequence[str], order: Mapping[str, Seq
         elif scale in ("nominal", "place", "id", "text"):
             out[column.name] = "equal"
     return out
-
-
-def _who(table: Table, counts: ClassCounts, *, needed: bool) -> Memberships | None:
-    """Who is in which class, where people are in several and missing values, weights or a population need it."""
-    if counts.unit is None or counts.adds_up or not (needed or bool(counts.has_missing().any())):
-        return None
-    return memberships(table.count((counts.unit, *counts.columns)), counts)
 
 
 def _columns(
@@ -264,64 +252,6 @@ def _apart(
             table.schema.require(name, what=f"{role} column")
             if name in quasi or name in secret:
                 raise RoleError(f"column '{name}' is called {role} and measured as well.", hint="Name it in one role only.")
-
-
-def _population(
-    population: int | Source | None,
-    counts: ClassCounts,
-    quasi: tuple[str, ...],
-    unit: str | None,
-    rule: MissingPolicy,
-    who: Memberships | None,
-) -> tuple[int | None, Presence | None]:
-    """The size of the population, and where it is a table, how the classes lie in it."""
-    if population is None:
-        return None, None
-    size = number_of_people(population) if isinstance(population, str) else population
-    if isinstance(size, int | float) and not isinstance(size, bool):
-        people = counts.n_members if counts.n_people is None else counts.n_people
-        if size != int(size) or size < people:
-            raise UsageError(
-                f"the population ({size:,}) is smaller than the table ({people:,}).",
-                hint="The population holds everybody in the table; check the number.",
-            )
-        return int(size), None
-    if rule is MissingPolicy.WILDCARD:
-        raise UsageError(
-            "a population table is compared under the rules 'own' and 'drop' only.", hint="Use missing='own', the strict rule."
-        )
-    other = opened(population)  # type: ignore[arg-type]
-    person = unit if unit is not None and unit in other.schema else other.schema.unit
-    everybody = other.count(quasi, unit=person)
-    if rule is MissingPolicy.DROP:
-        theirs = _who(other, everybody, needed=False)
-        counts, everybody = drop_missing(counts, who), drop_missing(everybody, theirs)
-    found = presence(counts, everybody)
-    return found.people, found
-
-
-def _sample(counts: ClassCounts, size: int | None) -> dict[str, Any] | None:
-    """From sample to population: Skinner–Elliot first, the models of population uniques beside it; not without class sizes that
-    add up to the people."""
-    if size is None or not counts.adds_up:
-        return None
-    from shoal.predict.population.uniques import population  # loads scipy
-
-    sizes, numbers = np.unique(counts.sizes, return_counts=True)
-    found = population({int(s): int(n) for s, n in zip(sizes, numbers, strict=True)}, size)
-    return found.to_json()
-
-
-def _by(table: Table, quasi: tuple[str, ...], by: str, unit: str | None, rule: MissingPolicy) -> Subpopulations:
-    """The groups inside each value; under 'drop' of the same rows as all other numbers, whether or not ``by`` is missing."""
-    columns = quasi if by in quasi else (*quasi, by)
-    counts = table.count(columns, unit=unit)
-    texts = canonical_text(counts.categories[counts.column(by)]).to_pylist()
-    who = _who(table, counts, needed=True)
-    if rule is MissingPolicy.DROP:
-        kept = np.all([counts.codes[counts.column(name)] >= 0 for name in quasi], axis=0)
-        counts, who = dropped(counts, kept, who), None if who is None else who.inside(kept)
-    return subpopulations(counts, by, names=dict(enumerate(texts)) | {-1: "(missing)"}, who=who)
 
 
 def _of_sensitive(what: str, given: Mapping[str, Any], sensitive: tuple[str, ...]) -> None:

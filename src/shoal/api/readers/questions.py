@@ -7,19 +7,17 @@ part of the questionnaire; values of a counted table never leave it.
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from shoal.api.forms import read_form
-from shoal.api.readers.counts import count_column, opened, read_counts
-from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError, nearest
-from shoal.predict.distribution import Distribution, whole
-from shoal.predict.questionnaire.question_blocks import MOST_CELLS
+from shoal.api.readers.counts import opened
+from shoal.api.readers.question_kinds import Asked, add_question, check_known
+from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
 from shoal.predict.questionnaire.questionnaire import Questionnaire
-from shoal.predict.summaries.published import Resolver, shape_of
+from shoal.predict.summaries.published import Resolver
 
 _TOP = (
     "population", "respondents", "target", "small_group", "independence", "questions", "linked", "subgroups", "title", "registry",
@@ -89,11 +87,11 @@ def from_mapping(data: Any, *, folder: Path = Path(), resolve: Resolver | None =
     """
     if not isinstance(data, Mapping):
         raise PolicyError("a questionnaire is a mapping with 'population' and 'questions'.")
-    _known(data, _TOP, "the questionnaire")
+    check_known(data, _TOP, "the questionnaire")
     merged = {**data, **{k: v for k, v in overrides.items() if v is not None}}
     if merged.get("population") is None:
         raise PolicyError("the questionnaire has no population.", hint="population: how many people could be asked.")
-    asked = _Asked(folder, resolve, data["population"] if isinstance(data.get("population"), str) else "")
+    asked = Asked(folder, resolve, data["population"] if isinstance(data.get("population"), str) else "")
     independence = str(merged.get("independence", "assumed"))
     if independence not in ("assumed", "known"):
         raise PolicyError(f"independence is 'assumed' or 'known'; found '{independence}'.")
@@ -105,7 +103,7 @@ def from_mapping(data: Any, *, folder: Path = Path(), resolve: Resolver | None =
         independence_known=independence == "known",
     )
     for name, spec in _questions(data.get("questions")):
-        _add(q, name, spec, asked)
+        add_question(q, name, spec, asked)
     for link in _listed(data, "linked"):
         _link(q, link, folder)
     subgroups = _listed(data, "subgroups")
@@ -123,7 +121,7 @@ def parse_target(value: Any) -> float:
     (0.05, 0.1, 0.02)
     """
     if isinstance(value, Mapping):
-        _known(value, ("unique",), "the target")
+        check_known(value, ("unique",), "the target")
         return parse_target(value.get("unique"))
     if isinstance(value, str):
         found = re.fullmatch(r"\s*(?:unique\s*<=?\s*)?([0-9.]+)\s*(%?)\s*", value)
@@ -170,37 +168,12 @@ def _questions(data: Any) -> list[tuple[str, Mapping[str, Any]]]:
     for name, spec in items:
         if not isinstance(spec, Mapping):
             raise PolicyError(f"question '{name}' has no description.", hint="For example: {values: 5}.")
-        _known(spec, _QUESTION, f"question '{name}'")
+        check_known(spec, _QUESTION, f"question '{name}'")
         out.append((str(name), spec))
     return out
 
 
-class _Asked:
-    """Where answers are looked up: the folder of the file, and a registry with the population it is asked about."""
-
-    def __init__(self, folder: Path, resolve: Resolver | None, population: str) -> None:
-        self.folder, self.resolve, self.population = folder, resolve, population
-
-    def published(self, name: str, value: Any) -> Any:
-        """What the registry says; ``value`` is a code, or ``{code:, population:}``."""
-        code, population = value, self.population
-        if isinstance(value, Mapping):
-            _known(value, ("code", "population"), f"'registry' of question '{name}'")
-            code, population = value["code"], value.get("population", population)
-        if self.resolve is None:
-            raise PolicyError(
-                f"question '{name}' is left to a registry, and none is named.",
-                hint="Write 'registry: FOLDER or FILE.db' into the questionnaire, or pass --registry.",
-            )
-        if not isinstance(population, str) or not population:
-            raise PolicyError(
-                f"question '{name}' is left to a registry, which must know about whom.",
-                hint="Write 'population: NL/Utrecht@2021', or {code: age/years, population: NL/Utrecht@2021}.",
-            )
-        return self.resolve(str(code), population)
-
-
-def _people(population: Any, data: Mapping[str, Any], asked: _Asked) -> Any:
+def _people(population: Any, data: Mapping[str, Any], asked: Asked) -> Any:
     """The number of people; of a named population the one that the registry publishes."""
     if not isinstance(population, str):
         return population
@@ -216,129 +189,10 @@ def _people(population: Any, data: Mapping[str, Any], asked: _Asked) -> Any:
     )
 
 
-def _add(q: Questionnaire, name: str, spec: Mapping[str, Any], asked: _Asked) -> None:
-    options = {k: _option(name, k, spec[k]) for k in ("ordered", "band", "unit", "weight", "keep", "source") if k in spec}
-    given = [
-        k for k in ("answers", "shares", "counts", "values", "range", "kappa", "table", "normal", "zipf", "registry") if k in spec
-    ]
-    if len(given) != 1:
-        raise PolicyError(
-            f"question '{name}' needs exactly one description of its answers; found {len(given)}.",
-            hint="One of: values, range, shares, answers, counts, table, kappa, registry, normal, zipf.",
-        )
-    kind, value = given[0], spec[given[0]]
-    try:
-        if kind == "registry" and not (isinstance(value, Mapping) and "kappa" in value):
-            _add_registered(q, name, value, options, asked)
-        else:
-            _ADD[kind](q, name, value, options, asked.folder)
-    except ShoalError:
-        raise
-    except (TypeError, KeyError, IndexError, ValueError, OverflowError):
-        raise PolicyError(f"'{kind}' of question '{name}' is not understood.", hint="See docs/questionnaire.md.") from None
-
-
-def _option(name: str, key: str, value: Any) -> Any:
-    """An option of a question, if it makes sense."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    fits = {
-        "ordered": isinstance(value, bool),
-        "keep": isinstance(value, bool),
-        "unit": isinstance(value, str),
-        "band": number and value > 0,
-        "weight": number and value > 0,
-        "source": value in ("given", "table", "guess"),
-    }[key]
-    if not fits:
-        wanted = {"ordered": "true or false", "keep": "true or false", "unit": "a word", "source": "given, table or guess"}
-        raise PolicyError(f"'{key}' of question '{name}' must be {wanted.get(key, 'a number above 0')}.")
-    return value
-
-
-def _add_registered(q: Questionnaire, name: str, value: Any, options: dict[str, Any], asked: _Asked) -> None:
-    found = asked.published(name, value)
-    shares, agrees = shape_of(found)
-    options = {**options, "source": "registry" if agrees and found.exact else "kappa"}
-    q.add(name, shares=shares, kappa_range=found.kappa_range if found.exact else None, **options)
-    said = [found.note] if found.note else []
-    if not agrees:
-        said.append("the published numbers do not fix the shape of the answers: only their number and kappa are used")
-    q.notes = (*q.notes, *(f"{name}: {text}" for text in said))
-
-
-def _add_answers(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    if not isinstance(value, Mapping):
-        raise TypeError
-    q.add(name, shares=list(value.values()), labels=tuple(str(k) for k in value), **options)
-
-
-def _add_range(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    low, high = (int(v) if float(v) == int(v) else math.nan for v in value)
-    band = float(options.get("band", 1))
-    if not high >= low:
-        raise PolicyError(f"the range of question '{name}' is empty.", hint="range: [18, 99], band: 1 (whole numbers)")
-    options |= {"band": band, "ordered": options.get("ordered", True)}
-    q.add(name, values=math.ceil((high - low + 1) / band), **options)
-
-
-def _add_counts(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    counts = read_counts(folder, value) if isinstance(value, str) else value
-    q.add(name, counts=counts, **{"source": "table", **options})
-
-
-def _add_table(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    counts = count_column(folder, str(value), in_order=bool(options.get("ordered", False)))
-    q.add(name, counts=counts, **{"source": "table", **options})
-
-
-def _add_normal(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    from shoal.kernels.scipy import stats
-    from shoal.predict.attributes.rounding import rounded
-
-    width, mean, sd = float(value.get("width", 1)), float(value.get("mean", 0)), float(value["sd"])
-    if not (math.isfinite(mean) and 0 < sd < math.inf and 0 < width < math.inf):
-        raise PolicyError(f"'normal' of question '{name}' needs a mean, an sd and a width above 0.")
-    d = rounded(stats.norm(mean, sd), width)
-    q.add(name, shares=d.expanded(), **{"ordered": True, "band": width, **options})
-
-
-def _add_zipf(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    exponent = float(value["exponent"])
-    if not 0 <= exponent < math.inf:
-        raise PolicyError(f"the exponent of question '{name}' must be a number of at least 0.")
-    q.add(name, shares=Distribution.zipf(_few(name, value["places"]), exponent).p, **options)
-
-
-def _add_kappa(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    q.add(name, kappa=(float(value["kappa"]), _few(name, value["cells"])), **options)
-
-
-def _few(name: str, answers: Any) -> int:
-    """A number of answers that can be listed."""
-    number = whole(answers, what=f"the number of answers of '{name}'", least=1)
-    if number > MOST_CELLS:
-        raise PolicyError(f"question '{name}' has {number} answers: too many.", hint="Ask in wider bands.")
-    return number
-
-
-_ADD: dict[str, Any] = {
-    "answers": _add_answers,
-    "shares": lambda q, n, v, o, f: q.add(n, shares=[float(x) for x in v], **o),
-    "counts": _add_counts,
-    "values": lambda q, n, v, o, f: q.add(n, values=v, **o),
-    "range": _add_range,
-    "kappa": _add_kappa,
-    "registry": _add_kappa,
-    "table": _add_table,
-    "normal": _add_normal,
-    "zipf": _add_zipf,
-}
-
-
 def _link(q: Questionnaire, link: Any, folder: Path) -> None:
     if not isinstance(link, Mapping) or not isinstance(link.get("questions"), list):
         raise PolicyError("a link names its questions.", hint="linked: [{questions: [a, b], correlation: 0.5}]")
-    _known(link, _LINK, "a link")
+    check_known(link, _LINK, "a link")
     joint = link.get("joint")
     if isinstance(joint, str):
         with opened(folder, joint) as source:
@@ -363,11 +217,3 @@ def _listed(data: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(value, list):
         raise PolicyError(f"'{key}' is a list.", hint="linked: [{questions: [a, b], correlation: 0.5}]; subgroups: [a]")
     return value
-
-
-def _known(data: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:
-    for key in data:
-        if key not in names:
-            close = nearest(str(key), names)
-            hint = f"Did you mean '{close}'?" if close else "Known: " + ", ".join(names) + "."
-            raise PolicyError(f"'{key}' is not known in {where}.", hint=hint)
