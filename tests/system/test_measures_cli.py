@@ -142,7 +142,7 @@ def test_how_a_text_file_is_read_is_shown_and_can_be_overruled(tmp_path: Path, c
     code, out, _ = run(capsys, "inspect", file, "--json", "--read", "null=NA", "--read", "encoding=cp1252")
     found = json.loads(out)
     assert (found["read"]["encoding"], found["read"]["decimal"]) == ("cp1252", ",")
-    assert [(c["kind"], c["missing"]) for c in found["columns"]] == [("integer", 0), ("float", 1)]
+    assert [(c["kind"], c["missing"]) for c in found["columns"]] == [("integer", 0), ("decimal", 1)]
     code, _, err = run(capsys, "measure", file, "--qi", "leeftijd", "--read", "types=leeftijd:text")
     assert code == 0
     assert "Read as CSV" in err
