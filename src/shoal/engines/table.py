@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from shoal.engines.core import limits, state
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
+from shoal.engines.core.memory import bytes_of_class, bytes_to_count, bytes_to_search, left_for_data
 from shoal.engines.core.properties import described, without_spellings
 from shoal.engines.core.request import CountRequest, expressions_of
 from shoal.engines.core.state import Held
@@ -252,8 +253,13 @@ class Table:
         return self._engine if long and isinstance(self._engine, DuckDB) else None
 
     def most_classes(self, columns: int) -> int | None:
-        """Classes of so many columns that may leave the engine; None where it sets no limit."""
-        return self._engine.most_classes(columns)
+        """Classes of so many columns that may leave the engine, or that fit into the memory for a search; None where all may."""
+        limit = self._engine.most_classes(columns)
+        if limit is not None or self.memory is None or not isinstance(self._engine, DuckDB):
+            return limit
+        left = left_for_data(self.memory)
+        by_codes = self._relation.reader is not None and bytes_to_count(self.most_rows(), columns) <= left
+        return max(1, left // (bytes_to_search(1, columns, 0) if by_codes else bytes_of_class(columns)))
 
     def about_classes(
         self, columns: Sequence[str], *, through: Mapping[str, Step] | None = None, beside: Sequence[str] = ()

@@ -87,14 +87,14 @@ def test_classes_are_refused_one_byte_beyond():
 
 
 def test_the_database_keeps_to_it(tmp_path):
-    """DuckDB gets what is left of the budget beside the program, whether it was opened before or after."""
+    """DuckDB gets half of what is left of the budget beside the program, whether it was opened before or after."""
     close = shoal.open(table(), memory="512MB")
-    expected = limits.left_for_data(512 << 20)
+    expected = limits.for_database(512 << 20)
     said = close._engine.run_table("SELECT current_setting('memory_limit') AS m", "t")["m"][0].as_py()
     assert said == f"{expected / 2**20:.1f} MiB"
     close.limit_memory(1 << 30)
     said = close._engine.run_table("SELECT current_setting('memory_limit') AS m", "t")["m"][0].as_py()
-    assert said == f"{limits.left_for_data(1 << 30) / 2**20:.1f} MiB"
+    assert said == f"{limits.left_for_data(1 << 30) / 2 / 2**20:.1f} MiB"
     close.close()
 
 

@@ -12,11 +12,19 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.engines.core.memory import bytes_of_class, bytes_to_search, left_for_data
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.table import Table
 from shoal.errors import MemoryBudgetError
+from shoal.model.hierarchy import Hierarchy
+from shoal.release.plan.begin_coarser import _prices
+from shoal.steps.sqlglot import exp
 
 QUASI = {
     "age": {"hierarchy": {"intervals": [5, 20]}},
@@ -44,6 +52,13 @@ def _rows() -> list[dict[str, Any]]:
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("coarser") / "people.jsonl"
     file.write_text("\n".join(json.dumps(r) for r in _rows()) + "\n")
+    return file
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("coarser") / "people.parquet"
+    pq.write_table(pa.Table.from_pylist(_rows()), file)
     return file
 
 
@@ -165,3 +180,52 @@ def test_people_earlier_plans_and_columns_of_their_own_are_refused(source: Path,
     limit(17)
     with pytest.raises(MemoryBudgetError, match="column 'zip' alone has about 180 different values"):
         shoal.anonymize(source, quasi={"sex": {}, "zip": QUASI["zip"]}, insensitive=["pay", "age"], sensitive=["ill"], k=4)
+
+
+def test_a_memory_budget_lets_counting_begin_coarser(parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the bytes that all classes would take nothing changes; at one byte fewer levels are left out, and it is said."""
+    monkeypatch.setattr(DuckDB, "about_distinct", lambda self, mark: exp.Count(this=exp.Distinct(expressions=[mark])))
+    needed = _pairs() * bytes_to_search(1, 4, 0)
+    for room, began in ((needed, False), (needed - 1, True)):
+        monkeypatch.setattr("shoal.engines.table.left_for_data", lambda budget, room=room: room)
+        monkeypatch.setattr("shoal.engines.table.bytes_to_count", lambda rows, columns: 0)
+        with shoal.open(parquet, memory="1GB") as table:
+            found = shoal.anonymize(table, quasi=QUASI, **WORDS)
+            assert (found.prepared.coarser is not None) is began
+            assert found.decision.proven is not began
+            assert (found.decision.gap is None) is began
+            assert any("were not looked at" in note for note in found.plan.notes) is began
+
+
+def test_a_table_too_long_for_codes_has_room_for_fewer_classes(parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with shoal.open(parquet) as table:
+        assert table.most_classes(4) is None
+    with shoal.open(parquet, memory="1GB") as table:
+        left, rows = left_for_data(1 << 30), table.most_rows()
+        monkeypatch.setattr("shoal.engines.table.bytes_to_count", lambda n, columns: left if n == rows else 0)
+        assert table.most_classes(4) == left // bytes_to_search(1, 4, 0)
+        monkeypatch.setattr("shoal.engines.table.bytes_to_count", lambda n, columns: left + 1)
+        assert table.most_classes(4) == left // bytes_of_class(4)
+
+
+def test_the_number_of_classes_is_estimated_from_some_of_them(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One mark in 32, the same ones in every run; of all of them the number is exact."""
+    columns = ("age", "zip", "sex")
+    true = len({tuple(r[c] for c in columns) for r in _rows()})
+    with shoal.open(source) as table:
+        assert table.about_classes(columns) == table.about_classes(columns)
+        assert abs(table.about_classes(columns) - true) < true / 2
+        monkeypatch.setattr("shoal.engines.duckdb.engine.LOOKED_AT", 1)
+        assert table.about_classes(columns) == true
+        assert table.about_classes(columns, beside=("ill",)) == _pairs()
+
+
+def test_the_column_goes_up_that_loses_least_for_what_it_joins() -> None:
+    """Days to months before a column of few values is given up: by hand, and the price of each step."""
+    days = Hierarchy.from_rows("day", [[f"{d:02d}", f"m{d // 8}", "*"] for d in range(32)])
+    sex = Hierarchy.from_rows("sex", [["f", "*"], ["m", "*"]])
+    records = np.ones(32, dtype=np.int64)
+    assert _prices(days, records, 1.0) == pytest.approx([7 / 31 / 3, 24 / 31 / 2])
+    assert _prices(sex, np.array([3, 1]), 2.0) == pytest.approx([2.0])
+    same = Hierarchy.from_rows("same", [["a", "x"], ["b", "y"]])
+    assert _prices(same, np.array([1, 1]), 1.0) == [float("inf")]

@@ -237,6 +237,10 @@ class Engine(MakesTables, ABC):
         """A stand-in for :meth:`class_name` whose number is only estimated: two classes may share one now and then."""
         return self.class_name(keys)
 
+    def about_distinct(self, mark: exp.Expr) -> exp.Expr:
+        """An aggregate: about how many different marks of :meth:`class_mark` there are, to 2 %."""
+        return exp.ApproxDistinct(this=mark, accuracy=exp.convert(0.02))
+
     def set_of(self, value: exp.Expr) -> exp.Expr:
         """An aggregate of distinct values that is equal for equal sets only, whatever their order."""
         return exp.ArrayAgg(this=exp.Order(this=value, expressions=[exp.Ordered(this=value.copy(), nulls_first=True)]))

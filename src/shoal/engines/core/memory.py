@@ -42,6 +42,17 @@ def left_for_data(budget: int) -> int:
     return budget - PROGRAM
 
 
+def for_database(budget: int) -> int:
+    """What the embedded database may take of a budget: half of what is left, for rows on their way stand beside it; 128 MB
+    where that is more, as far as there is so much.
+
+    >>> [for_database(b << 20) >> 20 for b in (256, 308, 436, 1024)]
+    [76, 128, 128, 422]
+    """
+    left = left_for_data(budget)
+    return max(left // 2, min(left, 128 << 20))
+
+
 def bytes_to_count(rows: int, columns: int) -> int:
     """What counting by codes holds at most: codes of four bytes, keys of several words, and room to sort them."""
     return rows * (24 + 14 * columns)

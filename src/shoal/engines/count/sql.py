@@ -68,7 +68,7 @@ def about_classes(engine: Engine, relation: Relation, request: CountRequest) -> 
             whole = [part for k in (*keys, *beside) for part in (k.copy(), exp.Is(this=k.copy(), expression=exp.Null()))]
             marks.append(_named(engine.class_mark(whole), f"m{i}"))
         rows = shaped_from(exp.select(*marks), cleaned(engine, relation, names), shaped)
-        about = [exp.ApproxDistinct(this=column(f"m{i}", "p"), accuracy=exp.convert(0.02)) for i in range(len(marks))]
+        about = [engine.about_distinct(column(f"m{i}", "p")) for i in range(len(marks))]
         found = engine.fetch(_from(exp.select(*[_named(a, f"n{i}") for i, a in enumerate(about)]), rows))
     return max(int(found[name][0].as_py() or 0) for name in found.column_names)
 

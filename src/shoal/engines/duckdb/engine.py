@@ -15,7 +15,7 @@ import pyarrow as pa
 from shoal.disk.folder import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.kinds import columns_of
-from shoal.engines.core.memory import left_for_data
+from shoal.engines.core.memory import for_database
 from shoal.engines.core.stored import with_stored
 from shoal.engines.core.timed import ended_after, too_long
 from shoal.engines.duckdb.errors import LateTypeError, stopped, translated
@@ -34,6 +34,9 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 SPARING, SPARING_THREADS = 512 << 20, 4
 """Memory and threads while rows are written, where nobody said more: writing is done by one thread anyway."""
+
+LOOKED_AT = 32
+"""Of so many classes one is looked at where their number is estimated: a million classes to 0.6 %."""
 
 
 class DuckDB(Engine):
@@ -79,7 +82,7 @@ class DuckDB(Engine):
     def limit_memory(self, memory: int | None) -> None:
         super().limit_memory(memory)
         if memory is not None and self._opened is not None:
-            self.run(f"SET memory_limit = '{left_for_data(memory)}B'")
+            self.run(f"SET memory_limit = '{for_database(memory)}B'")
 
     @contextmanager
     def sparing(self) -> Iterator[None]:
@@ -110,7 +113,7 @@ class DuckDB(Engine):
                 with suppress(duckdb.Error):  # the folder is in use already, by another connection
                     made.execute(f"SET temp_directory = {literal(str(_spill()))}")
             if self.memory is not None:
-                made.execute(f"SET memory_limit = '{left_for_data(self.memory)}B'")
+                made.execute(f"SET memory_limit = '{for_database(self.memory)}B'")
         except duckdb.Error as error:
             raise translated(error, str(self._file)) from None
         return _in_utc(made)
@@ -299,6 +302,17 @@ class DuckDB(Engine):
 
     def row_hash(self, texts: Sequence[exp.Expr], seed: int) -> exp.Expr:
         return exp.Anonymous(this="hash", expressions=[string(f"shoal:{seed}"), *[t.copy() for t in texts]])
+
+    def class_mark(self, keys: Sequence[exp.Expr]) -> exp.Expr:
+        """64 bits."""
+        return exp.Anonymous(this="hash", expressions=[k.copy() for k in keys])
+
+    def about_distinct(self, mark: exp.Expr) -> exp.Expr:
+        """Of one mark in :data:`LOOKED_AT` it is seen whether it is new; DuckDB's own estimate errs by more than a tenth."""
+        rest = exp.Mod(this=mark, expression=exp.convert(LOOKED_AT))
+        one = exp.If(this=exp.EQ(this=rest, expression=exp.convert(0)), true=mark.copy())
+        some = exp.Count(this=exp.Distinct(expressions=[exp.Case(ifs=[one])]))
+        return exp.Mul(this=some, expression=exp.convert(LOOKED_AT))
 
     @contextmanager
     def mapping(self, data: Any) -> Iterator[exp.Expr]:

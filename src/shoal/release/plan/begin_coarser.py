@@ -1,16 +1,18 @@
 """More classes than may leave the engine: they are counted at the lowest levels that bring them under the limit.
 
-Takes    a table in an engine that limits classes (Spark), a policy, and the hierarchies over all values of its columns
+Takes    a table in an engine that limits classes (Spark) or with a memory budget, a policy, and the hierarchies over all
+         values of its columns
 Returns  the classes at these levels, each value in the place of its group (the group's first value), and what was left unseen
 Keeps    every plan at or above the levels counts exactly what it would have counted from all classes
 Cost     one pass of the engine per step of a bisection over the levels, with an estimate of distinct classes (2 % error)
 
-The levels are raised one at a time, of the column that has the most groups left, until the classes fit. Plans below them are not
-looked at; plan and certificate say so.
+The levels are raised one at a time, of the column that loses least for what it joins, until the classes fit. Plans below them are
+not looked at; plan and certificate say so, and no plan is called the best.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -121,7 +123,7 @@ def _lowest(
     table: Table, policy: Policy, hierarchies: Mapping[str, Hierarchy], values: Values, asked: Mapping[str, int], limit: int
 ) -> dict[str, int]:
     """The first levels on the way up at which the classes fit."""
-    path = list(_way_up(policy, hierarchies, asked))
+    path = _way_up(policy, hierarchies, asked, values)
     low, high = 0, len(path)
     while low < high:
         middle = (low + high) // 2
@@ -136,16 +138,31 @@ def _lowest(
     return path[low]
 
 
-def _way_up(policy: Policy, hierarchies: Mapping[str, Hierarchy], asked: Mapping[str, int]) -> list[dict[str, int]]:
-    """Levels from those asked for to the highest, one step at a time: the column with the most groups goes up."""
+def _way_up(
+    policy: Policy, hierarchies: Mapping[str, Hierarchy], asked: Mapping[str, int], values: Values
+) -> list[dict[str, int]]:
+    """Levels from those asked for to the highest, one step at a time: the column goes up that loses least for what it joins."""
     heights = {c: hierarchies[c].height for c in policy.quasi}
     tops = {c: heights[c] if r.max_level is None else min(r.max_level, heights[c]) for c, r in policy.quasi.items()}
+    steps = {c: _prices(hierarchies[c], values[c][1], r.weight) for c, r in policy.quasi.items()}
     path = [dict(asked)]
     while left := [c for c in policy.quasi if path[-1][c] < tops[c]]:
         now = path[-1]
-        highest = max(left, key=lambda c: len(hierarchies[c].levels[now[c]].labels))
-        path.append({**now, highest: now[highest] + 1})
+        cheapest = min(left, key=lambda c: steps[c][now[c]])
+        path.append({**now, cheapest: now[cheapest] + 1})
     return path
+
+
+def _prices(hierarchy: Hierarchy, records: IntArray, weight: float) -> list[float]:
+    """For each level below the highest what the step up loses, as a share of the column, per halving of its groups."""
+    losses, halvings = [], []
+    for level in hierarchy.levels:
+        groups = level.groups[: len(records)]
+        covered = np.asarray(level.leaf_counts)[groups] - 1
+        losses.append(weight * float(covered @ records) / max(1, (hierarchy.n_leaves - 1) * int(records.sum())))
+        halvings.append(math.log2(max(1, len(np.unique(groups)))))
+    pairs = zip(losses[:-1], losses[1:], halvings[:-1], halvings[1:], strict=True)
+    return [(after - before) / (many - few) if many > few else math.inf for before, after, many, few in pairs]
 
 
 def count_at(
