@@ -17,6 +17,7 @@ from shoal.errors import ShoalError
 
 N = 9
 ZONED = pa.struct([("a", pa.int8()), ("b", pa.timestamp("us", "Europe/Amsterdam"))])
+FINE = pa.struct([("a", pa.int8()), ("b", pa.timestamp("ns", "Asia/Kolkata"))])
 COLUMNS: dict[str, Any] = {
     "span": pa.array([None, *(90_061_500_000 * i - 1 for i in range(1, N))], pa.duration("us")),
     "days": pa.array([86_400 * i for i in range(N)], pa.duration("s")),
@@ -25,6 +26,10 @@ COLUMNS: dict[str, Any] = {
     "dates": pa.array([[dt.date(2020, 2, 29), None, dt.date(1, 1, 1 + i)] for i in range(N)], pa.list_(pa.date32())),
     "zoned": pa.array([{"a": None, "b": dt.datetime(2024, 7, 1, i, tzinfo=dt.UTC)} for i in range(N)], ZONED),
     "moments": pa.array([[dt.datetime(2024, 1, 1, 5, 6, 7, i)] for i in range(N)], pa.list_(pa.timestamp("us"))),
+    "fine": pa.array([[1_000_000_000_000_000_001 + i, None, -1] for i in range(N)], pa.list_(pa.timestamp("ns"))),
+    "fine zoned": pa.array([{"a": i, "b": 10**18 + i} for i in range(N)], FINE),
+    "clocks": pa.array([[None, 86_399_999_999 - i] for i in range(N)], pa.list_(pa.time64("us"))),
+    "fine clocks": pa.array([[86_399_999_999_999 - i, 1] for i in range(N)], pa.list_(pa.time64("ns"))),
     "sums": pa.array([[Decimal("0.10"), Decimal(i)] for i in range(N)], pa.list_(pa.decimal128(9, 2))),
 }
 TABLE = pa.table({"id": range(N), **COLUMNS})
@@ -123,7 +128,6 @@ def test_parts_of_a_unit_are_not_cut() -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        pa.list_(pa.timestamp("ns")),
         pa.list_(pa.duration("us")),
         pa.map_(pa.string(), pa.binary()),
         pa.struct([("a", pa.int8()), ("a", pa.int8())]),
@@ -185,3 +189,33 @@ def test_intervals_as_durations() -> None:
 
 
 _MAP = pa.map_(pa.string(), pa.month_day_nano_interval())
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "found"),
+    [
+        ("1970-01-01 00:00:00", "ns", 0),
+        ("1969-12-31 23:59:59.999999999", "ns", -1),
+        ("2262-04-11 23:47:16.854775807", "ns", 2**63 - 1),
+        ("1970-01-01 05:30:00.1+05:30", "ns", 100_000_000),
+    ],
+)
+def test_texts_of_moments(text: str, unit: str, found: int) -> None:
+    made = from_text(pa.array([f'["{text}"]']), pa.list_(pa.timestamp(unit)))
+    assert made.values.cast(pa.int64()).to_pylist() == [found]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("1970-01-01", pa.timestamp("ns")),
+        ("2262-04-11 23:47:16.854775808", pa.timestamp("ns")),
+        ("1970-01-01 00:00:00.0000000001", pa.timestamp("ns")),
+        ("00:00:00.5", pa.time32("s")),
+        ("00:00:00.0000001", pa.time64("us")),
+        ("24:00:00", pa.time64("us")),
+    ],
+)
+def test_what_is_no_moment_of_the_type(text: str, kind: Any) -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        from_text(pa.array([f'["{text}"]']), pa.list_(kind))

@@ -108,6 +108,8 @@ def _value_of(kind: Any) -> Made | None:
     if test.is_map(kind):
         read = json.loads if test.is_integer(kind.key_type) else str
         return _map_of(_value_of(kind.key_type), _value_of(kind.item_type), read)
+    if test.is_time(kind):
+        return _or_missing(lambda v: _clock(v, kind.unit))
     for check, make in _LEAVES:
         if check(kind):
             return _or_missing(make)
@@ -143,6 +145,39 @@ def _coarse_moment(kind: Any) -> bool:
     return bool(pa.types.is_timestamp(kind) and kind.unit != "ns")
 
 
+def _fine_moment(kind: Any) -> bool:
+    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")
+
+
+_FRACTION = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([+-]\d\d(?::\d\d)*)?")
+
+
+def _nanoseconds(text: str) -> int:
+    """A moment as nanoseconds since 1970; without a zone it is taken as UTC.
+
+    >>> _nanoseconds("1970-01-02 00:00:00.000000001"), _nanoseconds("1969-12-31 23:59:59.5+00")
+    (86400000000001, -500000000)
+    """
+    found = _FRACTION.fullmatch(text)
+    if found is None:
+        raise ValueError
+    moment = dt.datetime.fromisoformat(found[1] + (found[3] or "+00:00"))
+    since = moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    return (since.days * 86_400 + since.seconds) * 10**9 + int((found[2] or "").ljust(9, "0"))
+
+
+def _clock(text: str, unit: str) -> int:
+    """A time of day in a unit, where it is whole in it.
+
+    >>> _clock("00:00:01.5", "ms"), _clock("23:59:59.000000001", "ns")
+    (1500, 86399000000001)
+    """
+    count, rest = divmod(_nanoseconds(f"1970-01-01 {text}"), _NANOSECONDS[unit])
+    if rest:
+        raise ValueError
+    return count
+
+
 _LEAVES: tuple[tuple[Callable[[Any], bool], Made], ...] = (
     (pa.types.is_string, _as_is),
     (pa.types.is_large_string, _as_is),
@@ -152,5 +187,6 @@ _LEAVES: tuple[tuple[Callable[[Any], bool], Made], ...] = (
     (pa.types.is_decimal, lambda v: Decimal(str(v))),
     (pa.types.is_date32, dt.date.fromisoformat),
     (_coarse_moment, dt.datetime.fromisoformat),
+    (_fine_moment, _nanoseconds),
 )
 """Types of the values inside, and how each is made of what JSON says."""
