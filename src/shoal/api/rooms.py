@@ -149,6 +149,7 @@ class Transform:
     Pram = transform_room.Pram
     QuantileSketch = transform_room.QuantileSketch
     RankSwap = transform_room.RankSwap
+    Rare = transform_room.Rare
     Represent = transform_room.Represent
     Reservoir = transform_room.Reservoir
     Sample = transform_room.Sample

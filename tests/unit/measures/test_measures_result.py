@@ -130,7 +130,7 @@ def test_roles_are_checked() -> None:
         shoal.measure(PEOPLE)
     with pytest.raises(UsageError, match="Did you mean 'age'"):
         shoal.measure(PEOPLE, qi=["agee"])
-    with pytest.raises(UsageError, match="not a sensitive column"):
+    with pytest.raises(UsageError, match="'town', which is not sensitive"):
         measured(hierarchies={"town": "x.csv"})
 
 
