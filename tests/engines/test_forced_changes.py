@@ -39,22 +39,27 @@ CHANGES = {
 TRUE = r"the table changed|not there|not what they were|has ended|cannot be read"
 
 
+def is_refused(write: Callable[[], Any], folder: Path) -> bool:
+    """Whether a release is refused, in true words and without a trace."""
+    try:
+        write()
+    except (DataError, EngineError) as error:
+        told = str(error)
+    else:
+        return False
+    assert re.search(TRUE, told), told
+    assert "suppress" not in told
+    assert not folder.exists()
+    return True
+
+
 def outcome(source: Any, change: Callable[[], Any], folder: Path) -> str:
     """What comes of a release when ``change`` happens after the count: ``refused`` in true words, or ``not seen``."""
     with shoal.open(source) as table:
         release: Any = shoal.anonymize(table, **ASKED)
         change()
-        try:
-            release.write(folder)
-        except (DataError, EngineError) as error:
-            told = str(error)
-        else:
-            told = ""
-    if told:
-        assert re.search(TRUE, told), told
-        assert "suppress" not in told
-        assert not folder.exists()
-        return "refused"
+        if is_refused(lambda: release.write(folder), folder):
+            return "refused"
     found = json.loads((folder / "certificate.json").read_text())
     assert found["input"]["records"] == found["before"]["records"] == len(ROWS)
     assert found["input"]["keyed_hash"]
@@ -101,12 +106,16 @@ def test_an_sqlite_file(mode: str, tmp_path: Path) -> None:
         assert outcome(source, write, tmp_path / change) == "not seen"
 
 
-def test_tables_of_an_sqlite_file_that_are_released_together(tmp_path: Path) -> None:
-    server = SQLiteTarget("sqlite", None, tmp_path)
-    server.execute("PRAGMA journal_mode = WAL")
-    people = [{"id": i, **row} for i, row in enumerate(ROWS)]
-    visits = [{"pid": i % 120, "ward": "AB"[i % 2]} for i in range(240)]
-    one, two = server.load(people, {"id": "integer", **TYPES}), server.load(visits, {"pid": "integer", "ward": "text"})
+PEOPLE = [{"id": i, **row} for i, row in enumerate(ROWS)]
+VISITS = [{"pid": i % 120, "ward": "AB"[i % 2]} for i in range(240)]
+TRIPS = [{"who": f"p{i % 20}", "place": "AB"[i % 2]} for i in range(80)]
+EVENTS: dict[str, Any] = {
+    "events": {"unit": "who", "place": "place"}, "require": {"known": {"records": 1, "k": 2}}, "allow": {"suppress": 1}
+}  # fmt: skip
+
+
+def together(one: str, two: str, change: Callable[[], Any], folder: Path) -> str:
+    """As :func:`outcome`, of two tables that are released together."""
     policy = {
         "tables": {
             "person": {"table": one, "roles": {"quasi": {"age": ASKED["quasi"]["age"], "sex": {}}, "sensitive": ["ill"]}},
@@ -117,30 +126,73 @@ def test_tables_of_an_sqlite_file_that_are_released_together(tmp_path: Path) -> 
         "allow": {"suppress": 0.5},
     }
     made = shoal.anonymize_tables(policy)
-    first, second = (server.quote(s.rpartition("::")[2]) for s in (one, two))
-    server.execute(
-        f"INSERT INTO {first} VALUES (900, 71, 'f', 'd0')", f"DELETE FROM {second} WHERE pid = 2", f"DROP TABLE {second}"
-    )
-    made.write(tmp_path / "release")
+    change()
+    if is_refused(lambda: made.write(folder), folder):
+        made.close()
+        return "refused"
     made.close()
-    found = json.loads((tmp_path / "release" / "certificate.json").read_text())
-    assert [t["records_in"] for t in found["tables"]] == [120, 240]
-    assert len({t["snapshot"] for t in found["tables"]}) == 1
+    found = json.loads((folder / "certificate.json").read_text())["tables"]
+    assert [t["records_in"] for t in found] == [120, 240]
+    assert len({t["snapshot"] for t in found}) == 1
+    return "not seen"
 
 
-def test_an_event_table_of_an_sqlite_file(tmp_path: Path) -> None:
+def trips(source: str, change: Callable[[], Any], folder: Path) -> str:
+    """As :func:`outcome`, of an event table."""
+    with shoal.open(source) as table:
+        made: Any = shoal.anonymize(table, EVENTS)
+        change()
+        if is_refused(lambda: made.write(folder), folder):
+            return "refused"
+    found = json.loads((folder / "certificate.json").read_text())
+    assert found["cost"]["records"] == len(TRIPS)
+    assert found["keyed_hash"]
+    return "not seen"
+
+
+def test_linked_and_event_tables_of_an_sqlite_file(tmp_path: Path) -> None:
     server = SQLiteTarget("sqlite", None, tmp_path)
     server.execute("PRAGMA journal_mode = WAL")
-    source = server.load([{"who": f"p{i % 20}", "place": "AB"[i % 2]} for i in range(80)], {"who": "text", "place": "text"})
-    asked: dict[str, Any] = {
-        "events": {"unit": "who", "place": "place"}, "require": {"known": {"records": 1, "k": 2}}, "allow": {"suppress": 1}
-    }  # fmt: skip
-    with shoal.open(source) as table:
-        made: Any = shoal.anonymize(table, asked)
-        server.execute(f"INSERT INTO {server.quote(source.rpartition('::')[2])} VALUES ('late', 'A')")
-        made.write(tmp_path / "release")
-    found = json.loads((tmp_path / "release" / "certificate.json").read_text())
-    assert (found["cost"]["records"], found["snapshot"].startswith("sqlite ")) == (80, True)
+    one, two = server.load(PEOPLE, {"id": "integer", **TYPES}), server.load(VISITS, {"pid": "integer", "ward": "text"})
+    first, second = (server.quote(s.rpartition("::")[2]) for s in (one, two))
+    changes = (
+        f"INSERT INTO {first} VALUES (900, 71, 'f', 'd0')",
+        f"DELETE FROM {second} WHERE pid = 2",
+        f"DROP TABLE {second}",
+    )
+    assert together(one, two, lambda: server.execute(*changes), tmp_path / "linked") == "not seen"
+    source = server.load(TRIPS, {"who": "text", "place": "text"})
+    insert = f"INSERT INTO {server.quote(source.rpartition('::')[2])} VALUES ('late', 'A')"
+    assert trips(source, lambda: server.execute(insert), tmp_path / "events") == "not seen"
+
+
+FILE_CHANGES: dict[str, Callable[[list[dict[str, Any]]], list[dict[str, Any]] | None]] = {
+    "insert": lambda rows: [*rows, rows[0]],
+    "update": lambda rows: [{**rows[0], list(rows[0])[1]: rows[2][list(rows[0])[1]]}, *rows[1:]],
+    "delete": lambda rows: rows[5:],
+    "alter": lambda rows: [dict(list(row.items())[:-1]) for row in rows],
+    "drop": lambda rows: None,
+}
+
+
+def _csv(file: Path, rows: list[dict[str, Any]] | None) -> str:
+    if rows is None:
+        file.unlink()
+    else:
+        lines = [list(rows[0]), *([("" if v is None else v) for v in row.values()] for row in rows)]
+        file.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
+    return str(file)
+
+
+def test_linked_and_event_files_that_change_are_refused(tmp_path: Path) -> None:
+    for number, (change, do) in enumerate(FILE_CHANGES.items()):
+        one, two, three = (tmp_path / f"{name}-{change}.csv" for name in ("people", "visits", "trips"))
+        sources = _csv(one, PEOPLE), _csv(two, VISITS)
+        file, rows = (one, PEOPLE) if number % 2 else (two, VISITS)
+        write = lambda file=file, rows=rows, do=do: _csv(file, do(rows))  # noqa: E731
+        assert together(*sources, write, tmp_path / f"linked-{change}") == "refused", change
+        write = lambda file=three, do=do: _csv(file, do(TRIPS))  # noqa: E731
+        assert trips(_csv(three, TRIPS), write, tmp_path / f"events-{change}") == "refused", change
 
 
 def test_a_duckdb_file_of_this_process(tmp_path: Path) -> None:
@@ -195,3 +247,14 @@ def test_a_table_of_spark(spark_session: Any, change: str, tmp_path: Path) -> No
             server.execute(CHANGES[change].format(t=name))
 
     assert outcome(source, write, tmp_path / "release") == "refused"
+
+
+@pytest.mark.xdist_group("spark")
+def test_linked_and_event_tables_of_spark(spark_session: Any, tmp_path: Path) -> None:
+    server = SparkTarget("spark", spark_session)
+    one, two = server.load(PEOPLE, {"id": "integer", **TYPES}), server.load(VISITS, {"pid": "integer", "ward": "text"})
+    second = server.quote(two.rpartition("::")[2])
+    assert together(one, two, lambda: server.execute(f"INSERT INTO {second} VALUES (3, 'A')"), tmp_path / "linked") == "refused"
+    source = server.load(TRIPS, {"who": "text", "place": "text"})
+    insert = f"INSERT INTO {server.quote(source.rpartition('::')[2])} VALUES ('late', 'A')"
+    assert trips(source, lambda: server.execute(insert), tmp_path / "events") == "refused"

@@ -279,6 +279,20 @@ def test_iceberg_tables_of_an_object_store(store: str, iceberg: tuple[str, int],
         table.n_rows()
 
 
+def test_objects_that_change_between_count_and_recode_are_not_seen(store: str, tmp_path: Path) -> None:
+    """The run reads its own copy."""
+    for key, source in (("bucket/d/people.csv", "d/people.csv"), ("bucket/folder/x.parquet", "folder")):
+        kept = dict(Store.objects)
+        with shoal.open(f"s3://bucket/{source}?{store}") as table:
+            made = shoal.anonymize(table, quasi=["age", "zip"], k=1)
+            del Store.objects[key]
+            made.write(tmp_path / key.replace("/", "-"))
+        told = json.loads((tmp_path / key.replace("/", "-") / "certificate.json").read_text())
+        assert (told["input"]["records"], told["before"]["records"]) == (3, 3)
+        assert told["input"]["keyed_hash"]
+        Store.objects = kept
+
+
 def test_credentials_in_an_address_are_never_shown(store: str) -> None:
     with shoal.open(f"s3://key:SECRET@bucket/d/people.csv?{store}") as table:
         assert table.source["source"] == "s3://bucket/d/people.csv"

@@ -103,11 +103,13 @@ SELECT t.name,
      FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
   c.relpersistence::text, c.oid, pg_get_partkeydef(c.oid), pg_get_expr(c.relpartbound, c.oid),
   (SELECT count(*) + 100 * count(*) FILTER (WHERE i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
-     FROM pg_index i WHERE i.indrelid = c.oid)
+     FROM pg_index i WHERE i.indrelid = c.oid),
+  t.parent
 FROM
 """
-_BY_NAME = "unnest(?::text[]) AS t(name) LEFT JOIN pg_class c ON c.oid = to_regclass(t.name)"
-_PARTS = "pg_class c JOIN pg_inherits h ON h.inhrelid = c.oid, LATERAL (SELECT c.relname::text) AS t(name) WHERE h.inhparent = ?"
+_BY_NAME = "(SELECT unnest(?::text[]), 0) AS t(name, parent) LEFT JOIN pg_class c ON c.oid = to_regclass(t.name)"
+_PARTS = """(SELECT p.relname::text, h.inhparent::bigint, p.oid FROM pg_inherits h JOIN pg_class p ON p.oid = h.inhrelid
+  WHERE h.inhparent = ANY (?::oid[])) AS t(name, parent, part) JOIN pg_class c ON c.oid = t.part"""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ class _Found:
     parted_by: str | None
     bounds: str | None
     indexes: int
+    parent: int
 
     def strange(self, made: tuple[str, int], *, kind: str, part: bool) -> str | None:
         """What somebody changed of a table that the vault makes with these columns and so many indexes."""
@@ -149,17 +152,18 @@ def _strange_on_postgresql(connection: Connection, dialect: str) -> set[str]:
 
     made = _made_on_postgresql()
     strange: set[str | None] = set()
-    for row in execute(connection, dialect, _ON_POSTGRESQL + _BY_NAME, sorted(made)).fetchall():
-        table = _Found(*row)
-        if table.name in PARTED and table.parted_by == "HASH (id)":
-            parts = [_Found(*r) for r in execute(connection, dialect, _ON_POSTGRESQL + _PARTS, table.oid).fetchall()]
-            strange |= {table.strange(made[table.name], kind="p", part=False)}
-            strange |= {part.strange(made[table.name], kind="r", part=True) for part in parts}
-            whole = {f"FOR VALUES WITH (modulus {len(parts)}, remainder {i})" for i in range(len(parts))}
-            if {part.bounds for part in parts} != whole:
+    tables = [_Found(*row) for row in execute(connection, dialect, _ON_POSTGRESQL + _BY_NAME, sorted(made)).fetchall()]
+    parted = {t.oid: t for t in tables if t.name in PARTED and t.parted_by == "HASH (id)"}
+    for table in tables:
+        strange.add(table.strange(made[table.name], kind="p" if table.oid in parted else "r", part=False))
+    if parted:
+        parts = [_Found(*row) for row in execute(connection, dialect, _ON_POSTGRESQL + _PARTS, sorted(parted)).fetchall()]
+        for oid, table in parted.items():
+            own = [part for part in parts if part.parent == oid]
+            strange |= {part.strange(made[table.name], kind="r", part=True) for part in own}
+            whole = {f"FOR VALUES WITH (modulus {len(own)}, remainder {i})" for i in range(len(own))}
+            if {part.bounds for part in own} != whole:
                 strange.add(f"a part of '{table.name}' is missing, or was added")
-        else:
-            strange.add(table.strange(made[table.name], kind="r", part=False))
     return {told for told in strange if told is not None}
 
 
