@@ -10,6 +10,7 @@ from shoal.api.arguments import Names, Source, missing_rule, names, opened, quas
 from shoal.api.measurement import Measurement
 from shoal.api.population.beside import from_sample, inside_each, population_of, who_is_where
 from shoal.api.readers.person_column import repeating_ids
+from shoal.api.readers.written_order import in_written_order
 from shoal.engines.count.in_order import in_order
 from shoal.engines.table import Table
 from shoal.errors import RoleError, UsageError
@@ -176,7 +177,7 @@ def measure(
     rule, person = missing_rule(missing), unit or source.schema.unit
     weighed = weight or source.schema.weight
     counts = source.count(asked, sensitive=secret, unit=person, weight=weighed, memory_budget=memory_budget, progress=progress)
-    counts = in_spoken_order(in_order(counts, dict(order or {})))
+    counts = in_written_order(in_spoken_order(in_order(counts, dict(order or {}))))
     who = who_is_where(source, counts, needed=counts.weights is not None or population is not None)
     size, present = population_of(population, counts, asked, person, rule, who)
     return Measurement(

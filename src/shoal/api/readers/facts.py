@@ -49,7 +49,8 @@ def table_facts(table: Table, records: int, progress: Progress | None = None, wh
 
 def _counted(column: Any) -> tuple[Any, Any, int]:
     """The distinct values in order, how many rows hold each, and rows without one."""
-    found = column.combine_chunks().drop_null().value_counts()
+    whole = column.combine_chunks()
+    found = (whole.drop_null() if whole.null_count else whole).value_counts()
     values, sizes = found.field("values"), to_numpy(found.field("counts"))
     order = pc.sort_indices(values)
     return values.take(order), sizes[to_numpy(order)], int(column.null_count)

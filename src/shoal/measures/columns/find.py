@@ -64,11 +64,12 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     >>> [(f.role.value, f.scale.value, f.order) for f in find_columns([mail, size])]
     [('direct', 'id', ()), ('insensitive', 'ordered', ('low', 'medium', 'high'))]
     """
-    counted = Counter(code for facts in table for code in number_codes(facts))
+    own = [number_codes(facts) for facts in table]
+    counted = Counter(code for codes in own for code in codes)
     below = Counter(str(int(float(code))) for facts in table for code in below_codes(facts))
     shared = {code for code, n in counted.items() if n >= SHARED and code not in below}
     shared |= {code for code, n in below.items() if n >= BELOW}
-    spelled = [missing_spellings(facts, shared=shared) for facts in table]
+    spelled = [missing_spellings(facts, shared=shared, own=codes) for facts, codes in zip(table, own, strict=True)]
     bare = [facts.without(gone) for facts, gone in zip(table, spelled, strict=True)]
     topics = topics_beside([(f.name, f.label) for f in table])
     known = {t.key for t in topics if t is not None and t.role is Role.QUASI}

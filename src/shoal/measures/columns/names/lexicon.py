@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -45,6 +46,10 @@ _FILLERS = frozenset(
 """Words that say little alone, yet are pieces of joined names."""
 
 
+_RUNNING = re.compile(r"(?<=[A-Za-z]{3}[_. -])\d+$")
+"""A number that counts columns of one name (``gene_4711``): it says nothing of the topic."""
+
+
 @cache
 def _vocabulary() -> frozenset[str]:
     """Words that a joined name may be made of: those of the topics, stems included."""
@@ -83,7 +88,6 @@ def expanded(name: str) -> tuple[str, ...]:
     return tuple(out)
 
 
-@lru_cache(maxsize=50_000)
 def topic_of(name: str) -> Topic | None:
     """The topic that a column's name says, or None.
 
@@ -94,6 +98,11 @@ def topic_of(name: str) -> Topic | None:
     >>> topic_of("family_history").key, topic_of("household_income").key, topic_of("number_diagnoses").key
     ('diagnosis', 'income', 'diagnosis')
     """
+    return _topic_of(_RUNNING.sub("0", name))
+
+
+@lru_cache(maxsize=50_000)
+def _topic_of(name: str) -> Topic | None:
     raw, cut = raw_words(name), expanded(name)
     for words in (raw, words_of(name), cut, ("".join(raw),)):
         ways = (telling(words),) if "per" in words[1:] else (words, telling(words))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from shoal.measures.columns.finding import ColumnFacts
 from shoal.measures.columns.names.words import folded, inflected
@@ -101,14 +102,18 @@ MANY = 100
 _RESULT = re.compile(r"[<>≤≥]=?\s*\d|norm(al)?$|\[?\(?\d+\s*-", re.IGNORECASE)
 
 
-def missing_spellings(facts: ColumnFacts, *, shared: Iterable[str] = ()) -> tuple[str, ...]:
+def missing_spellings(
+    facts: ColumnFacts, *, shared: AbstractSet[str] = frozenset(), own: Sequence[str] | None = None
+) -> tuple[str, ...]:
     """The values of a column that mean "no value", as they are spelled there.
 
-    ``shared`` are number codes that several columns of the table use so (see :func:`number_codes`).
+    ``shared`` are number codes that several columns of the table use so (see :func:`number_codes`); ``own`` what that function
+    says of the column alone, where it was asked already.
     """
     declared = [v for v in facts.values if v in facts.declared_missing]
     labelled = [v for v in facts.values if v in facts.labels and _LABEL.search(folded(facts.labels[v]))]
-    numbers = number_codes(facts, set(shared))
+    alone = own is not None and shared.isdisjoint(v.removesuffix(".0") for v in facts.values)
+    numbers = own if own is not None and alone else number_codes(facts, set(shared))
     days = no_days(facts) if facts.kind not in NUMBERS else []
     spelled = [] if facts.kind not in ("text", "other") else _words(facts)
     return tuple(dict.fromkeys((*declared, *labelled, *spelled, *days, *numbers)))
