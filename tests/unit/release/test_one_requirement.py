@@ -18,7 +18,7 @@ import pytest
 import shoal
 from release_forging import plain_certificate, sign_anew
 from shoal.cli import main
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError, PolicyError, UsageError
 from shoal.model import requirement as req
 from shoal.model.compare import slack
 from shoal.model.hierarchy import Hierarchy
@@ -114,8 +114,14 @@ def _policy(asked: Requirement, place: Path) -> Policy:
         "roles": {"quasi": {"zip": {"max_level": 0}}, "sensitive": {"ill": {"hierarchy": "tree.csv"}}},
         "require": require_of([asked]),
         "population": {"table": "people.csv"},
+        "order": {c: list(values) for c, values in _order(asked).items()},
     }
     return Policy.parse(json.dumps(words), folder=place)
+
+
+def _order(asked: Requirement) -> dict[str, list[str]]:
+    """The ordered distance of texts needs their order: here that of the alphabet."""
+    return {"ill": ["cold", "flu", "hiv"]} if getattr(asked, "distance", "") == "ordered" else {}
 
 
 def _population(asked: Requirement, place: Path) -> str | None:
@@ -143,19 +149,40 @@ def test_measure_and_the_command_line(case: Case, place: Path, capsys):
     tree = Hierarchy.from_rows("ill", TREE)
     for limit, met in ((case.enough, True), (case.more, False)):
         asked = case.make(limit)
-        m = shoal.measure(
-            _table(case), qi=["zip"], sensitive=["ill"], hierarchies={"ill": tree}, population=_population(asked, place)
-        )
+        words = {"hierarchies": {"ill": tree}, "population": _population(asked, place), "order": _order(asked)}
+        m = shoal.measure(_table(case), qi=["zip"], sensitive=["ill"], **words)
         verdict = m.check(str(asked))
         assert (verdict.requirement, verdict.met) == (asked, met)
         assert verdict.found == pytest.approx(case.found, rel=1e-12)
-        words = ["measure", str(_file(case, place)), "--qi", "zip", "--sensitive", "ill", "--require", str(asked)]
-        words += ["--hierarchy", f"ill={place / 'tree.csv'}"]
-        words += ["--population", str(place / "people.csv")] if asked.needs_population else []
+        typed = ["measure", str(_file(case, place)), "--qi", "zip", "--sensitive", "ill", "--require", str(asked)]
+        typed += ["--hierarchy", f"ill={place / 'tree.csv'}"]
+        typed += ["--population", str(place / "people.csv")] if asked.needs_population else []
+        typed += [word for c, values in _order(asked).items() for word in ("--order", f"{c}={','.join(values)}")]
         with pytest.raises(SystemExit) as ended:
-            main(words)
+            main(typed)
         assert ended.value.code == (0 if met else 1)
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("order", [["cold", "flu", "hiv"], ["flu", "cold", "hiv"], None])
+def test_an_ordered_distance_of_texts_is_asked_in_a_known_order_everywhere(order: list[str] | None):
+    """By the alphabet the table is 0.05 away, by the other order 0.025; without one neither is true."""
+    rows = pa.table({"zip": [z for z, _ in ROWS], "ill": [i for _, i in ROWS]})
+    asked = {"roles": {"quasi": {"zip": {"max_level": 0}}, "sensitive": ["ill"]}}
+    asked |= {"require": {"closeness": {"ill": {"t": 0.04, "distance": "ordered"}}}, "order": {"ill": order} if order else {}}
+    said = {"sensitive": ["ill"], "order": asked["order"]}
+    if order is None:
+        for ways in (
+            lambda: shoal.measure(rows, quasi=["zip"], **said).check("t[ill, ordered]<=0.04"),
+            lambda: shoal.check(rows, asked),
+            lambda: shoal.anonymize(rows, asked),
+        ):
+            with pytest.raises(UsageError, match="no order is known"):
+                ways()
+        return
+    met = order[0] == "flu"
+    assert shoal.measure(rows, quasi=["zip"], **said).check("t[ill, ordered]<=0.04").met is met
+    assert shoal.check(rows, asked).met is met
 
 
 @each
