@@ -30,7 +30,7 @@ def end_groups(x: FloatArray, k: int) -> IntArray:
     """Cuts of MDAV's groups of numbers in increasing order: group i is ``x[cuts[i]:cuts[i + 1]]``.
 
     >>> end_groups(np.array([1.0, 2.0, 3.0, 10.0, 11.0]), 2).tolist()
-    [0, 2, 5]
+    [0, 3, 5]
     """
     n = len(x)
     pairs = max(0, (n - k) // (2 * k))
@@ -82,9 +82,10 @@ def spilled(rows: Rows, spill: Any, column: str, k: int, publish: str) -> Iterat
     Where fewer than ``k`` have no number, the group that MDAV forms first joins them.
     """
     ranked = spill.keep(spill.order((t, rank_keys(numbers(t, column)[0])) for t in placed(rows(), column)))
-    found = [numbers(t, column)[0] for t in ranked.tables()]
-    x = np.concatenate(found)
-    found.clear()
+    x, filled = np.empty(sum(t.num_rows for t in ranked.tables([PLACE]))), 0
+    for table in ranked.tables():
+        x[filled : filled + table.num_rows] = numbers(table, column)[0]
+        filled += table.num_rows
     need_group(k, len(x), f"columns '{column}'")
     missing = sum(t.num_rows for t in rows()) - len(x)
     cuts = end_groups(x, k)
