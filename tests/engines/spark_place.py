@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 import shoal
 from shoal.engines.spark import engine, parts
+from shoal.errors import EngineError
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Cut, MapValues
@@ -43,6 +44,7 @@ def main(source: str, out: str, shared: str) -> None:
         held = table.hold()
         table.require(held)
         executors = _executors(table._engine)
+        stopped = _stopped(source.partition("::")[0], table) if source.startswith("sc://") else ""
         lost = _lost_executors(table, plan, Path(out).with_name("again.parquet")) if source.startswith("spark://") else []
         with shoal.open(f"{source.partition('::')[0]}::{name}") as placed:
             rows = placed.n_rows()
@@ -58,9 +60,22 @@ def main(source: str, out: str, shared: str) -> None:
         "parts": [cut.parts_at.startswith(shared), cut.records_out, sum(size * n for size, n in sizes.items())],
         "held": [held.sure, len(held.marks)],
         "lost": lost,
+        "stopped": stopped,
         "macs": macs == _macs(source.partition("::")[2]),
     }
     print("ANSWER " + json.dumps(answer), flush=True)
+
+
+def _stopped(place: str, table: shoal.Table) -> str:
+    """What is said of a statement that takes longer than it may."""
+    spark: Any = table._engine._spark  # type: ignore[attr-defined]
+    spark.sql("SELECT a.id * b.id % 1000003 AS age FROM range(1e6) a, range(1e6) b").createOrReplaceTempView("endless")
+    with shoal.open(f"{place}::endless", statement_timeout="1s", quasi=["age"]) as endless:
+        try:
+            endless.count()
+        except EngineError as error:
+            return str(error)
+    return ""
 
 
 def _lost_executors(table: shoal.Table, plan: Plan, out: Path) -> list[int]:

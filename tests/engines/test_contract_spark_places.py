@@ -110,6 +110,7 @@ def test_a_cluster_of_two_workers(spark_cluster: Any, people: list[dict[str, Any
 def test_spark_connect(spark_connect: Any, people: list[dict[str, Any]], tmp_path: Path) -> None:
     answer, rows = run(spark_connect.url, people, tmp_path)
     check(answer, rows, people)
+    assert "stopped the query: it took longer than the time limit" in answer["stopped"]
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")

@@ -250,11 +250,8 @@ def test_a_table_of_spark(spark_session: Any, change: str, tmp_path: Path) -> No
 
 
 @pytest.mark.xdist_group("spark")
-def test_linked_and_event_tables_of_spark(spark_session: Any, tmp_path: Path) -> None:
+def test_an_event_table_of_spark(spark_session: Any, tmp_path: Path) -> None:
     server = SparkTarget("spark", spark_session)
-    one, two = server.load(PEOPLE, {"id": "integer", **TYPES}), server.load(VISITS, {"pid": "integer", "ward": "text"})
-    second = server.quote(two.rpartition("::")[2])
-    assert together(one, two, lambda: server.execute(f"INSERT INTO {second} VALUES (3, 'A')"), tmp_path / "linked") == "refused"
     source = server.load(TRIPS, {"who": "text", "place": "text"})
     insert = f"INSERT INTO {server.quote(source.rpartition('::')[2])} VALUES ('late', 'A')"
     assert trips(source, lambda: server.execute(insert), tmp_path / "events") == "refused"

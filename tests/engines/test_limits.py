@@ -154,6 +154,18 @@ def test_statements_of_files_are_not_limited_and_that_is_said(tmp_path: Path, ca
         assert told(*words, "--statement-timeout", "1s", "--quiet") == ""
 
 
+def test_tables_released_together_are_refused_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from shoal.cli import main
+
+    policy = tmp_path / "policy.yml"
+    policy.write_text("tables:\n  person: {table: nowhere.csv, roles: {quasi: [age]}}\nrequire: {k: 2}\n")
+    for option, words in (("--preview", "cannot be previewed"), ("--only-aggregates", "a release is rows")):
+        with pytest.raises(SystemExit) as ended:
+            main(["anonymize", "--policy", str(policy), "--out", str(tmp_path / "out"), option])
+        assert ended.value.code == 2
+        assert words in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("wrong", ["", "0", "-1", "soon", "0.0009", "1d", "inf"])
 def test_times_that_are_none(wrong: str) -> None:
     with pytest.raises(UsageError, match="no time"):

@@ -53,8 +53,9 @@ def anonymize(
 ) -> None:
     """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
     if policy is not None and _is_linked(policy):
+        _require_no_demands(preview, only_aggregates)
         roles = (quasi, qi, sensitive, direct, insensitive, unit, weight, k)
-        others = (table is not None, *roles, to_table, plan, previous, seed, exclude_by, draft, only_aggregates, preview)
+        others = (table is not None, *roles, to_table, plan, previous, seed, exclude_by, draft)
         _linked(policy, out, others, form=form, key=key, exclude=exclude, as_json=as_json)
         return
     if table is None:
@@ -113,6 +114,16 @@ def _is_linked(policy: Path) -> bool:
     from shoal.release.linked.policy import is_linked
 
     return is_linked(policy)
+
+
+def _require_no_demands(preview: bool, only_aggregates: bool) -> None:
+    """Tables that are released together cannot be walked through, and their release is rows."""
+    if preview:
+        raise UsageError(
+            "tables that are released together cannot be previewed.", hint="Preview each alone: shoal anonymize TABLE … --preview"
+        )
+    if only_aggregates:
+        raise UsageError("only aggregates are allowed: a release is rows of its tables.", hint="Leave --only-aggregates out.")
 
 
 def _linked(
