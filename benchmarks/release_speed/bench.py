@@ -39,9 +39,11 @@ allow: {suppress: 0.05}
 """
 ANCHOR = """\
 import sys, duckdb
-file, out = sys.argv[1:]
-con = duckdb.connect()
+file, out, memory = sys.argv[1:]
+con = duckdb.connect(config={"temp_directory": out + ".tmp"})
 con.execute("SET enable_progress_bar = false")
+if memory:
+    con.execute(f"SET memory_limit = '{memory}'")
 by = "date_of_birth, sex, municipality, postcode, education, occupation, income, visits"
 con.execute(f"CREATE TABLE t AS SELECT * FROM '{file}'")
 count = lambda t: con.execute(f"SELECT count(*) FROM (SELECT {by}, count(*) FROM {t} GROUP BY ALL)").fetchone()[0]
@@ -67,17 +69,20 @@ def run(words: list[str], **environment: str) -> tuple[float, float, float, str]
     return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out
 
 
-def large(rows: int, form: str) -> None:
-    """A release of so many people, its proof, and the anchor, in one run."""
-    with tempfile.TemporaryDirectory() as folder:
+def large(rows: int, form: str, memory: str) -> None:
+    """A release of so many people, its proof, and the anchor, in one run; both within the same memory, where one is given."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("SHOAL_BENCH")) as folder:
         place = Path(folder)
         table, policy = _people(rows, form, place), POLICY
         if form == "parquet":
             policy = POLICY.replace("direct: [name]", "direct: [name, person_id]")
         (place / "policy.yml").write_text(policy)
-        anchor, anchor_cpu, anchor_peak, classes = run([sys.executable, "-c", ANCHOR, str(table), str(place / "copy.parquet")])
+        anchor, anchor_cpu, anchor_peak, classes = run(
+            [sys.executable, "-c", ANCHOR, str(table), str(place / "copy.parquet"), memory]
+        )
         out = place / "release"
         words = [*SHOAL, "anonymize", str(table), "--policy", str(place / "policy.yml"), "--out", str(out)]
+        words += ["--memory", memory] if memory else []
         seconds, cpu, peak, told = run([*words, "--format", "parquet", "--json"])
         checked, verify_cpu, verify_peak, said = run([*SHOAL, "verify", str(out), "--json"])
         answer = json.loads(told)
@@ -92,6 +97,7 @@ def large(rows: int, form: str) -> None:
             anchor_peak_mb=round(anchor_peak),
             **_rounded(verify_seconds=checked, verify_cpu_seconds=verify_cpu),
             verify_peak_mb=round(verify_peak),
+            **({"memory": memory} if memory else {}),
             load=round(os.getloadavg()[0], 1),
             answer={**keep, "verify": json.loads(said)["verified"], "anchor_classes": int(classes)},
         )
@@ -151,4 +157,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["small"]:
         small()
     else:
-        large(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000, sys.argv[2] if len(sys.argv) > 2 else "csv")
+        asked = [*sys.argv[1:4], *("1000000", "csv", "")[len(sys.argv) - 1 :]]
+        large(int(asked[0]), asked[1], asked[2])

@@ -17,7 +17,7 @@ from shoal.engines.core.memory import bytes_of_class, bytes_to_count, bytes_to_s
 from shoal.engines.core.properties import described, without_spellings
 from shoal.engines.core.request import CountRequest, expressions_of
 from shoal.engines.core.state import Held
-from shoal.engines.count.by_codes import KeptCodes
+from shoal.engines.count.by_codes import KeptCodes, half_of_memory
 from shoal.engines.count.dispatch import count
 from shoal.engines.count.distinct import SHORT, as_counted, few_of, need_few, value_batches
 from shoal.engines.count.in_order import in_order
@@ -253,13 +253,19 @@ class Table:
         return self._engine if long and isinstance(self._engine, DuckDB) else None
 
     def most_classes(self, columns: int) -> int | None:
-        """Classes of so many columns that may leave the engine, or that fit into the memory for a search; None where all may."""
-        limit = self._engine.most_classes(columns)
-        if limit is not None or self.memory is None or not isinstance(self._engine, DuckDB):
+        """Classes of so many columns that may leave the engine, or that fit into the memory for a search; None where all may.
+
+        Where no memory is named, a file of so many rows that a search over them all would take more than half of the machine's
+        has a limit too.
+        """
+        limit, reader, searched = self._engine.most_classes(columns), self._relation.reader, bytes_to_search(1, columns, 0)
+        if limit is not None or not isinstance(self._engine, DuckDB) or (self.memory is None and reader is None):
             return limit
-        left = left_for_data(self.memory)
-        by_codes = self._relation.reader is not None and bytes_to_count(self.most_rows(), columns) <= left
-        return max(1, left // (bytes_to_search(1, columns, 0) if by_codes else bytes_of_class(columns)))
+        left = half_of_memory() if self.memory is None else left_for_data(self.memory)
+        if self.memory is None and self.most_rows() * searched <= left:
+            return None
+        by_codes = reader is not None and bytes_to_count(self.most_rows(), columns) <= left
+        return max(1, left // (searched if by_codes else bytes_of_class(columns)))
 
     def about_classes(
         self, columns: Sequence[str], *, through: Mapping[str, Step] | None = None, beside: Sequence[str] = ()

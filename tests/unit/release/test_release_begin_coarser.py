@@ -208,6 +208,15 @@ def test_a_table_too_long_for_codes_has_room_for_fewer_classes(parquet: Path, mo
         assert table.most_classes(4) == left // bytes_of_class(4)
 
 
+def test_without_a_budget_half_of_the_machine_is_the_limit(parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    all_of_them = 3000 * bytes_to_search(1, 4, 0)
+    with shoal.open(parquet) as table:
+        monkeypatch.setattr("shoal.engines.table.half_of_memory", lambda: all_of_them)
+        assert table.most_classes(4) is None
+        monkeypatch.setattr("shoal.engines.table.half_of_memory", lambda: all_of_them - 1)
+        assert table.most_classes(4) == 2999
+
+
 def test_the_number_of_classes_is_estimated_from_some_of_them(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One mark in 32, the same ones in every run; of all of them the number is exact."""
     columns = ("age", "zip", "sex")
