@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import DataError, UsageError
 from shoal.kernels.people import Memberships
-from shoal.measures.classes import anonymity, closeness, diversity, missing, risk
+from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, missing, risk
 from shoal.measures.classes.individual import benedetti_franconi
 from shoal.measures.classes.missing import adds_up, crowds, drop_missing
 from shoal.measures.columns.suda import OVERLAP, suda
@@ -26,6 +26,23 @@ from shoal.model.roles import MissingPolicy
 
 def secret(*rows: list[int]) -> ClassCounts:
     return ClassCounts([sum(r) for r in rows], sensitive={"d": SensitiveCounts.from_dense("d", list(rows))})
+
+
+# --- class sizes ------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 9) | st.integers(1, 2**45), min_size=1, max_size=12))
+def test_quartiles_are_those_of_numpy(sizes: list[int]) -> None:
+    found = anonymity.size_table(np.array(sizes))
+    assert [found.q1, found.median, found.q3] == np.quantile(sizes, (0.25, 0.5, 0.75)).tolist()
+    assert [type(q) for q in (found.q1, found.median, found.q3)] == [float] * 3
+
+
+@pytest.mark.parametrize("classes", [entropy_risk.FEW, entropy_risk.FEW + 1])
+def test_cells_are_counted_alike_for_few_and_many_classes(classes: int) -> None:
+    codes = np.arange(classes)
+    counts = ClassCounts(np.ones(classes, dtype=int), columns=("a", "b"), codes=(codes % 7 - 1, codes))
+    assert entropy_risk.distance_from_uniform(counts)["cells"] == 7 * classes
 
 
 # --- diversity --------------------------------------------------------------------------------------------------------

@@ -173,8 +173,17 @@ def size_table(sizes: IntArray) -> SizeTable:
     >>> size_table(np.array([1, 1, 2, 3, 3, 5, 8, 13]))
     SizeTable(sets=8, min=1, q1=1.75, median=3.0, mean=4.5, q3=5.75, max=13)
     """
-    q1, median, q3 = (float(x) for x in np.quantile(sizes, (0.25, 0.5, 0.75)))
+    q1, median, q3 = _quartiles(sizes)
     return SizeTable(len(sizes), int(sizes.min()), q1, median, float(sizes.mean()), q3, int(sizes.max()))
+
+
+def _quartiles(sizes: IntArray) -> tuple[float, float, float]:
+    """The three quartiles, exactly; numpy's own loads its masked arrays first, a fiftieth of a small run."""
+    last = len(sizes) - 1
+    at = [divmod(quarter * last, 4) for quarter in (1, 2, 3)]
+    ranked = np.partition(sizes, sorted({i for low, _ in at for i in (low, min(low + 1, last))}))
+    q1, median, q3 = (int(ranked[low]) + (int(ranked[min(low + 1, last)]) - int(ranked[low])) * part / 4 for low, part in at)
+    return q1, median, q3
 
 
 def class_sizes(groups: Groups) -> SizeTable:

@@ -23,6 +23,8 @@ REMARK = (
     "A heuristic: with shares taken from the table it never exceeds classes/records, the exact marketer risk, and is often "
     "much lower. Decide on the exact figure."
 )
+FEW = 4096
+"""Classes up to which a set counts codes: numpy would load its masked arrays for it."""
 
 
 @metric(
@@ -111,7 +113,7 @@ def distance_from_uniform(counts: ClassCounts) -> dict[str, float | int | None]:
     """
     if not counts.columns or not len(counts.codes):
         return {"cells": None, "kappa": None}
-    cells = math.prod(len(np.unique(c)) for c in counts.codes)
+    cells = math.prod(len(set(c.tolist()) if len(c) <= FEW else np.unique(c)) for c in counts.codes)
     return {"cells": cells, "kappa": max(0.0, math.log(cells) - joint_entropy(counts) * math.log(2))}
 
 
