@@ -96,3 +96,27 @@ def test_dense_codes_by_table_and_by_sorting(tabled: int, monkeypatch: pytest.Mo
         assert present.tolist() == sorted(set(keys))
         assert present[codes].tolist() == keys
         assert codes.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("width", "largest", "packed"),
+    [
+        (11, 10**6, [(0, 2), (1,)]),
+        (12, 10**6, [(0, 1), (2,)]),
+        (24, 10**6, [(0, 1, 2)]),
+        (3, 10**6, [(0,), (1,), (2,)]),
+        (12, 24, [(0, 1), (2,)]),
+        (12, 23, [(2, 0, 1)]),
+    ],
+)
+def test_columns_share_a_block_up_to_its_width(
+    width: int, largest: int, packed: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns of four, three and two values, all combinations of which occur; a column wider than a block has one of its own."""
+    monkeypatch.setattr(column_blocks, "WIDTH", width)
+    monkeypatch.setattr(column_blocks, "LARGEST_KEY", largest)
+    digits = [d.astype(np.int32) - np.int32(1) for d in np.unravel_index(np.arange(24), (4, 3, 2))]
+    blocks = column_blocks.make_blocks(digits, [4, 3, 2])
+    assert [b.columns for b in blocks] == packed
+    for block in blocks:
+        assert [row.tolist() for row in block.combinations[:, block.codes]] == [digits[j].tolist() for j in block.columns]
