@@ -38,23 +38,23 @@ def end_groups(x: FloatArray, k: int) -> IntArray:
     middle = [low, high]
     if high - low >= 2 * k:
         middle.insert(1, high - k if ends_high(x[low:high]) else low + k)
-    return np.concatenate([np.arange(0, low, k), middle, np.arange(high + k, n + 1, k)]).astype(np.int64)
+    return np.concatenate([np.arange(0, low, k), middle, np.arange(high + k, n + 1, k)])
 
 
 def ends_high(x: FloatArray) -> bool:
-    """Whether the last of numbers in increasing order is farther from their mean than the first."""
-    scaled = np.ldexp(x, -int(np.frexp(np.abs(x).max())[1]))  # sums of large numbers stay finite
-    mean = scaled[0] + float((scaled - scaled[0]).mean())
-    return bool(scaled[-1] - mean > mean - scaled[0])
+    """Whether the last of numbers in increasing order is farther from their mean than the first; no copy of them is made."""
+    exponent = int(np.frexp(max(abs(x[0]), abs(x[-1])))[1])  # sums of large numbers stay finite
+    first, last = np.ldexp(x[0], -exponent), np.ldexp(x[-1], -exponent)
+    parts = (x[i : i + AT_ONCE] for i in range(0, len(x), AT_ONCE))
+    mean = first + sum(float((np.ldexp(part, -exponent) - first).sum()) for part in parts) / len(x)
+    return bool(last - mean > mean - first)
 
 
 def centres(x: FloatArray, cuts: IntArray, publish: str) -> Iterator[FloatArray]:
     """Of each record the mean, or the (lower) median, of its group; some groups at a time."""
-    groups = np.arange(len(cuts) - 1)
-    marks = [0, *np.flatnonzero(np.diff(cuts[:-1] // AT_ONCE)).tolist(), len(groups)]
+    some = np.searchsorted(cuts, np.arange(AT_ONCE, len(x), AT_ONCE))
+    marks = sorted({0, *some.tolist(), len(cuts) - 1})
     for first, last in pairwise(marks):
-        if first == last:
-            continue
         starts, sizes = cuts[first:last], np.diff(cuts[first : last + 1])
         if publish == "median":
             yield np.repeat(x[starts + (sizes - 1) // 2], sizes)
