@@ -185,3 +185,10 @@ def test_a_short_name_with_few_values_may_be_a_measurement(name: str, role: Role
 def test_infinite_amounts_are_no_warning() -> None:
     money = [str(500 * i) for i in range(1, 40)]
     assert find_column(facts("hhspend", [*money, "inf"], "float")).role is Role.SENSITIVE
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"), [("finc25", "income"), ("faminc", "income"), ("Premie", "pregnancy"), ("fincher", "")]
+)
+def test_family_incomes_and_early_births(name: str, topic: str) -> None:
+    assert topics(name) == [topic]

@@ -44,7 +44,7 @@ HEALTH: tuple[Topic, ...] = (
         "pregnancy or births",
         "",
         0.85,
-        "*exprg *pregn gestante* "
+        "*exprg *pregn gestante* premie* prematur* preterm* "
         "pregn* grossesse embaraz* gravid* schwanger* zwanger* npregnan* nbabies gestation* parity abort* miscarr* "
         "birthweight birth+weight bwt bweight+g low+birth apgar fertility menopaus* menarche breastfe* babies livebirth* "
         "stillbirth* age1stbaby prenatal* postpartum gestat* delivery+type cesarean",

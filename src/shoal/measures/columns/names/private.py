@@ -34,7 +34,7 @@ MONEY: tuple[Topic, ...] = (
         "hourlyrate dailyrate monthlyrate payrate pay+rate compensation bonus* einkomm* gehalt* lohn* verdienst* inkomen* "
         "loon salaris brutto* netto* revenu* salaire* traitement+brut renta renda rendimento ingres* sueldo* salari* "
         "stipend* reddito* retribu* pension* rente rentes retraite+mont* pensioen* benefit* welfare social+assist* "
-        "*income freelun* free+lun* lunch+subs* "
+        "*income finc hinc faminc* freelun* free+lun* lunch+subs* "
         "foodstamp* food+stamp* =snap ssip ssp =pap sueldos jubilacion subsid* unemployment+benef* bolsa+familia poverty* "
         "povpip percapita per+capita capital+gain capital+loss capitalgain capitalloss cap+gain dividends stock+option* "
         "stockoption* percent+salary+hike percentsalaryhike hike tips annual+inc* annualincome monthlyincome "
