@@ -13,6 +13,7 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy, Level
 from shoal.search.kernels import dense
 from shoal.search.problem import column_blocks
+from shoal.search.problem.column import joins_missing
 from shoal.search.problem.column_blocks import without_column
 from shoal.search.problem.problem import Problem, build_problem
 
@@ -120,3 +121,17 @@ def test_columns_share_a_block_up_to_its_width(
     assert [b.columns for b in blocks] == packed
     for block in blocks:
         assert [row.tolist() for row in block.combinations[:, block.codes]] == [digits[j].tolist() for j in block.columns]
+
+
+def test_missing_values_are_published_with_others_only_under_a_star_above_the_values() -> None:
+    named = Hierarchy.from_rows("c", [["a", "low", "all"], ["b", "low", "all"]])
+    starred = Hierarchy.from_rows("c", [["a", "*", "*"], ["b", "*", "*"]])
+    a_star = Hierarchy.from_rows("c", [["*", "x"]])
+    assert [joins_missing(named, level) for level in range(3)] == [False, False, False]
+    assert [joins_missing(starred, level) for level in range(3)] == [False, True, True]
+    assert [joins_missing(a_star, level) for level in range(2)] == [False, False]
+    counts = ClassCounts((2, 3), ("c",), [[-1, 0]], [pa.array(["a"])])
+    groups = {
+        top: build_problem(counts, {"c": tree}).columns[0].groups.tolist() for top, tree in (("all", named), ("*", starred))
+    }
+    assert groups == {"all": [[0, 1], [0, 1], [0, 1]], "*": [[0, 1], [0, 0], [0, 0]]}
