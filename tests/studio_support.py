@@ -122,7 +122,7 @@ def started(folder: Path, port: int, before: Callable[[], None] | None = None) -
 
 def ended(visitor: Visitor, page: Any) -> Any:
     """The page after its job has ended."""
-    for _ in range(1200):
+    for _ in range(6000):
         job = re.search(r'data-job="([0-9a-f]{16})"', page.text)
         if job is None:
             return page

@@ -52,7 +52,7 @@ def test_a_link_works_once_and_nobody_else_comes_in(studio: tuple[str, Any, Path
         assert first.enter(code).status_code == 200
         assert second.enter(code).status_code == 401, "the link was used"
         assert app.state.door.code != code
-        cookie = httpx.get(f"{address}/enter", params={"code": app.state.door.code}).headers["set-cookie"].lower()
+        cookie = httpx.get(f"{address}/enter", params={"code": app.state.door.code}, timeout=120).headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
         for path in ("/t/0123456789abcdef/measure", "/kept", "/jobs/0123456789abcdef", "/r/0123456789abcdef/x.zip", "/nowhere"):
@@ -75,7 +75,7 @@ def test_other_hosts_origins_and_forms_are_refused(visitor: Visitor, studio: tup
         assert visitor.http.post("/demo", data={"token": wrong}).status_code == 403
         assert visitor.http.post("/tables", content=b"a,b\n1,2\n", headers={"x-shoal-token": wrong}).status_code == 403
     strange = {"sec-fetch-site": "cross-site"}
-    with httpx.Client(base_url=studio[0], cookies=visitor.http.cookies) as bare:
+    with httpx.Client(base_url=studio[0], cookies=visitor.http.cookies, timeout=120) as bare:
         assert bare.post("/demo", data={"token": token}, headers=strange).status_code == 403
     assert visitor.http.get("/").text.count("table-card") == 0, "nothing was brought"
 

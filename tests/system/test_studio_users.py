@@ -144,7 +144,7 @@ def test_an_admin_lets_people_in_and_takes_them_out(
 
 def test_strangers_other_origins_and_ended_sessions_stay_outside(house: tuple[str, Any, People]) -> None:
     address, _, people = house
-    with httpx.Client(base_url=address) as stranger:
+    with httpx.Client(base_url=address, timeout=120) as stranger:
         assert stranger.get("/").status_code == 401
         assert stranger.get("/", headers={"accept": "text/html"}).headers["location"] == "/login"
         assert stranger.get("/enter?code=x").status_code == 401
@@ -159,14 +159,14 @@ def test_strangers_other_origins_and_ended_sessions_stay_outside(house: tuple[st
     ends = people.visits.begin(anna, hours=0)
     holds = people.visits.begin(anna, hours=0.1)
     for token, status in ((ends, 401), (holds, 200)):
-        with httpx.Client(base_url=address, cookies={"shoal_studio": token}) as late:
+        with httpx.Client(base_url=address, cookies={"shoal_studio": token}, timeout=120) as late:
             assert late.get("/account").status_code == status
     assert SECRET.encode() not in (people.files.root / "people.db").read_bytes()
     assert holds.encode() not in (people.files.root / "people.db").read_bytes()
 
 
 def test_guessing_is_slowed(house: tuple[str, Any, People]) -> None:
-    with httpx.Client(base_url=house[0], headers={"origin": house[0]}) as guesser:
+    with httpx.Client(base_url=house[0], headers={"origin": house[0]}, timeout=120) as guesser:
         tries = [guesser.post("/login", data={"name": "nobody", "password": "x"}) for _ in range(6)]
         assert [t.status_code for t in tries] == [401, 401, 401, 401, 401, 429]
         assert int(tries[-1].headers["retry-after"]) >= 1
@@ -196,7 +196,7 @@ def test_beyond_this_computer_only_with_tls_and_users(tmp_path: Path, capsys: py
     with running(house, **options) as address:
         port = address.rsplit(":", 1)[1]
         context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
-        with httpx.Client(base_url=f"https://localhost:{port}", verify=context) as visitor:
+        with httpx.Client(base_url=f"https://localhost:{port}", verify=context, timeout=120) as visitor:
             sent = {"name": "anna", "password": made["password"]}
             page = visitor.post("/login", data=sent, headers={"origin": f"https://localhost:{port}"})
             assert page.headers["location"] == "/"
