@@ -69,7 +69,7 @@ def main(source: str, out: str, shared: str) -> None:
 def _stopped(place: str, table: shoal.Table) -> str:
     """What is said of a statement that takes longer than it may."""
     spark: Any = table._engine._spark  # type: ignore[attr-defined]
-    spark.sql("SELECT a.id * b.id % 1000003 AS age FROM range(1e6) a, range(1e6) b").createOrReplaceTempView("endless")
+    spark.sql("SELECT id * 7 % 1000003 AS age FROM range(1000000000000000)").createOrReplaceTempView("endless")
     with shoal.open(f"{place}::endless", statement_timeout="1s", quasi=["age"]) as endless:
         try:
             endless.count()

@@ -32,7 +32,7 @@ class Recorder(SQLServer):
     def __init__(self) -> None:
         self.address = Address.parse("mssql://u:p@localhost/db", port=1433, known=OPTIONS)
         self.asked: list[str] = []
-        self.made: list[str] = []
+        self.sent: list[str] = []
 
     def stream(self, query: exp.Expr, *, batch_rows: int = 1) -> Iterator[Any]:
         self.asked.append(self.render(query))
@@ -43,7 +43,7 @@ class Recorder(SQLServer):
         return []
 
     def _whole(self, statements: Any, more: Any = None) -> None:
-        self.made += statements
+        self.sent += statements
 
 
 def relation() -> Relation:
@@ -83,7 +83,7 @@ def asked() -> list[str]:
             out = final(engine, suppressed(engine, rows, plan, None, stack), plan)
             engine.asked.append(engine.render(out))
             engine.create_table("new.t", out)
-    return engine.asked + engine.made
+    return engine.asked + engine.sent
 
 
 def test_every_query_is_one_statement_of_the_dialect(asked: list[str]) -> None:

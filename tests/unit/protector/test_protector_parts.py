@@ -20,6 +20,9 @@ NESTED = "CREATE TABLE vault_entries_0 PARTITION OF vault_entries FOR VALUES WIT
 AWAY = "ALTER TABLE vault_entries DETACH PARTITION vault_entries_"
 ATTACKS = {
     "a part of 'vault_entries' is missing": f"{AWAY}1",
+    "a part of 'vault_index' is missing": "; ".join(
+        f"ALTER TABLE vault_index DETACH PARTITION vault_index_{i}" for i in range(3)
+    ),
     "a trigger or rule was added to 'vault_index_0'": f"{SWALLOW} CREATE TRIGGER t BEFORE INSERT ON vault_index_0 "
     "FOR EACH ROW EXECUTE FUNCTION f()",
     "a trigger or rule was added to 'vault_entries_2'": "CREATE RULE r AS ON INSERT TO vault_entries_2 DO INSTEAD NOTHING",
