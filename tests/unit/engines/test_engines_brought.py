@@ -284,7 +284,7 @@ def test_objects_that_change_between_count_and_recode_are_not_seen(store: str, t
     for key, source in (("bucket/d/people.csv", "d/people.csv"), ("bucket/folder/x.parquet", "folder")):
         kept = dict(Store.objects)
         with shoal.open(f"s3://bucket/{source}?{store}") as table:
-            made = shoal.anonymize(table, quasi=["age", "zip"], k=1)
+            made = shoal.anonymize(table, quasi=["age", "zip"], k=2, allow={"loss": 1})
             del Store.objects[key]
             made.write(tmp_path / key.replace("/", "-"))
         told = json.loads((tmp_path / key.replace("/", "-") / "certificate.json").read_text())
