@@ -203,3 +203,9 @@ def test_the_only_time_of_a_table_of_events_is_the_event() -> None:
 )
 def test_a_part_of_a_name_is_direct_however_few_its_names(name: str, values: list[str], role: str) -> None:
     assert found(name, values).role.value == role
+
+
+@pytest.mark.parametrize("name", ["pain", "Pijn", "Schmerzen", "douleur", "dolor", "dolore", "dor"])
+def test_pain_is_nobodys_business_in_any_language(name: str) -> None:
+    assert topic_of(name) is not None
+    assert found(name, ["none", "low", "high"]).role.value == "sensitive"
