@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -189,3 +190,21 @@ def test_values_of_a_dictionary_that_no_record_has_count_for_nothing(tmp_path):
         facts = recount(tmp_path / name, ["q"], ["s"], way="sorted", recursive={"s": [2]})
         assert (facts.records, facts.classes, facts.k, facts.unique) == (8, 3, 1, 1)
         assert alike(facts.to_json(), recount(tmp_path / name, ["q"], ["s"], way="dictionary", recursive={"s": [2]}).to_json())
+
+
+@pytest.mark.parametrize(("most", "ways"), [(12, []), (11, ["sorted"])])
+def test_a_small_file_with_many_pairs_is_counted_by_sorting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, ways: list[str]
+) -> None:
+    """Three classes and four values are twelve pairs; the answer is the same."""
+    from shoal.release.proof import recount as module
+
+    file = tmp_path / "t.csv"
+    file.write_text("age,ill\n1,a\n1,b\n2,c\n2,a\n3,d\n3,d\n")
+    taken: list[str] = []
+    sorting = module.by_sorting
+    monkeypatch.setattr(module, "by_sorting", lambda *given: taken.append("sorted") or sorting(*given))
+    monkeypatch.setattr(module, "MOST_PAIRS", most)
+    found = module.recount(file, ["age"], ["ill"])
+    assert taken == ways
+    assert found == module.recount(file, ["age"], ["ill"], way="dictionary")

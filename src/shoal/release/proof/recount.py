@@ -9,6 +9,7 @@ Source   METHODS §19 (definitions); a missing value is a value of its own
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from shoal.release.proof.trees import Tree
 
 SMALL_FILE = 3_000_000
 """Bytes of text, or cells of a Parquet file, up to which the dictionary is used."""
+MOST_PAIRS = 1_000_000
+"""Pairs of a class and a sensitive value up to which a small file is counted by the dictionary, which looks at each."""
 
 
 def recount(
@@ -61,10 +64,12 @@ def recount(
     """
     wanted = [*quasi, *sensitive, *([unit] if unit else [])]
     source = Path(path)
-    if way == "auto":
-        way = "dictionary" if recount_read.size(source) <= SMALL_FILE else "sorted"
+    small = way == "auto" and recount_read.size(source) <= SMALL_FILE
     levels = {c: tuple(sorted(set((recursive or {}).get(c, ())))) for c in sensitive}
     more = (levels, trees or {}, orders or {})
-    if way == "dictionary":
-        return by_dictionary(recount_read.rows(source, wanted), len(quasi), sensitive, unit is not None, *more)
+    if small or way == "dictionary":
+        most = MOST_PAIRS if small else math.inf
+        found = by_dictionary(recount_read.rows(source, wanted), len(quasi), sensitive, unit is not None, *more, most)
+        if found is not None:
+            return found
     return by_sorting(recount_read.batches(source, wanted), len(quasi), sensitive, unit is not None, *more)

@@ -21,8 +21,12 @@ def by_dictionary(
     levels: Mapping[str, Sequence[int]],
     trees: Mapping[str, Tree],
     orders: Mapping[str, Sequence[str]],
-) -> Facts:
-    """The definition, row by row: a dictionary from the quasi-identifier values to what was seen with them."""
+    most: float = math.inf,
+) -> Facts | None:
+    """The definition, row by row: a dictionary from the quasi-identifier values to what was seen with them.
+
+    None where a sensitive column has more than ``most`` pairs of a class and a value: each is looked at.
+    """
     sizes: Counter[tuple[Any, ...]] = Counter()
     people: dict[tuple[Any, ...], set[Any]] = {}
     places: dict[Any, Counter[tuple[Any, ...]]] = {}
@@ -45,6 +49,8 @@ def by_dictionary(
             places.setdefault(row[-1], Counter())[key] += 1
     if not records:
         raise EmptyTableError("the written file has no records, so no anonymity number is defined.")
+    if any(len(counts) * len(set().union(*counts.values())) > most for counts in inside):
+        return None
     members = [len(p) for p in people.values()] if has_unit else list(sizes.values())
     smallest = Counter(min(len(people[key]) for key in p) for p in places.values()) if has_unit else None
     together = Counter(frozenset(p.items()) for p in places.values())
