@@ -8,6 +8,7 @@ import duckdb
 import pytest
 
 from shoal.engines.files.csv.fields import Field, converted
+from shoal.engines.files.csv.sniff import SHORTEST, _number_type
 
 TEXTS = [
     None,
@@ -91,3 +92,19 @@ def test_marks_blanks_and_forms() -> None:
     days = taken(Field(0, "x", "DATE", form="%d.%m.%Y"), ["29.02.2024", "2024-02-29"])
     assert [str(d) for d in days] == ["2024-02-29", "error"]
     assert taken(Field(0, "x"), ["07", None]) == ["07", None]
+
+
+@pytest.mark.parametrize(
+    ("values", "sql_type"),
+    [
+        (["-1.00", "2.00"], "DECIMAL(18, 2)"),
+        (["-0.00", "1.00"], "DOUBLE"),  # a decimal has no minus zero
+        (["1.50e+02", "2.00e+02"], "DOUBLE"),
+        (["123456789012345.67"], "DECIMAL(18, 2)"),  # 17 digits
+        (["1234567890123456.78"], "DECIMAL(38, 2)"),  # 18
+        (["12345678901234.5", "1"], "DOUBLE"),  # 15 digits
+        (["1234567890123.456", "1"], SHORTEST),  # 16
+    ],
+)
+def test_the_type_of_numbers_changes_where_digits_would_be_lost(values: list[str], sql_type: str) -> None:
+    assert _number_type(values)[0] == sql_type

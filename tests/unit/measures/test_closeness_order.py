@@ -9,6 +9,8 @@ import pytest
 
 import shoal
 from shoal.errors import UsageError
+from shoal.measures.classes.spoken_order import spoken_order
+from shoal.model.counts.classes import SensitiveCounts
 
 WORDS = ["low", "medium", "high"]
 TABLE = pa.table({"ward": list("AAABBB"), "pain": ["low", "low", "medium", "medium", "high", "high"]})
@@ -77,3 +79,17 @@ def test_a_search_asks_for_the_order_too() -> None:
     }
     with pytest.raises(UsageError, match="needs the order of its values"):
         shoal.anonymize(table, policy)
+
+
+@pytest.mark.parametrize(("values", "spoken"), [(2, False), (3, True), (60, True), (61, False)])
+def test_an_order_is_looked_for_among_three_to_sixty_texts(values: int, spoken: bool) -> None:
+    bands = [f"{10 * i}-{10 * i + 9}" for i in range(values)]
+    for kind in (pa.string(), pa.large_string()):
+        made = SensitiveCounts.from_dense("age", [[1] * values], pa.array(bands, kind))
+        assert spoken_order(made) == (tuple(bands) if spoken else ())
+
+
+def test_numbers_and_bare_codes_speak_no_order() -> None:
+    assert spoken_order(SensitiveCounts.from_dense("x", [[1, 1, 1]])) == ()
+    assert spoken_order(SensitiveCounts.from_dense("x", [[1, 1, 1]], pa.array([1, 2, 3]))) == ()
+    assert spoken_order(SensitiveCounts.from_dense("x", [[1] * 2], pa.array(["1", "2"]).dictionary_encode())) == ()

@@ -196,15 +196,15 @@ def test_values_of_a_dictionary_that_no_record_has_count_for_nothing(tmp_path):
 def test_a_small_file_with_many_pairs_is_counted_by_sorting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, ways: list[str]
 ) -> None:
-    """Three classes and four values are twelve pairs; the answer is the same."""
+    """Three classes and four values are twelve pairs, one column is enough; the answer is the same."""
     from shoal.release.proof import recount as module
 
     file = tmp_path / "t.csv"
-    file.write_text("age,ill\n1,a\n1,b\n2,c\n2,a\n3,d\n3,d\n")
+    file.write_text("age,ill,sex\n1,a,F\n1,b,F\n2,c,F\n2,a,F\n3,d,F\n3,d,F\n")
     taken: list[str] = []
     sorting = module.by_sorting
     monkeypatch.setattr(module, "by_sorting", lambda *given: taken.append("sorted") or sorting(*given))
     monkeypatch.setattr(module, "MOST_PAIRS", most)
-    found = module.recount(file, ["age"], ["ill"])
+    found = module.recount(file, ["age"], ["ill", "sex"])
     assert taken == ways
-    assert found == module.recount(file, ["age"], ["ill"], way="dictionary")
+    assert found == module.recount(file, ["age"], ["ill", "sex"], way="dictionary")
