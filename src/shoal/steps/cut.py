@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PolicyError
-from shoal.kernels.arrow import from_numpy
+from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.numbers import numbers_of
 from shoal.model.plan import Publishes, register_step
 from shoal.model.roles import MOMENTS, NUMBERS, Column
@@ -90,11 +90,18 @@ class Cut(ExpressionStep):
             at = self._places(cuts, moments(values))
         elif column.kind == "float" or not all(float(p).is_integer() for p in points):
             at = self._places(np.array(points, dtype=np.float64), doubles(values))
-        else:  # whole numbers, perhaps beyond 2⁵³, where doubles would fall together
-            find = bisect.bisect_right if self.closed == "left" else bisect.bisect_left
-            whole = [int(p) for p in points]
-            at = np.array([find(whole, v) for v in values.to_pylist()], dtype=np.int64)
+        else:
+            at = self._places_of_whole([int(p) for p in points], values)
         return text_array(labels).take(from_numpy(at))
+
+    def _places_of_whole(self, points: list[int], values: Any) -> npt.NDArray[np.int64]:
+        """Compared as whole numbers: beyond 2⁵³ doubles would fall together. Beyond 2⁶³ they are decimals, taken one by one."""
+        import pyarrow as pa
+
+        if pa.types.is_signed_integer(values.type) and all(-(2**63) <= p < 2**63 for p in points):
+            return self._places(np.array(points, dtype=np.int64), to_numpy(values))
+        find = bisect.bisect_right if self.closed == "left" else bisect.bisect_left
+        return np.array([find(points, v) for v in values.to_pylist()], dtype=np.int64)
 
     def texts(self, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:
         if self.points and isinstance(self.points[0], str):

@@ -11,7 +11,8 @@ import pytest
 from shoal.engines.open import open as open_table
 from shoal.engines.recode import by_codes, threads
 from shoal.engines.recode.threads import WAITING, ahead, behind
-from shoal.model.plan import Plan
+from shoal.model.plan import Plan, Suppression
+from shoal.steps import Cut, Prefix
 
 
 def numbers(n, closed, fails_at=None):
@@ -103,6 +104,21 @@ def test_an_error_in_either_half_is_raised(fails, monkeypatch):
         threads.in_halves(4, work)
 
 
+@pytest.mark.parametrize("n", [3, 4])
+def test_items_of_many_rows_are_shared_and_come_back_in_their_order(n, monkeypatch):
+    monkeypatch.setattr(threads, "MANY", 4)
+    met = threading.Barrier(2)
+
+    def work(item):
+        if n == 4:
+            met.wait(30)  # one thread alone would wait for ever
+        return item * 10
+
+    assert threads.each([1, 2, 3, 4], n, work) == [10, 20, 30, 40]
+    with pytest.raises(ZeroDivisionError):
+        threads.each([1, 0, 2], n, lambda item: 1 // item)
+
+
 @pytest.mark.parametrize("rows", [7, 8, 9])
 def test_a_file_written_while_the_next_rows_are_gathered_has_the_same_bytes(rows, tmp_path, monkeypatch):
     table = pa.table({"name": [f"n{i % 5}" for i in range(rows)], "age": [i % 3 for i in range(rows)]})
@@ -115,3 +131,15 @@ def test_a_file_written_while_the_next_rows_are_gathered_has_the_same_bytes(rows
     assert (tmp_path / "parts.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert heard == sorted(heard)
     assert heard[-1] == 1.0
+
+
+def test_columns_shared_by_two_threads_are_recoded_as_by_one(tmp_path, monkeypatch):
+    table = pa.table({"name": [f"n{i % 5}" for i in range(9)], "age": [i % 3 for i in range(9)]})
+    cut = Cut("age", points=(1.0,), labels=("none", "some"))
+    plan = Plan((cut, Prefix("name", length=1)), Suppression(4, ("age",)), seed=1)
+    with open_table(table) as source:
+        alone = source.recode(plan, tmp_path / "alone.parquet")
+        monkeypatch.setattr(threads, "MANY", 4)
+        shared = source.recode(plan, tmp_path / "shared.parquet")
+    assert (shared.suppressed, shared.changed) == (alone.suppressed, alone.changed) == (3, {"name": 1.0, "age": 1.0})
+    assert (tmp_path / "shared.parquet").read_bytes() == (tmp_path / "alone.parquet").read_bytes()

@@ -17,6 +17,7 @@ from shoal.hierarchies import FromTree, Intervals, Mask, Postcode
 from shoal.kernels.order import row_numbers
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import _REGISTRY, Plan, RowStep, step_from_json
+from shoal.model.roles import Column
 from shoal.steps import Clamp, Cut, MapValues, Prefix, Round
 from shoal.transform.identity.format_preserving import cipher, permute_code
 from shoal.transform.identity.keys import keyed_digest, keyed_digests, read_key
@@ -589,6 +590,19 @@ def test_prefix_and_cut_in_memory():
     assert tf.apply(Prefix("z", 2), t).table["z"].to_pylist() == ["12**", None]
     assert tf.apply(Cut("a", (30.0,), ("<30", "30+")), t).table["a"].to_pylist() == ["30+", "<30"]
     assert tf.apply(MapValues("z", on_gap="top", missing_label="none"), t).table["z"].to_pylist() == ["*", "none"]
+
+
+@pytest.mark.parametrize("closed", ["left", "right"])
+@pytest.mark.parametrize("last", [2.0**62, 2.0**63, 2.0**64], ids=["fits", "one too many", "far beyond"])
+def test_whole_numbers_are_cut_as_whole_numbers(closed, last):
+    """Points and numbers around 2⁵³ and 2⁶³, compared one by one as Python's whole numbers."""
+    points, labels = (-(2.0**63), -1.0, 0.0, 2.0**53, last), ("a", "b", "c", "d", "e", "f")
+    numbers = [p + d for p in (-(2**63), -1, 0, 2**53, 2**62, 2**63 - 1) for d in (-1, 0, 1) if -(2**63) <= p + d < 2**63]
+    above = [sum(n >= int(p) if closed == "left" else n > int(p) for p in points) for n in numbers]
+    step = Cut("n", points, labels, closed=closed)
+    assert step.arrow(pa.array(numbers), Column("n", "integer")).to_pylist() == [labels[i] for i in above]
+    decimals = pa.array(numbers).cast(pa.decimal128(38, 0))
+    assert step.arrow(decimals, Column("n", "integer")).to_pylist() == [labels[i] for i in above]
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

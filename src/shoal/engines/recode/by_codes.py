@@ -24,7 +24,7 @@ from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import KINDS, KeptCodes, check_gap, read_ahead
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow
 from shoal.engines.recode.sql import suppression_columns
-from shoal.engines.recode.threads import ahead, in_halves
+from shoal.engines.recode.threads import ahead, each, in_halves
 from shoal.kernels.arrow import as_doubles, from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
@@ -123,17 +123,18 @@ def recode_by_codes(
     else:
         coded = {n: CodedColumn(relation.column(n)) for n in needed}
         plain = _read(relation, list(names), coded, progress)
-    ranked = {n: Ranked(c, steps.get(n) if n in stepped else None) for n, c in coded.items()}
+    rows = max((sum(len(codes) for codes in c.chunks) for c in coded.values()), default=0)
+    ranked = dict(zip(coded, each(coded, rows, lambda n: Ranked(coded[n], steps.get(n))), strict=True))
     for n in stepped:
         check_gap(n, ranked[n], coded[n])
-    whole = {n: _whole(r) for n, r in ranked.items()}
+    whole = dict(zip(ranked, each(ranked.values(), rows, _whole), strict=True))
     records = _length(whole, plain)
     stays = _stays(plan, by, whole, unit, kept, records) if by else None
     data = {n: whole[n] if n in whole else plain[n] for n in names}
     order = np.arange(records) if stays is None else np.flatnonzero(stays)
     if plan.shuffle:
         order = order[_shuffled(data, names, order, plan.seed)]
-    changed = {n: _changed(coded[n], ranked[n], stays) for n in stepped}
+    changed = dict(zip(stepped, each(stepped, rows, lambda n: _changed(coded[n], ranked[n], stays)), strict=True))
     columns = [ranked[n].column if n in ranked else relation.column(n) for n in names]
     columns = [_former(c, data[c.name], order) if c.name in stepped else c for c in columns]
     return CodedRows(columns, order, data, changed, records)
