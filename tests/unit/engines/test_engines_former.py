@@ -14,9 +14,12 @@ import pytest
 
 import shoal
 from shoal.engines.core.base import Relation
+from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.stored import former_fits
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.recode.told import told_after, told_before
 from shoal.engines.servers.mysql.types import native_type, reading
+from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column
 from shoal.steps import Clamp, Constant, Round
@@ -243,3 +246,34 @@ def test_moments_of_a_zone_that_a_server_gives_in_utc_are_told(source: str, nati
     for said in (told_before(relation, [column], Plan(), "csv"), told_after(relation, [column], Plan(), "csv")):
         assert any("written in UTC" in s for s in said) is told
     assert not told_before(relation, [column], Plan((Constant("t", "x"),)), "csv")
+
+
+@pytest.mark.parametrize("column", ["tiny", "single", "huge", "zone", "day"])
+def test_hidden_cells_make_a_column_text_in_every_batch(column: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch without a hidden cell kept its numbers: '*' of the next one ended the run, or 7.0 was spelled 7 in some rows."""
+    monkeypatch.setattr(DuckDB, "stream", lambda engine, query: engine.stream_sql(engine.render(query), 2048))
+    often = pa.concat_arrays([COLUMNS[column].slice(0, 4)] * 1250)
+    table = pa.table({column: pa.concat_arrays([often, pa.nulls(1, often.type)])})
+    plan = Plan((), Suppression(2, (column,), "cells"), shuffle=False)
+    assert shoal.open(table).recode(plan, tmp_path / "o.parquet").suppressed == 1
+    found = pq.read_table(tmp_path / "o.parquet")[column]
+    assert found.type == pa.string()
+    assert found[-1].as_py() == "*"
+    assert found.slice(0, 5000).to_pylist() == canonical_text(normalize(often, kind_of(often.type))).to_pylist()
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_moments_of_a_zone_that_become_text_are_told_to_be_those_of_utc(format: str, tmp_path: Any) -> None:
+    late = pa.array([dt.datetime(2024, 6, 30, 22, 30, tzinfo=dt.UTC)] * 4, pa.timestamp("us", tz="Europe/Amsterdam"))  # 1 July
+    for steps, suppress, told in (
+        ([{"column": "t", "generalize": {"level": 1, "hierarchy": {"dates": ["day", "month"]}}}], None, True),
+        ([{"column": "t", "rare": {"min_count": 2}}], None, True),
+        ([], {"k": 2, "columns": ["t", "u"], "scope": "cells"}, True),
+        ([{"column": "t", "permute": {}}], None, False),
+        ([{"column": "t", "keyed_hash": {"key": "env:FORMER_KEY"}}], None, False),
+    ):
+        table = shoal.open(pa.table({"t": late, "u": late.cast(pa.timestamp("us", tz="UTC"))}))
+        plan = shoal.transform(table, {"steps": [*steps, *({**s, "column": "u"} for s in steps)], "suppress": suppress}).plan
+        before = table.not_kept(plan, tmp_path / "o", format=format)
+        assert before == table.recode(plan, tmp_path / "o", format=format).not_kept
+        assert any("in UTC: days and hours of t are not" in line for line in before) == told

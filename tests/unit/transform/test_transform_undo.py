@@ -306,3 +306,42 @@ def test_a_step_done_twice_draws_anew(tmp_path):
     step = shoal.transform(table, {"steps": [{"column": "pay", **swap}]}).plan.steps[0]
     shoal.open(table).recode(Plan((step, step), seed=LEAST_SEED), tmp_path / "o.parquet")  # one object, listed twice
     assert np.mean(pq.read_table(tmp_path / "o.parquet").sort_by("id")["pay"].to_numpy() == true) < 0.05
+
+
+WORDS = {
+    "noise": {"scale": 50.0},
+    "correlated_noise": {"others": ["debt"], "share": 0.1},
+    "pram": {"keep": 0.8, "invariant": False},
+}
+OTHER = {
+    "noise": {"scale": 100.0},
+    "correlated_noise": {"others": ["debt"], "share": 0.4},
+    "pram": {"keep": 0.6, "invariant": False},
+}
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_two_plans_under_one_seed_do_not_give_the_values_together(kind, tmp_path):
+    """From the same draws 2(x + e) − (x + 2e) is x, and a category that changes under one matrix only is the true one."""
+    column = STEPS[kind]["column"]
+
+    def after(words):
+        shoal.transform(TABLE, {"steps": [{"column": column, kind: words}]}, tmp_path / "o.parquet", seed=LEAST_SEED)
+        return np.array(pq.read_table(tmp_path / "o.parquet").sort_by("id")[column].to_pylist())
+
+    less, more, true = after(WORDS[kind]), after(OTHER[kind]), np.array(TABLE[column].to_pylist())
+    if kind == "pram":
+        coupled = {t: (less == t) & (more != t) for t in ("Aarau", "Davos")}  # the first and the last: their limits are nested
+        assert all(np.mean(true[c] == t) < 0.95 for t, c in coupled.items())
+    else:
+        assert np.median(np.abs(2 * less - more - true)) > 20
+
+
+def test_the_draws_of_exchanges_depend_on_their_settings():
+    assert (
+        tf.RankSwap("x", 5)._keys(LEAST_SEED)
+        != tf.RankSwap("x", 10)._keys(LEAST_SEED)
+        == tf.RankSwap("x", 10.0)._keys(LEAST_SEED)
+    )
+    steps = [tf.Permute("x"), tf.Permute("x", ("sex",)), tf.Permute("x", (), ("sex",)), tf.Permute("x", (), ("sex", "age"))]
+    assert len({s._key(LEAST_SEED) for s in steps}) == 4

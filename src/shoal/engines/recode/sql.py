@@ -236,7 +236,8 @@ def _blanked(engine: Engine, source: Published, at: Sequence[int], stays: exp.Ex
         value: exp.Expr = column(f"p{i}", "p")
         if i in at:
             value = exp.Case(ifs=[exp.If(this=lost.copy(), true=string(SUPPRESSED))], default=engine.text(value, before))
-            columns[i] = replace(before, kind="text", coded=is_numeric(before), order=before.order if before.grouped else ())
+            order = before.order if before.grouped else ()
+            columns[i] = replace(before, kind="text", coded=is_numeric(before), order=order, stored=None, former=None)
         terms.append(exp.alias_(value, f"p{i}", quoted=True))
     for i in flagged:
         flag: exp.Expr = column(f"g{i}", "p") if i in source.flagged else exp.convert(0)

@@ -15,7 +15,7 @@ from shoal.engines.files.statistical.coding import room_left
 from shoal.engines.recode.staging import is_staged
 from shoal.model.plan import Plan, Step
 from shoal.model.roles import MOMENTS, NUMBERS, Column
-from shoal.steps import Drop, Keep, MapValues
+from shoal.steps import Drop, Keep, MapValues, Prefix
 
 TYPED = ("parquet", "arrow")
 """Formats that keep the width of numbers."""
@@ -63,7 +63,12 @@ def _by_format(relation: Relation, columns: Sequence[Column], plan: Plan, format
     zoned = [c.name for c in columns if c.kind == "timestamp" and _has_zone(relation, c.name)]
     if zoned:
         out += (f"In the database {listed(zoned)} are moments of a time zone: they are written in UTC, without a zone.",)
-    blanked: set[str | None] = set(rule.columns) if rule.scope == "cells" and rule.k >= 2 else set()
+    blanked = _blanked(plan)
+    spoken = {c.name for c in columns if c.kind == "text"}
+    shown = _with(relation.columns, [s for s in changing if s.publishes != "else" or isinstance(s, Prefix)], blanked)
+    utc = [c.name for c in shown if c.name in spoken and (_in_a_zone(c) or _has_zone(relation, c.name))]
+    if utc:
+        out += (f"Texts are made of moments in UTC: days and hours of {listed(utc)} are not those of the time zone.",)
     hiding = _with(relation.columns, [s for s in plan.steps if _hides(s)], blanked)
     hidden = [c.name for c in hiding if c.kind not in ("text", "other") and c.name in there]
     if hidden and format in TYPED:
@@ -78,9 +83,22 @@ def _by_format(relation: Relation, columns: Sequence[Column], plan: Plan, format
     return out
 
 
+def _blanked(plan: Plan) -> set[str | None]:
+    """The columns whose cells suppression may hide."""
+    rule = plan.suppression
+    return set(rule.columns) if rule.scope == "cells" and rule.k >= 2 else set()
+
+
+def _in_a_zone(column: Column) -> bool:
+    kind: Any = column.stored
+    return kind is not None and pa.types.is_timestamp(kind) and kind.tz not in (None, "UTC", "Etc/UTC", "+00:00")
+
+
 def _expected(column: Column, plan: Plan) -> Column:
     """A column as it will be, if the numbers that steps make of it fit in its type."""
     steps = [s for s in plan.steps if column.name in s.columns and not isinstance(s, Keep)]
+    if column.name in _blanked(plan):
+        return replace(column, kind="text", stored=None, form="")
     moved = all(s.publishes in ("own", "numbers") and not _hides(s) for s in steps)
     if moved and (column.kind not in ("text", "other") or (steps and returns_from_text(column.stored))):
         return column

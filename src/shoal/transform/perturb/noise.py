@@ -5,7 +5,8 @@ Returns  steps on batches; a row always gets the same noise under the same seed,
 Keeps    means (in expectation); correlated noise keeps correlations, and the plan says by how much variances grow
 Source   Kim 1986 (correlated noise); Laplace and Gaussian by inversion; Mironov 2012 (why the result is rounded)
 
-Anyone who knows the seed can subtract the noise: a published plan must not hold the seed it ran with. The result is rounded to
+Anyone who knows the seed can subtract the noise: a published plan must not hold the seed it ran with. The draws depend on the
+scale too: two outputs with noise of two sizes from the same draws would give the values. The result is rounded to
 the column's own precision: the last digits of a double tell which true values it can come from. Noise of less than half a step
 of the column is refused, since rounding would take it off again.
 """
@@ -66,7 +67,7 @@ class Noise(StreamStep):
         return Precision(self)
 
     def start(self, seed: int) -> Callable[[Any, RowNumbers], Any]:
-        key = random.derive(seed, self.kind, self.column, self.distribution, self.mode)
+        key = random.derive(seed, self.kind, self.column, self.distribution, self.mode, f"{self.scale:.9g}")
         draw = _DRAWS[self.distribution]
 
         def run(table: Any, rows: RowNumbers) -> Any:
@@ -128,9 +129,10 @@ class CorrelatedNoise(StreamStep):
         return cls(columns[0], tuple(columns[1:]), factor, share, tuple(spread.decimals))
 
     def start(self, seed: int) -> Callable[[Any, RowNumbers], Any]:
-        keys = [random.derive(seed, self.kind, *self.columns, str(i)) for i in range(len(self.columns))]
         factor = np.asarray(self.factor)
         sizes = np.sqrt((factor**2).sum(axis=1))
+        settings = [f"{size:.9g}" for size in sizes]
+        keys = [random.derive(seed, self.kind, *self.columns, *settings, str(i)) for i in range(len(self.columns))]
 
         def run(table: Any, rows: RowNumbers) -> Any:
             found = [numbers(table, name) for name in self.columns]

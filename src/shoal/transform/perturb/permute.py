@@ -54,7 +54,7 @@ class Permute(ColumnStep):
     def run(self, table: Any, seed: int) -> Any:
         import pyarrow as pa
 
-        source = random.permutation(random.derive(seed, self.kind, *self.columns), table.num_rows)
+        source = random.permutation(self._key(seed), table.num_rows)
         strata = _strata(table, self.within)
         need_company(self.column, self.within, int((np.bincount(strata) == 1).sum()))
         source = _inside(strata, source) if self.within else source
@@ -63,7 +63,10 @@ class Permute(ColumnStep):
         return table
 
     def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
-        return permuted(rows, spill, random.derive(seed, self.kind, *self.columns), self.columns, self.within)
+        return permuted(rows, spill, self._key(seed), self.columns, self.within)
+
+    def _key(self, seed: int) -> bytes:
+        return random.derive(seed, self.kind, *self.columns, *(f"within {name}" for name in self.within))
 
 
 @register_step
@@ -97,19 +100,21 @@ class RankSwap(ColumnStep):
         x, present = numbers(table, self.column)
         where = np.flatnonzero(present)
         need_values(self.column, len(where))
-        mixed = where[
-            random.permutation(random.derive(seed, self.kind, "ties", self.column), len(where))
-        ]  # ties get their ranks by chance
+        ties, partners = self._keys(seed)
+        mixed = where[random.permutation(ties, len(where))]  # ties get their ranks by chance
         ranked = mixed[np.argsort(x[mixed], kind="stable")]
-        key = random.derive(seed, self.kind, "partner", self.column)
-        partner = swap_ranks(len(ranked), window(len(ranked), self.percent), random.uniforms(key, random.places(0, len(ranked))))
+        draws = random.uniforms(partners, random.places(0, len(ranked)))
+        partner = swap_ranks(len(ranked), window(len(ranked), self.percent), draws)
         source = np.arange(table.num_rows)
         source[ranked] = ranked[partner]
         return with_column(table, self.column, table.column(self.column).take(pa.array(source)))
 
     def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
-        ties, partners = (random.derive(seed, self.kind, word, self.column) for word in ("ties", "partner"))
-        return rank_swapped(rows, spill, self.column, self.percent, ties, partners)
+        return rank_swapped(rows, spill, self.column, self.percent, *self._keys(seed))
+
+    def _keys(self, seed: int) -> tuple[bytes, bytes]:
+        settings = (self.column, f"{self.percent:.9g}")
+        return random.derive(seed, self.kind, "ties", *settings), random.derive(seed, self.kind, "partner", *settings)
 
 
 def _inside(strata: IntArray, shuffled: IntArray) -> IntArray:

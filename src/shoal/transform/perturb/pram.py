@@ -74,7 +74,8 @@ class Pram(StreamStep):
         return float(1 - np.max(n * matrix.diagonal() / np.where(published > 0, published, 1.0)))
 
     def start(self, seed: int) -> Callable[[Any, RowNumbers], Any]:
-        key = random.derive(seed, self.kind, self.column)
+        settings = [f"{v:.6f}" for v in np.asarray(self.matrix).diagonal()]
+        key = random.derive(seed, self.kind, self.column, *self.categories, *settings)
         position = {c: i for i, c in enumerate(self.categories)}
         bounds = np.cumsum(np.asarray(self.matrix), axis=1)
         bounds[:, -1] = 1.0
