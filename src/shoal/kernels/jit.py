@@ -8,8 +8,10 @@ are cached on disk. Where no cache folder can be written, or the cached file is 
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import os
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -62,6 +64,28 @@ def plain(kernel: F) -> F:
     return cast(F, getattr(kernel, "py_func", kernel))
 
 
+def _numba() -> Any:
+    """numba, spared SciPy's linear algebra: it loads that only to see whether it is there, a third of its own loading.
+
+    Where a kernel, of whomever, multiplies matrices, numba looks again and loads it.
+    """
+    import numba
+
+    linalg: Any = importlib.import_module("numba.np.linalg")
+    if "numba.np.arraymath" not in sys.modules and hasattr(linalg, "ensure_blas"):
+        look, linalg.ensure_blas = linalg.ensure_blas, _has_scipy
+        try:
+            importlib.import_module("numba.np.arraymath").ensure_blas = look  # type: ignore[attr-defined]
+        finally:
+            linalg.ensure_blas = look
+    return numba
+
+
+def _has_scipy() -> None:
+    if importlib.util.find_spec("scipy") is None:
+        raise ImportError
+
+
 _JOINING = threading.RLock()  # kernels call one another, so all of them share it
 _BEHIND: dict[int, Kernel] = {}  # the kernel behind each of numba's forms, by the form's id: forms live as long as the process
 
@@ -94,9 +118,7 @@ class Kernel:
             return self._compiler
 
     def _joined(self, cache: bool) -> Any:
-        import numba
-
-        njit_with: Any = numba.njit
+        njit_with: Any = _numba().njit
         options = {"nogil": True, "cache": cache and _cache_is_writable(), "error_model": "numpy", **self._options}
         names = self.py_func.__globals__
         for name in self.py_func.__code__.co_names:

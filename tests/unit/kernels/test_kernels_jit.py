@@ -57,13 +57,19 @@ assert not loaded(group.FEW - 1)
 while group._grouped[0] + rows <= group.WORTH and rows <= group.SOME:
     assert not loaded(rows)
 print(loaded(rows), group._grouped[0])
+from numba.np import arraymath, linalg
+assert linalg.ensure_blas is arraymath.ensure_blas and "scipy.linalg" not in sys.modules
+if arraymath._HAVE_BLAS:  # whoever multiplies matrices still gets SciPy's
+    linalg.ensure_blas()
+    assert "scipy.linalg" in sys.modules
 """
 
 
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is loaded without numba")
 @pytest.mark.parametrize(("rows", "waited"), [("group.SOME", 61 * 32_768), ("group.SOME + 1", 0)])
 def test_numba_is_loaded_when_it_pays(rows: str, waited: int) -> None:
-    """Up to 32,768 rows at a time and 2,000,000 in all go by numpy; one step further numba is loaded. Groups are the same."""
+    """Up to 32,768 rows at a time and 2,000,000 in all go by numpy; one step further numba is loaded, and no linear
+    algebra with it. Groups are the same."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", WAITING.replace("{rows}", rows)], env=env, capture_output=True, text=True, check=True
