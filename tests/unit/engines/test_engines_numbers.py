@@ -11,8 +11,9 @@ import pytest
 
 import shoal
 from shoal.engines.recode import numbers, write
-from shoal.engines.recode.spill import Spill
+from shoal.engines.recode.spill import Held, Spill
 from shoal.kernels.order import row_hashes, row_numbers, times_before
+from shoal.kernels.repeats import Repeats
 from shoal.transform.kernels import draws
 
 SEED = 10**15 + 3
@@ -42,6 +43,28 @@ def test_equal_rows_are_counted_as_they_come(tmp_path, held, size):
     assert [n for t in made for n in t[numbers.BEFORE].to_pylist()] == slow(values)
     assert "o0" not in made[0].column_names
     assert not list(tmp_path.iterdir()), "nothing is left on disk"
+
+
+@pytest.mark.parametrize("slots", [4, 1 << 16])
+def test_only_hashes_that_may_come_again_are_sorted(tmp_path, monkeypatch, slots):
+    """Many rows: those alone in their slot come once. With four slots all are sorted, with the same answer."""
+    monkeypatch.setattr(numbers, "FEW", 150)
+    monkeypatch.setattr(numbers, "Repeats", lambda: Repeats(slots))
+    values = [*range(130), *[5, 7, 5] * 6, 200, 201]
+    hashed = numbers.hashed(iter(tables(values, 40)), ["p0"], 0)
+    rows = Held(tmp_path, "x", hashed)
+    sorted_ = [int(h) for t in numbers._keys(rows) for h in t[numbers.HASH].to_pylist()]
+    assert len(sorted_) == (150 if slots == 4 else 20)
+    rows.remove()
+    made = numbers.as_they_come(numbers.hashed(iter(tables(values, 40)), ["p0"], 0), tmp_path, 400)
+    assert [n for t in made for n in t[numbers.BEFORE].to_pylist()] == slow(values)
+
+
+@pytest.mark.parametrize("few", [9, 10, 11])
+def test_of_few_rows_all_hashes_are_sorted(tmp_path, monkeypatch, few):
+    monkeypatch.setattr(numbers, "FEW", few)
+    rows = Held(tmp_path, "x", numbers.hashed(iter(tables(list(range(10)), 4)), ["p0"], 0))
+    assert sum(t.num_rows for t in numbers._keys(rows)) == (10 if few > 10 else 0)
 
 
 @pytest.mark.parametrize("held", [1, 400, 1 << 20])

@@ -1,7 +1,7 @@
 """A number for every row, made of its content: what random steps draw by, so that the order of the rows does not matter.
 
-The number is a hash of the original row and how many equal rows come before it. To find equal rows only their hashes are put in
-order, eight bytes each, on disk where they are many; the rows themselves wait as they came.
+The number is a hash of the original row and how many equal rows come before it. To find equal rows only hashes are put in order,
+those that may come more than once, on disk where they are many; the rows themselves wait as they came.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pyarrow as pa
 from shoal.engines.recode.spill import KEY, Held, Spill, in_order
 from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.order import HashArray, row_hashes, times_before
+from shoal.kernels.repeats import FEW, Repeats
 
 HASH, BEFORE, ROW = "hash", "before", "row"
 """The two words of a row's number; and its place among the rows, where some columns of them are put in another order."""
@@ -77,9 +78,15 @@ def _in_place(rows: Held, folder: Path, held: int) -> Iterator[Any]:
 
 
 def _keys(rows: Held) -> Iterator[Any]:
+    """The hashes that may come more than once, to be put in order, with the places of their rows."""
+    seen = Repeats() if rows.rows >= FEW else None
+    if seen is not None:
+        for table in rows.tables([HASH]):
+            seen.add(to_numpy(table[HASH].combine_chunks()))
     first = 0
     for table in rows.tables([HASH]):
-        yield pa.table({HASH: table[HASH], ROW: from_numpy(places(first, table.num_rows)), KEY: table[HASH]})
+        keys = pa.table({HASH: table[HASH], ROW: from_numpy(places(first, table.num_rows)), KEY: table[HASH]})
+        yield keys if seen is None else keys.filter(pa.array(seen.possible(to_numpy(table[HASH].combine_chunks()))))
         first += table.num_rows
 
 

@@ -140,10 +140,11 @@ class Held:
     def __init__(self, folder: Path, name: str, tables: Iterator[Any]) -> None:
         self._path = folder / f"{name}.arrows"
         first = next(tables)
-        self.schema = first.schema
+        self.schema, self.rows = first.schema, 0
         with _room(), _sink(self._path) as sink, pa.ipc.new_file(sink, self.schema) as writer:
             for table in chain([first], tables):
                 writer.write_table(table)
+                self.rows += table.num_rows
 
     def tables(self, names: Sequence[str] | None = None) -> Iterator[Any]:
         """The rows, or some of their columns, some at a time; at least one table."""
