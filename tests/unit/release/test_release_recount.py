@@ -208,3 +208,28 @@ def test_a_small_file_with_many_pairs_is_counted_by_sorting(
     found = module.recount(file, ["age"], ["ill", "sex"])
     assert taken == ways
     assert found == module.recount(file, ["age"], ["ill", "sex"], way="dictionary")
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 12)), min_size=1, max_size=60))
+def test_the_ordered_distance_of_numbers_is_that_of_the_definition(rows, tmp_path_factory):
+    path = tmp_path_factory.mktemp("t") / "t.parquet"
+    pq.write_table(pa.table({"q": [r[0] for r in rows], "s": [r[1] for r in rows]}), path)
+    by_sorting, slow = (recount(path, ["q"], ["s"], way=w).sensitive["s"].ordered for w in ("sorted", "dictionary"))
+    assert by_sorting == pytest.approx(slow, rel=1e-12, abs=1e-15)
+
+
+def test_the_ordered_distance_adds_no_table_of_classes_by_values(tmp_path, monkeypatch):
+    """A salary that all differ in 400 classes: sums go over the pairs that are there, 2,000, not over 400 × 2,000."""
+    from shoal.release.proof import recount_sorted as module
+
+    n, added = 2_000, []
+    pq.write_table(pa.table({"q": [i % 400 for i in range(n)], "s": [i * 1.5 for i in range(n)]}), tmp_path / "t.parquet")
+    whole = np.cumsum
+    monkeypatch.setattr(module.np, "cumsum", lambda a, **how: added.append(np.size(a)) or whole(a, **how))
+    found = recount(tmp_path / "t.parquet", ["q"], ["s"], way="sorted").sensitive["s"].ordered
+    assert sum(added) < 10 * n
+    monkeypatch.undo()
+    places = np.arange(1, n + 1) / n
+    assert found == pytest.approx(max(np.abs(np.searchsorted(np.arange(5) * 400 + c, np.arange(n), "right") / 5 - places).sum()
+                                      for c in range(400)) / (n - 1), rel=1e-12)  # fmt: skip

@@ -218,7 +218,7 @@ def _inside(
         distinct=int(np.bincount(number).min()),
         entropy=float(np.exp(entropy.min())),
         equal=float(max(equal.max(), 0.0)),
-        ordered=_ordered(number, value, p, q, n_classes),
+        ordered=_ordered(number, value, counts, n_classes),
         recursive={level: _largest_ratio(number, counts, level, n_classes) for level in levels},
         hierarchical=None if tree is None else _by_tree(number, value, p, q, ordered, tree),
         alpha=float(p.max()),
@@ -244,22 +244,31 @@ def _by_tree(
     return float(max(moved.max() / (2 * tree.height), 0.0))
 
 
-def _ordered(number: Codes, value: Codes, p: npt.NDArray[np.float64], q: npt.NDArray[np.float64], n_classes: int) -> float:
-    """The largest Σ|P − Q| / (m − 1), a block of classes at a time as a full table."""
-    m = len(q)
+def _ordered(number: Codes, value: Codes, counts: Codes, n_classes: int) -> float:
+    """The largest Σ|P − Q| / (m − 1) of a class, P and Q the shares of people up to each of the m values.
+
+    Inside a class P stays as it is from one of its values to the next, while Q grows: up to the place where Q passes P the
+    differences are P − Q, from there on Q − P, and sums of Q over neighbouring values are known. Counts are added as whole
+    numbers, so the work grows with the pairs of a class and a value, not with classes × values.
+    """
+    below = np.cumsum(np.bincount(value, weights=counts).astype(np.int64))  # people up to each value
+    m, n = len(below), int(below[-1])
     if m == 1:
         return 0.0
-    table, worst = np.cumsum(q), 0.0
-    order = np.argsort(number, kind="stable")
-    starts = np.searchsorted(number[order], np.arange(n_classes + 1))
-    block = max(1, 4_000_000 // m)
-    for low in range(0, n_classes, block):
-        high = min(low + block, n_classes)
-        pick = order[starts[low] : starts[high]]
-        shares = np.zeros((high - low, m))
-        shares[number[pick] - low, value[pick]] = p[pick]
-        worst = max(worst, float(np.abs(np.cumsum(shares, axis=1) - table).sum(axis=1).max()) / (m - 1))
-    return worst
+    sums = np.concatenate([[0], np.cumsum(below)])
+    order = np.lexsort((value, number))
+    number, value, counts = number[order], value[order], counts[order]
+    first = np.searchsorted(number, np.arange(n_classes))
+    size = np.add.reduceat(counts, first)[number]
+    had = np.cumsum(counts)
+    had = had - np.concatenate([[0], had])[first][number]  # people of the class up to this value
+    until = np.append(value[1:], m)
+    until[first[1:] - 1] = m  # the last value of a class holds to the end
+    turn = np.clip(np.searchsorted(below, had * n // size, side="right"), value, until)
+    more = had * n * (2.0 * turn - value - until)
+    less = size * (2.0 * sums[turn] - sums[value] - sums[until])
+    moved = np.bincount(number, weights=(more - less) / size, minlength=n_classes) + sums[value[first]]
+    return float(moved.max()) / n / (m - 1)
 
 
 def _largest_ratio(number: Codes, counts: Codes, level: int, n_classes: int) -> float | None:
