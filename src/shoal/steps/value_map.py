@@ -54,6 +54,8 @@ class MapValues(ExpressionStep):
     def _column(self, column: Column) -> Column:
         if (self.renames_nothing or self._hides_all) and is_numeric(column):  # rare values hidden, the others as they were
             return replace(column, kind="text", coded=True, order=(), stored=None, former=None)
+        if self.renames_nothing and column.kind == "text" and (column.labels or column.user_missing):  # texts that are codes
+            return replace(column, order=(), stored=None, former=None)
         made = replace(super()._column(column), grouped=True, order=self._order())
         return replace(made, measure=column.measure if column.measure != "scale" else "ordinal")
 

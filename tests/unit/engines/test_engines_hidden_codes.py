@@ -13,7 +13,7 @@ import pyreadstat
 import pytest
 
 import shoal
-from shoal.engines.files.statistical.coding import Coded, _declared, coded, in_order, lettered, room_left
+from shoal.engines.files.statistical.coding import Coded, _declared, coded, in_order, lettered, of_texts, room_left
 from shoal.model.roles import Column
 
 AGES = np.r_[np.repeat([21.0, 34.0, 58.0], 6), 77.0]
@@ -226,3 +226,70 @@ def test_whole_codes_are_whole_numbers() -> None:
 def test_the_order_of_groups() -> None:
     groups = ["a", "b", "(x)", "*", "(y)", "5+", "5", "<5", "z", ">7", "7"]
     assert in_order(groups, ("b", "(x)", "a")) == ["b", "(x)", "a", "<5", "5", "5+", "7", ">7", "z", "(y)", "*"]
+
+
+TEXT_LABELS = {"aa": "Anna", "bb": "Bert", "cc": "Carl", "ZZ": "refused"}
+TEXT_PLANS: dict[str, dict[str, Any]] = {
+    "rare": {"steps": [{"column": "code", "rare": {"min_count": 5}}]},
+    "cells": {"steps": [], "suppress": {"k": 5, "columns": ["code"], "scope": "cells"}},
+    "permute": {"steps": [{"column": "code", "permute": {}}]},
+    "none": {"steps": []},
+}
+
+
+class TestTextsThatAreCodes:
+    """SPSS labels and declares texts too; they became 1, 2 … when one was hidden, and no file of Stata came of them."""
+
+    def source(self, path: Path) -> Path:
+        pyreadstat.write_sav(
+            pd.DataFrame({"code": ["aa"] * 9 + ["bb"] * 7 + ["cc"] + ["ZZ"] * 6, "area": [11, 12] * 11 + [98]}),
+            str(path),
+            variable_value_labels={"code": TEXT_LABELS, "area": {11: "North", 98: "refused"}},
+            missing_ranges={"code": ["ZZ"], "area": [98]},
+            variable_format={"area": "F4.0"},
+        )
+        return path
+
+    @pytest.mark.parametrize("plan", TEXT_PLANS)
+    def test_they_stay_what_they_are(self, plan: str, tmp_path: Path) -> None:
+        shoal.transform(self.source(tmp_path / "t.sav"), TEXT_PLANS[plan], tmp_path / "o.sav")
+        frame, meta = pyreadstat.read_sav(str(tmp_path / "o.sav"), user_missing=True)
+        hidden = plan in ("rare", "cells")
+        assert sorted(frame["code"]) == sorted(["*" if hidden else "cc", *["ZZ"] * 6, *["aa"] * 9, *["bb"] * 7])
+        assert meta.variable_value_labels["code"] == {v: label for v, label in TEXT_LABELS.items() if v != "cc" or not hidden}
+        assert [r["lo"] for r in meta.missing_ranges["code"]] == (["*", "ZZ"] if hidden else ["ZZ"])
+
+    @pytest.mark.parametrize("plan", TEXT_PLANS)
+    def test_stata_gets_plain_texts_and_that_is_told(self, plan: str, tmp_path: Path) -> None:
+        table = shoal.open(self.source(tmp_path / "t.sav"))
+        made = shoal.transform(table, TEXT_PLANS[plan]).plan
+        told = table.not_kept(made, tmp_path / "o.dta")
+        assert "Stata labels and declares no texts: those of code are plain values there." in told
+        assert told == table.recode(made, tmp_path / "o.dta").not_kept
+        frame, meta = pyreadstat.read_dta(str(tmp_path / "o.dta"))
+        assert set(frame["code"]) == {"aa", "bb", "ZZ", "*" if plan in ("rare", "cells") else "cc"}
+        assert "code" not in meta.variable_value_labels
+
+    def test_a_code_stays_declared_where_a_column_of_numbers_becomes_text(self, tmp_path: Path) -> None:
+        plan = {"steps": [{"column": "area", "prefix": {"length": 1}}]}
+        shoal.transform(self.source(tmp_path / "t.sav"), plan, tmp_path / "o.sav")
+        frame, meta = pyreadstat.read_sav(str(tmp_path / "o.sav"), user_missing=True)
+        assert sorted(frame["area"]) == [*["1*"] * 22, "98"]
+        assert meta.missing_ranges["area"] == [{"lo": "98", "hi": "98"}]
+        assert meta.variable_value_labels["area"] == {"98": "refused"}
+
+    @pytest.mark.parametrize(
+        ("texts", "own", "declared"),
+        [
+            (["a", "*"], ("x", "y"), ("*", "x", "y")),
+            (["a", "*"], ("x", "y", "z"), ("x", "y", "z")),  # no room
+            (["a", "b"], ("x",), ("x",)),
+            (["12345678", "*"], ("12345678",), ("*", "12345678")),
+            (["123456789", "*"], ("123456789",), ()),  # SPSS declares no longer ones
+            (["5", "7"], ((5, 9),), ("5", "7")),
+        ],
+    )
+    def test_what_spss_can_declare_of_texts(self, texts: list[str], own: Any, declared: tuple[str, ...]) -> None:
+        column = Column("x", "text", labels={"a": "A"}, user_missing=own)
+        assert of_texts(pa.array(texts), column, hidden=True) == ({"a": "A"}, declared)
+        assert "*" not in of_texts(pa.array(texts), column, hidden=False)[1]

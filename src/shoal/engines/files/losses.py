@@ -104,7 +104,12 @@ def _not_of_stata(kind: Any) -> bool:
 
 
 def _numbered(column: Column) -> bool:
-    return any(not isinstance(m, str) for m in column.user_missing)
+    return any(not isinstance(m, str) for m in column.user_missing) and not _plain_text(column)
+
+
+def _plain_text(column: Column) -> bool:
+    """Whether a column stays text; new groups and hidden numbers become codes."""
+    return column.kind == "text" and not (column.coded or column.grouped)
 
 
 def _foreign_form(percent: bool) -> Test:
@@ -132,6 +137,11 @@ RULES: tuple[tuple[Iterable[str], Test, str], ...] = (
         ("spss",),
         lambda c: any(isinstance(m, str) and m.startswith(".") for m in c.user_missing),
         "SPSS has no lettered missing values: those of {columns} become numbers that are declared missing.",
+    ),
+    (
+        ("stata",),
+        lambda c: _plain_text(c) and bool(c.labels or c.user_missing),
+        "Stata labels and declares no texts: those of {columns} are plain values there.",
     ),
     (_except("spss"), lambda c: bool(c.measure), "{format} has no measurement levels: those of {columns} are left out."),
     (("spss", "sas"), _foreign_form(percent=False), "Display formats of Stata are left out for {columns}."),

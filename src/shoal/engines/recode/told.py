@@ -13,6 +13,7 @@ from shoal.engines.core.from_text import returns_from_text
 from shoal.engines.files.losses import listed, not_kept, read_as_text
 from shoal.engines.files.statistical.coding import room_left
 from shoal.engines.recode.staging import is_staged
+from shoal.kernels.codes import is_numeric
 from shoal.model.plan import Plan, Step
 from shoal.model.roles import MOMENTS, NUMBERS, Column
 from shoal.steps import Drop, Keep, MapValues, Prefix
@@ -98,11 +99,12 @@ def _expected(column: Column, plan: Plan) -> Column:
     """A column as it will be, if the numbers that steps make of it fit in its type."""
     steps = [s for s in plan.steps if column.name in s.columns and not isinstance(s, Keep)]
     if column.name in _blanked(plan):
-        return replace(column, kind="text", stored=None, form="")
+        return replace(column, kind="text", coded=is_numeric(column), stored=None, form="")
     moved = all(s.publishes in ("own", "numbers") and not _hides(s) for s in steps)
     if moved and (column.kind not in ("text", "other") or (steps and returns_from_text(column.stored))):
         return column
-    return replace(column, kind="text", stored=None, form="") if steps else column
+    coded = is_numeric(column) and any(s.publishes != "else" for s in steps)
+    return replace(column, kind="text", coded=coded, stored=None, form="") if steps else column
 
 
 def _with(columns: Sequence[Column], steps: Sequence[Step], more: set[str | None] | None = None) -> list[Column]:

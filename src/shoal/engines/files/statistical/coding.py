@@ -23,6 +23,8 @@ Package = Literal["spss", "stata"]
 MAX_LABELS = 1000
 MOST_DECLARED = 3
 """Values that SPSS can declare missing one by one; beside a range, one."""
+LONGEST_DECLARED = 8
+"""Bytes of a text that SPSS can declare missing."""
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?", re.ASCII)
 _IN_LABEL = re.compile(r"[-−]?[0-9]+(?:[.,][0-9]+)?")
@@ -73,6 +75,22 @@ def lettered(values: Any, column: Column, found: Coded | None) -> Coded | None:
         labels[letter] = labels.pop(code, code_text(code, "integer"))
     labels = {v: label for v, label in labels.items() if isinstance(v, str) or not is_declared(v, column.user_missing)}
     return Coded([letters.get(c, c) for c in cells], labels, (), tuple(sorted({*used, *letters.values()})))
+
+
+def of_texts(values: Any, column: Column, hidden: bool) -> tuple[dict[Any, str], tuple[object, ...]]:
+    """For SPSS, labels and declared values of a column that stays text: numbers among them by their text, ``*`` where values
+    may be ``hidden``. Texts of more than eight bytes, or more than three, cannot be declared."""
+    labels: dict[Any, str] = dict(label_texts(column))
+    coded = bool(labels or column.user_missing)
+    there = (
+        set(canonical_text(values).unique().to_pylist()) if coded and (hidden or number_ranges(column.user_missing)) else set()
+    )
+    declared = {d for d in column.user_missing if isinstance(d, str)}
+    declared |= {t for t in there if t is not None and is_declared(t, column.user_missing)}
+    if hidden and SUPPRESSED in there and len(declared) < MOST_DECLARED:
+        declared.add(SUPPRESSED)
+    fits = len(declared) <= MOST_DECLARED and all(len(t.encode()) <= LONGEST_DECLARED for t in declared)
+    return labels, tuple(sorted(declared)) if fits else ()
 
 
 def _groups(texts: set[str], column: Column, package: Package) -> tuple[dict[str, Any], dict[Any, str], tuple[object, ...]]:

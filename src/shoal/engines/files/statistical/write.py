@@ -18,7 +18,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engines.files.statistical.coding import coded, lettered
+from shoal.engines.files.statistical.coding import coded, lettered, of_texts
 from shoal.errors import OutputError, need
 from shoal.kernels.arrow import as_doubles
 from shoal.kernels.moments import seconds, wall_clock
@@ -150,6 +150,8 @@ def _prepared(
         else:
             out.columns[column.name] = _long(values) if package == "stata" and _is_long(values) else _pandas(values)
             labels, declared = dict(column.labels), column.user_missing
+            if package != "sas" and column.kind == "text":
+                labels, declared = of_texts(values, column, column.name in hidden) if package == "spss" else ({}, ())
         if package == "sas":
             labels = {}
         if column.name in hidden:
