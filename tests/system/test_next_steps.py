@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from shoal.cli import main
 from shoal.cli._predict.shared import short
 from shoal.cli._shared import named
+from shoal.cli._shell.again import beside
 
 ROWS = "age,sex,town\n" + "\n".join(f"{20 + i % 5},{'fm'[i % 2]},{'ab'[i % 2]}" for i in range(60)) + "\n"
 
@@ -51,6 +54,7 @@ def test_quiet_leaves_it_out(table: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_url_is_not_repeated() -> None:
     assert named("postgresql://ann:secret@host/db::t") == "TABLE"
     assert named("people.csv") == "people.csv"
+    assert named("my people.csv") == "'my people.csv'"
 
 
 def test_small_numbers_have_no_exponent() -> None:
@@ -62,3 +66,31 @@ def test_small_numbers_have_no_exponent() -> None:
         "-0.00002",
         "0",
     ]
+
+
+@pytest.mark.parametrize("out", ["::safe people", "duckdb://other.db::safe people"])
+def test_the_next_step_after_a_new_table_works(
+    table: Path, out: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It named '::safe people', which is no table, and with blanks that the shell takes apart."""
+    monkeypatch.chdir(table.parent)
+    with duckdb.connect("other.db"), duckdb.connect("people.db") as base:
+        base.execute("create table people as from 'people.csv'")
+    with pytest.raises(SystemExit):
+        main(["transform", "duckdb://people.db::people", "--plan", "plan.yml", "--out", out])
+    told = capsys.readouterr()
+    said = (told.out + told.err).partition("Next: shoal ")[2].partition(" says how")[0]
+    with pytest.raises(SystemExit) as ended:
+        main([*shlex.split(said.replace("a,b", "age,sex")), "--json"])
+    assert ended.value.code == 0
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://ann:a@b@h/db", "postgresql+psycopg://ann:s3cret@h/db", "mysql://h/db?user=ann&password=s3cret"]
+)
+def test_a_new_table_is_named_without_a_password(url: str) -> None:
+    named_so = beside(f"{url}::people", "safe")
+    assert "a@b" not in named_so
+    assert "s3cret" not in named_so
+    assert named_so.endswith("::safe")
+    assert "ann" in named_so

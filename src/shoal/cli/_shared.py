@@ -29,8 +29,10 @@ def say(message: str) -> None:
 
 
 def named(table: str) -> str:
-    """A table as a command names it; a URL may hold a password and is not repeated."""
-    return "TABLE" if "://" in table else table
+    """A table as it can be typed after a command; a URL may hold a password and is not repeated."""
+    from shoal.cli._shell.again import word
+
+    return "TABLE" if "://" in table else word(table)
 
 
 def next_step(command: str, *, within: bool = False) -> None:

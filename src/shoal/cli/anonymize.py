@@ -101,7 +101,8 @@ def _release(
     if as_json:
         _shared.put_json(release.to_json())
     elif of_people:
-        from shoal.cli._anonymize.tell import beside, tell
+        from shoal.cli._anonymize.tell import tell
+        from shoal.cli._shell.again import beside
 
         tell(release, out, beside(table, words["to_table"]) if words["to_table"] else "")
     else:

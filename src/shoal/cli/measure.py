@@ -139,4 +139,4 @@ def _tell(
         _households.show(homes)
     if checked is not None:
         _shared.console().print(str(checked), markup=False)
-    _shared.next_step(f"shoal anonymize {_shared.printable(_shared.named(table))} --draft policy.yml", within=True)
+    _shared.next_step(f"shoal anonymize {_shared.named(table)} --draft policy.yml", within=True)

@@ -65,7 +65,7 @@ def transform(
     if as_json:
         _shared.put_json(told_of)
     else:
-        _tell(told_of, out)
+        _tell(told_of, table, out)
         if found.excluded is not None:
             _shared.line(found.excluded.sentence)
 
@@ -82,7 +82,7 @@ def _beside_a_table(out: str, seed: int) -> Path:
     return place
 
 
-def _tell(found: dict[str, Any], out: str | None) -> None:
+def _tell(found: dict[str, Any], table: str, out: str | None) -> None:
     rows = []
     for step in found["steps"]:
         changed = ", ".join(f"{c} {share:.1%}" for c, share in (step["changed"] or {}).items())
@@ -103,6 +103,13 @@ def _tell(found: dict[str, Any], out: str | None) -> None:
             f"--private {found['private_file']} repeats the run."
         )
     if out is not None:
-        _shared.next_step(
-            f"shoal measure {_shared.named(out)} --quasi a,b says how well people hide in it; nothing is proven yet."
-        )
+        made = _as_typed(table, out)
+        _shared.next_step(f"shoal measure {made} --quasi a,b says how well people hide in it; nothing is proven yet.")
+
+
+def _as_typed(table: str, out: str) -> str:
+    """What was written as the next command names it: a new table by its whole address."""
+    from shoal.cli._shell.again import beside, word
+
+    _, new, name = out.rpartition("::")
+    return word(beside(table if out.startswith("::") else out, name)) if new else _shared.named(out)

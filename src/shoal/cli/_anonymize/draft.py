@@ -10,7 +10,7 @@ import typer
 
 import shoal
 from shoal.cli import _shared
-from shoal.cli._anonymize.tell import word
+from shoal.cli._shell.again import word
 from shoal.disk.atomic import write_text
 from shoal.errors import UsageError
 from shoal.release.plan.first import PRECIOUS, first_plan
@@ -49,7 +49,7 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
         if not found.quasi:
             step = "No column was found that others could know: name at least one under quasi in it."
         _shared.line(f"Wrote {target}. {step}")
-        _shared.next_step(f"shoal anonymize {word(_shared.named(table))} --policy {word(target)} --out release", within=True)
+        _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy {word(target)} --out release", within=True)
 
 
 def _asked(found: Inspection, said: set[str]) -> bool:

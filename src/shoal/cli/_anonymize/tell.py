@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.cli import _shared
+from shoal.cli._shell.again import word
 
 if TYPE_CHECKING:
     from shoal.model.certificate.parts import Classing
@@ -61,17 +60,3 @@ def _class_line(one: Classing) -> str:
         return f"{line}; none of them, as the policy says: {one.reason}"
     coarse = one.released != one.found
     return f"{line} -> {one.released.removeprefix(one.found).lstrip(', ')}" if coarse else line
-
-
-def beside(table: str, name: str) -> str:
-    """The URL of a new table beside ``table``, without a password.
-
-    >>> beside("postgresql://ann:secret@host/db::visits", "visits_public")
-    'postgresql://ann@host/db::visits_public'
-    """
-    return re.sub(r"^(\w+://[^:@/]*):[^@]*@", r"\1@", table.rpartition("::")[0]) + f"::{name}"
-
-
-def word(path: str | Path) -> str:
-    """A path as it can be typed after a command."""
-    return shlex.quote(_shared.printable(str(path)))

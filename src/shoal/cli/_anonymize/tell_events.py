@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.again import word
 from shoal.model.written import written
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def tell(release: EventRelease, out: Path) -> None:
         _shared.line(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     place = _shared.printable(str(out))
     _shared.line(f"Written and counted again: {place}/")
-    _shared.next_step(f"shoal verify {shlex.quote(place)} proves it again, any time.", within=True)
+    _shared.next_step(f"shoal verify {word(place)} proves it again, any time.", within=True)
 
 
 def _done(steps: EventSteps) -> str:
