@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import subprocess
@@ -63,6 +64,47 @@ def adult() -> None:
             ratio=round(peer / min(cpu), 1),
             answer=answer(found),
         )
+
+
+def asked(hierarchy: Any) -> dict[str, tuple[bool, list[Any]]]:
+    """Requirements other than k, and whether they are about ``occupation``, which is then no quasi-identifier."""
+    from shoal.model import requirement as req
+
+    s, five = "occupation", req.K(5)
+    return {
+        "distinct": (True, [five, req.DistinctDiversity(s, 3)]),
+        "entropy": (True, [five, req.EntropyDiversity(s, 3)]),
+        "recursive": (True, [five, req.RecursiveDiversity(s, 4, 3)]),
+        "alpha": (True, [five, req.AlphaK(s, 0.5)]),
+        "t, equal": (True, [five, req.TCloseness(s, 0.2)]),
+        "t, hierarchical": (True, [five, req.TCloseness(s, 0.2, "hierarchical", hierarchy)]),
+        "t, ordered": (True, [five, req.TCloseness(s, 0.1, "ordered")]),
+        "delta": (True, [five, req.DeltaDisclosure(s, 1.5)]),
+        "beta": (True, [five, req.BasicBeta(s, 1.0)]),
+        "average risk": (False, [req.AverageRisk(0.05)]),
+        "uniqueness": (False, [req.SampleUniqueness(0.01)]),
+        "population uniqueness": (False, [req.PopulationUniqueness(0.001, 300_000)]),
+    }
+
+
+def requirements() -> None:
+    """Nodes checked and CPU seconds for requirements other than k, at each limit; stopped after so many steps, not seconds."""
+    import search_adult
+    from shoal.search import lattice
+
+    trees = {c: search_adult.hierarchy(folder(), c) for c in search_adult.COLUMNS}
+    nine = search_adult.counts(folder())
+    eight = search_adult.counts(folder(), tuple(c for c in search_adult.COLUMNS if c != "occupation"), "occupation")
+    for name, (sensitive, wanted) in asked(trees["occupation"]).items():
+        counts = eight if sensitive else nine
+        mine = {c: trees[c] for c in counts.columns}
+        steps = 300 if name.startswith("population") else None
+        for limit in ARX:
+            lattice(counts, mine, wanted, suppress=limit, steps=1)
+            work = functools.partial(lattice, counts, mine, wanted, suppress=limit, steps=steps)
+            wall, cpu, found = timed(work, 1)
+            told = {**answer(found), "gap": found.gap, "proven": found.proven}
+            record(HERE, question="requirements", asked=name, suppress=limit, seconds=wall, cpu=cpu, answer=told)
 
 
 BUDGETS = (1.0, 10.0, 60.0)
@@ -197,6 +239,14 @@ def gaps() -> None:
 
 
 if __name__ == "__main__":
-    questions = {"adult": adult, "table": table, "first": first, "people": people, "huge": huge, "gaps": gaps}
+    questions = {
+        "adult": adult,
+        "table": table,
+        "requirements": requirements,
+        "first": first,
+        "people": people,
+        "huge": huge,
+        "gaps": gaps,
+    }
     for name in sys.argv[1:] or questions:
         questions[name]()

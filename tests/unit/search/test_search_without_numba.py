@@ -80,5 +80,5 @@ def decided(kind: int, first: float, seed: int, monkeypatch: pytest.MonkeyPatch,
     second = LEAST.get(kind, (0.0, 0.0))[1]
     limits = np.full(N_VALUES, 0.3 + first / 20 if kind == CAP else 0.4)
     given = (share, kind, first, second, limits, groups, n_groups, mass)
-    sensitive_values.check_values(pointer, order, values, counts, *given, failed, weak, removal)
+    sensitive_values.check_values(pointer, order, values, counts, *given, 0, failed, weak, removal)
     return failed.tolist(), weak.tolist(), removal.tolist()

@@ -128,15 +128,17 @@ def snb(s: SampledClasses, cells: int | None) -> Fit:
         return math.nan if solved is None else solved[2]
 
     grid = np.linspace(-14, 14, 281)
-    values = np.array([gap(x) for x in grid])
+    low = gap(grid[0])
     for i in range(grid.size - 1):
-        if values[i] * values[i + 1] < 0:
+        high = gap(grid[i + 1])
+        if low * high < 0:
             root = float(optimize.brentq(gap, grid[i], grid[i + 1], xtol=1e-13))
             solved = _snb_alpha(root, s, pi)
             if solved is not None:
                 alpha, k, _ = solved
                 beta = 1 / (1 + math.exp(-root))
                 return k * beta**alpha, {"classes": k, "alpha": alpha, "beta": beta}
+        low = high
     raise NoFit("the moment equations have no solution")
 
 

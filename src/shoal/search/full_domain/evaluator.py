@@ -16,14 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.model.counts.classes import IntArray
+from shoal.search.full_domain.by_code import ByCode
 from shoal.search.full_domain.evaluation import Evaluation, size_sums
 from shoal.search.full_domain.sources import Part, Source, Sources, breaks_for, prefix_order, sorted_source
 from shoal.search.kernels import group_cells
 from shoal.search.kernels.entries import merge_entries, order_entries
-from shoal.search.kernels.group_cells import NO_LIMIT, Groups, Workspace, lost_by_code
+from shoal.search.kernels.group_cells import NO_LIMIT, Groups, Workspace
 from shoal.search.kernels.sensitive_values import check_values
 from shoal.search.problem.checks import Checks
-from shoal.search.problem.column_blocks import Block, Tables
+from shoal.search.problem.column_blocks import Tables
 from shoal.search.problem.problem import Node, Problem
 from shoal.search.problem.table_checks import Crowd, suppress_for_table, table_holds
 
@@ -47,7 +48,8 @@ class Evaluator:
         n_cells = problem.n_cells
         lengths = [b.combinations.shape[1] for b in problem.blocks]
         self._space = Workspace(n_cells, len(problem.measures), lengths, threads)
-        self.starts = np.concatenate([[0], np.cumsum([len(c.leaves) for c in problem.columns])]).astype(np.int64)
+        self._by_code = ByCode(problem)
+        self.starts = self._by_code.starts
         base = Source(
             node=np.zeros(len(problem.columns), dtype=np.int64),
             blocks=np.ascontiguousarray(np.stack([b.codes for b in problem.blocks])),
@@ -56,9 +58,6 @@ class Evaluator:
             entries=tuple((s.cells, s.values, s.counts) for s in checks.sensitive),
         )
         self._sources = Sources(base, prefix_order(problem))
-        self._combinations = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        self._folded = _fold(problem.blocks, self.starts, self._combinations)
-        self._none = np.zeros(int(self.starts[-1]), dtype=np.int64)
         most = max((len(e[0]) for e in base.entries), default=0)
         self._order = np.empty(most, dtype=np.int32)
         self._pointer = np.empty(n_cells + 2, dtype=np.int64)
@@ -87,9 +86,9 @@ class Evaluator:
     def _by_size(self, node: Node, source: Source, found: Groups) -> Evaluation:
         """The evaluation where groups are lost for their size only; ``found.n`` is −1 where the node was given up."""
         dead = found.lost > self.limit
-        gone = self._none
+        gone = self._by_code.none
         if found.lost and not dead:
-            gone = self._by_code(source, found.gid, found.sums[0], self.checks.least)
+            gone = self._by_code.below(source, found.gid, found.sums[0], self.checks.least)
         kept = found.n - found.small
         return Evaluation(
             node=node,
@@ -191,7 +190,7 @@ class Evaluator:
             for k in sensitive.checks:
                 check_values(
                     pointer, order, values, counts, sensitive.share, k.kind, k.first, k.second, k.limits,
-                    k.groups, k.n_groups, k.mass, failed, weak, removal,
+                    k.groups, k.n_groups, k.mass, c.least, failed, weak, removal,
                 )  # fmt: skip
         weak &= ~failed
         return failed, weak, removal
@@ -220,16 +219,18 @@ class Evaluator:
         if tables or self.checks.sensitive:
             lost_groups = failed | weak if early else self._lost(sums, failed | weak, crowd)
         records, members = sums[0], sums[self.problem.members_at]
-        surely = int(records[failed].sum())
-        lower = surely + (int(np.minimum(removal, records)[weak].sum()) if self.checks.sensitive else 0)
+        removal = np.minimum(removal, records) * weak if self.checks.sensitive else removal
+        surely, part = int(records[failed].sum()), int(removal.sum())
+        lower = surely + part
         if self._table_law:
-            lower = max(lower, surely + int(members[self._lost(sums, failed, crowd) & ~failed].sum()))
+            least = self._lost(sums, failed, crowd) if part else lost_groups
+            lower = max(lower, surely + int(members[least & ~failed].sum()))
         suppressed = surely if lost_groups is failed else int(records[lost_groups].sum())
-        gone = lost = self._none
+        gone = lost = self._by_code.none
         if lower <= self.limit and surely:
-            gone = lost = self._by_code(source, found.gid, (~failed).astype(np.int64), 1)
+            gone = lost = self._by_code.below(source, found.gid, (~failed).astype(np.int64), 1)
         if lower <= self.limit and suppressed != surely:
-            lost = self._by_code(source, found.gid, (~lost_groups).astype(np.int64), 1)
+            lost = self._by_code.below(source, found.gid, (~lost_groups).astype(np.int64), 1)
         n_groups = found.n if self.problem.population_at < 0 else int(np.count_nonzero(records))
         kept = n_groups - int(np.count_nonzero(lost_groups))
         within = kept > 0 and suppressed <= self.limit
@@ -243,17 +244,10 @@ class Evaluator:
             gone=gone,
             lost=lost,
             floor=source.node,
-            sizes=size_sums(records, failed, lost_groups) if self.wants_sizes else None,
+            sizes=size_sums(records, np.where(failed, records, removal), lost_groups) if self.wants_sizes else None,
+            some=self._by_code.at_first(source, found.first, removal) if part and lower <= self.limit else None,
+            more=lower - surely - part if lower <= self.limit else 0,
         )
-
-    def _by_code(
-        self, source: Source, gid: npt.NDArray[np.int32], score: npt.NDArray[np.int64], least: int
-    ) -> npt.NDArray[np.int64]:
-        """Records by column and code in groups whose score is below ``least``: by combination of a block, then by code."""
-        together = np.zeros(int(self._combinations[-1]), dtype=np.int64)
-        lost_by_code(score, least, gid, source.blocks, self._combinations, source.measures[0], together)
-        where, of = self._folded
-        return np.bincount(where, weights=together[of], minlength=int(self.starts[-1])).astype(np.int64)
 
     @property
     def is_small(self) -> bool:
@@ -263,7 +257,7 @@ class Evaluator:
     def warm_up(self) -> None:
         """Have the kernels compiled that were not needed yet, before a clock starts: calls without any cell."""
         base = self._sources.base
-        self._by_code(base, base.reps[:0], self._none[:0], 0)
+        self._by_code.below(base, base.reps[:0], self._by_code.none[:0], 0)
         for sensitive, (_, values, counts) in zip(self.checks.sensitive, base.entries, strict=True):
             merge_entries(self._pointer, self._order[:0], 0, values[:0], counts[:0], len(sensitive.share))
 
@@ -294,13 +288,6 @@ class Evaluator:
                 for p in _usable(source.parts, node)
             ),
         )
-
-
-def _fold(blocks: Sequence[Block], starts: Ints, combinations: Ints) -> tuple[Ints, Ints]:
-    """Where sums over the combinations of all blocks belong among the codes of all columns: each code, and a combination."""
-    where = [starts[j] + codes for b in blocks for j, codes in zip(b.columns, b.combinations, strict=True)]
-    of = [np.arange(combinations[i], combinations[i + 1]) for i, b in enumerate(blocks) for _ in b.columns]
-    return np.concatenate(where).astype(np.int64), np.concatenate(of).astype(np.int64)
 
 
 def _usable(parts: tuple[Part, ...], node: Node) -> Iterator[Part]:

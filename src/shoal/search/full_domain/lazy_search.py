@@ -172,7 +172,7 @@ class LazySearch:
         if self._class_loss:
             known = Known(dead, e.feasible or e.too_dear, None, self.objective.more_below(e), self.objective.total_above(e))
         else:
-            known = Known(dead, e.feasible or e.too_dear, self.objective.terms_below(e) if e.gone.any() else None)
+            known = Known(dead, e.feasible or e.too_dear, self.objective.terms_below(e) if e.binds else None)
         if len(self._known) >= KNOWN:
             del self._known[next(iter(self._known))]
         self._known[node] = known

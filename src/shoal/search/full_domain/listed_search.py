@@ -144,7 +144,7 @@ class ListedSearch:
             return
         total, terms = self.objective.both(e)
         self.found.offer(e, total)
-        if e.gone.any():  # else the bounds below are those without suppression, which they already have
+        if e.binds:  # else the bounds below are those without suppression, which they already have
             self._raise_below(self.bound, e.node, terms)
         self.bound[number] = np.inf
 

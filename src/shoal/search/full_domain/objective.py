@@ -1,7 +1,8 @@
 """The objective over nodes: the loss of an evaluated node, and bounds for all others.
 
 A bound below a node g: every specialisation loses at least the records that are ``gone`` at g, and they are charged in full;
-the others cost at least what they cost unsuppressed at its own levels. For class losses: classes only grow upward, so the
+of those that it loses somewhere in a class of g, or anywhere, each adds at least as much as the cheapest there. The others cost
+at least what they cost unsuppressed at its own levels. For class losses: classes only grow upward, so the
 value of g without suppression bounds every generalization, and the records gone at g bound every specialisation.
 """
 
@@ -61,6 +62,7 @@ class Objective:
         lossy = cells.span > 0.0
         self._low, self._span = cells.low, np.where(lossy, cells.span, 1.0)
         self._weights = np.where(lossy, cells.weights, 0.0)
+        self._leasts: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
 
     def of_columns(self, problem: Problem, columns: Sequence[int]) -> Objective:
         """The same cell loss over another problem of the same columns; only those given count, as much as they do here."""
@@ -91,7 +93,7 @@ class Objective:
     def total(self, e: Evaluation) -> float:
         """The total at an evaluated node."""
         if self.cells is not None:
-            terms = self._terms(e, e.lost, np.asarray(e.node, dtype=np.int64))
+            terms = self._terms(e, e.lost, np.asarray(e.node, dtype=np.int64), below=False)
             return float(sum(terms[j, level] for j, level in enumerate(e.node)))
         if self.name == "discernibility":
             assert e.sizes is not None
@@ -112,7 +114,7 @@ class Objective:
 
     def terms_below(self, e: Evaluation) -> FloatArray:
         """Lower bounds for specialisations of e.node: contribution of each column at each level up to the node's."""
-        return self._terms(e, e.gone, e.floor)
+        return self._terms(e, e.gone, e.floor, below=True)
 
     def both(self, e: Evaluation) -> tuple[float, FloatArray]:
         """Total of the node and terms below it, in one pass where the same records are lost."""
@@ -131,10 +133,34 @@ class Objective:
             return e.sizes.squares
         return float(self.problem.n_records) / e.n_groups
 
-    def _terms(self, e: Evaluation, gone: npt.NDArray[np.int64], floor: npt.NDArray[np.int64]) -> FloatArray:
+    def _add_least(self, e: Evaluation, out: FloatArray) -> None:
+        """Add what the records cost at least that are lost somewhere in their class, or anywhere."""
+        for j, level in enumerate(e.node):
+            least, anywhere = self._least(j, level)
+            if e.some is not None:
+                out[j, : level + 1] += least @ e.some[self._starts[j] : self._starts[j + 1]]
+            out[j, : level + 1] += e.more * anywhere
+
+    def _least(self, j: int, level: int) -> tuple[FloatArray, FloatArray]:
+        """At each level up to this one: what losing a record adds at least, in the group of each code here, and in any."""
+        made = self._leasts.get((j, level))
+        if made is None:
+            assert self.cells is not None
+            column = self.problem.columns[j]
+            extra = np.where(column.records > 0, self.cells.extra[j][: level + 1], np.inf)
+            of, anywhere = column.groups[level], extra.min(axis=1)
+            least = np.full((int(of.max()) + 1, level + 1), np.inf)
+            np.minimum.at(least, of, extra.T)
+            made = np.where(np.isfinite(least), least, 0.0)[of].T, anywhere
+            self._leasts[j, level] = made
+        return made
+
+    def _terms(self, e: Evaluation, gone: npt.NDArray[np.int64], floor: npt.NDArray[np.int64], *, below: bool) -> FloatArray:
         out = np.zeros((len(e.node), self.width))
         if self.cells is not None:
             charges(gone, self._starts, self._extra, self._offsets, self._free, np.array(e.node, dtype=np.int64), floor, out)
+            if below and (e.more or e.some is not None):
+                self._add_least(e, out)
             out -= self._low[:, None]
             out /= self._span[:, None]
             np.maximum(out, 0.0, out=out)

@@ -26,24 +26,43 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 DISTINCT, ENTROPY, RECURSIVE, CAP, BAND, LEVELS, ORDERED = range(7)
+ROUNDING = 1e-12
+"""More than adding up may be off by, relative to what is added up."""
 
 
 @njit
 def _largest_capped(held: Floats, cap: Floats, used: int, size: float) -> float:
-    """Largest M ≤ size with Σ_s min(held_s, cap_s M) ≥ M. The difference is concave in M and zero at 0: bisection."""
+    """Largest whole M ≤ size with Σ_s min(held_s, cap_s M) ≥ M. The difference is concave in M and zero at 0: bisection."""
     low, high = 0.0, size
-    for _ in range(60):
-        middle = 0.5 * (low + high)
+    while low < high:
+        middle = math.ceil(0.5 * (low + high))
         kept = 0.0
         for i in range(used):
             kept += min(held[i], cap[i] * middle)
-        if kept >= middle * (1.0 - 1e-12):
+        if kept >= middle * (1.0 - ROUNDING):
             low = middle
         else:
-            high = middle
-        if high - low < 0.25:
-            break
-    return high
+            high = middle - 1.0
+    return low
+
+
+@njit
+def _lowered(held: Floats, used: int, top: float) -> float:
+    """What is left after every count above ``top`` is lowered to it."""
+    left = 0.0
+    for i in range(used):
+        left += min(held[i], top)
+    return left
+
+
+@njit
+def _is_diverse(held: Floats, used: int, top: float, least: float) -> bool:
+    """Whether exp(H) ≥ ``least`` after every count above ``top`` is lowered to it."""
+    size, entropy = _lowered(held, used, top), 0.0
+    for i in range(used):
+        share = min(held[i], top) / size
+        entropy -= share * math.log(share)
+    return math.exp(entropy) >= least
 
 
 @njit
@@ -90,17 +109,30 @@ def _distance(
 
 
 @njit
-def _kept_diverse(held: Floats, used: int, size: float, least: float, most: float, cap: Floats) -> float:
-    """Entropy: −1 where exp(H) ≥ ``least``; else the most that can stay when no value has a share above ``most``."""
-    entropy = 0.0
-    for i in range(used):
-        entropy -= held[i] / size * math.log(held[i] / size)
-    if math.exp(entropy) >= least:
+def _kept_diverse(held: Floats, used: int, least: float) -> float:
+    """Entropy: −1 where exp(H) ≥ ``least``; else what can stay when every count is lowered to the largest that passes.
+
+    Of all parts of one size the one with the largest counts lowered has the highest entropy, and the lower, the higher it is.
+    """
+    low, high = 0.0, held[:used].max()
+    if _is_diverse(held, used, high, least):
         return -1.0
     if used < least:
         return 0.0
-    cap[:used] = most
-    return _largest_capped(held, cap, used, size)
+    while _is_open(held, used, low, high):
+        middle = 0.5 * (low + high)
+        if _is_diverse(held, used, middle, least * (1.0 - ROUNDING)):
+            low = middle
+        else:
+            high = middle
+    return _lowered(held, used, high)
+
+
+@njit
+def _is_open(held: Floats, used: int, low: float, high: float) -> bool:
+    """Whether it is not decided yet how many whole records stay when counts are lowered to something between two."""
+    fine = high - low <= ROUNDING * high
+    return not fine and math.floor(_lowered(held, used, high)) > math.floor(_lowered(held, used, low))
 
 
 @njit
@@ -112,16 +144,13 @@ def _kept_recursive(held: Floats, used: int, c: float, depth: int) -> float:
     if _recursive_margin(ranked, used, ranked[0], c, depth) > 0.0:
         return -1.0
     low, high = 0.0, ranked[0]
-    for _ in range(60):
+    while _is_open(ranked, used, low, high):
         middle = 0.5 * (low + high)
         if _recursive_margin(ranked, used, middle, c, depth) > 0.0:
             low = middle
         else:
             high = middle
-    keep = 0.0
-    for i in range(used):
-        keep += min(ranked[i], high)
-    return keep
+    return _lowered(ranked, used, high)
 
 
 @njit
@@ -155,13 +184,13 @@ def _kept_close(
     if _distance(total, size, groups, n_groups, mass, ordered, False, buffer) <= t:
         return -1.0
     low, high = 0.0, size
-    while high - low > 0.25:
-        middle = 0.5 * (low + high)
-        if _distance(total, middle, groups, n_groups, mass, ordered, True, buffer) <= t:
+    while low < high:
+        middle = math.ceil(0.5 * (low + high))
+        if _distance(total, middle, groups, n_groups, mass, ordered, True, buffer) <= t + ROUNDING:
             low = middle
         else:
-            high = middle
-    return high
+            high = middle - 1.0
+    return low
 
 
 @njit
@@ -181,11 +210,12 @@ def _add_up(pointer: Ints, order: Codes, values: Codes, counts: Ints, g: int, to
 
 def check_values(
     pointer: Ints, order: Codes, values: Codes, counts: Ints, share: Floats, kind: int, first: float, second: float,
-    limits: Floats, groups: Codes, n_groups: Ints, mass: Floats, failed: Flags, weak: Flags, removal: Ints,
+    limits: Floats, groups: Codes, n_groups: Ints, mass: Floats, least: int, failed: Flags, weak: Flags, removal: Ints,
 ) -> None:  # fmt: skip
     """Decide one requirement for each group that has not failed yet.
 
-    ``failed`` is set where a requirement of law *merge* fails; ``weak`` and ``removal`` where one of law *union* does.
+    ``failed`` is set where a requirement of law *merge* fails; ``weak`` and ``removal`` where one of law *union* does. A group of
+    which fewer than the ``least`` members of a class can be kept has failed too: every finer node loses all of it.
     """
     left = failed
     if not HAVE_NUMBA:
@@ -193,10 +223,13 @@ def check_values(
         if kind == DISTINCT:
             failed |= (held.distinct > 0) & (held.distinct < first)
             return
-        left = failed | _clear(held, share, kind, first, second, limits, groups, n_groups, mass)
+        clear = _clear(held, share, kind, first, second, limits, groups, n_groups, mass)
+        left = failed | clear
     _check_values(
-        pointer, order, values, counts, share, kind, first, second, limits, groups, n_groups, mass, left, weak, removal
+        pointer, order, values, counts, share, kind, first, second, limits, groups, n_groups, mass, least, left, weak, removal
     )  # fmt: skip
+    if left is not failed:
+        failed |= left & ~clear
 
 
 def _clear(
@@ -218,7 +251,7 @@ def _clear(
 @njit
 def _check_values(
     pointer: Ints, order: Codes, values: Codes, counts: Ints, share: Floats, kind: int, first: float, second: float,
-    limits: Floats, groups: Codes, n_groups: Ints, mass: Floats, failed: Flags, weak: Flags, removal: Ints,
+    limits: Floats, groups: Codes, n_groups: Ints, mass: Floats, least: int, failed: Flags, weak: Flags, removal: Ints,
 ) -> None:  # fmt: skip
     """As :func:`check_values`."""
     n_values = len(share)
@@ -236,7 +269,7 @@ def _check_values(
         if kind == DISTINCT:
             failed[g] = used < first
         elif kind == ENTROPY:
-            keep = _kept_diverse(held, used, size, first, second, cap)
+            keep = _kept_diverse(held, used, first)
         elif kind == RECURSIVE:
             keep = _kept_recursive(held, used, first, int(second))
         elif kind in (CAP, BAND):
@@ -249,8 +282,9 @@ def _check_values(
         else:
             keep = _kept_close(total, size, first, groups, n_groups, mass, kind == ORDERED, buffer)
         if keep >= 0.0:
+            kept = min(math.floor(keep + 1e-9 * size), size - 1.0)
             weak[g] = True
-            lost = np.int64(math.floor(size - keep - 1e-6 * size))
-            removal[g] = max(removal[g], max(lost, 1))
+            failed[g] = kept < max(least, 1)
+            removal[g] = max(removal[g], np.int64(size - kept))
         for i in range(used):
             total[touched[i]] = 0

@@ -154,7 +154,7 @@ def _value_check(r: req.Requirement, found: SensitiveProfile) -> ValueCheck:
         case req.PSensitive():
             return ValueCheck(kernel.DISTINCT, float(r.p))
         case req.EntropyDiversity():
-            return ValueCheck(kernel.ENTROPY, r.l - slack(r.l), most_frequent(r.l, len(share)))
+            return ValueCheck(kernel.ENTROPY, r.l - slack(r.l))
         case req.RecursiveDiversity():
             return ValueCheck(kernel.RECURSIVE, r.c - slack(r.c), float(r.l))
         case req.AlphaK():
@@ -192,25 +192,3 @@ def _closeness(r: req.TCloseness, found: SensitiveProfile) -> ValueCheck:
     for i, g in enumerate(levels):
         mass[i, : sizes[i]] = np.bincount(g, weights=found.overall)
     return ValueCheck(kernel.LEVELS, r.t + slack(r.t), groups=np.ascontiguousarray(np.stack(levels)), n_groups=sizes, mass=mass)
-
-
-def most_frequent(l: float, n_values: int) -> float:  # noqa: E741
-    """Largest share that the commonest of ``n_values`` values can have while exp(entropy) ≥ l.
-
-    With share p the entropy is at most −p ln p − (1−p) ln((1−p)/(n−1)), which falls in p from 1/n on.
-
-    >>> round(most_frequent(2.0, 2), 4), most_frequent(1.0 + 1e-9, 5) > 0.999
-    (0.5, True)
-    """
-    if n_values < 2 or n_values < l:
-        return 1.0
-    wanted = math.log(max(1.0, l - slack(l)))
-    low, high = 1.0 / n_values, 1.0
-    for _ in range(60):
-        p = 0.5 * (low + high)
-        rest = (1.0 - p) * math.log((1.0 - p) / (n_values - 1)) if p < 1.0 else 0.0
-        if -p * math.log(p) - rest >= wanted:
-            low = p
-        else:
-            high = p
-    return high

@@ -30,7 +30,7 @@ def suppress_for_table(
     """
     lost = failed.copy()
     open_ = np.flatnonzero(~failed & (records > 0))
-    order = open_[np.lexsort((open_, members[open_]))]
+    order = open_[_by_size(members[open_])]
     cut = 0
     if crowd is None and checks.average_risk < 1.0:
         left = np.concatenate([np.cumsum(members[order][::-1])[::-1], [0]])  # members that stay after the first i go
@@ -85,10 +85,16 @@ def _suppress_by_size(
 ) -> None:
     """Suppress classes size by size, smallest first, until the requirements are met or the limit is passed."""
     for size in np.unique(members[order[cut:]]):
-        if table_holds(checks, members, records, lost, crowd) or int(records[lost].sum()) > limit:
+        if int(records[lost].sum()) > limit or table_holds(checks, members, records, lost, crowd):
             return
         at = order[cut:]
         lost[at[members[at] <= size]] = True
+
+
+def _by_size(members: IntArray) -> IntArray:
+    """The order of classes by their members, alike ones as they come. Short numbers are sorted by their digits, which is fast."""
+    short = members.max(initial=0) < 2**16
+    return np.argsort(members.astype(np.uint16) if short else members, kind="stable")
 
 
 def size_table(sizes: IntArray) -> dict[int, int]:
