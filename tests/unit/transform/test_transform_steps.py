@@ -293,7 +293,7 @@ class TestDateShift:
 
     def test_every_shift_but_none_occurs(self):
         step = tf.DateShift("d", "p", days=5)
-        assert set(step.shifts(KEY.encode(), [str(i) for i in range(500)]).tolist()) == set(range(-5, 6)) - {0}
+        assert set(step.shifts(KEY.encode(), pa.array([str(i) for i in range(500)])).tolist()) == set(range(-5, 6)) - {0}
 
     def test_times_of_day_and_zones_stay(self):
         t = pa.table({"d": pa.array([dt.datetime(2020, 1, 1, 13, 5, 7)], pa.timestamp("us")), "p": ["x"]})
@@ -711,7 +711,7 @@ def test_noise_planned_in_parts_is_noise_planned_at_once():
 def test_dates_stay_in_the_years_that_their_type_has(monkeypatch):
     monkeypatch.setenv("MASK_KEY", "correct horse battery staple 42!")
     step = tf.DateShift("d", "who", key="env:MASK_KEY")
-    monkeypatch.setattr(tf.DateShift, "shifts", lambda self, key, people: np.array([{"back": -1, "on": 1}[p] for p in people]))
+    monkeypatch.setattr(tf.DateShift, "shifts", lambda self, key, who: np.array([{"back": -1, "on": 1}[p.as_py()] for p in who]))
 
     def moved(day, who, kind):
         return tf.apply(step, pa.table({"d": pa.array([day], kind), "who": [who]})).table["d"][0].as_py()
@@ -743,10 +743,10 @@ def test_keyed_digests_are_those_of_the_standard_library(key):
 def test_the_days_of_a_person_are_the_first_word_of_the_digest():
     step = tf.DateShift("born", "person", days=30, key="env:MASK_KEY")
     people = [f"P{i}" for i in range(200)]
-    for person, days in zip(people, step.shifts(KEY.encode(), people).tolist(), strict=True):
+    for person, days in zip(people, step.shifts(KEY.encode(), pa.array(people)).tolist(), strict=True):
         number = int.from_bytes(hmac.new(KEY.encode(), b"dates\x00" + person.encode(), "sha256").digest()[:8], "big") % 60
         assert days == (number - 30 if number < 30 else number - 29)
-    assert step.shifts(KEY.encode(), []).tolist() == []
+    assert step.shifts(KEY.encode(), pa.array([], pa.string())).tolist() == []
 
 
 @pytest.mark.parametrize("length", [16, 17, 32, 63, 64])

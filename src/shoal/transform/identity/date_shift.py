@@ -6,7 +6,7 @@ Needs    a key; the column that names the person
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from shoal.errors import DataError, PolicyError
 from shoal.model.plan import Publishes, StreamStep, register_step
 from shoal.transform.columns import with_column
-from shoal.transform.identity.keys import keyed_digests, read_key
+from shoal.transform.identity.keys import digests_of, read_key
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31, in days since 1970."""
@@ -52,10 +52,9 @@ class DateShift(StreamStep):
     def needs(self) -> tuple[str, ...]:
         return (self.unit,)
 
-    def shifts(self, key: bytes, people: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Days for each person."""
-        digest = keyed_digests(key, self.domain)
-        words = np.frombuffer(b"".join(digest(p)[:8] for p in people), ">u8")
+    def shifts(self, key: bytes, people: Any) -> npt.NDArray[np.int64]:
+        """Days for each person of a pyarrow array without missing ones."""
+        words = np.ascontiguousarray(digests_of(key, self.domain, people)[:, :8]).view(">u8")[:, 0]
         number = (words % np.uint64(2 * self.days)).astype(np.int64)
         return np.asarray(np.where(number < self.days, number - self.days, number - self.days + 1))
 
@@ -68,7 +67,7 @@ class DateShift(StreamStep):
             from shoal.kernels.text import canonical_text
 
             encoded = canonical_text(table.column(self.unit)).dictionary_encode()
-            shifts = pa.array(self.shifts(key, encoded.dictionary.to_pylist()), pa.int64()).take(encoded.indices)
+            shifts = pa.array(self.shifts(key, encoded.dictionary), pa.int64()).take(encoded.indices)
             return with_column(table, self.column, self._moved(table.column(self.column), shifts))
 
         return run

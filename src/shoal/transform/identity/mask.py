@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import PolicyError, need
 from shoal.kernels.text import canonical_text
@@ -20,7 +21,7 @@ from shoal.model.plan import StreamStep, register_step
 from shoal.steps import Drop
 from shoal.transform.columns import with_column
 from shoal.transform.identity.format_preserving import cipher, permute_code
-from shoal.transform.identity.keys import keyed_digest, keyed_digests, read_key
+from shoal.transform.identity.keys import digests_of, keyed_digest, keyed_digests, read_key
 
 REMEMBERED = 1 << 16
 """Replacements that are kept at hand: a million people need no million entries."""
@@ -73,26 +74,27 @@ class KeyedHash(_Keyed):
             raise PolicyError(f"a keyed hash of '{self.column}' needs 16 to 64 characters; found {self.length}.")
 
     def start(self, seed: int) -> Callable[[Any, Any], Any]:
-        digest = keyed_digests(read_key(self.key), self._domain)
+        key = read_key(self.key)
 
         def run(table: Any, rows: Any) -> Any:
             encoded = canonical_text(table.column(self.column)).dictionary_encode()
-            whole = b"".join([digest(t) for t in encoded.dictionary.to_pylist()])
-            return with_column(table, self.column, _hexadecimal(whole, self.length).take(encoded.indices))
+            digests = digests_of(key, self._domain, encoded.dictionary)
+            return with_column(table, self.column, _hexadecimal(digests, self.length).take(encoded.indices))
 
         return run
 
 
-def _hexadecimal(digests: bytes, length: int) -> Any:
-    """Digests of 32 bytes, one behind the other, as texts of their first digits."""
+_DIGITS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint16)
+"""The two digits of each byte, side by side."""
+
+
+def _hexadecimal(digests: npt.NDArray[np.uint8], length: int) -> Any:
+    """Digests of 32 bytes as texts of their first digits."""
     import pyarrow as pa
 
-    found = np.frombuffer(digests, np.uint8).reshape(-1, 32)
-    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
-    text = np.empty((len(found), 64), np.uint8)
-    text[:, 0::2], text[:, 1::2] = digits[found >> 4], digits[found & 15]
+    text = _DIGITS[digests[:, : (length + 1) // 2]].view(np.uint8)
     data = pa.py_buffer(np.ascontiguousarray(text[:, :length]))
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(length), len(found), [None, data]).cast(pa.string())
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(length), len(digests), [None, data]).cast(pa.string())
 
 
 @register_step

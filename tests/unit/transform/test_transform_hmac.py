@@ -1,0 +1,49 @@
+"""Keyed digests of many texts at once, beside the standard library's."""
+
+from __future__ import annotations
+
+import hmac
+
+import pyarrow as pa
+import pytest
+
+import shoal.transform as tf
+from shoal.kernels.jit import HAVE_NUMBA
+from shoal.transform.identity import keys
+from shoal.transform.identity.keys import digests_of, keyed_digest
+from shoal.transform.kernels.hmac_texts import hmac_texts
+
+KEY = "correct horse battery staple 42!"
+TEXTS = [*("x" * n for n in range(131)), *("é😀" * n for n in (1, 9, 10, 11)), "x" * 4000]
+
+
+@pytest.mark.skipif(not HAVE_NUMBA, reason="without numba, digests are made one by one")
+@pytest.mark.parametrize("key", [16, 63, 64, 65, 200])
+@pytest.mark.parametrize("prefix", [0, 1, 54, 55, 56, 63, 64, 65, 130])
+def test_digests_of_many_texts_are_those_of_the_standard_library(key, prefix):
+    """All lengths around the ends of one, two and three blocks; keys of up to one block and longer."""
+    secret, first = bytes(range(50, 50 + key % 150)) * 2, bytes(range(prefix))
+    secret = secret[:key]
+    found = hmac_texts(secret, first, pa.array(["left out", *TEXTS])[1:])
+    assert [d.tobytes() for d in found] == [hmac.digest(secret, first + t.encode(), "sha256") for t in TEXTS]
+    assert hmac_texts(secret, first, pa.array([], pa.string())).shape == (0, 32)
+
+
+@pytest.mark.parametrize("few", [3, 4, 5])
+def test_many_texts_have_the_digests_of_few(monkeypatch, few):
+    asked = []
+    monkeypatch.setattr(keys, "FEW", few if HAVE_NUMBA else 2**62)
+    monkeypatch.setattr(keys, "hmac_texts", lambda *given: asked.append(given) or hmac_texts(*given))
+    texts = ["a", "ü", "", "a b"]
+    found = digests_of(KEY.encode(), "ü", pa.array(texts))
+    assert [d.tobytes() for d in found] == [keyed_digest(KEY.encode(), "ü", t) for t in texts]
+    assert len(asked) == (few <= 4 and HAVE_NUMBA)
+
+
+def test_steps_publish_the_same_of_many_people_as_of_few(monkeypatch):
+    monkeypatch.setenv("TEST_KEY", KEY)
+    table = pa.table({"p": ["a", None, "b", "a"], "d": pa.array([0, 1, 2, 3], pa.int32()).cast(pa.date32())})
+    steps = [tf.KeyedHash("p", "env:TEST_KEY", length=17), tf.DateShift("d", "p", key="env:TEST_KEY")]
+    one_by_one = [tf.apply(s, table).table for s in steps]
+    monkeypatch.setattr(keys, "FEW", 0 if HAVE_NUMBA else 2**62)
+    assert [tf.apply(s, table).table for s in steps] == one_by_one
