@@ -10,8 +10,12 @@ import pytest
 
 import shoal
 from shoal.engines.core.request import CountRequest
+from shoal.engines.count import codes
+from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import count_by_codes
 from shoal.engines.count.sql import count_by_sql
+from shoal.model.plan import Plan, Suppression
+from shoal.steps import Drop
 
 DIGIT = 2**15  # the width of a column of numbers from 0 to DIGIT − 2, missing included
 
@@ -102,3 +106,20 @@ def test_every_tally_of_a_run_comes_from_the_finest(monkeypatch: pytest.MonkeyPa
     for over, counts in zip(wanted, found, strict=True):
         by_hand = Counter(zip(*(rows[n].to_pylist() for n in over), strict=True))
         assert classes(counts) == [(k, by_hand[k]) for k in sorted(by_hand, key=in_order)]
+
+
+def test_people_are_compared_not_sorted(tmp_path, monkeypatch):
+    """Seven people with two rows each: no list of seven is put in order to count them, or to leave rows out by them."""
+    sorted_lists = []
+    monkeypatch.setattr(
+        codes, "sorted_categories", lambda values: (sorted_lists.append(len(values)), sorted_categories(values))[1]
+    )
+    rows = [(f"p{i % 7 * 5 % 7}", "f" if i < 4 else "m") for i in range(14)]
+    with shoal.open(pa.table({"person": [p for p, _ in rows], "sex": [s for _, s in rows]})) as source:
+        found = source.count(["sex"], unit="person")
+        plan = Plan((Drop("person"),), Suppression(7, ("sex",), unit="person"), seed=1)
+        done = source.recode(plan, tmp_path / "out.parquet")
+    assert found.sizes.tolist() == [len({p for p, s in rows if s == sex}) for sex in "fm"] == [4, 7]
+    assert (found.n_people, done.records_out) == (7, 10)
+    assert sorted_lists
+    assert set(sorted_lists) == {2}

@@ -136,6 +136,7 @@ class _Work:
     def __init__(self, coded: dict[str, CodedColumn], rows: int) -> None:
         self._coded = coded
         self._ranked: dict[tuple[str, ExpressionStep | None], Ranked] = {}
+        self._people_of: Ranked | None = None
         self._tallies = Tallies(rows)
 
     def _column(self, name: str, step: ExpressionStep | None = None) -> Ranked:
@@ -144,10 +145,16 @@ class _Work:
             check_gap(name, self._ranked[name, step], self._coded[name])
         return self._ranked[name, step]
 
+    def _unit(self, name: str) -> Ranked:
+        """The people: who is the same is asked, not in what order; ten million names are not sorted for it."""
+        if self._people_of is None or self._people_of.column.name != name:
+            self._people_of = Ranked(self._coded[name], None, as_met=True)
+        return self._people_of
+
     def count(self, request: CountRequest, *, last: bool) -> ClassCounts:
         """Classes of one request; with ``last``, the codes are not needed again."""
         columns = [self._column(n, request.through.get(n)) for n in request.columns]
-        unit = self._column(request.unit) if request.unit is not None else None
+        unit = self._unit(request.unit) if request.unit is not None else None
         inside = {name: self._inside([*columns, self._column(name)], unit) for name in request.sensitive}
         people = None if unit is None else self._people(columns, unit)
         n_people = None if unit is None else self._tallies.over([unit]).n

@@ -187,10 +187,17 @@ def _in_kind(numbers: Any, kind: str) -> Any:
     return numbers.cast(pa.int32()).view(pa.date32()) if kind == "date" else numbers
 
 
-class Ranked:
-    """A column ready to be counted: per chunk its codes and the rank (1 …; 0 is missing) of each code's published value."""
+def _as_met(n: int) -> npt.NDArray[np.int32]:
+    return np.append(np.arange(n, dtype=np.int32), np.int32(-1))
 
-    def __init__(self, coded: CodedColumn, step: ExpressionStep | None) -> None:
+
+class Ranked:
+    """A column ready to be counted: per chunk its codes and the rank (1 …; 0 is missing) of each code's published value.
+
+    Ranks follow the order of the values; with ``as_met``, of a column that is only compared, the order they were met in.
+    """
+
+    def __init__(self, coded: CodedColumn, step: ExpressionStep | None, *, as_met: bool = False) -> None:
         values, places = coded.distinct()
         self.column = coded.column
         self.gap_codes: list[npt.NDArray[np.bool_]] | None = None
@@ -206,7 +213,7 @@ class Ranked:
         old = distinct.dictionary if distinct is not None else values
         if missing_rank_value is not None:
             old = pa.concat_arrays([old, from_texts([missing_rank_value]).cast(old.type)]).unique()
-        self.categories, rank = sorted_categories(old)
+        self.categories, rank = (old, _as_met(len(old))) if as_met else sorted_categories(old)
         per_value = rank[:-1] if distinct is None else rank[positions(distinct.indices)]
         missing = -1
         if missing_rank_value is not None:

@@ -124,7 +124,8 @@ def recode_by_codes(
         coded = {n: CodedColumn(relation.column(n)) for n in needed}
         plain = _read(relation, list(names), coded, progress)
     rows = max((sum(len(codes) for codes in c.chunks) for c in coded.values()), default=0)
-    ranked = dict(zip(coded, each(coded, rows, lambda n: Ranked(coded[n], steps.get(n))), strict=True))
+    compared = {unit} - set(names)  # who is the same is asked, not in what order
+    ranked = dict(zip(coded, each(coded, rows, lambda n: Ranked(coded[n], steps.get(n), as_met=n in compared)), strict=True))
     for n in stepped:
         check_gap(n, ranked[n], coded[n])
     whole = dict(zip(ranked, each(ranked.values(), rows, _whole), strict=True))

@@ -79,7 +79,7 @@ def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> 
         rows = tuple(tuple(row) for row in parse_rows(text, delimiter, file.name))
         verbatim = None if _render(rows, delimiter, newline, last) == text else text
     stars = delimiter.join([TOP] * (text.partition("\n")[0].count(delimiter) + 1))
-    if on_gap == "error" and re.search(rf"^{re.escape(stars)}\r?$", text, re.MULTILINE):
+    if on_gap == "error" and stars in text and re.search(rf"^{re.escape(stars)}\r?$", text, re.MULTILINE):
         on_gap = "suppress"  # a line of stars stands for the values that are not listed
     try:
         return FromFile(rows, on_gap, column or file.name, delimiter, newline, last, bom, verbatim)
