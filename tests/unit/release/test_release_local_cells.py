@@ -12,7 +12,8 @@ import pytest
 
 import shoal
 from shoal.errors import PolicyError
-from shoal.release.plan.local_nodes import _in_label
+from shoal.release.plan.decide import _coded
+from shoal.release.plan.local_nodes import _covers, _in_label
 from shoal.release.policy.policy import Policy
 
 QUASI = ("age", "job")
@@ -104,3 +105,18 @@ def test_values_that_a_label_holds_against_their_definition(ranged: bool) -> Non
             if ranged and real:
                 held |= set(range(min(real), max(real) + 1))
             assert got == len(held)
+
+
+def test_values_under_a_node_against_their_definition() -> None:
+    """Values of which some are missing (−1) or occur nowhere; one node of each."""
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        values = rng.integers(-1, 6, int(rng.integers(1, 12))).astype(np.int32)
+        codes = (10 * rng.integers(0, 3, 7)).astype(np.int32)[values + 1]
+        for code, got in zip(codes, _covers(codes, values).tolist(), strict=True):
+            assert got == len({int(v) for v in values[codes == code]})
+
+
+def test_labels_get_codes_in_the_order_in_which_classes_come() -> None:
+    codes, names = _coded(["b", None, "a", "b", "never"], np.array([2, 1, 3, 0, 2]))
+    assert (codes.tolist(), names) == ([0, -1, 1, 1, 0], ("a", "b"))

@@ -7,7 +7,7 @@ the two differ, the limit is tightened and the search repeated, so that the clai
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from shoal.attack.downcoding import narrowed
 from shoal.attack.structure import Recoded
 from shoal.engines.core.memory import bytes_to_search, left_for_data, refused
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.counts.classes import MISSING, CodeArray
+from shoal.model.counts.classes import MISSING, CodeArray, IntArray
 from shoal.model.plan import Plan, RowStep, Suppression
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import Verdict
@@ -152,7 +152,7 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )
         stays = np.ones(base.n_classes, dtype=np.bool_)
-        coded = [_coded(texts) for texts in found.labels]
+        coded = [_coded(p.labels, found.groups) for p in found.published]
         decision = _of_local(prepared, found, coded, stays)
         unmet = shortfalls(prepared, decision)
         if not unmet:
@@ -193,11 +193,14 @@ def _of_local(
     )
 
 
-def _coded(texts: list[str | None]) -> tuple[CodeArray, tuple[str | None, ...]]:
-    """Codes of labels in order of first appearance; a missing one is −1."""
+def _coded(labels: Sequence[str | None], groups: IntArray) -> tuple[CodeArray, tuple[str | None, ...]]:
+    """Codes of the label of each class's group, in order of first appearance; a missing one is −1."""
     order: dict[str | None, int] = {}
-    codes = [MISSING if t is None else order.setdefault(t, len(order)) for t in texts]
-    return np.asarray(codes, dtype=np.int32), tuple(order)
+    codes = np.full(len(labels), MISSING, dtype=np.int32)
+    for group in groups[np.sort(np.unique(groups, return_index=True)[1])].tolist():
+        if labels[group] is not None:
+            codes[group] = order.setdefault(labels[group], len(order))
+    return codes[groups], tuple(order)
 
 
 def _probabilistic(prepared: Prepared, progress: Progress) -> Decision:

@@ -51,7 +51,7 @@ def said_of(found: LocalResult) -> str:
 def _in_label(codes: CodeArray, missing: int, clusters: IntArray, *, ranged: bool) -> IntArray:
     """How many values of the table the set or range of each class's cluster holds; codes are in order, ``missing`` the last."""
     n = int(clusters.max()) + 1
-    held = np.unique(np.stack([clusters, codes]), axis=1)
+    held = np.stack(np.divmod(np.unique(clusters * (missing + 1) + codes), missing + 1))
     if not ranged:
         return np.bincount(held[0], minlength=n)[clusters]
     real = held[:, held[1] != missing]
@@ -83,7 +83,8 @@ def _node_levels(levels: list[CodeArray], clusters: npt.NDArray[np.int64]) -> In
 
 
 def _covers(codes: CodeArray, values: CodeArray) -> IntArray:
-    """How many different values of the table lie under the node of each base class."""
+    """How many different values of the table lie under the node of each base class; a value has one node."""
     node = np.unique(codes, return_inverse=True)[1]
-    pairs = np.unique(np.stack([node, values]), axis=1)
-    return np.bincount(pairs[0], minlength=int(node.max()) + 1)[node]
+    node_of = np.full(int(values.max()) + 2, -1, dtype=np.int64)
+    node_of[values + 1] = node  # a missing value is −1
+    return np.bincount(node_of[node_of >= 0])[node]
