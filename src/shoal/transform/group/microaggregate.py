@@ -4,7 +4,8 @@ Takes    numeric columns, k ≥ 2; columns are standardised first (mean 0, devia
 Returns  a whole-column step; every published combination of these columns is shared by at least k records
 Keeps    MDAV: groups of k to 2k − 1; V-MDAV: the same, sizes following the data (a group that the last records fill is split),
          unless MDAV loses less: then its groups
-Cost     O(n²/k) distances; O(n) memory. MDAV of one column sorts instead (:mod:`shoal.transform.group.one_column`)
+Cost     O(n²/k) distances, far fewer from a tree where there are many records of few columns; O(n) memory. MDAV of one column
+         sorts instead (:mod:`shoal.transform.group.one_column`)
 Source   Domingo-Ferrer and Torra 2005 (MDAV); Solanas and Martínez-Ballesté 2006 (V-MDAV)
 Differs  between k and 2k − 1 records left at the end form a group of their own (some tables in print spread the last few)
 
@@ -23,12 +24,17 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, PolicyError
+from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.transform.columns import need_group, numbers, with_numbers
 from shoal.transform.group.one_column import centred, end_groups, ends_high, spilled
 
+MANY_PAIRS = 2e9
+"""Distances, n²/k, beyond which near records are searched in a tree: the same groups, though its loops take longer to compile."""
+FEW_COLUMNS = 6
+"""Columns of which a tree spares most distances."""
 MOST_PAIRS = 4e11
-"""Distances that are computed at most: about an hour."""
+"""Distances that are computed at most, where no tree spares them: about an hour."""
 MOST_CELLS = 8_000_000
 """Numbers that are held, at some 100 bytes each."""
 
@@ -72,8 +78,8 @@ class Microaggregate(ColumnStep):
         return (self.column, *self.others)
 
     def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
-        """One column by sorting on disk. None for several: every record is compared with all others, and too many are refused
-        before any is held."""
+        """One column by sorting on disk. None for several: near records are searched in memory, and too many are refused before
+        any is held."""
         if self._sorts:
             return spilled(rows, spill, self.column, self.k, self.publish)
         self._need_few(sum(t.num_rows for t in rows()))
@@ -86,10 +92,11 @@ class Microaggregate(ColumnStep):
 
     def _need_few(self, n: int) -> None:
         cells = n * len(self.columns)
-        if (n * n / self.k > MOST_PAIRS and not self._sorts) or cells > MOST_CELLS:
+        searched = self._sorts or (HAVE_NUMBA and len(self.columns) <= FEW_COLUMNS)
+        if (n * n / self.k > MOST_PAIRS and not searched) or cells > MOST_CELLS:
             raise DataError(
                 f"microaggregation compares all records: {n:,} records of {len(self.columns)} columns are too many.",
-                hint="Take mdav, groups or quantiles for one column, a larger k, or a part of the table at a time.",
+                hint="Take mdav, groups or quantiles for one column, fewer columns, or a part of the table at a time.",
             )
 
     def run(self, table: Any, seed: int, codes: Sequence[IntArray] = ()) -> Any:
@@ -136,19 +143,28 @@ def near_groups(values: FloatArray, k: int, *, method: str = "mdav", gamma: floa
     """
     if method == "mdav" and len(values) == 1:
         return _sorted_groups(values[0], k)
-    from shoal.transform.kernels import mdav as kernel  # compiled on first use
-
-    points = np.array(standardised(values))
+    kernel, points = _loops(values.shape[1], k), np.array(standardised(values))
     if method == "mdav":
         return np.asarray(kernel.mdav(points, k))
     plain = np.asarray(kernel.mdav(points.copy(), k))
     groups = np.asarray(kernel.v_mdav(points.copy(), k, gamma))
     for large in np.flatnonzero(np.bincount(groups) >= 2 * k):  # the last few records joined it: in two it loses less
         members = np.flatnonzero(groups == large)
-        parts = np.asarray(kernel.mdav(np.ascontiguousarray(points[:, members]), k))
+        parts = np.asarray(_loops(len(members), k).mdav(np.ascontiguousarray(points[:, members]), k))
         groups[members] = np.where(parts == 0, large, groups.max() + parts)
     groups = np.unique(groups, return_inverse=True)[1]
     return plain if lost_share(values, plain) < lost_share(values, groups) else groups
+
+
+def _loops(n: int, k: int) -> Any:
+    """The loops for so many records, compiled on first use."""
+    from shoal.transform.kernels import mdav
+
+    if not HAVE_NUMBA or n * n / k <= MANY_PAIRS:
+        return mdav
+    from shoal.transform.kernels import mdav_tree
+
+    return mdav_tree
 
 
 def _sorted_groups(x: FloatArray, k: int) -> IntArray:
