@@ -180,8 +180,9 @@ def _block(values: Values) -> tuple[Groups, Groups]:
 
 def same_found(label: Groups, group: Groups) -> Chances:
     """The chance of each record whose published label is known, among those of its group with that label."""
-    _, which, size = np.unique(np.stack([group, label]), axis=1, return_inverse=True, return_counts=True)
-    return np.asarray(1.0 / size[which.ravel()])
+    labels, which = np.unique(label, return_inverse=True)
+    _, which, size = np.unique(group * len(labels) + which, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / size[which])
 
 
 def surely_found(true: Values, published: Values) -> int:

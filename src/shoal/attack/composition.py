@@ -126,7 +126,9 @@ def _length(shown: Shown, column: str) -> int:
 def _comparable(old: IntArray, new: IntArray, n_old: int, n_new: int) -> list[tuple[IntArray, IntArray]]:
     """The group of each earlier class and of each new class, in three ways; −1 is in no group."""
     both = (old >= 0) & (new >= 0)
-    pairs = np.unique(np.stack([old[both], new[both]]), axis=1)
+    old, new = old[both], new[both]
+    once = group_codes([old, new]).first
+    pairs = old[once], new[once]
     part = _connected(pairs[0], pairs[1] + n_old, n_old + n_new)
     return [
         (part[:n_old], part[n_old:]),

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Step
 from shoal.release.plan.begin_coarser import rare_in_groups
@@ -66,8 +67,9 @@ def _people_with(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[
     if prepared.people is not None:  # some people are in several classes: each counts once
         codes, (classes, person) = base.codes[j], prepared.people
         there = decision.stays[classes] & (codes[classes] >= 0)
-        pairs = np.unique(np.stack([codes[classes][there], person[there]]), axis=1)
-        return np.bincount(pairs[0], minlength=len(base.categories[j])).astype(np.int64)
+        codes = codes[classes][there]
+        once = group_codes([codes, person[there]]).first
+        return np.bincount(codes[once], minlength=len(base.categories[j])).astype(np.int64)
     out = np.flatnonzero(~decision.stays)
     gone = np.bincount(base.codes[j][out] + 1, weights=base.sizes[out], minlength=len(base.categories[j]) + 1)
     return (prepared.members(base.columns[j]) - gone.astype(np.int64))[1:]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, InternalError, UsageError
+from shoal.kernels.group import group_codes
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.search.problem.column import Column, build_column, leaf_positions, leaves_of_categories
@@ -182,8 +183,7 @@ def _population_cells(counts: ClassCounts, population: ClassCounts | None, hiera
         base.append(leaf_positions(name, counts.categories[j], counts.codes[j], counts.sizes, hierarchies[name]))
         whole.append(leaf_positions(name, population.categories[i], population.codes[i], population.sizes, hierarchies[name]))
     both = np.concatenate([np.stack(base), np.stack(whole)], axis=1)
-    _, inverse = np.unique(both, axis=1, return_inverse=True)
-    inverse = inverse.reshape(-1)
+    inverse = group_codes(list(both)).ids
     n = counts.n_classes
     size_of = np.bincount(inverse[n:], weights=population.sizes, minlength=int(inverse.max()) + 1).astype(np.int64)
     of_base = size_of[inverse[:n]]
