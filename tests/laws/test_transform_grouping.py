@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from shoal.errors import DataError, UsageError
 from shoal.transform import equal_groups, group_sizes, optimal_groups, quantile_groups, quantile_transform, rank_difference
 from shoal.transform.kernels import least_cuts as kernel
+from shoal.transform.kernels.way_back import bounds
 
 COSTS = ("sse", "median", "cellular", "center", "rank")
 quick = settings(deadline=None, max_examples=60)
@@ -131,7 +132,7 @@ def test_searching_by_halves_equals_scanning_every_window(cost, shape):
         totals = []
         for limit in (0.0, np.inf):
             before, _ = kernel.least_sum(x, w, k, number, False, limit)
-            totals.append(kernel.total_cost(x, w, kernel.bounds(before), cost))
+            totals.append(kernel.total_cost(x, w, bounds(before), cost))
         assert totals[0] == pytest.approx(totals[1], rel=1e-11)
 
 
@@ -184,9 +185,9 @@ def test_doubled_precision_is_used_where_plain_sums_would_choose_wrongly():
     w = np.arange(len(tight) + 1)
     before, rounding = kernel.least_sum(tight, w, 3, kernel.SSE, False, 0.0)
     careful, _ = kernel.least_sum(tight, w, 3, kernel.SSE, True, 0.0)
-    best = kernel.total_cost(tight, w, kernel.bounds(careful), "sse")
+    best = kernel.total_cost(tight, w, bounds(careful), "sse")
     assert rounding > 1e-10 * best
-    assert kernel.total_cost(tight, w, kernel.bounds(before), "sse") >= best
+    assert kernel.total_cost(tight, w, bounds(before), "sse") >= best
     assert optimal_groups(tight, 3, ties="split").cost == best
 
 

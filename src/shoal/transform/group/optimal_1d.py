@@ -251,17 +251,20 @@ class Represent(StreamStep):
 
 def _solve(x: FloatArray, below: IntArray, k: int, cost: CostName) -> tuple[IntArray, float]:
     from shoal.transform.kernels import least_cuts as kernel  # compiled on first use
+    from shoal.transform.kernels.way_back import bounds
 
     if cost == "center":
-        cuts = kernel.bounds(kernel.least_width(x, below, k))
+        from shoal.transform.kernels.least_width import least_width
+
+        cuts = bounds(least_width(x, below, k))
         return cuts, kernel.total_cost(x, below, cuts, cost)
     if cost not in COSTS:
         raise UsageError(f"cost '{cost}' is not known.", hint="Costs: sse, median, cellular, center, rank.")
     before, rounding = kernel.least_sum(x, below, k, COSTS.index(cost), False, kernel.SCAN_LIMIT)
-    cuts = kernel.bounds(before)
+    cuts = bounds(before)
     total = kernel.total_cost(x, below, cuts, cost)
     if cost == "sse" and rounding > 1e-10 * total:
         before, _ = kernel.least_sum(x, below, k, kernel.SSE, True, kernel.SCAN_LIMIT)
-        cuts = kernel.bounds(before)
+        cuts = bounds(before)
         total = kernel.total_cost(x, below, cuts, cost)
     return cuts, total

@@ -137,13 +137,13 @@ def _and_end(x: Ranked) -> Iterator[tuple[Any, Any]]:
 
 def _walked_back(kept: Any, n: int) -> IntArray:
     """The cuts on the best way to ``n``: tables of jumps are read from the last to the first."""
-    from shoal.transform.kernels import least_cuts as kernel
+    from shoal.transform.kernels.way_back import walk_jumps
 
     found, end, first = [np.array([n])], n, n + 1
     for table in kept.backwards():
         jumps = to_numpy(table[_JUMP].combine_chunks())
         first -= len(jumps)
-        cuts, end = kernel.walk_jumps(jumps, first, end)
+        cuts, end = walk_jumps(jumps, first, end)
         found.append(cuts)
     return np.concatenate(found)[::-1]
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.jit import njit
+from shoal.transform.kernels.cut_costs import best_cellular, best_median, best_rank, best_sse, best_sse_exact, local_sums
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -40,164 +41,6 @@ def windows(w: IntArray, k: int) -> tuple[IntArray, IntArray]:
         if j >= 0:
             low[e] = high[j] + 1  # high[j] is −1 where nothing fits before j
     return low, high
-
-
-@njit
-def _two_sum(a: float, b: float) -> tuple[float, float]:
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
-
-
-@njit
-def _two_product(a: float, b: float) -> tuple[float, float]:
-    p = a * b
-    ta = 134217729.0 * a
-    ah = ta - (ta - a)
-    al = a - ah
-    tb = 134217729.0 * b
-    bh = tb - (tb - b)
-    bl = b - bh
-    return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
-
-
-@njit
-def _sse_exact(j: int, e: int, weight: float, s1: FloatArray, r1: FloatArray, s2: FloatArray, r2: FloatArray) -> float:
-    """Σx² − (Σx)²/w from sums in twice the precision."""
-    a, ar = _two_sum(s1[e], -s1[j])
-    ar += r1[e] - r1[j]
-    a, ar = _two_sum(a, ar)
-    q, qr = _two_sum(s2[e], -s2[j])
-    qr += r2[e] - r2[j]
-    m = a / weight  # (Σx)²/w = a·m + a·(a − m·w)/w + 2·a·ar/w
-    p, pr = _two_product(m, weight)
-    rest = ((a - p) - pr + 2.0 * ar) / weight
-    t, tr = _two_product(a, m)
-    u, ur = _two_sum(q, -t)
-    return float(max(u + (ur + qr - tr - a * rest), 0.0))
-
-
-@njit
-def _median_cost(j: int, e: int, x: FloatArray, w: IntArray, s1: FloatArray, centre: float, start: int) -> float:
-    """Σ w|x − median| of x[j..e)."""
-    half = w[j] + (w[e] - w[j] + 1) // 2
-    if w[e] - w[j] == e - j:
-        m = j + (e - j + 1) // 2
-    else:
-        a, b = j + 1, e
-        while a < b:
-            m = (a + b) // 2
-            if w[m] >= half:
-                b = m
-            else:
-                a = m + 1
-        m = a
-    median = x[m - 1] - centre
-    left = median * (w[m] - w[j]) - (s1[m - start] - s1[j - start])
-    right = (s1[e - start] - s1[m - start]) - median * (w[e] - w[m])
-    return float(max(left + right, 0.0))
-
-
-@njit
-def _best_sse(row: int, a: int, b: int, best: FloatArray, w: IntArray, s1: FloatArray, s2: FloatArray, start: int) -> int:
-    """The cut j in a..b that ends in the least sum for ``row``, squares around the mean."""
-    e1, e2, ew = s1[row - start], s2[row - start], float(w[row])
-    found, where = np.inf, b
-    for j in range(a, b + 1):
-        s = e1 - s1[j - start]
-        v = (e2 - s2[j - start]) - s * s / (ew - w[j])
-        c = best[j] + (v if v > 0.0 else 0.0)
-        if c < found:
-            found, where = c, j
-    best[row] = found
-    return where
-
-
-@njit
-def _best_sse_exact(
-    row: int,
-    a: int,
-    b: int,
-    best: FloatArray,
-    w: IntArray,
-    s1: FloatArray,
-    r1: FloatArray,
-    s2: FloatArray,
-    r2: FloatArray,
-    start: int,
-) -> int:
-    found, where = np.inf, b
-    for j in range(a, b + 1):
-        if best[j] < found:
-            c = best[j] + _sse_exact(j - start, row - start, float(w[row] - w[j]), s1, r1, s2, r2)
-            if c < found:
-                found, where = c, j
-    best[row] = found
-    return where
-
-
-@njit
-def _best_median(
-    row: int, a: int, b: int, best: FloatArray, x: FloatArray, w: IntArray, s1: FloatArray, centre: float, start: int
-) -> int:
-    found, where = np.inf, b
-    for j in range(a, b + 1):
-        if best[j] < found:
-            c = best[j] + _median_cost(j, row, x, w, s1, centre, start)
-            if c < found:
-                found, where = c, j
-    best[row] = found
-    return where
-
-
-@njit
-def _best_cellular(row: int, a: int, b: int, best: FloatArray, x: FloatArray, w: IntArray) -> int:
-    found, where = np.inf, b
-    for j in range(a, b + 1):
-        c = best[j] + 0.5 * (x[row - 1] - x[j]) * (w[row] - w[j])
-        if c < found:
-            found, where = c, j
-    best[row] = found
-    return where
-
-
-@njit
-def _best_rank(row: int, a: int, b: int, best: FloatArray, w: IntArray) -> int:
-    found, where = np.inf, b
-    for j in range(a, b + 1):
-        size = w[row] - w[j]
-        c = best[j] + float((size * size) // 4)
-        if c < found:
-            found, where = c, j
-    best[row] = found
-    return where
-
-
-@njit
-def _local_sums(
-    x: FloatArray, w: IntArray, start: int, end: int, exact: bool, s1: FloatArray, r1: FloatArray, s2: FloatArray, r2: FloatArray
-) -> float:
-    """Sums of w(x−c) and w(x−c)² from ``start``, c in the middle; returns c."""
-    centre = float(x[(start + end) // 2])
-    s1[0] = r1[0] = s2[0] = r2[0] = 0.0
-    for i in range(start, end):
-        weight = float(w[i + 1] - w[i])
-        d = x[i] - centre
-        p = i - start
-        if not exact:
-            s1[p + 1] = s1[p] + weight * d
-            s2[p + 1] = s2[p] + weight * d * d
-            continue
-        dd, dr = _two_sum(x[i], -centre)
-        a, ar = _two_product(weight, dd)
-        ar += weight * dr
-        b, br = _two_product(a, dd)
-        br += a * dr + ar * dd
-        t, tr = _two_sum(s1[p], a)
-        s1[p + 1], r1[p + 1] = _two_sum(t, tr + ar + r1[p])
-        t, tr = _two_sum(s2[p], b)
-        s2[p + 1], r2[p + 1] = _two_sum(t, tr + br + r2[p])
-    return centre
 
 
 def least_sum(x: FloatArray, w: IntArray, k: int, kind: int, exact: bool, scan_limit: float) -> tuple[IntArray, float]:
@@ -251,7 +94,7 @@ def solve_blocks(
             s1, r1, s2, r2 = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
         centre = 0.0
         if kind < 2:
-            centre = _local_sums(x, w, start, last, exact, s1, r1, s2, r2)
+            centre = local_sums(x, w, start, last, exact, s1, r1, s2, r2)
             rounding += 1e-15 * (s2[last - start] if kind == 0 else 0.0)
         rows = last - first + 1
         step = 1
@@ -270,121 +113,21 @@ def solve_blocks(
                     if row + step <= last and before[row + step] < b and before[row + step] >= 0:
                         b = before[row + step]
                 if kind == 0 and not exact:
-                    before[row] = _best_sse(row, a, b, best, w, s1, s2, start)
+                    before[row] = best_sse(row, a, b, best, w, s1, s2, start)
                 elif kind == 0:
-                    before[row] = _best_sse_exact(row, a, b, best, w, s1, r1, s2, r2, start)
+                    before[row] = best_sse_exact(row, a, b, best, w, s1, r1, s2, r2, start)
                 elif kind == 1:
-                    before[row] = _best_median(row, a, b, best, x, w, s1, centre, start)
+                    before[row] = best_median(row, a, b, best, x, w, s1, centre, start)
                 elif kind == 2:
-                    before[row] = _best_cellular(row, a, b, best, x, w)
+                    before[row] = best_cellular(row, a, b, best, x, w)
                 else:
-                    before[row] = _best_rank(row, a, b, best, w)
+                    before[row] = best_rank(row, a, b, best, w)
                 row += 2 * step if step else 1
             if step <= 1:
                 break
             step //= 2
         first = last + 1
     return first, rounding
-
-
-@njit
-def least_width(x: FloatArray, w: IntArray, k: int) -> IntArray:
-    """Cuts whose widest group is as narrow as possible: bisection over widths, each tried in one pass."""
-    n = len(x)
-    _, high = windows(w, k)
-    before = np.full(n + 1, -1, np.int64)
-    lower, upper = 0.0, x[n - 1] - x[0]
-    if not _reachable(x, high, lower, before):
-        while True:
-            middle = lower + (upper - lower) / 2
-            if middle <= lower or middle >= upper:
-                break
-            if _reachable(x, high, middle, before):
-                upper = _widest(x, before)  # the width that was really used: bisection ends after few steps
-            else:
-                lower = middle
-        _reachable(x, high, upper, before)
-    return before
-
-
-@njit
-def _reachable(x: FloatArray, high: IntArray, width: float, before: IntArray) -> bool:
-    """Whether groups of weight ≥ k and width ≤ ``width`` cover everything; fills ``before``."""
-    n = len(x)
-    for e in range(n + 1):
-        before[e] = -1
-    latest, seen = 0, 0  # the last cut ≤ high[e] that can be reached
-    for e in range(1, n + 1):
-        if high[e] < 0:
-            continue
-        while seen < high[e]:
-            seen += 1
-            if before[seen] >= 0:
-                latest = seen
-        if x[e - 1] - x[latest] <= width:
-            before[e] = latest
-    return bool(before[n] >= 0)
-
-
-@njit
-def _widest(x: FloatArray, before: IntArray) -> float:
-    e = len(x)
-    out = 0.0
-    while e > 0:
-        j = before[e]
-        out = max(out, x[e - 1] - x[j])
-        e = j
-    return out
-
-
-@njit
-def _count_back(before: IntArray) -> int:
-    m, e = 0, len(before) - 1
-    while e > 0:
-        e = before[e]
-        m += 1
-    return m
-
-
-@njit
-def _walk_back(before: IntArray, cuts: IntArray) -> None:
-    e, i = len(before) - 1, len(cuts) - 1
-    while i >= 0:
-        cuts[i] = e
-        e = before[e]
-        i -= 1
-
-
-def bounds(before: IntArray) -> IntArray:
-    """Cuts 0 = c_0 < c_1 < … < c_m = n on the best way.
-
-    >>> bounds(np.array([-1, -1, 0, 0, 2])).tolist()
-    [0, 2, 4]
-    """
-    cuts = np.zeros(_count_back(before) + 1, dtype=np.int64)
-    _walk_back(before, cuts)
-    return cuts
-
-
-@njit
-def _walk_jumps(jumps: IntArray, first: int, end: int, cuts: IntArray) -> tuple[int, int]:
-    m = 0
-    while end >= first and end > 0:
-        end -= jumps[end - first]
-        cuts[m] = end
-        m += 1
-    return m, end
-
-
-def walk_jumps(jumps: IntArray, first: int, end: int) -> tuple[IntArray, int]:
-    """The cuts on the way back from ``end`` as long as it lies in a part that begins at ``first``, and where it goes on.
-
-    >>> walk_jumps(np.array([2, 3, 2]), 2, 4)
-    (array([2, 0]), 0)
-    """
-    cuts = np.zeros(len(jumps), dtype=np.int64)
-    m, end = _walk_jumps(jumps, first, end, cuts)
-    return cuts[:m].copy(), int(end)
 
 
 def total_cost(x: FloatArray, w: IntArray, cuts: IntArray, kind: str) -> float:
