@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from search_oracle import random_table
+from search_oracle import Table, random_table
 from shoal.errors import InfeasibleError
 from shoal.model import requirement as req
 from shoal.search import lattice
@@ -146,3 +146,21 @@ def test_what_is_not_counted_lengthens_the_budget() -> None:
         while control.seconds == start:
             pass
     assert control._end > before
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        pytest.param(25, [("long", "short"), ("long", "short")], id="15 and 15 nodes tell hardly less than 25 and 9"),
+        pytest.param(75, [("long", "long", "short"), ("short",)], id="75 and 3 nodes tell more than 15 and 15"),
+        pytest.param(14, [("long",), ("long",), ("short", "short")], id="5, 5 and 9 nodes: nothing is more even"),
+    ],
+)
+def test_columns_are_shared_out_evenly_where_that_tells_hardly_less(most: int, expected: list[tuple[str, ...]]) -> None:
+    """Two columns of five levels that tell most, and two of three."""
+    long = [[f"{i:04b}"[:n].ljust(4, "-") for n in (4, 3, 2, 1, 0)] for i in range(16)]
+    short = [[f"{i:02b}"[:n].ljust(2, "-") for n in (2, 1, 0)] for i in range(4)]
+    rows = [(long[i][0], long[(5 * i) % 16][0], short[i % 4][0], short[i // 4][0]) for i in range(16)]
+    table = Table(tuple("abcd"), rows, ["x"] * 16, {"a": long, "b": long, "c": short, "d": short})
+    found = groups.column_groups(build_problem(table.counts(), table.hierarchies()), most)
+    assert sorted(tuple("long" if j < 2 else "short" for j in g) for g in found) == sorted(expected)

@@ -17,7 +17,12 @@ from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model import requirement as req
 from shoal.search import frontier, lattice, local
 from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.full_domain.first_plan import exchange, first_plan
+from shoal.search.full_domain.lazy_search import LazySearch
+from shoal.search.full_domain.objective import Objective
+from shoal.search.problem.checks import build_checks
 from shoal.search.problem.control import Control
+from shoal.search.problem.problem import build_problem
 
 NO_TIME = 1e-9
 LOSSES = ("loss", "ncp", "entropy", "discernibility", "average_class_size")
@@ -194,3 +199,57 @@ def test_steps_are_counted_and_not_timed(steps: int, asked: int, monkeypatch: py
     answers = [control.stop() for _ in range(asked)]
     assert answers == [False] * steps + [True]
     assert control.reason == "number of steps used up"
+
+
+def test_no_exchange_of_levels_betters_the_plan() -> None:
+    """One column a level up and another down by any number: no such plan loses less, and some first plans were bettered so."""
+    bettered = 0
+    for seed in (1, 6, 25, 57, 94):
+        table, asked = random_table(seed), [req.K(3)]
+        limit = len(table.rows) // 10
+        problem = build_problem(table.counts(), table.hierarchies())
+        evaluator = Evaluator(problem, build_checks(problem.counts, asked, has_population=False), limit)
+        search = LazySearch(evaluator, Objective(problem, "loss"))
+        first_plan(search, search.objective.step_terms(), problem.heights, lambda: False)
+        if search.found.best is None:
+            continue
+        before = search.found.total
+        exchange(search, problem.heights, lambda: False)
+        bettered += search.found.total < before - 1e-9
+        at, value = search.found.best.node, search.objective.value(search.found.total)
+        for i, j in itertools.permutations(range(len(at)), 2):
+            for level in range(at[j]):
+                node = tuple(at[c] + 1 if c == i else level if c == j else at[c] for c in range(len(at)))
+                if at[i] < problem.heights[i]:
+                    told = judge(table, node, asked, limit, "loss")
+                    assert not told.feasible or told.loss >= value - 1e-9
+    assert bettered == 5
+
+
+def test_an_exchange_that_is_stopped_looks_at_nothing_more() -> None:
+    table = random_table(8)
+    problem = build_problem(table.counts(), table.hierarchies())
+    evaluator = Evaluator(problem, build_checks(problem.counts, [req.K(3)], has_population=False), 0)
+    search = LazySearch(evaluator, Objective(problem, "loss"))
+    search.is_too_low(problem.heights)
+    looked = evaluator.evaluated
+    exchange(search, problem.heights, lambda: True)
+    assert evaluator.evaluated == looked
+
+
+@pytest.mark.parametrize(("spent", "goes_on"), [(1, True), (2, False)])
+def test_exchanges_wait_while_they_were_more_than_a_tenth_of_the_nodes(spent: int, goes_on: bool) -> None:
+    table = random_table(8)
+    problem = build_problem(table.counts(), table.hierarchies())
+    search = LazySearch(
+        Evaluator(problem, build_checks(problem.counts, [req.K(3)], has_population=False), 2), Objective(problem, "loss")
+    )
+    search.is_too_low(problem.heights)
+    search.evaluator.evaluated, search._on_exchanges = 10, spent
+    search._exchange(Control())
+    assert (search._exchanged is not None) is goes_on
+    if goes_on:
+        assert search._on_exchanges == spent + search.evaluator.evaluated - 10
+        looked = search.evaluator.evaluated
+        search._exchange(Control())
+        assert search.evaluator.evaluated == looked  # the same plan is not tried again

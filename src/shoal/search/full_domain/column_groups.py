@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ from shoal.search.problem.problem import Node, Problem, build_problem
 
 GROUP_NODES = {50_000: 0.1, 600_000: 0.25}
 """Nodes that the lattice of a group may have, and the part of the time left that such groups together may take."""
+HARDLY_LESS = 0.95
 LEAST_SECONDS = 2.0
 """A shorter time is better spent on looking for a plan."""
 
@@ -80,17 +82,44 @@ def _floors(
 
 
 def column_groups(problem: Problem, most: int) -> list[tuple[int, ...]]:
-    """The columns, those that tell most first, in groups whose lattices have at most so many nodes, or a single column."""
+    """The columns in groups whose lattices have at most so many nodes, or a single column: as few groups as can be filled one by
+    one with the columns that tell most, or as many about equally large ones where these tell hardly less together.
+
+    What a group costs grows faster than the logarithm of its nodes, so the sum of the squares of these is compared.
+    """
+    filled = _filled(problem, most)
+    even = _even(problem, len(filled))
+    fits = all(len(g) == 1 or _n_nodes(problem, g) <= most for g in even)
+    return even if fits and _weight(problem, even) >= HARDLY_LESS * _weight(problem, filled) else filled
+
+
+def _filled(problem: Problem, most: int) -> list[tuple[int, ...]]:
     groups: list[list[int]] = []
     waiting = prefix_order(problem)
     while waiting:
         mine: list[int] = []
         for j in waiting:
-            if not mine or math.prod(problem.columns[i].height + 1 for i in (*mine, j)) <= most:
+            if not mine or _n_nodes(problem, (*mine, j)) <= most:
                 mine.append(j)
         groups.append(mine)
         waiting = [j for j in waiting if j not in mine]
     return [tuple(sorted(g)) for g in groups]
+
+
+def _even(problem: Problem, n: int) -> list[tuple[int, ...]]:
+    """The columns in so many groups, each column put into the group with the fewest nodes so far."""
+    groups: list[list[int]] = [[] for _ in range(n)]
+    for j in prefix_order(problem):
+        min(groups, key=lambda g: _n_nodes(problem, g)).append(j)
+    return [tuple(sorted(g)) for g in groups]
+
+
+def _n_nodes(problem: Problem, columns: Sequence[int]) -> int:
+    return math.prod(problem.columns[j].height + 1 for j in columns)
+
+
+def _weight(problem: Problem, groups: list[tuple[int, ...]]) -> float:
+    return sum(math.log(_n_nodes(problem, g)) ** 2 for g in groups)
 
 
 def _least(evaluator: Evaluator, checks: Checks, objective: Objective, columns: tuple[int, ...], control: Control) -> float:

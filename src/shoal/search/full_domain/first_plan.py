@@ -4,13 +4,14 @@ Takes    a search that can look at nodes, and what each level of each column cos
 Returns  nothing: the plan is the best that the search has found then
 Method   bisect the cheapest path from the lowest node to the highest for its lowest plan and, with ``every_column``, the paths
          that take one column last, or first. Then go down from the best plan by one level of one column, again and again,
-         while that loses less.
+         while that loses less. :func:`exchange` goes on from a plan: one column up by a level, another down.
 Keeps    no specialisation of the plan by one level of one column loses less
 Cost     a bisection per path, and as many looks as columns per step down; nodes that cannot be better are not evaluated
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Protocol
 
@@ -76,3 +77,24 @@ def _descend(search: Search, stop: Callable[[], bool]) -> None:
                 return
             if level > 0:
                 search.is_too_low((*at[:j], level - 1, *at[j + 1 :]))
+
+
+def exchange(search: Search, heights: Node, stop: Callable[[], bool]) -> None:
+    """Raise one column of the best plan by a level and lower another, by as many as that takes; again while it loses less."""
+    at = None
+    while search.found.best is not None and search.found.best.node != at:
+        at = search.found.best.node
+        for i, j in itertools.permutations(range(len(at)), 2):
+            if at[i] == heights[i]:
+                continue
+            node = list(at)
+            node[i] += 1
+            while node[j] > 0:
+                if stop():
+                    return
+                node[j] -= 1
+                if search.is_too_low(tuple(node)):
+                    break
+            if search.found.best.node != at:
+                break
+        _descend(search, stop)

@@ -8,7 +8,8 @@ Method   a box [lo, hi] is bounded by its lowest corner, charged in full for the
          (t). What lies below t inside the box becomes one box, closed at once when t needs too much suppression; the rest
          falls into one box per column. After some boxes groups of columns are searched by themselves: what a group costs at
          least is charged in every box whose lowest corner costs less. Nodes below a node known to be infeasible are never
-         evaluated. A first plan is found greedily before the clock starts.
+         evaluated. A first plan is found greedily before the clock starts; it and every better one are bettered further by
+         exchanges, one column up and another down.
 Cost     memory grows with the nodes evaluated up to :data:`OPEN` boxes and :data:`KNOWN` nodes, whatever the lattice; beyond
          that, a box is searched to its end, depth first, before the next is taken
 """
@@ -25,7 +26,7 @@ from shoal.model.counts.classes import FloatArray
 from shoal.search.full_domain.column_groups import Floors, find_floors
 from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.full_domain.evaluator import Evaluator
-from shoal.search.full_domain.first_plan import cheapest_path, first_plan
+from shoal.search.full_domain.first_plan import cheapest_path, exchange, first_plan
 from shoal.search.full_domain.found import EPSILON, Found
 from shoal.search.full_domain.objective import Objective
 from shoal.search.kernels.nodes import is_below_any
@@ -36,6 +37,8 @@ OPEN = 200_000
 """Boxes that wait in the queue; about 100 MiB."""
 QUICK = 300
 """Boxes after which a search is not a quick one, and groups of columns are searched by themselves."""
+EXCHANGES = 0.1
+"""Part of the nodes looked at that may go into exchanges before the next ones are tried."""
 KNOWN = 100_000
 """Nodes whose evaluation is remembered; the oldest is forgotten, and evaluated again if it is ever needed."""
 
@@ -94,6 +97,9 @@ class LazySearch:
         self._pruned = float("inf")  # the best total when boxes were last dropped from the queue
         self._pushed = 0
         self._floors: Floors | None = None
+        self._looked = 0  # nodes evaluated when it was last asked whether to stop
+        self._exchanged: Node | None = None  # the plan that no exchange betters
+        self._on_exchanges = 0
 
     def run(self, control: Control) -> Found:
         top = self.evaluator.problem.heights
@@ -112,6 +118,7 @@ class LazySearch:
         self._push(self._part(Box(bottom, top, self._free), bottom, top))
         taken = 0
         while self._heap:
+            self._exchange(control)
             if taken == QUICK and not self._class_loss:
                 self._find_floors(control)
             taken += 1
@@ -123,6 +130,19 @@ class LazySearch:
                 return self.found
         self.found.lower = self.found.total
         return self.found
+
+    def _exchange(self, control: Control) -> None:
+        """Better a plan that is new by exchanges, while these are a small part of the nodes looked at."""
+        best, before = self.found.best, self.evaluator.evaluated
+        if best is not None and best.node != self._exchanged and self._on_exchanges <= EXCHANGES * before:
+            exchange(self, self.evaluator.problem.heights, lambda: self._is_over(control))
+            self._exchanged = self.found.best.node if self.found.best is not None else None
+            self._on_exchanges += self.evaluator.evaluated - before
+
+    def _is_over(self, control: Control) -> bool:
+        """Whether to stop, asked where a node was looked at since it was asked last."""
+        looked, self._looked = self.evaluator.evaluated > self._looked, self.evaluator.evaluated
+        return looked and control.stop()
 
     def _find_floors(self, control: Control) -> None:
         """Find the floors, and raise the bounds of the boxes that wait."""
