@@ -19,6 +19,7 @@ from shoal.search.full_domain.lattice import record_limit
 from shoal.search.full_domain.objective import Objective
 from shoal.search.kernels.compiled import state as at
 from shoal.search.kernels.compiled.bounds import CHUNK
+from shoal.search.problem import column_blocks
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.control import Control
 from shoal.search.problem.losses import CELL_LOSSES
@@ -67,10 +68,12 @@ def check(search: CompiledSearch, plans: dict[tuple[int, ...], tuple[float, int,
 
 
 def forced(search: CompiledSearch, seed: int) -> CompiledSearch:
-    """Copies from the first cell on, a hash table or slots per key, slots about to be used up, little room for copies."""
+    """Copies from the first cell on, a hash table (of long keys or short ones) or slots per key, slots about to be used up,
+    little room for copies."""
     n = search._state.numbers
     n[at.FEW] = (0, 2, 10**6)[seed % 3]
     n[at.DIRECT] = (0, 2**18)[seed // 3 % 2]
+    n[at.SHORT] = (2**31, 0)[seed % 2]
     n[at.SLOT_BASE] = (1, 2**31 - 40)[seed // 6 % 2]
     if seed // 12 % 2:
         cells, few = int(n[at.CELLS]), 3
@@ -84,9 +87,10 @@ def forced(search: CompiledSearch, seed: int) -> CompiledSearch:
 
 
 @pytest.mark.parametrize("suppress", LIMITS)
-def test_same_optimum_as_every_node_looked_at(suppress: float) -> None:
+def test_same_optimum_as_every_node_looked_at(suppress: float, monkeypatch: pytest.MonkeyPatch) -> None:
     several = 0
     for seed in range(48):
+        monkeypatch.setattr(column_blocks, "WIDTH", 1 if seed % 5 < 2 else 4096)  # each column is a block of its own
         loss = CELL_LOSSES[seed % len(CELL_LOSSES)]
         evaluator, objective = a_problem(seed, 2 + seed % 3, suppress, loss)
         plans = every_node(evaluator, objective)

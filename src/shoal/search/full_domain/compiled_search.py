@@ -34,6 +34,8 @@ MANY = 200_000
 """From so many cells on, sorted cells, early ends and two threads save more than compiled steps between nodes."""
 DIRECT = 2**18
 """A key is its own slot while the key space is at most this."""
+SHORT = 2**31
+"""A key takes four bytes while the key space is at most this."""
 SMALL = 1024
 """Copies of this many cells need no coarser copy."""
 TABLES = 2**24
@@ -207,7 +209,8 @@ def _numbers(evaluator: Evaluator, cells: int, *, geometric: bool) -> npt.NDArra
     out[at.LIMIT], out[at.LEAST], out[at.GEOMETRIC] = evaluator.limit, least, geometric
     # classes that are published have ``least`` records each, all others lose a record at least
     out[at.MOST_GROUPS] = records // max(1, least) + evaluator.limit
-    out[at.LIMITED], out[at.DIRECT], out[at.FEW] = evaluator.limit < records, DIRECT, SMALL
+    out[at.LIMITED], out[at.FEW] = evaluator.limit < records, SMALL
+    out[at.DIRECT], out[at.SHORT] = DIRECT, SHORT
     out[at.SOURCES], out[at.CELLS], out[at.BEST], out[at.SLOT_BASE] = 1, cells, -1, 1
     return out
 

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from shoal.kernels.jit import lean_njit
-from shoal.search.kernels.compiled.loops import copy_groups, number_direct, number_hashed, set_keys, set_slots
+from shoal.search.kernels.compiled.loops import (
+    add_records,
+    copy_groups,
+    number_direct,
+    number_hashed,
+    set_keys,
+    set_short_keys,
+)
 from shoal.search.kernels.compiled.state import (
     CARD,
     CARDS,
+    CELL_LOST,
     CELLS,
     CODES,
     COLUMN,
@@ -16,19 +24,26 @@ from shoal.search.kernels.compiled.state import (
     FEW,
     FIRST,
     FOUND,
+    GID,
     GROUPS,
     HEIGHT,
     KEY_STRIDE,
+    KEYS,
     MEMBER,
     MOST_GROUPS,
     NEAR,
     NODE,
+    ONE,
     RANK,
+    RECORDS,
+    SHORT,
     SLOT_BASE,
     SOURCES,
     STRIDE,
+    SUMS,
     TABLE,
     TABLES,
+    TILE_KEYS,
     WORK,
     Bytes,
     Codes,
@@ -92,7 +107,7 @@ def set_tables(columns: Ints, blocks: Ints, cards: Ints, maps: Codes, tallies: I
 def group(s: State, source: int, most: int) -> None:
     """Group a source's cells at the node given; given up once there are more than ``most`` groups."""
     begin, n, n_blocks = s.sources[source, 0], s.sources[source, 1], s.blocks.shape[1] - 1
-    direct = set_tables(s.columns, s.blocks, s.cards, s.maps, s.tallies) <= s.numbers[DIRECT]
+    space = set_tables(s.columns, s.blocks, s.cards, s.maps, s.tallies)
     size = 2
     while size < 2 * n:
         size *= 2
@@ -101,15 +116,22 @@ def group(s: State, source: int, most: int) -> None:
             s.slots[i] = -1
         s.numbers[SLOT_BASE] = 0
     base = s.numbers[SLOT_BASE]
+    first, sums = s.cell_codes[n_blocks + ONE], s.cell_numbers[SUMS]
     found, start = 0, begin
     while start < begin + n and found <= most:
-        stop = min(start + TILE, begin + n)
-        if direct:
-            set_slots(n_blocks, s.blocks, s.maps, s.cell_codes, start, stop, start - begin)
-            found = number_direct(s.slots, s.cell_codes, s.cell_numbers, start, stop, base, found, start - begin)
+        stop, before = min(start + TILE, begin + n), found
+        groups, keys = s.cell_codes[n_blocks + GID, start - begin : stop - begin], s.cell_numbers[TILE_KEYS, : stop - start]
+        if space > s.numbers[SHORT]:
+            set_keys(n_blocks, s.blocks, s.maps, s.cell_codes, keys, start, stop)
+            found = number_hashed(s.slots, keys, s.cell_numbers[KEYS], groups, first, base, found, start, size - 1)
         else:
-            set_keys(n_blocks, s.blocks, s.maps, s.cell_codes, s.cell_numbers, start, stop)
-            found = number_hashed(s.slots, s.cell_codes, s.cell_numbers, start, stop, base, found, start - begin, size - 1)
+            set_short_keys(n_blocks, s.blocks, s.maps, s.cell_codes, groups, start, stop)
+            if space <= s.numbers[DIRECT]:
+                found = number_direct(s.slots, groups, first, base, found, start)
+            else:
+                known = s.cell_codes[n_blocks + CELL_LOST]  # nothing is listed there while cells are grouped
+                found = number_hashed(s.slots, groups, known, groups, first, base, found, start, size - 1)
+        add_records(sums, groups, s.cell_numbers[RECORDS, start:stop], before, found)
         start = stop
     s.numbers[SLOT_BASE] += n
     s.numbers[WORK] += start - begin

@@ -11,7 +11,6 @@ from shoal.search.kernels.compiled.state import (
     FOUND,
     GID,
     KEY_STRIDE,
-    KEYS,
     LEAST,
     LOST,
     ONE,
@@ -19,16 +18,15 @@ from shoal.search.kernels.compiled.state import (
     SMALL,
     SUMS,
     TABLE,
-    TILE_KEYS,
     Codes,
     Ints,
+    Keys,
 )  # fmt: skip
 
 
 @lean_njit
-def set_keys(n_blocks: int, blocks: Ints, maps: Codes, codes: Codes, numbers: Ints, start: int, stop: int) -> None:
+def set_keys(n_blocks: int, blocks: Ints, maps: Codes, codes: Codes, keys: Ints, start: int, stop: int) -> None:
     """The keys of the cells from ``start`` to ``stop``, three blocks at a time."""
-    keys = numbers[TILE_KEYS, : stop - start]
     b = n_blocks % 3
     for c in range(len(keys)):
         keys[c] = 0
@@ -47,9 +45,8 @@ def set_keys(n_blocks: int, blocks: Ints, maps: Codes, codes: Codes, numbers: In
 
 
 @lean_njit
-def set_slots(n_blocks: int, blocks: Ints, maps: Codes, codes: Codes, start: int, stop: int, out: int) -> None:
-    """The keys of a tile where they are small, in the places of the groups that :func:`number_direct` puts there."""
-    groups = codes[codes.shape[0] - 3 + GID, out : out + stop - start]
+def set_short_keys(n_blocks: int, blocks: Ints, maps: Codes, codes: Codes, groups: Codes, start: int, stop: int) -> None:
+    """As :func:`set_keys` where they are below 2³¹, in the places of the groups that will be numbered."""
     b = n_blocks % 3
     if b > 0:
         one, table, k = codes[0, start:stop], maps[blocks[TABLE, 0] :], np.int32(blocks[KEY_STRIDE, 0])
@@ -76,51 +73,59 @@ def set_slots(n_blocks: int, blocks: Ints, maps: Codes, codes: Codes, start: int
 
 
 @lean_njit
-def number_direct(slots: Codes, codes: Codes, numbers: Ints, start: int, stop: int, base: int, found: int, out: int) -> int:
-    """Number the keys of a tile, each being its own slot; its first cell is number ``out`` of the source. The groups so far."""
-    row, n = codes.shape[0] - 3, stop - start
-    records, sums = numbers[RECORDS, start:stop], numbers[SUMS]
-    groups, first = codes[row + GID, out : out + n], codes[row + ONE]
-    for c in range(n):
+def number_direct(slots: Codes, groups: Codes, first: Codes, base: int, found: int, start: int) -> int:
+    """Replace the keys of a tile from cell ``start`` on, each its own slot, by the numbers of their groups; the groups so far.
+
+    A slot holds ``base`` + group, anything below ``base`` is empty. Nothing branches on whether a key is new, which would be
+    guessed wrong half of the time: what a new group needs is written where the next one goes, and counts if there is one.
+    """
+    empty = np.int32(base)
+    fresh = np.int32(base + found)
+    for c in range(len(groups)):
         at = np.uint32(groups[c])
-        g = slots[at] - base
-        if g < 0:
-            g = found
-            slots[at] = base + g
-            first[np.uint64(g)] = start + c
-            sums[np.uint64(g)] = 0
-            found += 1
-        groups[c] = g
-        sums[np.uint64(g)] += records[c]
-    return found
+        held = slots[at]
+        new = held < empty
+        held = fresh if new else held
+        slots[at] = held
+        first[np.uint32(fresh - empty)] = start + c
+        groups[c] = held - empty
+        fresh += np.int32(new)
+    return int(fresh) - base
 
 
 @lean_njit
 def number_hashed(
-    slots: Codes, codes: Codes, numbers: Ints, start: int, stop: int, base: int, found: int, out: int, mask: int
+    slots: Codes, keys: Keys, known: Keys, groups: Codes, first: Codes, base: int, found: int, start: int, mask: int
 ) -> int:
-    """As :func:`number_direct`, through a hash table."""
-    row, n, last = codes.shape[0] - 3, stop - start, np.uint64(mask)
-    keys, records, sums, known = numbers[TILE_KEYS, :n], numbers[RECORDS, start:stop], numbers[SUMS], numbers[KEYS]
-    groups, first = codes[row + GID, out : out + n], codes[row + ONE]
-    for c in range(n):
+    """As :func:`number_direct` of keys of four or eight bytes, through a hash table; ``known`` are the keys of the groups."""
+    empty, last = np.int32(base), np.uint64(mask)
+    fresh = np.int32(base + found)
+    for c in range(len(groups)):
         key = keys[c]
-        h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-        at = ((h ^ (h >> np.uint64(29))) >> np.uint64(8)) & last
-        g = slots[at] - base
-        while g >= 0 and known[np.uint64(g)] != key:
+        known[np.uint32(fresh - empty)] = key
+        at = ((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & last
+        held = slots[at]
+        new = held < empty
+        held = fresh if new else held
+        while known[np.uint32(held - empty)] != key:
             at = (at + np.uint64(1)) & last
-            g = slots[at] - base
-        if g < 0:
-            g = found
-            slots[at] = base + g
-            known[np.uint64(g)] = key
-            first[np.uint64(g)] = start + c
-            sums[np.uint64(g)] = 0
-            found += 1
-        groups[c] = g
-        sums[np.uint64(g)] += records[c]
-    return found
+            held = slots[at]
+            new = held < empty
+            held = fresh if new else held
+        slots[at] = held
+        first[np.uint32(fresh - empty)] = start + c
+        groups[c] = held - empty
+        fresh += np.int32(new)
+    return int(fresh) - base
+
+
+@lean_njit
+def add_records(sums: Ints, groups: Codes, records: Ints, before: int, found: int) -> None:
+    """Add the records of a tile to the sums of its groups, of which those from ``before`` to ``found`` are new."""
+    for g in range(before, found):
+        sums[g] = 0
+    for c in range(len(groups)):
+        sums[np.uint32(groups[c])] += records[c]
 
 
 @lean_njit
@@ -153,6 +158,20 @@ def add_by_combination(tallies: Ints, codes: Codes, numbers: Ints, b: int, start
     for i in range(n_lost):
         c = np.uint32(lost[i])
         sums[np.uint32(combinations[c])] += records[c]
+
+
+@lean_njit
+def add_by_three(tallies: Ints, codes: Codes, numbers: Ints, b: int, starts: Ints, n_lost: int) -> None:
+    """As :func:`add_by_combination` for three blocks from ``b`` on: neighbours often add to one sum, and would wait for it."""
+    lost, records = codes[codes.shape[0] - 3 + CELL_LOST, :n_lost], numbers[RECORDS]
+    one, two, three = codes[b], codes[b + 1], codes[b + 2]
+    sums, sums2, sums3 = tallies[starts[b] :], tallies[starts[b + 1] :], tallies[starts[b + 2] :]
+    for i in range(n_lost):
+        c = np.uint32(lost[i])
+        n = records[c]
+        sums[np.uint32(one[c])] += n
+        sums2[np.uint32(two[c])] += n
+        sums3[np.uint32(three[c])] += n
 
 
 @lean_njit

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
+Keys = Codes | Ints
 Floats = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
@@ -26,9 +27,10 @@ SOURCES, CELLS, SLOT_BASE, WORK = 4, 5, 6, 7
 FOUND, LOST, SMALL = 8, 9, 10
 # nodes evaluated; the best plan (−1 for none), its groups, those that are suppressed, their records
 EVALUATED, BEST, BEST_GROUPS, BEST_SMALL, BEST_LOST = 11, 12, 13, 14, 15
-# whether some nodes may lose too many records; key spaces up to which a key is its own slot; cells that need no coarser copy
-LIMITED, DIRECT, FEW = 16, 17, 18
-N_NUMBERS = 19
+# whether some nodes may lose too many records; key spaces up to which a key is its own slot, and up to which it takes four bytes;
+# cells that need no coarser copy
+LIMITED, DIRECT, SHORT, FEW = 16, 17, 18, 19
+N_NUMBERS = 20
 
 # columns: shape of the lattice; where a column's codes begin in ``tallies``, ``extra``, ``maps``; rank by entropy
 HEIGHT, STRIDE, CODES, EXTRA, GROUPS, RANK = 0, 1, 2, 3, 4, 5

@@ -10,7 +10,14 @@ import numpy as np
 from shoal.kernels.jit import lean_njit
 from shoal.search.kernels.compiled.bounds import lowest_node, mark_above, raise_below
 from shoal.search.kernels.compiled.grouping import group_node, set_tables
-from shoal.search.kernels.compiled.loops import add_by_code, add_by_combination, add_combinations, count_small, list_lost
+from shoal.search.kernels.compiled.loops import (
+    add_by_code,
+    add_by_combination,
+    add_by_three,
+    add_combinations,
+    count_small,
+    list_lost,
+)
 from shoal.search.kernels.compiled.state import (
     BEST,
     BEST_GROUPS,
@@ -67,10 +74,14 @@ def set_gone(s: State, source: int) -> None:
     set_tables(
         s.columns, s.blocks, s.cards, s.maps, s.tallies
     )  # of the source: its cells have no other combinations than the chosen ones
-    for b in range(s.blocks.shape[1] - 1):
+    n_blocks, together = s.blocks.shape[1] - 1, 0  # blocks whose sums are there already
+    for b in range(n_blocks):
         start, card = s.blocks[SUMS_LOST, b], s.blocks[CARD, b]
         chosen = s.blocks[TABLE, b] + s.blocks[COMBINATIONS, b]
-        if n_lost > card:
+        if b >= together and b + 2 < n_blocks and n_lost > max(card, s.blocks[CARD, b + 1], s.blocks[CARD, b + 2]):
+            add_by_three(s.tallies, s.cell_codes, s.cell_numbers, b, s.blocks[SUMS_LOST], n_lost)
+            together = b + 3
+        elif b >= together and n_lost > card:
             add_by_combination(s.tallies, s.cell_codes, s.cell_numbers, b, start, n_lost)
         for i in range(s.blocks[FIRST, b], s.blocks[FIRST, b + 1]):
             code, member = s.columns[CODES, s.columns[COLUMN, i]], s.columns[MEMBER, i]

@@ -1,0 +1,77 @@
+"""The innermost loops of a compiled search against dictionaries, run as Python runs them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shoal.kernels.jit import plain
+from shoal.search.kernels.compiled import loops
+from shoal.search.kernels.compiled import state as at
+
+CELLS = 60
+
+
+def blocks_of(n_blocks: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Codes of some cells in each block, tables of four groups over five codes, and where the tables and strides are."""
+    codes = rng.integers(0, 5, (n_blocks + at.N_CELL_CODES, CELLS)).astype(np.int32)
+    maps = rng.integers(0, 4, 5 * n_blocks).astype(np.int32)
+    blocks = np.zeros((at.N_BLOCKS, n_blocks + 1), np.int64)
+    blocks[at.TABLE, :-1] = 5 * np.arange(n_blocks)
+    blocks[at.KEY_STRIDE, :-1] = 4 ** np.arange(n_blocks)
+    return codes, maps, blocks
+
+
+@pytest.mark.parametrize("n_blocks", range(1, 9))
+def test_a_key_is_the_sum_of_an_entry_of_each_table_times_its_stride(n_blocks: int) -> None:
+    codes, maps, blocks = blocks_of(n_blocks, np.random.default_rng(n_blocks))
+    start, stop = 7, 50
+    expected = [sum(int(maps[5 * b + codes[b, c]]) * 4**b for b in range(n_blocks)) for c in range(start, stop)]
+    long, short = np.full(stop - start, -9), np.full(stop - start, -9, np.int32)
+    plain(loops.set_keys)(n_blocks, blocks, maps, codes, long, start, stop)
+    plain(loops.set_short_keys)(n_blocks, blocks, maps, codes, short, start, stop)
+    assert long.tolist() == short.tolist() == expected
+
+
+def tiles(keys: list[int], way: str, base: int, slots: np.ndarray) -> tuple[list[int], list[int], list[int]]:
+    """The group of each key, the first key of each group and its records (key i has i + 1), in tiles of seven keys."""
+    n, dtype = len(keys), np.int64 if way == "long" else np.int32
+    groups, first, known, sums = np.array(keys, np.int32), np.full(n, -1, np.int32), np.full(n, -1, dtype), np.full(n, -1)
+    found = 0
+    for start in range(0, n, 7):
+        mine, before = groups[start : start + 7], found
+        if way == "direct":
+            found = plain(loops.number_direct)(slots, mine, first, base, found, start)
+        else:
+            asked = np.array(keys[start : start + 7], np.int64) if way == "long" else mine
+            found = plain(loops.number_hashed)(slots, asked, known, mine, first, base, found, start, len(slots) - 1)
+        plain(loops.add_records)(sums, mine, np.arange(start + 1, start + 1 + len(mine)), before, found)
+    return groups.tolist(), first[:found].tolist(), sums[:found].tolist()
+
+
+@pytest.mark.parametrize("way", ["direct", "long", "short"])
+@pytest.mark.parametrize("space", [1, 9, 60])
+def test_keys_are_numbered_as_they_appear_and_their_records_added(way: str, space: int) -> None:
+    rng = np.random.default_rng(space)
+    slots, base = np.zeros(128, np.int32), 1  # as full as a hash table becomes; what an earlier grouping left is empty
+    for _ in range(3):
+        keys = rng.integers(0, space, 60).tolist()
+        number: dict[int, int] = {}
+        expected = [number.setdefault(key, len(number)) for key in keys]
+        records = [sum(i + 1 for i, key in enumerate(keys) if key == mine) for mine in number]
+        with np.errstate(over="ignore"):
+            assert tiles(keys, way, base, slots) == (expected, [keys.index(key) for key in number], records)
+        base += len(keys)
+
+
+def test_three_blocks_at_once_add_up_as_one_after_the_other() -> None:
+    rng = np.random.default_rng(3)
+    codes, _, _ = blocks_of(4, rng)
+    codes[4 + at.CELL_LOST] = rng.permutation(CELLS)
+    numbers, starts = rng.integers(1, 9, (at.N_CELL_NUMBERS, CELLS)), np.array([0, 5, 10, 15, 20])
+    one, three = np.zeros(20, np.int64), np.zeros(20, np.int64)
+    for b in (1, 2, 3):
+        plain(loops.add_by_combination)(one, codes, numbers, b, starts[b], 41)
+    plain(loops.add_by_three)(three, codes, numbers, 1, starts, 41)
+    assert three.tolist() == one.tolist()
+    assert one.sum() == 3 * numbers[at.RECORDS, codes[4 + at.CELL_LOST, :41]].sum()
