@@ -17,6 +17,7 @@ MANY = 1 << 17
 
 _SAME = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _DTYPES = {**{name: name for name in _SAME}, "double": "float64", "float": "float32", "date32[day]": "int32"}
+_ALIASES = {np.dtype(dtype): alias for alias, dtype in _DTYPES.items() if alias in (*_SAME, "double", "float")}
 
 
 def to_numpy(values: Any) -> npt.NDArray[Any]:
@@ -68,10 +69,9 @@ def from_numpy(numbers: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None 
     """
     import pyarrow as pa
 
-    kind = "double" if numbers.dtype == np.float64 else str(numbers.dtype)
     bits = None if missing is None or not missing.any() else pa.py_buffer(np.packbits(~missing, bitorder="little"))
     data = pa.py_buffer(np.ascontiguousarray(numbers))
-    return pa.Array.from_buffers(pa.type_for_alias(kind), len(numbers), [bits, data])
+    return pa.Array.from_buffers(pa.type_for_alias(_ALIASES[numbers.dtype]), len(numbers), [bits, data])
 
 
 def without_nan(values: Any) -> Any:

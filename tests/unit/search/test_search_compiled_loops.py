@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 from shoal.kernels.jit import plain
-from shoal.search.kernels.compiled import loops
+from shoal.search.full_domain.objective import node_strides
+from shoal.search.kernels.compiled import bounds, loops
 from shoal.search.kernels.compiled import state as at
 
 CELLS = 60
@@ -75,3 +78,25 @@ def test_three_blocks_at_once_add_up_as_one_after_the_other() -> None:
     plain(loops.add_by_three)(three, codes, numbers, 1, starts, 41)
     assert three.tolist() == one.tolist()
     assert one.sum() == 3 * numbers[at.RECORDS, codes[4 + at.CELL_LOST, :41]].sum()
+
+
+@pytest.mark.parametrize("heights", [(0,), (3,), (2, 1), (1, 0, 2), (2, 1, 1, 0)])
+def test_bounds_are_raised_closed_and_marked_at_just_the_nodes_below_or_above(heights: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(len(heights))
+    nodes = list(itertools.product(*[range(h + 1) for h in heights]))
+    columns = np.zeros((at.N_COLUMNS, len(heights) + 1), np.int64)
+    columns[at.HEIGHT, :-1], columns[at.STRIDE, :-1] = heights, node_strides(heights)
+    terms, scales = rng.random((2, len(heights), max(heights) + 1)), np.zeros((at.N_SCALES, len(heights) + 1))
+    before = rng.random(len(nodes)) * len(heights)
+    for node in nodes:
+        columns[at.NODE, :-1] = node
+        below = np.array([all(a <= b for a, b in zip(v, node, strict=True)) for v in nodes])
+        above = np.array([all(a >= b for a, b in zip(v, node, strict=True)) for v in nodes])
+        total = np.array([sum(terms[at.TERM, j, level] for j, level in enumerate(v)) for v in nodes])
+        raised, closed, soft = before.copy(), before.copy(), np.zeros(len(nodes), np.bool_)
+        plain(bounds.raise_below)(raised, columns, scales, terms)
+        plain(bounds.close_below)(closed, columns)
+        plain(bounds.mark_above)(soft, columns)
+        assert raised == pytest.approx(np.where(below, np.maximum(before, total), before))
+        assert closed.tolist() == np.where(below, np.inf, before).tolist()
+        assert soft.tolist() == above.tolist()

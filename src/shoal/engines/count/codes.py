@@ -214,11 +214,10 @@ class Ranked:
         if missing_rank_value is not None:
             old = pa.concat_arrays([old, from_texts([missing_rank_value]).cast(old.type)]).unique()
         self.categories, rank = (old, _as_met(len(old))) if as_met else sorted_categories(old)
-        per_value = rank[:-1] if distinct is None else rank[positions(distinct.indices)]
-        missing = -1
+        per_value = rank if distinct is None else np.append(rank[positions(distinct.indices)], rank[-1])
         if missing_rank_value is not None:
-            missing = pc.index_in(from_texts([missing_rank_value]).cast(old.type), self.categories)[0].as_py()
-        table = (np.append(per_value, missing) + 1).astype(np.uint32)
+            per_value[-1] = pc.index_in(from_texts([missing_rank_value]).cast(old.type), self.categories)[0].as_py()
+        table = (per_value + 1).astype(np.uint32)
         self.width = len(self.categories) + 1
         self.lookups: list[Lookup] = [table[p] for p in places]
         self.chunks = coded.chunks

@@ -18,7 +18,6 @@ from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.first_plan import first_plan
 from shoal.search.full_domain.found import Found
 from shoal.search.full_domain.objective import Objective, node_strides
-from shoal.search.full_domain.sources import prefix_order
 from shoal.search.kernels.compiled import state as at
 from shoal.search.kernels.compiled.bounds import CHUNK
 from shoal.search.kernels.compiled.grouping import TILE, group
@@ -138,9 +137,8 @@ def make_state(evaluator: Evaluator, objective: Objective) -> State:
     numbers[at.RECORDS, :cells] = problem.measures[0]
     sources = np.zeros((COPIES, 2 + n_columns), dtype=np.int64)
     sources[0, 1] = cells
-    maps, tallies, columns, blocks = _layout(problem, evaluator.starts)
-    for b, table in enumerate(Tables(problem.blocks, problem.columns).at([0] * n_columns)):
-        np.take(_one_of_each(table[0]), problem.blocks[b].codes, out=codes[b, :cells], mode="clip")
+    maps, tallies, columns, blocks = _layout(problem, evaluator.starts, evaluator.order)
+    _set_base_codes(problem, codes[:n_blocks, :cells])
     free = objective.free_terms()
     tables = objective.tables()
     columns[at.EXTRA, :n_columns] = tables.offsets[:n_columns]
@@ -173,7 +171,7 @@ def make_state(evaluator: Evaluator, objective: Objective) -> State:
     )
 
 
-def _layout(problem: Problem, code_starts: Ints) -> tuple[Codes, Ints, Ints, Ints]:
+def _layout(problem: Problem, code_starts: Ints, order: list[int]) -> tuple[Codes, Ints, Ints, Ints]:
     """``maps``, ``tallies``, ``columns`` and ``blocks``: what is known of the problem, and room for the rest."""
     parts = problem.blocks
     n_columns, members = len(problem.columns), [j for b in parts for j in b.columns]
@@ -191,7 +189,7 @@ def _layout(problem: Problem, code_starts: Ints) -> tuple[Codes, Ints, Ints, Int
     columns[at.STRIDE, :n_columns] = node_strides(problem.heights)
     columns[at.CODES] = code_starts + sum(levels) + sum(combinations)
     columns[at.GROUPS, :n_columns] = starts[:n_columns]
-    columns[at.RANK, prefix_order(problem)] = range(n_columns)
+    columns[at.RANK, order] = range(n_columns)
     columns[at.COLUMN, :n_columns] = members
     columns[at.MEMBER, :n_columns] = starts[n_columns:-1]
     blocks = np.zeros((at.N_BLOCKS, len(parts) + 1), dtype=np.int64)
@@ -215,8 +213,17 @@ def _numbers(evaluator: Evaluator, cells: int, *, geometric: bool) -> npt.NDArra
     return out
 
 
+def _set_base_codes(problem: Problem, out: Codes) -> None:
+    """The combinations of the cells; of those in one group at the lowest levels, where bounds on levels join some, the first."""
+    for b, block in enumerate(problem.blocks):
+        out[b] = block.codes
+    if any(c.cards[0] < len(c.leaves) for c in problem.columns):
+        for b, (group, _) in enumerate(Tables(problem.blocks, problem.columns).at([0] * len(problem.columns))):
+            np.take(_one_of_each(group), problem.blocks[b].codes, out=out[b], mode="clip")
+
+
 def _one_of_each(group: Ints) -> Codes:
-    """For each combination the first of its group: bounds on levels may join combinations at the lowest level already."""
+    """For each combination the first of its group."""
     _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
     return first[inverse].astype(np.int32)
 

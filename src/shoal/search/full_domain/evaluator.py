@@ -57,7 +57,8 @@ class Evaluator:
             reps=np.arange(n_cells, dtype=np.int32),
             entries=tuple((s.cells, s.values, s.counts) for s in checks.sensitive),
         )
-        self._sources = Sources(base, prefix_order(problem))
+        self.order = prefix_order(problem)
+        self._sources = Sources(base, self.order)
         most = max((len(e[0]) for e in base.entries), default=0)
         self._order = np.empty(most, dtype=np.int32)
         self._pointer = np.empty(n_cells + 2, dtype=np.int64)

@@ -109,8 +109,7 @@ def leaves_of_categories(
 ) -> IntArray:
     """Leaf of each category, then −1 for the missing value; −2 where the hierarchy has none and no cell needs it."""
     texts = canonical_text(categories).to_pylist()
-    place = np.fromiter((hierarchy.position.get(t, -2) for t in texts), dtype=np.int64, count=len(texts))
-    place = np.append(place, MISSING)
+    place = np.array([*(hierarchy.position.get(t, -2) for t in texts), MISSING], dtype=np.int64)
     if (place == -2).any():
         gaps = place[codes] == -2
         values = np.unique(codes[gaps])
@@ -143,8 +142,8 @@ def _levels(hierarchy: Hierarchy, leaves: IntArray, within: range) -> tuple[npt.
     seen[labels] = 1
     below = seen.cumsum(dtype=np.int32) - seen  # labels below each one that occur, of all levels
     before = below[starts]
-    present = np.diff(before)[levels]
-    joined = np.arange(hierarchy.height + 1)[levels] >= first_joined(hierarchy)
+    present = (before[1:] - before[:-1])[levels]
+    joined = np.arange(within.start, within.stop) >= first_joined(hierarchy)
     groups, covered = np.empty((len(labels), len(leaves)), dtype=np.int32), np.empty((len(labels), len(leaves)))
     np.subtract(below[labels], before[levels, None], out=groups[:, :-1])
     groups[:, -1] = np.where(joined, 0, present)

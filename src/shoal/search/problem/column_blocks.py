@@ -76,12 +76,14 @@ def _key_space(blocks: Sequence[Block]) -> int:
 def _block(mine: Sequence[int], digits: Sequence[CodeArray], widths: Sequence[int]) -> Block:
     """The combinations of the digits of a few columns."""
     sizes = [widths[j] for j in mine]
-    key = np.add(digits[mine[0]], 1, dtype=np.int64)  # numpy looks up by 64 bits, and would convert others each time
+    space, offset = math.prod(sizes), 1  # a digit counts from −1
+    key = digits[mine[0]].astype(np.int32)
     for j, size in zip(mine[1:], sizes[1:], strict=True):
         key *= size
         key += digits[j]
-        key += 1
-    present, place = dense_codes(key, math.prod(sizes))
+        offset = offset * size + 1
+    key += offset
+    present, place = dense_codes(key.astype(np.int64), space)  # numpy looks up by 64 bits
     return Block(tuple(mine), np.stack(np.unravel_index(present, sizes)).astype(np.int32) - np.int32(1), place)
 
 

@@ -36,9 +36,9 @@ N_NUMBERS = 20
 HEIGHT, STRIDE, CODES, EXTRA, GROUPS, RANK = 0, 1, 2, 3, 4, 5
 # members of blocks: the column, and where its code in each combination begins in ``maps``
 COLUMN, MEMBER = 6, 7
-# room for one node: the node looked at, the node grouped at, and a walk over the nodes below or above
-NODE, NEAR, AT, PLACE = 8, 9, 10, 11
-N_COLUMNS = 12
+# the lowest node; room for one node: the node looked at, the node grouped at, and a walk over the nodes below or above
+LOWEST, NODE, NEAR, AT, PLACE = 8, 9, 10, 11, 12
+N_COLUMNS = 13
 
 # blocks: first member, number of combinations, where its sums of lost records, tables and their numbers of groups begin
 FIRST, COMBINATIONS, SUMS_LOST, TABLES, CARDS = 0, 1, 2, 3, 4

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.kernels.jit import lean_njit
-from shoal.search.kernels.compiled.bounds import lowest_node, mark_above, raise_below
+from shoal.search.kernels.compiled.bounds import close_below, lowest_node, mark_above, raise_below
 from shoal.search.kernels.compiled.grouping import group_node, set_tables
 from shoal.search.kernels.compiled.loops import (
     add_by_code,
@@ -126,7 +126,7 @@ def look(s: State, number: int) -> None:
     source = group_node(s, number)
     count_small(s.numbers, s.cell_numbers)
     if s.numbers[FOUND] < 0 or s.numbers[LOST] > s.numbers[LIMIT]:
-        raise_below(s.bound, s.columns, s.scales, s.terms, True)
+        close_below(s.bound, s.columns)
         return
     if s.numbers[LIMITED] and not s.soft[number]:
         mark_above(s.soft, s.columns)
@@ -135,7 +135,7 @@ def look(s: State, number: int) -> None:
         set_gone(s, source)
         geometric = s.numbers[GEOMETRIC] == 1
         total = set_terms(s.columns, s.sources, s.scales, s.terms, s.extra, s.tallies, source, geometric)
-        raise_below(s.bound, s.columns, s.scales, s.terms, False)
+        raise_below(s.bound, s.columns, s.scales, s.terms)
     else:  # bounds below are those without suppression, which they already have
         for j in range(m):
             total += s.free[j, s.columns[NODE, j]]
