@@ -51,6 +51,8 @@ def test_types_that_spell_their_values_exactly(tmp_path: Path) -> None:
         (["1e-05", "0.25"], "float"),
         (["2.5E-07", "1.0E7"], "float"),
         (["1.234567890123456e-05", "0.25"], "float"),  # the shortest text of its number
+        (["0.00005768648854043157", "6.369616873214543"], "float"),  # the same digits without an exponent
+        (["0.000057686488540431571", "6.369616873214543"], "text"),  # another text of that number
         (["1.2345678901234567890e-05", "0.25"], "text"),  # a float would lose digits
         (["1e-400", "0.25"], "text"),
         (["1e+309", "0.25"], "text"),

@@ -50,11 +50,16 @@ class Field:
         if self.sql_type == "DOUBLE":  # 1e400 is no infinity, 1e-400 no zero
             fits += f" AND (NOT isinf({typed}) OR {text} ILIKE '%inf%')"
             fits += f" AND CASE WHEN {typed} = 0 THEN NOT regexp_matches({text}, '[1-9].*[eE]') ELSE true END"
-        if self.shortest:  # two texts must not become one number; digits are counted last, as that takes longest
-            digits = f"length(ltrim(regexp_replace({text}, '[eE].*|[^0-9]', '', 'g'), '0'))"
-            same = f"CAST({typed} AS VARCHAR) = {text}"
-            fits += f" AND CASE WHEN strlen({text}) <= 15 THEN true WHEN {same} THEN true ELSE {digits} <= 15 END"
+        if self.shortest:  # two texts must not become one number; digits are looked at last, as that takes longest
+            again = f"CAST({typed} AS VARCHAR)"
+            own, found = _digits(text), _digits(again)
+            few = f"length({own}) <= 15 OR rtrim({own}, '0') = rtrim({found}, '0')"
+            fits += f" AND CASE WHEN strlen({text}) <= 15 THEN true WHEN {again} = {text} THEN true ELSE {few} END"
         return f"CASE WHEN {self.raw} IS NULL OR ({fits}) THEN {typed} ELSE error('shoal:type:{self.position}') END"
+
+
+def _digits(text: str) -> str:
+    return f"ltrim(regexp_replace({text}, '[eE].*|[^0-9]', '', 'g'), '0')"
 
 
 def converted(reading: str, fields: Iterable[Field]) -> str:

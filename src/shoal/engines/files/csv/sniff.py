@@ -269,12 +269,20 @@ def _out_of_range(text: str) -> bool:
 
 
 SHORTEST = "DOUBLE, shortest"
-"""A float of 16 or 17 digits as programs write it: every text is the shortest that gives the number back, so none are merged."""
+"""A float of 16 or 17 digits as programs write it: each text has the fewest digits that give it back, so none are merged."""
 
 
 def _as_float(text: str) -> bool:
-    """Whether a number is spelled as programs spell floats, or has so few digits that none is lost."""
-    return len(re.sub(r"[eE].*|\D", "", text).lstrip("0")) <= 15 or repr(float(text)) == text
+    """Whether a number has the digits that programs write of a float, with or without an exponent, or so few that none is lost.
+
+    >>> [_as_float(v) for v in ("0.00005768648854043157", "5.768648854043157E-5", "0.1234567890123456", "0.12345678901234567890")]
+    [True, True, True, False]
+    """
+    return len(_digits(text)) <= 15 or _digits(repr(float(text))).rstrip("0") == _digits(text).rstrip("0")
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"[eE].*|\D", "", text).lstrip("0")
 
 
 def is_date(text: str) -> bool:
