@@ -112,6 +112,10 @@ class Table:
         """Keep to so many bytes from now on."""
         self._engine.limit_memory(memory)
 
+    def give_back(self) -> None:
+        """Between two steps, where memory is limited: what is free goes back to the machine."""
+        self._engine.give_back()
+
     def limit_statements(self, seconds: float | None, only_aggregates: bool) -> None:
         """Stop longer statements; refuse those that would return rows or identifiers."""
         if only_aggregates:
@@ -178,6 +182,7 @@ class Table:
         """
         request = self._request(columns, through, sensitive, unit, weight, memory_budget)
         found = count(self._engine, self._relation, [request], progress, self._codes)[0]
+        self.give_back()
         return in_order(found, {c: order for c in request.sensitive if (order := self._schema[c].order)})
 
     def count_many(
@@ -369,9 +374,12 @@ class Table:
         """
         from shoal.engines.recode.write import recode  # the writers of all formats: counting does not load them
 
-        return recode(
+        self.give_back()
+        done = recode(
             self._engine, self._relation, self._schema, plan, out, kept, class_map, format, raw, progress, parts, self._codes
         )
+        self.give_back()
+        return done
 
     def not_kept(self, plan: Plan, out: str | Path, *, format: str | None = None) -> tuple[str, ...]:
         """What the format of ``out`` cannot hold of the columns that ``plan`` keeps, in sentences; nothing is read or written."""

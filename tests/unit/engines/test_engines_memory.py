@@ -12,9 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.engines.core import base
 from shoal.engines.core import memory as limits
 from shoal.engines.core.request import HELD, CountRequest
 from shoal.engines.count import by_codes
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.files import writers
 from shoal.engines.recode import by_codes as recoding
 from shoal.errors import MemoryBudgetError, UsageError
 from shoal.model.plan import Plan
@@ -96,6 +99,49 @@ def test_the_database_keeps_to_it(tmp_path):
     said = close._engine.run_table("SELECT current_setting('memory_limit') AS m", "t")["m"][0].as_py()
     assert said == f"{limits.left_for_data(1 << 30) / 2 / 2**20:.1f} MiB"
     close.close()
+
+
+@pytest.mark.parametrize("rows", [10, 3_000_000], ids=["little", "more than is allowed"])
+def test_between_two_steps_the_database_lets_go_and_keeps_tables_and_limit(rows):
+    engine = DuckDB()
+    engine.limit_memory(256 << 20)
+    engine.run(f"CREATE TEMP TABLE t AS SELECT i, hash(i) AS h, hash(-i) AS j FROM range({rows}) r(i)")
+    limit = engine.run_table("SELECT current_setting('memory_limit') AS m", "t")["m"][0].as_py()
+    engine.give_back()
+    assert engine.run_table("SELECT current_setting('memory_limit') AS m", "t")["m"][0].as_py() == limit
+    assert engine.run_table("SELECT count(*) AS n FROM t", "t")["n"][0].as_py() == rows
+    engine.close()
+    engine.give_back()  # nothing is opened for it
+
+
+def test_memory_goes_back_only_where_it_is_limited(monkeypatch, tmp_path):
+    """Before a count and after it, before a file is written and after it."""
+    given = []
+    monkeypatch.setattr(base, "give_back", lambda: given.append(1))
+    for memory, times in ((None, 0), ("1GB", 4)):
+        with shoal.open(table(), memory=memory) as source:
+            source.count(["a"])
+            source.recode(Plan((), seed=1), tmp_path / "out.csv")
+        assert len(given) == times
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_lines_of_text_are_written_in_small_blocks_with_the_same_bytes(ending, monkeypatch, tmp_path):
+    sizes, cut = [], writers.blocks
+
+    def watched(schema, batches, rows):
+        for block in cut(schema, batches, rows):
+            sizes.append(block.num_rows)
+            yield block
+
+    monkeypatch.setattr(writers, "blocks", watched)
+    with shoal.open(table()) as source:
+        source.recode(Plan((), seed=1), tmp_path / f"whole.{ending}")
+        monkeypatch.setattr(writers, "TEXT_ROWS", 7)
+        source.recode(Plan((), seed=1), tmp_path / f"parts.{ending}")
+    assert max(sizes[1:]) == 7
+    assert writers.TEXT_ROWS < writers.BLOCK_ROWS
+    assert (tmp_path / f"parts.{ending}").read_bytes() == (tmp_path / f"whole.{ending}").read_bytes()
 
 
 def test_a_search_is_refused_before_it_begins(monkeypatch, tmp_path):

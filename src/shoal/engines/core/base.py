@@ -21,6 +21,7 @@ import pyarrow as pa
 from shoal.engines.core.inline import inline
 from shoal.engines.core.kinds import normalize
 from shoal.engines.core.made import MakesTables
+from shoal.engines.core.memory import give_back
 from shoal.engines.core.stored import RAW
 from shoal.errors import InternalError, UsageError
 from shoal.model.roles import Column
@@ -116,6 +117,11 @@ class Engine(MakesTables, ABC):
     def limit_memory(self, memory: int | None) -> None:
         """Keep to so many bytes; an engine that holds rows itself spills to disk beyond it."""
         self.memory = memory
+
+    def give_back(self) -> None:
+        """Between two steps of a run that has a limit of memory: what is free goes back to the machine."""
+        if self.memory is not None:
+            give_back()
 
     def sparing(self) -> AbstractContextManager[None]:
         """Inside, an engine that holds rows itself takes little memory, unless somebody said how much it may take."""

@@ -7,6 +7,7 @@ disk. What must be in memory whole, the classes and the search over them, is ref
 from __future__ import annotations
 
 import re
+import sys
 
 from shoal.errors import MemoryBudgetError, UsageError
 
@@ -66,6 +67,19 @@ def bytes_to_search(classes: int, columns: int, nodes: int) -> int:
 def bytes_of_class(columns: int) -> int:
     """What one class takes from its count to the end of a search: its values three times over, then codes and groups."""
     return 3 * 24 * columns + bytes_to_search(1, columns, 0)
+
+
+def give_back() -> None:
+    """Free memory goes back to the machine: Arrow and C keep what was freed for whoever asks next, and the steps of a run ask
+    for other sizes in other threads, so that it would add up."""
+    import ctypes
+
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 def refused(what: str, size: int, budget: int, hint: str) -> MemoryBudgetError:

@@ -21,6 +21,7 @@ def count(
 ) -> list[ClassCounts]:
     """The classes of each request, all of one state of the table where the engine can promise it; ``kept`` as in
     :func:`shoal.engines.count.by_codes.read_codes`."""
+    engine.give_back()
     if requests and all(can_count(relation, r) for r in requests):
         return count_by_codes(relation, requests, progress, kept)
     with engine.snapshot():

@@ -32,6 +32,8 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "allow_unsigned_extensions": "false",
 }
 
+ABOVE = 16 << 20
+"""What DuckDB keeps beside its tables while memory goes back to the machine."""
 SPARING, SPARING_THREADS = 512 << 20, 4
 """Memory and threads while rows are written, where nobody said more: writing is done by one thread anyway."""
 
@@ -83,6 +85,16 @@ class DuckDB(Engine):
         super().limit_memory(memory)
         if memory is not None and self._opened is not None:
             self.run(f"SET memory_limit = '{for_database(memory)}B'")
+
+    def give_back(self) -> None:
+        """DuckDB keeps freed blocks up to its limit; under a lower one, just above what its tables need, it lets go of them."""
+        if self.memory is not None and self._opened is not None and not self._closed:
+            used = self._table("SELECT sum(memory_usage_bytes)::BIGINT AS n FROM duckdb_memory()", self.name)["n"][0].as_py()
+            lower = int(used or 0) + ABOVE
+            if lower < for_database(self.memory):
+                self.run(f"SET memory_limit = '{lower}B'")
+                self.limit_memory(self.memory)
+        super().give_back()
 
     @contextmanager
     def sparing(self) -> Iterator[None]:

@@ -26,6 +26,8 @@ from shoal.model.roles import Column
 __all__ = ["atomic", "blocks", "output_format", "write_file"]
 
 BLOCK_ROWS = 1 << 19
+TEXT_ROWS = 1 << 16
+"""Rows of a block of CSV or JSON lines: each is written as text beside its values, and the file shows nothing of blocks."""
 FORMATS = ("csv", "parquet", "jsonl", "arrow", "excel", "spss", "stata", "sas")
 PACKABLE = ("csv", "jsonl")
 """Formats whose file may be packed: ``.csv.gz``, ``.jsonl.zst``."""
@@ -93,7 +95,7 @@ def write_file(
     }
     target = Target(ending(path), asked(path), columns, raw, hidden, delimiter)
     with atomic(path) as temporary:
-        writers[format](temporary, schema, blocks(schema, batches), target)
+        writers[format](temporary, schema, blocks(schema, batches, TEXT_ROWS if format in PACKABLE else BLOCK_ROWS), target)
 
 
 def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Iterator[Any]:

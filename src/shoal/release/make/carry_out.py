@@ -133,6 +133,7 @@ def _prove(
     progress(0.8, "counting the written file again")
     counted = count_again(prepared, decision, data, done, made.seen)
     people = count_people(prepared, decision, stage, counted)
+    prepared.table.give_back()
     shown = published_plan(prepared, decision)
     objected = objections(output.left_out, signer)
     kept = seed.kept(decision.plan, shown, signer, objected[1] if objected else "")
