@@ -187,7 +187,7 @@ class Suppression:
 class Plan:
     """Rows chosen, then steps in order, then suppression, then a shuffle of the rows by a keyed hash.
 
-    A column without a step is kept. At most one expression step may name a column; stream and whole-column steps follow in
+    A column without a step is kept. At most one expression step may name a column; the steps of a column are carried out in
     the order given. Row steps come first wherever they stand, so that every group and class is formed of published rows.
 
     >>> from shoal.steps import Cut, Drop

@@ -23,6 +23,7 @@ from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.stored import one_type, restored
 from shoal.engines.recode.codes import beside_codes, column_after, with_codes, without_codes
 from shoal.engines.recode.groups import Groups, seen_by
+from shoal.engines.recode.later import Later
 from shoal.engines.recode.numbers import BEFORE, HASH, as_they_come, by_hash, hashed, in_place, numbers_of
 from shoal.engines.recode.spill import HELD, Held, Spill
 from shoal.engines.recode.sql import Published, published, untouched
@@ -261,7 +262,7 @@ class Staging:
             return column
         for step in self.steps:
             if column.name in step.columns:
-                column = column_after(step, column, kind)
+                column = step.after(column) if isinstance(step, Later) else column_after(step, column, kind)
                 if step.publishes == "groups":
                     column = replace(column, order=orders[column.name])
         wide = column.kind == "integer" and kind == "decimal"  # whole numbers beyond 2⁶³

@@ -23,6 +23,7 @@ from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
 from shoal.engines.recode.job import Job
 from shoal.engines.recode.labels import label_steps
+from shoal.engines.recode.later import in_their_order
 from shoal.engines.recode.seed import kept_beside
 from shoal.engines.recode.spill import HELD
 from shoal.engines.recode.sql import Published, published, suppressed, suppression_columns, unordered
@@ -79,7 +80,7 @@ def recode(
     """See :meth:`shoal.engines.table.Table.recode`."""
     seeded = plan.seeded()
     drawn = seeded.seed if seeded.seed != plan.seed else None
-    plan = seeded
+    asked, plan = seeded, in_their_order(seeded, schema)
     steps = expression_steps(plan, schema)
     dropped = {s.column for s in plan.steps if isinstance(s, Drop)}
     names = [n for n in schema.names if n not in dropped]
@@ -117,7 +118,7 @@ def recode(
                     parts_at = job.to_parts(target)
                 else:
                     job.to_file(target, form, raw, _hidden(plan, names, kept))
-                told = told_after(relation, job.columns, plan, form)
+                told = told_after(relation, job.columns, asked, form)
         else:
             job.to_table(engine, str(target))
         records, unsampled = counted()

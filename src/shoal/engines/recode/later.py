@@ -1,0 +1,70 @@
+"""Expression steps that follow a step on batches or whole columns: noise, then limits. They are carried out where they stand.
+
+An expression step is carried out in SQL, before all others; one that comes after another step on its column would see the
+original values, and what it promises (no number beyond the limits) would not be true of what is published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.engines.core.kinds import kind_of, normalize
+from shoal.engines.core.request import gap_error
+from shoal.model.plan import ColumnStep, Plan, Step, StreamStep
+from shoal.model.roles import Column, Schema
+from shoal.steps import ExpressionStep, Keep
+
+
+@dataclass(frozen=True)
+class Later(StreamStep):
+    """An expression step on batches, of a column that an earlier step changed; codes ``declared`` missing are not among them."""
+
+    step: Any = None
+    declared: tuple[object, ...] = ()
+    kind: ClassVar[str] = "later"
+    by_row: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
+
+    def after(self, column: Column) -> Column:
+        """What is known of the column that it makes."""
+        made: Column = self.step.after(column)
+        return made
+
+    def start(self, seed: int) -> Callable[[Any, Any], Any]:
+        step = self.step
+
+        def run(table: Any, rows: Any) -> Any:
+            values = table.column(self.column)
+            kind = kind_of(values.type)
+            column = Column(self.column, kind)
+            step.check(replace(column, user_missing=self.declared))
+            encoded = normalize(values, kind).dictionary_encode()
+            labels = step.arrow(encoded.dictionary, column)
+            if labels.null_count:
+                lost = np.flatnonzero(labels.is_null().to_numpy(zero_copy_only=False))
+                records = int(np.isin(encoded.indices.drop_null().to_numpy(), lost).sum())
+                raise gap_error(self.column, labels.null_count, records)
+            out = labels.take(encoded.indices)
+            out = out if step.missing is None else out.fill_null(step.missing)
+            return table.set_column(table.schema.get_field_index(self.column), self.column, out)
+
+        return run
+
+
+def in_their_order(plan: Plan, schema: Schema) -> Plan:
+    """The plan with each expression step that follows another step on its column as a step on batches."""
+    declared = {c.name: c.user_missing for c in schema.columns}
+    changed: set[str] = set()
+    steps: list[Step] = []
+    for step in plan.steps:
+        if isinstance(step, ExpressionStep) and not isinstance(step, Keep) and step.column in changed:
+            steps.append(Later(step.column, step, declared.get(step.column, ())))
+        else:
+            steps.append(step)
+        if isinstance(step, StreamStep | ColumnStep):
+            changed.update(step.columns)
+    return replace(plan, steps=tuple(steps))
