@@ -100,3 +100,39 @@ def test_bounds_are_raised_closed_and_marked_at_just_the_nodes_below_or_above(he
         assert raised == pytest.approx(np.where(below, np.maximum(before, total), before))
         assert closed.tolist() == np.where(below, np.inf, before).tolist()
         assert soft.tolist() == above.tolist()
+
+
+@pytest.mark.parametrize("way", ["long", "short"])
+def test_keys_that_meet_in_a_slot_stay_apart(way: str) -> None:
+    """Eight keys in sixteen slots: some find the slots of others, that of the first group too."""
+    rng = np.random.default_rng(16)
+    for _ in range(20):
+        few = rng.choice(1000, 8, replace=False)
+        keys = rng.choice(few, 30).tolist()
+        number: dict[int, int] = {}
+        expected = [number.setdefault(key, len(number)) for key in keys]
+        with np.errstate(over="ignore"):
+            assert tiles(keys, way, 1, np.zeros(16, np.int32))[0] == expected
+
+
+def test_cells_of_groups_below_the_least_size_are_listed() -> None:
+    codes, _, _ = blocks_of(2, np.random.default_rng(1))
+    numbers = np.zeros((at.N_CELL_NUMBERS, CELLS), np.int64)
+    numbers[at.SUMS, :5] = 4, 5, 6, 0, 9
+    groups = codes[2 + at.GID].tolist()
+    n_lost = plain(loops.list_lost)(codes, numbers, 11, 30, 5)
+    assert codes[2 + at.CELL_LOST, :n_lost].tolist() == [11 + c for c in range(30) if groups[c] in (0, 3)]
+
+
+def test_groups_are_copied_as_cells_with_one_combination_of_each_group_of_a_block() -> None:
+    n_blocks, found, place = 3, 6, 40
+    rng = np.random.default_rng(2)
+    codes, _, blocks = blocks_of(n_blocks, rng)
+    blocks[at.COMBINATIONS, :-1], blocks[at.TABLE, :-1] = 5, 10 * np.arange(n_blocks)
+    maps = rng.integers(0, 5, 10 * n_blocks).astype(np.int32)  # of each block: the group of a combination, one of each group
+    numbers = rng.integers(1, 9, (at.N_CELL_NUMBERS, CELLS))
+    first = codes[n_blocks + at.ONE, :found] = [3, 9, 14, 20, 28, 39]
+    expected = [[int(maps[10 * b + 5 + maps[10 * b + codes[b, c]]]) for c in first] for b in range(n_blocks)]
+    plain(loops.copy_groups)(codes, numbers, blocks, maps, place, found)
+    assert codes[:n_blocks, place : place + found].tolist() == expected
+    assert numbers[at.RECORDS, place : place + found].tolist() == numbers[at.SUMS, :found].tolist()
