@@ -130,23 +130,33 @@ def _decided(bag: tuple[int, ...], asked: req.Requirement, k: int) -> tuple[bool
     return bool(failed[0]), bool(weak[0]), int(removal[0])
 
 
-def test_records_lost_somewhere_in_a_class_are_charged_as_its_cheapest_and_those_lost_anywhere_as_the_cheapest_of_all() -> None:
+@pytest.mark.parametrize(
+    ("first", "free"),
+    [
+        pytest.param("prss", [6, 9, 14], id="three records of the cheapest"),
+        pytest.param("pppr", [6, 7, 14], id="a single one"),
+    ],
+)
+def test_records_lost_somewhere_in_a_class_are_charged_as_its_cheapest_and_those_lost_anywhere_as_the_cheapest_of_all(
+    first: str, free: list[int]
+) -> None:
     """Of four records with one value three times, two go: below, each adds what it adds at ``r`` and ``s``, not at ``p``."""
     tree = [["p", "p", "P", "*"], ["r", "R", "P", "*"], ["s", "R", "P", "*"], ["q", "q", "Q", "*"]]
-    table = Table(("x",), [("p",), ("r",), ("s",), ("s",), ("q",), ("q",)], ["a", "a", "a", "b", "a", "b"], {"x": tree})
+    table = Table(("x",), [(x,) for x in f"{first}qq"], ["a", "a", "a", "b", "a", "b"], {"x": tree})
     evaluator, objective = searched(table, [req.AlphaK("s", 0.5)], "ncp")
     e = evaluator((2,))
     assert (e.lower, e.suppressed, e.gone.sum(), e.more) == (2, 4, 0, 0)
     assert e.some is not None
     assert e.some.sum() == 2
-    free, span = [6, 9, 14], 6 * 3  # leaves that the records cover at each level; a record covers one to four
+    span = 6 * 3  # a record covers one to four leaves; ``free`` are those that the records cover at each level
     each = [4 - 1, 4 - 2, 4 - 3]
     expected = [(free[level] - 6 + 2 * each[level]) / span for level in range(3)]
     assert objective.terms_below(e)[0, :3] == pytest.approx(expected)
     evaluator, objective = searched(table, [req.AverageRisk(0.5)], "ncp")
-    e = evaluator((0,))  # classes of 1, 1, 2, 2
-    assert (e.some, e.more, e.lower) == (None, 2, 2)
-    assert objective.terms_below(e)[0, 0] == pytest.approx(2 * 3 / span)
+    e = evaluator((0,))  # classes of 1, 1, 2, 2, or of 1, 2, 3
+    more = 2 if first == "prss" else 0
+    assert (e.some, e.more, e.lower) == (None, more, more)
+    assert objective.terms_below(e)[0, 0] == pytest.approx(more * 3 / span)
 
 
 @pytest.mark.parametrize(("k", "whole"), [(2, False), (3, True)])
