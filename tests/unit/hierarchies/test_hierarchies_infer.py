@@ -358,3 +358,10 @@ def test_a_grid_is_said_to_be_one() -> None:
     cells = [str(1000 + 37 * i) for i in range(60)]
     assert infer(Column("grid_id", "integer"), cells, [50] * 60, scale="place").why.startswith("numbers of a grid")
     assert infer(Column("pc4", "integer"), cells, [50] * 60, scale="place").why.startswith("postcodes")
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"), [(["9"], "1 code for missing values stays apart"), (["8", "9"], "2 codes for missing values stay apart")]
+)
+def test_codes_apart_are_counted_in_words(codes, said):
+    assert Apart.of(Intervals(widths=(5,)), codes).why.endswith(said)

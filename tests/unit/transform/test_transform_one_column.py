@@ -98,3 +98,12 @@ def test_one_column_is_not_refused_for_its_pairs(tmp_path: Any, monkeypatch: pyt
     assert done.done is not None
     with pytest.raises(DataError, match="20 records of 1 columns are too many"):
         shoal.transform(table, Plan((tf.Microaggregate("x", k=4, method="v-mdav"),)), tmp_path / "no.csv")
+
+
+@pytest.mark.parametrize(
+    ("others", "what"), [((), "column 'x' has 2 values"), (("y",), "the table of columns 'x', 'y' has 2 values")]
+)
+def test_too_few_values_are_said_of_one_column_or_of_all(others, what):
+    table = pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0]})
+    with pytest.raises(DataError, match=what):
+        tf.apply(tf.Microaggregate("x", others, k=3), table)

@@ -33,7 +33,8 @@ class Apart(Rule):
     @classmethod
     def of(cls, rule: Rule, codes: Sequence[str]) -> Apart:
         text = json.dumps(rule.to_json(), ensure_ascii=False, sort_keys=True)
-        why = f"{rule.why}; {len(codes)} codes for missing values stay apart".removeprefix("; ")
+        said = "1 code for missing values stays apart" if len(codes) == 1 else f"{len(codes)} codes for missing values stay apart"
+        why = f"{rule.why}; {said}".removeprefix("; ")
         return cls(text, tuple(codes), why=why)
 
     @classmethod

@@ -105,7 +105,8 @@ class Microaggregate(ColumnStep):
         values = np.array([x for x, _ in found])
         present = np.array([p for _, p in found])
         coded = np.array(codes) if len(codes) else np.zeros(present.shape, dtype=np.int64)
-        need_group(self.k, int(present.any(axis=0).sum()), f"columns {', '.join(repr(c) for c in self.columns)}")
+        together = f"the table of columns {', '.join(map(repr, self.columns))}" if self.others else f"column '{self.column}'"
+        need_group(self.k, int(present.any(axis=0).sum()), together)
         pattern = np.where(present, -1, coded).T
         smallest: IntArray | None = None
         for code in np.unique(pattern, axis=0):

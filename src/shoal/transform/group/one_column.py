@@ -86,7 +86,7 @@ def spilled(rows: Rows, spill: Any, column: str, k: int, publish: str) -> Iterat
     for table in ranked.tables():
         x[filled : filled + table.num_rows] = numbers(table, column)[0]
         filled += table.num_rows
-    need_group(k, len(x), f"columns '{column}'")
+    need_group(k, len(x), f"column '{column}'")
     missing = sum(t.num_rows for t in rows()) - len(x)
     cuts = end_groups(x, k)
     hidden = range(0)
