@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from shoal.kernels import held
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -135,9 +137,16 @@ class Kernel:
         """The files that the compiled code comes from: its own, and those of all kernels that it calls."""
         return {self.py_func.__code__.co_filename}.union(*(called.files() for called in self._called.values()))
 
+    def constants(self) -> tuple[tuple[str, str], ...]:
+        """The numbers of modules that are compiled in, those of the kernels that it calls among them."""
+        names = self.py_func.__globals__
+        own = {(n, repr(names[n])) for n in self.py_func.__code__.co_names if isinstance(names.get(n), (int, float, np.generic))}
+        return tuple(sorted(own.union(*(called.constants() for called in self._called.values()))))
+
     def _watch_callees(self, compiler: Any) -> None:
-        """Have cached code thrown away where a kernel it calls has changed: numba looks at the file of the caller only."""
+        """Have cached code thrown away where a kernel it calls or a number of another module has changed: numba looks at the
+        file of the caller only."""
         file: Any = getattr(getattr(compiler, "_cache", None), "_cache_file", None)
         if hasattr(file, "_source_stamp"):
             stats = [os.stat(name) for name in sorted(self.files()) if os.path.exists(name)]
-            file._source_stamp = tuple((s.st_mtime_ns, s.st_size) for s in stats)
+            file._source_stamp = (*((s.st_mtime_ns, s.st_size) for s in stats), *self.constants())

@@ -15,15 +15,19 @@ INNER = "from shoal.kernels.jit import lean_njit\n\n\n@lean_njit\ndef inner(x):\
 OUTER = (
     "from inner import inner\nfrom shoal.kernels.jit import lean_njit\n\n\n@lean_njit\ndef outer(x):\n    return 10 * inner(x)\n"
 )
+KERNEL = (
+    "from inner import ADD\nfrom shoal.kernels.jit import lean_njit\n\n\n@lean_njit\ndef outer(x):\n    return 10 * (x + ADD)\n"
+)
 
 
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
-def test_a_kernel_is_compiled_again_when_one_it_calls_has_changed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("outer", "inner"), [(OUTER, INNER), (NUMBER, "ADD = {}\n")], ids=["kernel", "number"])
+def test_a_kernel_is_compiled_again_when_what_it_takes_from_elsewhere_has_changed(tmp_path: Path, outer: str, inner: str) -> None:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    (tmp_path / "outer.py").write_text(OUTER)
+    (tmp_path / "outer.py").write_text(outer)
     found = []
     for add in (1, 22):
-        (tmp_path / "inner.py").write_text(INNER.format(add))
+        (tmp_path / "inner.py").write_text(inner.format(add))
         code = "import outer; print(outer.outer(3), sum(outer.outer._compiler.stats.cache_hits.values()))"
         for _ in range(2):
             done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
