@@ -15,10 +15,9 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from numbers import Number
 from pathlib import Path
 from typing import Any, TypeVar, cast
-
-import numpy as np
 
 from shoal.kernels import held
 
@@ -140,7 +139,7 @@ class Kernel:
     def constants(self) -> tuple[tuple[str, str], ...]:
         """The numbers of modules that are compiled in, those of the kernels that it calls among them."""
         names = self.py_func.__globals__
-        own = {(n, repr(names[n])) for n in self.py_func.__code__.co_names if isinstance(names.get(n), (int, float, np.generic))}
+        own = {(n, repr(names[n])) for n in self.py_func.__code__.co_names if isinstance(names.get(n), Number)}
         return tuple(sorted(own.union(*(called.constants() for called in self._called.values()))))
 
     def _watch_callees(self, compiler: Any) -> None:

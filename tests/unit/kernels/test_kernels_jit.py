@@ -15,9 +15,7 @@ INNER = "from shoal.kernels.jit import lean_njit\n\n\n@lean_njit\ndef inner(x):\
 OUTER = (
     "from inner import inner\nfrom shoal.kernels.jit import lean_njit\n\n\n@lean_njit\ndef outer(x):\n    return 10 * inner(x)\n"
 )
-KERNEL = (
-    "from inner import ADD\nfrom shoal.kernels.jit import lean_njit\n\n\n@lean_njit\ndef outer(x):\n    return 10 * (x + ADD)\n"
-)
+NUMBER = OUTER.replace("import inner", "import ADD").replace("inner(x)", "(x + ADD)")
 
 
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
