@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hmac
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import shoal.transform as tf
+from shoal.errors import InternalError
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.transform.identity import keys
 from shoal.transform.identity.keys import digests_of, keyed_digest
@@ -47,3 +49,16 @@ def test_steps_publish_the_same_of_many_people_as_of_few(monkeypatch):
     one_by_one = [tf.apply(s, table).table for s in steps]
     monkeypatch.setattr(keys, "FEW", 0 if HAVE_NUMBA else 2**62)
     assert [tf.apply(s, table).table for s in steps] == one_by_one
+
+
+@pytest.mark.parametrize("at", [0, 2])
+def test_compiled_digests_that_differ_from_the_librarys_are_never_published(monkeypatch, at):
+    def broken(key, prefix, texts):
+        out = np.stack([np.frombuffer(keyed_digest(key, "d", t), np.uint8) for t in texts.to_pylist()])
+        out[at, 31] ^= 1
+        return out
+
+    monkeypatch.setattr(keys, "FEW", 3)
+    monkeypatch.setattr(keys, "hmac_texts", broken)
+    with pytest.raises(InternalError, match="differs"):
+        digests_of(KEY.encode(), "d", pa.array(["a", "b", "c"]))
