@@ -165,6 +165,11 @@ def test_through_a_numeric_step(numbers: str, name: str) -> None:
     check(numbers, small_numbers(), [step.column], frozenset([step.column]), through={step.column: step})
 
 
+def test_whole_numbers_are_rounded_exactly(loaded: str) -> None:
+    """Up to both ends of int64: 2⁶³ − 1 is a multiple of 7."""
+    check(loaded, ROWS, ["integer"], frozenset(["integer"]), through={"integer": Round("integer", 7.0)})
+
+
 def _tenths(x: float) -> float:
     """The float nearest to the multiple of a tenth nearest to x, halves away from zero."""
     from decimal import ROUND_HALF_UP, Decimal

@@ -1,4 +1,4 @@
-"""Rounding to multiples of a base, in double precision and in the same order of operations as the SQL of every engine."""
+"""Rounding to multiples of a base, in the same order of operations as the SQL of every engine: doubles, or whole numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ NUDGE = 1 + 2.0**-51
 
 FINE, WHOLE = 2.0**50, 2.0**52
 """Steps up to which the nudge is smaller than a half; steps from which a double has no fraction and is taken as it is."""
+
+INT64, UINT64, DECIMAL = (-(2**63), 2**63 - 1), (0, 2**64 - 1), (1 - 10**38, 10**38 - 1)
+"""The least and the largest whole number of a column; decimals hold whole numbers in memory that do not all fit in int64."""
 
 
 def rounding_parts(base: float) -> tuple[float, float]:
@@ -39,3 +42,31 @@ def to_multiple(x: npt.ArrayLike, base: float) -> npt.NDArray[np.float64]:
     steps = np.where(scaled < FINE, np.floor(scaled * NUDGE + 0.5), np.where(scaled < WHOLE, np.floor(scaled + 0.5), scaled))
     size = steps * p / q
     return np.asarray(np.where(values < 0, 0.0 - size, size))
+
+
+def to_whole_multiple(x: npt.NDArray[np.int64], base: int) -> npt.NDArray[np.int64]:
+    """:func:`nearest_multiple` of each of many whole numbers.
+
+    >>> to_whole_multiple(np.array([2**60 + 4, -25, 2**63 - 1]), 10).tolist()
+    [1152921504606846980, -30, 9223372036854775800]
+    """
+    low, high = INT64
+    half = (base + 1) // 2
+    rest = np.fmod(x, base)
+    least = x - rest
+    up = (rest >= half) & (least <= high - base)
+    down = (rest <= -half) & (least >= low + base)
+    return np.asarray(least + base * (up.astype(np.int64) - down))
+
+
+def nearest_multiple(x: int, base: int, limits: tuple[int, int] = INT64) -> int:
+    """The nearest multiple of ``base``, halves away from zero; one step nearer to zero where that lies beyond the limits.
+
+    >>> nearest_multiple(2**60 + 4, 10), nearest_multiple(-25, 10), nearest_multiple(2**63 - 1, 10)
+    (1152921504606846980, -30, 9223372036854775800)
+    """
+    size = (2 * abs(x) + base) // (2 * base) * base
+    out = -size if x < 0 else size
+    if limits[0] <= out <= limits[1]:
+        return out
+    return out + base if x < 0 else out - base

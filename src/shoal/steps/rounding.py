@@ -6,9 +6,21 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, UsageError
+from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.codes import number_ranges
-from shoal.kernels.rounding import FINE, NUDGE, WHOLE, rounding_parts, to_multiple
+from shoal.kernels.rounding import (
+    DECIMAL,
+    FINE,
+    INT64,
+    NUDGE,
+    UINT64,
+    WHOLE,
+    nearest_multiple,
+    rounding_parts,
+    to_multiple,
+    to_whole_multiple,
+)
 from shoal.model.plan import Publishes, register_step
 from shoal.model.roles import NUMBERS, Column
 from shoal.steps.arrays import doubles, number_array, number_kind
@@ -23,7 +35,11 @@ if TYPE_CHECKING:
 @register_step
 @dataclass(frozen=True)
 class Round(ExpressionStep):
-    """Round a number to the nearest multiple of ``base`` (halves away from zero)."""
+    """Round a number to the nearest multiple of ``base`` (halves away from zero).
+
+    Whole numbers are rounded exactly where the base is whole; where their type has no such multiple (above 2⁶³ − 1), to the
+    last one that it has. All others are rounded as doubles.
+    """
 
     base: float = 1.0
     kind: ClassVar[str] = "round"
@@ -44,15 +60,56 @@ class Round(ExpressionStep):
         endless = len(ranges) < len(number_ranges(column.user_missing))
         return endless or any(math.floor(high / self.base) * self.base >= low for low, high in ranges)
 
+    def check(self, column: Column) -> None:
+        super().check(column)
+        if column.kind == "integer" and self.base > INT64[1]:
+            raise UsageError(
+                f"the rounding base of whole numbers in column '{column.name}' must lie below 2⁶³.",
+                hint="Choose a smaller base, or drop the column.",
+                column=column.name,
+            )
+
     def _column(self, column: Column) -> Column:
-        wide = str(column.stored) == "uint64"  # beyond what engines have whole numbers for: as doubles
-        kind = "float" if wide else number_kind(column.kind, [self.base])
+        kind = number_kind(column.kind, [self.base])
         made = replace(
             column, kind=kind, labels={}, user_missing=(), order=(), stored=None, former=column.stored or column.former
         )
         return made if kind == column.kind else replace(made, form="")
 
     def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+        from shoal.steps import sql
+
+        whole = self._column(column).kind == "integer"
+        return sql.Expression(self._sql_of_whole(column, value) if whole else self._sql_of_doubles(value))
+
+    def _sql_of_whole(self, column: Column, value: exp.Expr) -> exp.Expr:
+        """:func:`shoal.kernels.rounding.to_whole_multiple`: no part of it lies beyond what the type holds."""
+        from sqlglot import exp
+
+        from shoal.steps import sql
+
+        wide, base = _is_wide(column), int(self.base)
+        half = (base + 1) // 2
+        (low, high), to = (UINT64, "DECIMAL(38, 0)") if wide else (INT64, "BIGINT")
+
+        def whole(n: int) -> exp.Expr:
+            return sql.cast(exp.convert(n), to)
+
+        x = sql.cast(value, to)
+        rest = exp.Paren(this=exp.Mod(this=x, expression=whole(base)))
+        least = exp.Paren(this=exp.Sub(this=x.copy(), expression=rest))
+        up = exp.and_(
+            exp.GTE(this=rest.copy(), expression=whole(half)), exp.LTE(this=least.copy(), expression=whole(high - base))
+        )
+        ifs = [exp.If(this=up, true=exp.Add(this=least.copy(), expression=whole(base)))]
+        if not wide:
+            down = exp.and_(
+                exp.LTE(this=rest.copy(), expression=whole(-half)), exp.GTE(this=least.copy(), expression=whole(low + base))
+            )
+            ifs.append(exp.If(this=down, true=exp.Sub(this=least.copy(), expression=whole(base))))
+        return exp.Case(ifs=ifs, default=least.copy())
+
+    def _sql_of_doubles(self, value: exp.Expr) -> exp.Expr:
         """:func:`shoal.kernels.rounding.to_multiple` in double precision, so that every engine gives the same number."""
         from sqlglot import exp
 
@@ -75,8 +132,20 @@ class Round(ExpressionStep):
         size = exp.Div(this=exp.Paren(this=exp.Mul(this=sql.cast(multiples, "DOUBLE"), expression=p.copy())), expression=q.copy())
         negative = exp.LT(this=x.copy(), expression=number(0.0))
         minus = exp.Sub(this=number(0.0), expression=exp.Paren(this=size))
-        signed = exp.Case(ifs=[exp.If(this=negative, true=minus)], default=size.copy())
-        return sql.Expression(sql.cast(signed, "BIGINT") if self._column(column).kind == "integer" else signed)
+        return exp.Case(ifs=[exp.If(this=negative, true=minus)], default=size.copy())
 
     def _arrow(self, values: Any, column: Column) -> Any:
-        return number_array(to_multiple(doubles(values), self.base), self._column(column).kind)
+        import pyarrow as pa
+
+        if self._column(column).kind != "integer":
+            return number_array(to_multiple(doubles(values), self.base), "float")
+        if not (wide := _is_wide(column)) and pa.types.is_int64(values.type):
+            return from_numpy(to_whole_multiple(to_numpy(values), int(self.base)))
+        limits = UINT64 if wide else DECIMAL
+        made = [nearest_multiple(int(v), int(self.base), limits) for v in values.to_pylist()]
+        return pa.array(made, pa.decimal128(38, 0))
+
+
+def _is_wide(column: Column) -> bool:
+    """Whether numbers up to 2⁶⁴ are in it, beyond what engines have whole numbers for: they are taken as decimals."""
+    return "uint64" in (str(column.stored), str(column.former))

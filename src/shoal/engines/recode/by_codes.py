@@ -279,7 +279,9 @@ def _differs(before: Any, ranked: Ranked) -> npt.NDArray[np.bool_]:
     """For each distinct original value, whether its published value is another: as numbers where both are, else as text."""
 
     after = ranked.after
-    if ranked.column.kind in ("integer", "float"):
+    if ranked.column.kind == "integer" and before.type == after.type:  # doubles beyond 2⁵³ would fall together
+        same = pc.equal(before, after)
+    elif ranked.column.kind in ("integer", "float"):
         same = pc.equal(as_doubles(before), as_doubles(after))
     else:
         same = pc.equal(canonical_text(before), canonical_text(after))

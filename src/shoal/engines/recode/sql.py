@@ -98,7 +98,9 @@ def untouched(relation: Relation, names: Sequence[str], touched: Sequence[str]) 
 def _differs(engine: Engine, before: exp.Expr, source: Column, after: exp.Expr, target: Column) -> exp.Expr:
     """1 where the published cell is not the original: compared as numbers where both are, else as canonical text."""
     text = Column(source.name, "text")
-    if target.kind in ("integer", "float"):
+    if source.kind == target.kind == "integer":  # as they are: doubles beyond 2⁵³ would fall together
+        same = engine.same(before.copy(), after.copy())
+    elif target.kind in ("integer", "float"):
         same = engine.same(cast(before, "DOUBLE"), cast(after, "DOUBLE"))
     else:
         same = engine.same(
