@@ -111,6 +111,17 @@ class Kernel:
         """The types of arguments that it was compiled for so far."""
         return [] if self._compiler is None else list(self._compiler.signatures)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether a call would compile nothing: it was called before, or what was compiled once is kept on disk and fresh."""
+        if self.signatures:
+            return True
+        file: Any = getattr(getattr(self.compiler(), "_cache", None), "_cache_file", None)
+        try:
+            return hasattr(file, "_load_index") and bool(file._load_index())
+        except Exception:  # a broken file fails in many ways, and is no cache
+            return False
+
     def compiler(self, *, cache: bool = True) -> Any:
         """numba's form of the function. Kernels that it calls are found among the names of its module, so they are put there."""
         with _JOINING:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from shoal.kernels.jit import HAVE_NUMBA
+from shoal.kernels.jit import HAVE_NUMBA, Kernel
 
 INNER = "from shoal.kernels.jit import lean_njit\n\n\n@lean_njit\ndef inner(x):\n    return x + {}\n"
 OUTER = (
@@ -26,11 +28,24 @@ def test_a_kernel_is_compiled_again_when_what_it_takes_from_elsewhere_has_change
     found = []
     for add in (1, 22):
         (tmp_path / "inner.py").write_text(inner.format(add))
-        code = "import outer; print(outer.outer(3), sum(outer.outer._compiler.stats.cache_hits.values()))"
+        code = "import outer; print(outer.outer.is_ready, outer.outer(3), sum(outer.outer._compiler.stats.cache_hits.values()))"
         for _ in range(2):
             done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
             found.append(done.stdout.split())
-    assert found == [["40", "0"], ["40", "1"], ["250", "0"], ["250", "1"]]
+    assert found == [["False", "40", "0"], ["True", "40", "1"], ["False", "250", "0"], ["True", "250", "1"]]
+
+
+def test_a_kernel_is_ready_where_it_was_called_or_a_whole_file_of_it_is_kept() -> None:
+    def broken() -> dict[str, str]:
+        raise pickle.UnpicklingError
+
+    kernel = Kernel(len, {})
+    for signatures, index, ready in (([], broken, False), ([], dict, False), ([], lambda: {"a": "b"}, True), (["a"], dict, True)):
+        file = SimpleNamespace(_load_index=index)
+        kernel._compiler = SimpleNamespace(signatures=signatures, _cache=SimpleNamespace(_cache_file=file))
+        assert kernel.is_ready is ready
+    kernel._compiler = SimpleNamespace(signatures=[], _cache=SimpleNamespace())  # where nothing is kept
+    assert kernel.is_ready is False
 
 
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")

@@ -16,7 +16,9 @@ from shoal.search.full_domain import compiled_search
 from shoal.search.full_domain.compiled_search import CompiledSearch, is_compiled
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.lattice import record_limit
+from shoal.search.full_domain.listed_search import ListedSearch
 from shoal.search.full_domain.objective import Objective
+from shoal.search.kernels import group_cells
 from shoal.search.kernels.compiled import state as at
 from shoal.search.kernels.compiled.bounds import CHUNK
 from shoal.search.problem import column_blocks
@@ -119,46 +121,96 @@ def test_what_goes_by_the_compiled_search(monkeypatch: pytest.MonkeyPatch) -> No
     evaluator, objective = a_problem(5, 2, 0.1, "loss")
     cells = evaluator.problem.codes.shape[1]
     monkeypatch.setattr(compiled_search, "HAVE_NUMBA", True)
+    monkeypatch.setattr(compiled_search, "search", SimpleNamespace())  # nothing is compiled yet
     monkeypatch.setattr(compiled_search, "FEW", cells)
-    assert is_compiled(evaluator, objective)
-    assert not is_compiled(evaluator, Objective(evaluator.problem, "discernibility"))
+    assert is_compiled(evaluator, objective, Control())
+    assert not is_compiled(evaluator, Objective(evaluator.problem, "discernibility"), Control())
     monkeypatch.setattr(compiled_search, "MANY", cells)
-    assert not is_compiled(evaluator, objective)
+    assert not is_compiled(evaluator, objective, Control())
     monkeypatch.setattr(compiled_search, "MANY", cells + 1)
-    assert is_compiled(evaluator, objective)
+    assert is_compiled(evaluator, objective, Control())
     monkeypatch.setattr(compiled_search, "FEW", cells + 1)
-    assert not is_compiled(evaluator, objective)
+    assert not is_compiled(evaluator, objective, Control())
     monkeypatch.setattr(compiled_search, "FEW", 0)
     monkeypatch.setattr(compiled_search, "HAVE_NUMBA", False)
-    assert not is_compiled(evaluator, objective)
+    assert not is_compiled(evaluator, objective, Control())
     monkeypatch.setattr(compiled_search, "HAVE_NUMBA", True)
     table = random_table(5)
     for asked in ([req.K(2), req.DistinctDiversity("s", 2)], [req.AverageRisk(0.5)]):
         checks = build_checks(table.counts(), asked, has_population=False)
-        assert not is_compiled(Evaluator(evaluator.problem, checks, 3), objective)
+        assert not is_compiled(Evaluator(evaluator.problem, checks, 3), objective, Control())
     blocks, columns = evaluator.problem.blocks, evaluator.problem.columns
     entries = sum(2 * b.combinations.shape[1] * math.prod(columns[j].height + 1 for j in b.columns) for b in blocks)
     monkeypatch.setattr(compiled_search, "TABLES", entries)
-    assert is_compiled(evaluator, objective)
+    assert is_compiled(evaluator, objective, Control())
     monkeypatch.setattr(compiled_search, "TABLES", entries - 1)
-    assert not is_compiled(evaluator, objective)
+    assert not is_compiled(evaluator, objective, Control())
     monkeypatch.undo()
     widest = max(math.prod(len(columns[j].leaves) for j in b.columns) for b in blocks)
     monkeypatch.setattr(compiled_search, "HAVE_NUMBA", True)
     monkeypatch.setattr(compiled_search, "FEW", 0)
     monkeypatch.setattr(compiled_search, "WIDEST", widest)
-    assert is_compiled(evaluator, objective)
+    assert is_compiled(evaluator, objective, Control())
     monkeypatch.setattr(compiled_search, "WIDEST", widest - 1)
-    assert not is_compiled(evaluator, objective)
+    assert not is_compiled(evaluator, objective, Control())
+
+
+@pytest.mark.parametrize(("cells", "compiled"), [(1, False), (10**6, True)])
+def test_few_cells_go_by_the_compiled_search_where_it_is_compiled_already(
+    cells: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On disk is enough where another search would load compiled code too; counted steps mean the same each time."""
+    evaluator, objective = a_problem(5, 2, 0.1, "loss")
+    monkeypatch.setattr(compiled_search, "HAVE_NUMBA", True)
+    monkeypatch.setattr(group_cells, "FEW", cells)
+    assert evaluator.is_small is compiled
+    for signatures, is_ready in ((["once"], True), ([], True), ([], False)):
+        monkeypatch.setattr(compiled_search, "search", SimpleNamespace(signatures=signatures, is_ready=is_ready))
+        expected = bool(signatures) if compiled else is_ready
+        assert is_compiled(evaluator, objective, Control()) is expected
+        assert not is_compiled(evaluator, objective, Control(steps=9))
+        monkeypatch.setattr(compiled_search, "FEW", evaluator.problem.n_cells)
+        assert is_compiled(evaluator, objective, Control(steps=9))
+        monkeypatch.setattr(compiled_search, "FEW", 4096)
+
+
+def test_few_cells_are_searched_step_by_step_as_without_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was compiled before must not show: same plan among those that lose the same, same bits, nodes and class numbers."""
+    monkeypatch.setattr(compiled_search, "SMALL", 2)  # copies would show in the bounds
+    for seed in range(60):
+        one, objective = a_problem(seed, 2 + seed % 3, LIMITS[seed % 4], CELL_LOSSES[seed // 4 % len(CELL_LOSSES)])
+        two = Evaluator(one.problem, one.checks, one.limit)
+        mine, theirs = CompiledSearch(one, objective).run(Control()), ListedSearch(two, objective).run(Control())
+        assert (mine.total, mine.lower, one.evaluated) == (theirs.total, theirs.lower, two.evaluated)
+        assert (mine.best is None) == (theirs.best is None)
+        if mine.best is not None and theirs.best is not None and mine.groups is not None:
+            assert mine.best.node == theirs.best.node
+            assert all(np.array_equal(a, b) for a, b in zip(mine.groups, two.groups(theirs.best.node), strict=True))
+
+
+def test_few_cells_of_many_nodes_are_stopped_as_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node is noted in the bounds of all below it: that is work too, and whoever asks it to stop does not wait for it."""
+    evaluator, objective = a_problem(39, 2, 1.0, "loss")
+    cells, nodes = evaluator.problem.n_cells, evaluator.problem.n_nodes
+    assert nodes > 3 * cells
+    asked = []
+    for work in (1, cells + nodes):
+        monkeypatch.setattr(compiled_search, "WORK", work)
+        control = Control()
+        times = itertools.count()
+        monkeypatch.setattr(control, "stop", lambda times=times: next(times) < 0)
+        CompiledSearch(evaluator, objective).run(control)
+        asked.append(next(times))
+    assert asked[0] == asked[1] > 2
 
 
 def test_lattice_gives_the_same_plan_either_way(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in (3, 8, 21):
         table = random_table(seed)
         answers = []
-        for few in (0, 10**9):
-            monkeypatch.setattr(compiled_search, "FEW", few)
-            monkeypatch.setattr(compiled_search, "HAVE_NUMBA", True)
+        for compiled in (True, False):
+            monkeypatch.setattr(compiled_search, "FEW", 0)
+            monkeypatch.setattr(compiled_search, "HAVE_NUMBA", compiled)
             answers.append(lattice(table.counts(), table.hierarchies(), [req.K(2)], suppress=0.2, lazy=False))
         one, two = answers
         assert one.loss == pytest.approx(two.loss, rel=1e-9)

@@ -98,6 +98,7 @@ def test_the_clock_counts_what_comes_after_the_first_plan(lazy: bool, monkeypatc
 
 KERNELS = """
 import itertools, sys
+import shoal.search.full_domain.compiled_search as compiled_search
 import shoal.search.full_domain.sources as sources
 from search_oracle import random_table
 from shoal.model import requirement as req
@@ -113,6 +114,7 @@ def counted():
 Control.begin = lambda self: (compiled.append(counted()), begin(self))[1]
 sources.FEW, sources.SHRINK = 1, 1.0
 group_cells.FEW = charges.FEW = 0  # as for many cells: a few go by numpy
+compiled_search.MANY = 0  # and none as a whole in compiled code, whatever is kept on disk
 table = random_table(5)
 if sys.argv[1] == "local":
     local(table.counts(), table.hierarchies(), [req.K(3)], cells="sets", method="cluster")

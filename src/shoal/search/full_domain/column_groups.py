@@ -129,7 +129,7 @@ def _least(evaluator: Evaluator, checks: Checks, objective: Objective, columns: 
     part = build_problem(problem.counts, {c.name: c.hierarchy for c in problem.columns}, bounds=bounds)
     alone = Evaluator(part, checks, evaluator.limit, threads=evaluator.threads)
     mine = objective.of_columns(part, columns)
-    search = CompiledSearch(alone, mine) if is_compiled(alone, mine) else ListedSearch(alone, mine)
+    search = CompiledSearch(alone, mine) if is_compiled(alone, mine, control) else ListedSearch(alone, mine)
     found = search.run(control)
     evaluator.evaluated += alone.evaluated
     return max(0.0, found.lower - EPSILON) if math.isfinite(found.lower) else 0.0

@@ -28,7 +28,7 @@ from shoal.search.problem.control import Control
 from shoal.search.problem.problem import Node, Problem
 
 FEW = 4096
-"""Problems of fewer cells are done before the search would be compiled."""
+"""Problems of fewer cells are done before the search would be compiled: they go this way where it is compiled already."""
 MANY = 200_000
 """From so many cells on, sorted cells, early ends and two threads save more than compiled steps between nodes."""
 DIRECT = 2**18
@@ -36,7 +36,8 @@ DIRECT = 2**18
 SHORT = 2**31
 """A key takes four bytes while the key space is at most this."""
 SMALL = 1024
-"""Copies of this many cells need no coarser copy."""
+"""Copies of this many cells need no coarser copy, and none is made of fewer cells than ``FEW``: then every step is that of a
+ListedSearch, and the plan does not depend on what was compiled before."""
 TABLES = 2**24
 """Entries of all tables of all blocks; where there would be more, nodes are evaluated one by one."""
 WIDEST = 2**20
@@ -45,13 +46,20 @@ COPIES = 512
 MEMORY = 160 * 2**20
 """Number and bytes of the coarser copies that are kept."""
 WORK = 2**19
-"""Cells that are looked at between two questions whether to stop: some milliseconds."""
+"""Cells that are looked at, and bounds of nodes, between two questions whether to stop: some milliseconds."""
 
 
-def is_compiled(evaluator: Evaluator, objective: Objective) -> bool:
+def is_compiled(evaluator: Evaluator, objective: Objective, control: Control) -> bool:
     """Whether a search can and should run in compiled code."""
-    fits = objective.cells is not None and evaluator.by_size and evaluator.monotone
-    return HAVE_NUMBA and fits and FEW <= evaluator.problem.n_cells < MANY and _has_small_tables(evaluator.problem)
+    problem, fits = evaluator.problem, objective.cells is not None and evaluator.by_size and evaluator.monotone
+    if not (HAVE_NUMBA and fits and problem.n_cells < MANY and _has_small_tables(problem)):
+        return False
+    return problem.n_cells >= FEW or (not control.counts_steps and _is_waiting(evaluator))
+
+
+def _is_waiting(evaluator: Evaluator) -> bool:
+    """Whether compiled code is there, and no more of it must be loaded than another search would load."""
+    return bool(getattr(search, "signatures", None)) if evaluator.is_small else bool(getattr(search, "is_ready", False))
 
 
 def _has_small_tables(problem: Problem) -> bool:
@@ -82,9 +90,10 @@ class CompiledSearch:
             search(s, 0)  # have it compiled before the clock starts, and the last step
             group(s, 0, 0)
             control.begin()
-            proven = False
+            proven, cells = False, self.evaluator.problem.n_cells
+            work = max(1, WORK * cells // (cells + len(s.bound)))
             while not proven and not control.stop():
-                proven = search(s, WORK)
+                proven = search(s, work)
                 self._take()
                 control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
             if self.found.best is not None:
@@ -207,7 +216,7 @@ def _numbers(evaluator: Evaluator, cells: int, *, geometric: bool) -> npt.NDArra
     out[at.LIMIT], out[at.LEAST], out[at.GEOMETRIC] = evaluator.limit, least, geometric
     # classes that are published have ``least`` records each, all others lose a record at least
     out[at.MOST_GROUPS] = records // max(1, least) + evaluator.limit
-    out[at.LIMITED], out[at.FEW] = evaluator.limit < records, SMALL
+    out[at.LIMITED], out[at.FEW] = evaluator.limit < records, cells if cells < FEW else SMALL
     out[at.DIRECT], out[at.SHORT] = DIRECT, SHORT
     out[at.SOURCES], out[at.CELLS], out[at.BEST], out[at.SLOT_BASE] = 1, cells, -1, 1
     return out

@@ -124,7 +124,7 @@ def run_search(evaluator: Evaluator, objective: Objective, control: Control, *, 
         control.compiling()
     if generate:
         return LazySearch(evaluator, objective).run(control)
-    if is_compiled(evaluator, objective):
+    if is_compiled(evaluator, objective, control):
         return CompiledSearch(evaluator, objective).run(control)
     return ListedSearch(evaluator, objective).run(control)
 

@@ -67,6 +67,11 @@ class Control:
         """Seconds of the time budget that are left; ∞ where there is none, or its clock does not run yet."""
         return self._end - self.seconds
 
+    @property
+    def counts_steps(self) -> bool:
+        """Whether a number of steps ends the work, so that a step must mean the same each time."""
+        return self._steps is not None
+
     def begin(self) -> None:
         """Start the clock of the time budget, if it does not run yet."""
         if self._budget is not None and self._end == float("inf"):
