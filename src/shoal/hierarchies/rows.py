@@ -111,8 +111,9 @@ class CodedRows(Sequence[Row]):
         own = self.first[self.columns[0].codes]
         conflicts = int(np.logical_or.reduce([c.codes != c.codes[own] for c in self.columns]).sum())
         if conflicts:
+            lines, give = ("line", "gives") if conflicts == 1 else ("lines", "give")
             raise HierarchyError(
-                f"{conflicts} lines of the hierarchy give a value that stands in it already other parents.",
+                f"{conflicts} {lines} of the hierarchy {give} a value that stands in it already other parents.",
                 hint="Keep one line per value; see lint().",
             )
         for level in range(1, len(self.columns) - 1):
@@ -121,7 +122,8 @@ class CodedRows(Sequence[Row]):
             parent[low] = high
             split = len(np.unique(low[parent[low] != high]))
             if split:
+                groups = f"1 group of level {level} lies" if split == 1 else f"{split} groups of level {level} lie"
                 raise HierarchyError(
-                    f"the hierarchy is not monotone: {split} groups of level {level} lie in several of level {level + 1}.",
+                    f"the hierarchy is not monotone: {groups} in several of level {level + 1}.",
                     hint="Give groups with different parents different labels; see lint().",
                 )

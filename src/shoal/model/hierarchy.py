@@ -125,8 +125,9 @@ class Hierarchy:
         distinct: dict[str, tuple[str, ...]] = {}
         conflicts = sum(distinct.setdefault(row[0], tuple(row)) != tuple(row) for row in rows)
         if conflicts:
+            lines, give = ("line", "gives") if conflicts == 1 else ("lines", "give")
             raise HierarchyError(
-                f"{conflicts} lines of hierarchy '{column}' give a value that stands in it already other parents.",
+                f"{conflicts} {lines} of hierarchy '{column}' {give} a value that stands in it already other parents.",
                 hint="Keep one line per value.",
             )
         levels = zip(*distinct.values(), strict=True)

@@ -90,9 +90,9 @@ class TestRepeatedLines:
     def test_two_lines_that_differ(self, tmp_path, other):
         lines = [("a", "x", "*"), ("a", "x", "*"), other]
         (tmp_path / "h.csv").write_text("".join(";".join(line) + "\n" for line in lines))
-        with pytest.raises(HierarchyError, match=r"1 lines .* other parents"):
+        with pytest.raises(HierarchyError, match=r"1 line of the hierarchy gives .* other parents"):
             read_arx(tmp_path / "h.csv")
-        with pytest.raises(HierarchyError, match=r"1 lines .* other parents"):
+        with pytest.raises(HierarchyError, match=r"1 line of hierarchy 'c' gives .* other parents"):
             Hierarchy.from_rows("c", lines)
 
 
@@ -142,8 +142,8 @@ def test_a_built_hierarchy_can_be_written(tmp_path):
     [
         (b"", HierarchyError, "no rows"),
         (b"a;b\nc\n", HierarchyError, "line 2 .* has 1 fields"),
-        (b"a;x\na;y\n", HierarchyError, "1 lines .* other parents"),
-        (b"a;x;p\nb;x;q\n", HierarchyError, "not monotone"),
+        (b"a;x\na;y\n", HierarchyError, "1 line of the hierarchy gives .* other parents"),
+        (b"a;x;p\nb;x;q\n", HierarchyError, "not monotone: 1 group of level 1 lies in several"),
         (b"\xff\xfe\x00", UnreadableError, "not UTF-8"),
         (b'"a;b\n', UnreadableError, "well-formed"),
     ],

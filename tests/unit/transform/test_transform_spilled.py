@@ -182,6 +182,26 @@ def test_values_with_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch, tm
     assert [v for t in made for v in t["t"].to_pylist()] == [c if counts[c] >= 6 else "*" for c in cells]
 
 
+def test_rare_values_of_a_sample_are_those_of_few_sampled_records(tmp_path: Path) -> None:
+    """A value of 20 records was shown although fewer than 10 of them were in the sample."""
+    cells = ["a"] * 400 + [f"v{i % 20}" for i in range(400)]
+    plan = {"sample": {"share": 0.3}, "steps": [{"column": "t", "rare": {"min_count": 10}}], "seed": 10**15}
+    shoal.transform(pa.table({"t": cells}), plan, tmp_path / "o.parquet")
+    shown = Counter(pq.read_table(tmp_path / "o.parquet")["t"].to_pylist())
+    assert {"a", "*"} <= set(shown)
+    assert min(n for value, n in shown.items() if value != "*") >= 10
+    plan["steps"] = [{"column": "t", "rare": {}}]
+    with pytest.raises(PolicyError, match="lacks a setting"):
+        shoal.transform(pa.table({"t": cells}), plan, tmp_path / "o.parquet")
+
+
+def test_groups_are_those_of_the_whole_table_also_with_a_sample() -> None:
+    step = {"column": "n", "groups": {"k": 5}}
+    with shoal.open(pa.table({"n": list(range(40))})) as table:
+        plain, sampled = (plans.plan_for(table, {"steps": [step], **more}) for more in ({}, {"sample": {"share": 0.5}}))
+    assert sampled.steps[1:] == plain.steps
+
+
 @pytest.mark.parametrize("wrong", [0, -1, True, 2.0])
 def test_what_rare_refuses(wrong: Any) -> None:
     with pytest.raises(PolicyError, match="min_count"):

@@ -75,8 +75,9 @@ def plan_for(table: Table, spec: Any, *, folder: str | Path = ".") -> Plan:
     if not isinstance(spec, Mapping):
         raise PolicyError("a plan is a mapping with 'steps'.", hint="steps: [{column: pay, round: {base: 100}}]")
     _only(spec, _TOP, "the plan")
-    steps = [_step(table, entry, Path(folder)) for entry in _list(spec.get("steps"), "steps")]
-    if spec.get("sample") is not None:
+    sampled = spec.get("sample") is not None
+    steps = [_step(table, entry, Path(folder), sampled=sampled) for entry in _list(spec.get("steps"), "steps")]
+    if sampled:
         steps.insert(0, step_from_json({**_words(spec["sample"], "sample"), "kind": "sample"}))
     seed = spec.get("seed", 0)
     if isinstance(seed, bool) or not isinstance(seed, int):
@@ -84,14 +85,15 @@ def plan_for(table: Table, spec: Any, *, folder: str | Path = ".") -> Plan:
     return Plan(tuple(steps), _suppression(spec.get("suppress")), seed, bool(spec.get("shuffle", True)))
 
 
-def _step(table: Table, entry: Any, folder: Path) -> Step:
+def _step(table: Table, entry: Any, folder: Path, *, sampled: bool) -> Step:
     if not isinstance(entry, Mapping) or len(entry) != 2 or not isinstance(entry.get("column"), str):
         raise PolicyError("each step names a column and one technique.", hint="For example: {column: pay, round: {base: 100}}")
     column = str(entry["column"])
     table.schema.require(column, what="column of a step")
     kind, words = next((str(k), _words(v, str(k))) for k, v in entry.items() if k != "column")
     try:
-        if kind in BUILDERS and (kind not in ("noise", "correlated_noise") or "share" in words):
+        in_sample = sampled and kind == "rare" and "min_count" in words  # few records of the sample, whatever the table holds
+        if kind in BUILDERS and not in_sample and (kind not in ("noise", "correlated_noise") or "share" in words):
             return BUILDERS[kind](table, column, words, folder)
         return step_from_json({**words, "kind": kind, "column": column})
     except ShoalError:
