@@ -72,6 +72,14 @@ def test_minus_one_beside_other_negative_values_is_one_of_them() -> None:
     assert all(f.missing_values == () for f in find_columns(table))
 
 
+def test_whole_codes_of_floats_are_spelled_as_whole_numbers() -> None:
+    """SPSS has doubles only: its 9 was shown as 9.0. Texts stay as they are spelled, since they are compared so."""
+    for kind, spelled in (("float", ("9", "9.5")), ("text", ("9.0", "9.5"))):
+        counts = codes("1.0", "2.0", "9.0", "9.5")
+        said = ColumnFacts("trip", kind, list(counts), np.array(list(counts.values())), 240, declared_missing=("9.0", "9.5"))
+        assert find_column(said).missing_values == spelled
+
+
 def test_nine_is_a_code_where_minus_one_means_no_value() -> None:
     table = [facts(f"trip{i}", codes(-1, 0, 1, 2, 3, 4, 5, 9)) for i in range(3)]
     assert all(f.missing_values == ("-1",) for f in find_columns(table))

@@ -142,7 +142,7 @@ def _finding(
         round(decision.confidence, 2),
         scale,
         order if scale is Scale.ORDERED else (),
-        gone,
+        tuple(v.removesuffix(".0") for v in gone) if facts.kind == "float" else gone,  # as a person writes the number
         decision.topic,
         decision.change,
         decision.evidence,
