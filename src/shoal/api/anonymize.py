@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal.api.arguments import PolicyWords, Source, opened, policy_of
 from shoal.engines.core.limits import refused
+from shoal.engines.core.memory import RELEASED, RELEASED_AT_MOST
 from shoal.engines.exclude.without import leave_out
 from shoal.engines.files.frames import as_arrow
 from shoal.engines.table import Table
@@ -109,6 +110,7 @@ def anonymize(
         from shoal.release.events.release import decide_events  # as much again to load, for event tables only
 
         return decide_events(source, asked, output, plan=_event_plan(plan), progress=told)
+    source.check_written("a release of this table", RELEASED, RELEASED_AT_MOST)
     prepared = prepare(source, asked, progress=told, begin_coarser=plan is None and not previous)
     decision = decide(prepared, given=_plan(plan), progress=told)
     return Release(prepared, decision, output, started, types)

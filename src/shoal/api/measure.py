@@ -176,6 +176,7 @@ def measure(
         _of_sensitive(what, given or {}, secret)
     rule, person = missing_rule(missing), unit or source.schema.unit
     weighed = weight or source.schema.weight
+    source.check_measure(asked, secret)
     counts = source.count(asked, sensitive=secret, unit=person, weight=weighed, memory_budget=memory_budget, progress=progress)
     counts = in_written_order(in_spoken_order(in_order(counts, dict(order or {}))))
     who = who_is_where(source, counts, needed=counts.weights is not None or population is not None)

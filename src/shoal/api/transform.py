@@ -9,6 +9,7 @@ from typing import Any
 
 from shoal.api.arguments import Source, opened
 from shoal.api.readers.plans import plan_for, read_plan
+from shoal.engines.core.memory import WRITTEN, WRITTEN_AT_MOST
 from shoal.engines.exclude.without import leave_out
 from shoal.engines.recode.seed import read_seed
 from shoal.engines.recode.write import Recoded
@@ -119,6 +120,8 @@ def transform(
     if exclude is not None:
         left = leave_out(source, exclude, exclude_by)
         source, told = left.table, left.told
+    if out is not None:
+        source.check_written("writing this table", WRITTEN, WRITTEN_AT_MOST)
     made = _plan(source, plan)
     if private is not None:
         if seed is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.engines import room
 from shoal.engines.core import limits, state
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.memory import bytes_of_class, bytes_to_count, bytes_to_search, left_for_data
@@ -139,13 +140,11 @@ class Table:
 
     def n_rows(self) -> int:
         """Number of rows."""
-        reader = self._relation.reader
-        return int(reader.rows()) if isinstance(reader, ArrowReader | ParquetReader) else self._engine.count_rows(self._relation)
+        return room.rows_of(self._engine, self._relation)
 
     def most_rows(self) -> int:
         """Number of rows, or for a text file as many as there can be at most; nothing is read for it."""
-        reader = self._relation.reader
-        return int(reader.rows()) if reader is not None else self._engine.count_rows(self._relation)
+        return room.most_rows_of(self._engine, self._relation)
 
     def count(
         self,
@@ -272,6 +271,14 @@ class Table:
         by_codes = reader is not None and bytes_to_count(self.most_rows(), columns) <= left
         return max(1, left // (searched if by_codes else bytes_of_class(columns)))
 
+    def check_measure(self, columns: Sequence[str], sensitive: Sequence[str]) -> None:
+        """Refuse a measurement that would take more than the memory that was allowed, before it counts."""
+        room.check_measure(self._engine, self._relation, self._request(columns, None, sensitive, None, None, None))
+
+    def check_written(self, what: str, least: int, most: int) -> None:
+        """Refuse to write more than the memory that was allowed is enough for, before anything is counted."""
+        room.check_written(self._engine, self._relation, what, least, most)
+
     def about_classes(
         self, columns: Sequence[str], *, through: Mapping[str, Step] | None = None, beside: Sequence[str] = ()
     ) -> int:
@@ -308,13 +315,14 @@ class Table:
     def first_rows(self, columns: Sequence[str], rows: int) -> list[Any]:
         """The first rows of some columns, one pyarrow array each; no database is started where the file can be read."""
         reader, names = self._relation.reader, [self._schema.require(c) for c in columns]
-        if reader is not None:
+        if isinstance(reader, ParquetReader):
+            chunks = reader.chunks(names, rows)
+        elif reader is not None:
             chunks = reader.chunks(names)
         else:  # a database is not asked for more
             chunks = (b.columns for b in self._engine.scan(self._relation, names, rows, most=rows))
-        first: list[Any] = list(next(iter(chunks), []))
-        plain = [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in first]
-        return [a.slice(0, rows) for a in plain]
+        first = [a.slice(0, rows) for a in next(iter(chunks), [])]
+        return [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in first]
 
     def sum_of_macs(self, secret: bytes) -> tuple[int, int] | None:
         """Number of rows, and the sum of the HMAC of each, added up where the data are; None where rows must be read for it."""

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.engines import room
 from shoal.engines.core import base
 from shoal.engines.core import memory as limits
 from shoal.engines.core.request import HELD, CountRequest
@@ -19,6 +20,7 @@ from shoal.engines.count import by_codes
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files import writers
 from shoal.engines.recode import by_codes as recoding
+from shoal.engines.table import Table
 from shoal.errors import MemoryBudgetError, UsageError
 from shoal.model.plan import Plan
 from shoal.release.plan import decide
@@ -160,3 +162,82 @@ def test_the_command_line_refuses_sizes_in_words(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2
     assert "--memory 2GB" in json.loads(done.stdout)["error"]["hint"]
+
+
+def different(tmp_path, rows=200_000):
+    """A file in which every row is a class."""
+    path = tmp_path / "different.parquet"
+    pq.write_table(pa.table({"a": np.arange(rows), "b": np.arange(rows)[::-1], "t": np.arange(rows) % 9}), path)
+    return path
+
+
+def test_a_measurement_is_refused_before_it_counts(monkeypatch, tmp_path):
+    """At the estimate it is carried out, one byte below refused; the least named is that of the quicker way."""
+    with shoal.open(different(tmp_path), memory="256MB") as source:
+        monkeypatch.setattr(room, "about_classes", lambda *_: 200_000)
+        needed = limits.bytes_to_measure(200_000, 2, by_codes=True)
+        assert limits.bytes_to_count(200_000, 3) < needed
+        monkeypatch.setattr(room, "left_for_data", lambda _: needed)
+        source.check_measure(["a", "b"], ["t"])
+        monkeypatch.setattr(room, "left_for_data", lambda _: needed - 1)
+        monkeypatch.setattr(type(source), "count", None)
+        with pytest.raises(MemoryBudgetError, match="measuring about 200,000 classes of 2 columns") as caught:
+            shoal.measure(source, quasi=["a", "b"], sensitive=["t"])
+        assert caught.value.estimate == needed
+        monkeypatch.setattr(room, "about_classes", lambda *_: 9)
+        source.check_measure(["a", "b"], ["t"])  # many rows, few classes
+
+
+def test_a_table_is_written_up_to_the_limit_and_refused_one_byte_below(monkeypatch, tmp_path):
+    with shoal.open(different(tmp_path), memory="1GB") as source:
+        needed = 7 + limits.bytes_to_write(200_000, 3)
+        for left, most, fits in ((needed, 10**12, True), (needed - 1, 10**12, False), (needed - 1, needed - 1, True)):
+            monkeypatch.setattr(room, "left_for_data", lambda _, left=left: left)
+            if fits:
+                source.check_written("writing this table", 7, most)
+            else:
+                with pytest.raises(MemoryBudgetError, match="writing this table needs about"):
+                    source.check_written("writing this table", 7, most)
+
+
+def test_releases_and_plans_are_refused_before_work_and_leave_no_file(monkeypatch, tmp_path):
+    monkeypatch.setattr(room, "left_for_data", lambda _: 1)
+    monkeypatch.setattr(Table, "count", None)
+    monkeypatch.setattr(Table, "recode", None)
+    with shoal.open(table(), memory="256MB") as source:
+        with pytest.raises(MemoryBudgetError, match="a release of this table needs about 285 MB"):
+            shoal.anonymize(source, quasi=["a", "b"], insensitive=["t"], k=2)
+        with pytest.raises(MemoryBudgetError, match="writing this table needs about 220 MB"):
+            shoal.transform(source, {"steps": [{"column": "a", "round": {"base": 10}}]}, tmp_path / "out.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_size_of_table_can_be_released_and_written_with_1_gb():
+    for most in (limits.RELEASED_AT_MOST, limits.WRITTEN_AT_MOST):
+        assert limits.left_for_data(1 << 30) >= most
+    assert limits.left_for_data(300 << 20) >= limits.RELEASED > limits.WRITTEN
+
+
+PEAK = """\
+import re, sys
+from shoal.cli import main
+sys.argv = ["shoal", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells it; ru_maxrss would be that of the process of the tests")
+def test_a_measurement_of_a_long_file_stays_below_what_was_allowed(tmp_path):
+    """Of columns that are not counted only the first rows are looked at, whatever the size of a piece of the file."""
+    rows = 1_500_000
+    texts = pa.array(np.arange(rows)).cast(pa.string())
+    pq.write_table(
+        pa.table({"a": np.arange(rows) % 50, "b": np.arange(rows) % 7, "name": texts, "more": texts}), tmp_path / "t.parquet"
+    )
+    words = ["measure", "t.parquet", "--quasi", "a,b", "--memory", "256MB", "--json"]
+    done = subprocess.run([sys.executable, "-c", PEAK, *words], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert json.loads(done.stdout)["k"] > 1
+    assert int(done.stderr.split()[-1]) <= 256 << 10

@@ -47,7 +47,9 @@ def translated(error: BaseException, source: str) -> ShoalError:
     if stopped(error):
         raise KeyboardInterrupt from None
     if kind == "OutOfMemoryException" or "Out of Memory" in words:
-        return MemoryBudgetError("DuckDB ran out of memory.", hint="Count fewer or coarser columns, or free memory.")
+        return MemoryBudgetError(
+            "DuckDB ran out of memory.", hint="Raise --memory where it is given, count fewer or coarser columns, or free memory."
+        )
     if "No space left" in words or "could not write" in words.lower():
         return OutputError(
             "the disk is full, or the file may not be written.", hint="Free space and run again; nothing was left behind."

@@ -103,7 +103,7 @@ class ParquetReader:
         with _whole_files():
             return sum(pq.read_metadata(f).num_rows for f in self._files)
 
-    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def chunks(self, names: Sequence[str], size: int = CHUNK_ROWS) -> Iterator[list[Any]]:
         import pyarrow.parquet as pq
 
         inside = [n for n in names if n not in self._folders]
@@ -113,10 +113,10 @@ class ParquetReader:
             with _whole_files(), pq.ParquetFile(path, read_dictionary=dictionaries, pre_buffer=True) as file:
                 if not inside:
                     rows = file.metadata.num_rows
-                    for start in range(0, rows, CHUNK_ROWS):
-                        yield [_repeated(above[n], min(CHUNK_ROWS, rows - start)) for n in names]
+                    for start in range(0, rows, size):
+                        yield [_repeated(above[n], min(size, rows - start)) for n in names]
                     continue
-                for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=inside, use_threads=True):
+                for batch in file.iter_batches(batch_size=size, columns=inside, use_threads=True):
                     by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
                     yield [_repeated(above[n], batch.num_rows) if n in above else by_name[n] for n in names]
 
