@@ -35,6 +35,7 @@ def test_the_order_of_arrow(kind: pa.DataType, monkeypatch: pytest.MonkeyPatch) 
     ("texts", "goes"),
     [
         pytest.param(["id" + "x" * 16, "id" + "y" * 16, "id"], True, id="two words behind what all begin with"),
+        pytest.param(["b" + "x" * 8, "a" + "x" * 7 + "z", "a" + "x" * 7 + "y"], True, id="the ninth byte decides"),
         pytest.param(["id" + "x" * 17, "id" + "y" * 17, "id"], False, id="one byte more"),
         pytest.param(["x" * 40 + "b", "x" * 40 + "a"], True, id="long, but little differs"),
         pytest.param(["b" + "x" * 16, "a" + "x" * 16], False, id="as long as any, and all differs"),
