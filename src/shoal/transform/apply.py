@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.core.kinds import kind_of, normalize
-from shoal.engines.core.request import gap_error
+from shoal.engines.core.kinds import kind_of
+from shoal.engines.recode.later import by_value
 from shoal.errors import UsageError
 from shoal.kernels.order import row_numbers
 from shoal.kernels.text import canonical_text, same_cells
@@ -90,25 +90,13 @@ def _expression(step: Step, table: Any) -> Any:
         raise UsageError(f"step '{step.kind}' cannot be carried out in memory.")
     kind = kind_of(table.schema.field(step.column).type)
     if isinstance(step, (Keep, Constant)) or kind not in ("text", "other"):
-        return table if isinstance(step, Keep) else with_column(table, step.column, _valued(step, table, kind))
+        if isinstance(step, Keep):
+            return table
+        return with_column(table, step.column, by_value(step, table.column(step.column), Column(step.column, kind)))
     if isinstance(step, (Round, Clamp)):  # numbers in texts
         x, present = numbers(table, step.column)
         return _expression(step, with_numbers(table, step.column, x, present, whole=False))
     return with_column(table, step.column, _labels(step, table))
-
-
-def _valued(step: ExpressionStep, table: Any, kind: str) -> Any:
-    """The step on each distinct value, as COUNT and RECODE by codes do it."""
-    encoded = normalize(table.column(step.column), kind).dictionary_encode()
-    column = Column(step.column, kind)
-    step.check(column)
-    after = step.arrow(encoded.dictionary, column)
-    if after.null_count:
-        lost = np.flatnonzero(after.is_null().to_numpy(zero_copy_only=False))
-        records = int(np.isin(encoded.indices.drop_null().to_numpy(), lost).sum())
-        raise gap_error(step.column, after.null_count, records)
-    out = after.take(encoded.indices)
-    return out if step.missing is None else out.fill_null(step.missing)
 
 
 def _labels(step: ExpressionStep, table: Any) -> Any:

@@ -39,20 +39,23 @@ class Later(StreamStep):
 
         def run(table: Any, rows: Any) -> Any:
             values = table.column(self.column)
-            kind = kind_of(values.type)
-            column = Column(self.column, kind)
-            step.check(replace(column, user_missing=self.declared))
-            encoded = normalize(values, kind).dictionary_encode()
-            labels = step.arrow(encoded.dictionary, column)
-            if labels.null_count:
-                lost = np.flatnonzero(labels.is_null().to_numpy(zero_copy_only=False))
-                records = int(np.isin(encoded.indices.drop_null().to_numpy(), lost).sum())
-                raise gap_error(self.column, labels.null_count, records)
-            out = labels.take(encoded.indices)
-            out = out if step.missing is None else out.fill_null(step.missing)
+            out = by_value(step, values, Column(self.column, kind_of(values.type), user_missing=self.declared))
             return table.set_column(table.schema.get_field_index(self.column), self.column, out)
 
         return run
+
+
+def by_value(step: ExpressionStep, values: Any, column: Column) -> Any:
+    """An expression step on each distinct value, as COUNT and RECODE by codes do it."""
+    step.check(column)
+    encoded = normalize(values, column.kind).dictionary_encode()
+    after = step.arrow(encoded.dictionary, replace(column, user_missing=()))
+    if after.null_count:
+        lost = np.flatnonzero(after.is_null().to_numpy(zero_copy_only=False))
+        records = int(np.isin(encoded.indices.drop_null().to_numpy(), lost).sum())
+        raise gap_error(column.name, after.null_count, records)
+    out = after.take(encoded.indices)
+    return out if step.missing is None else out.fill_null(step.missing)
 
 
 def in_their_order(plan: Plan, schema: Schema) -> Plan:
