@@ -9,7 +9,7 @@ import shoal
 from shoal.measures.columns.find import find_column, find_columns
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.measures.columns.names.lexicon import speaks_of_crime, topic_of
-from shoal.measures.columns.scales import LONG_RUN
+from shoal.measures.columns.number_scales import LONG_RUN
 from shoal.measures.columns.values.coded import CODES
 from shoal.measures.columns.values.identifiers import phone
 from shoal.measures.columns.values.measured import FEWEST, written_amounts

@@ -159,3 +159,11 @@ class ColumnFinding:
         if self.hipaa is not None:
             out["hipaa"] = {"item": self.hipaa, "what": HIPAA[self.hipaa]}
         return out | ({"mark": self.mark} if self.mark else {})
+
+
+@dataclass(frozen=True)
+class Found:
+    """A scale, with the order of an ordered one."""
+
+    scale: Scale
+    order: tuple[str, ...] = ()

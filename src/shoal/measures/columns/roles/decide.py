@@ -7,7 +7,7 @@ values whose name says nothing (``CH07``) may be anything, so it is treated with
 
 from __future__ import annotations
 
-from shoal.measures.columns.finding import Scale
+from shoal.measures.columns.finding import Found, Scale
 from shoal.measures.columns.names.lexicon import BY_KEY
 from shoal.measures.columns.names.words import opaque
 from shoal.measures.columns.roles.by_name import counted_inside, inside_a_group, named
@@ -15,7 +15,6 @@ from shoal.measures.columns.roles.by_values import addresses, people, row_number
 from shoal.measures.columns.roles.numbered import ends_with_number, numbered, persons_numbered
 from shoal.measures.columns.roles.seen import FEW_VALUES, Decision, Seen
 from shoal.measures.columns.roles.weights import survey_weight
-from shoal.measures.columns.scales import Found
 from shoal.measures.columns.values.ladders import ladder_order
 from shoal.measures.columns.values.whole_numbers import MOST_CODES
 from shoal.model.roles import Role

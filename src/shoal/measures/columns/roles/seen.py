@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from shoal.measures.columns.finding import ColumnFacts, Evidence, Scale
+from shoal.measures.columns.finding import ColumnFacts, Evidence, Found, Scale
 from shoal.measures.columns.names.topics import Topic
-from shoal.measures.columns.scales import Found
 from shoal.measures.columns.values.identifiers import Form
 from shoal.model.roles import Role
 
