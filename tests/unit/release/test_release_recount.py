@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from shoal.errors import EmptyTableError, TamperError
 from shoal.release.proof import read as recount_read
 from shoal.release.proof.facts import alike, value_order
+from shoal.release.proof.read_csv import _first_record
 from shoal.release.proof.recount import recount
 
 TOY = [("a", s) for s in ("flu", "flu", "hiv", "cancer")] + [("b", s) for s in ("flu", "flu", "flu", "hiv")]
@@ -175,7 +176,7 @@ def test_the_header_is_the_first_record_and_no_more(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text('"a\nb","c""d",e\r\n' + '"' + "z" * 200_000 + '\n",2,3\n')
     assert recount_read.header(file) == ["a\nb", 'c"d', "e"]
-    assert recount_read._first_record(file) == '"a\nb","c""d",e\r\n'
+    assert _first_record(file) == '"a\nb","c""d",e\r\n'
     file.write_text("a,b")
     assert recount_read.header(file) == ["a", "b"]
 

@@ -35,6 +35,7 @@ from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, alike
 from shoal.release.proof.judge import Given, judge, recursive_levels
 from shoal.release.proof.recount import SMALL_FILE, recount
+from shoal.release.proof.written import logical
 
 if TYPE_CHECKING:
     from shoal.model.certificate.events import EventCertificate
@@ -149,7 +150,7 @@ def facts_of(place: Path, certificate: Certificate) -> Facts:
         raise TamperError("the certificate names data outside the folder.")
     path = place / data.file
     header = recount_read.header(path)
-    if recount_read.logical(header, data.columns) != list(data.columns):
+    if logical(header, data.columns) != list(data.columns):
         raise TamperError("the data have other columns than the certificate names.")
     words: dict[str, Any] = {
         "unit": data.unit,

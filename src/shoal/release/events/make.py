@@ -31,7 +31,8 @@ from shoal.release.make.certify import input_hash
 from shoal.release.make.objections import objections
 from shoal.release.make.recode import ENDINGS
 from shoal.release.proof.events import EventFacts, judge_events, recount_events
-from shoal.release.proof.read import header, logical
+from shoal.release.proof.read import header
+from shoal.release.proof.written import logical
 from shoal.report.event_release_report import render
 from shoal.search.events.best import Found
 from shoal.search.events.problem import EVERY, NEVER

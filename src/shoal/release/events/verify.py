@@ -29,7 +29,8 @@ from shoal.release.make.objections import check_list, private_of
 from shoal.release.make.seed import check as check_seed
 from shoal.release.proof.events import EventFacts, judge_events, recount_events
 from shoal.release.proof.facts import alike
-from shoal.release.proof.read import header, logical
+from shoal.release.proof.read import header
+from shoal.release.proof.written import logical
 from shoal.report.event_release_report import render
 
 

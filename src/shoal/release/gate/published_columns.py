@@ -25,6 +25,7 @@ from shoal.measures.columns.finding import ColumnFacts
 from shoal.model.roles import Role
 from shoal.release.policy.presets import Preset
 from shoal.release.proof import read
+from shoal.release.proof.read_statistical import value_labels
 
 SURE = 0.5
 """Confidence from which a suggestion counts as a finding."""
@@ -52,7 +53,7 @@ def published(source: Any, names: Sequence[str]) -> Published:
     for batch in batches:
         for i, texts in enumerate(_texts(batch, names)):
             counted[i].update(texts)
-    labels = read.value_labels(source) if isinstance(source, Path) else {}
+    labels = value_labels(source) if isinstance(source, Path) else {}
     shown = [_labelled(found, labels.get(name, {})) for name, found in zip(names, counted, strict=True)]
     return Published({name: _facts(name, found) for name, found in zip(names, shown, strict=True)}, source)
 

@@ -21,8 +21,9 @@ from shoal.release.linked.attacks import attacks
 from shoal.release.linked.certificate import LIMITS, LinkedCertificate, LinkedEntry, LinkedNumbers, verdict
 from shoal.release.make.objections import check_list, private_of
 from shoal.release.proof import bounds
-from shoal.release.proof.read import header, logical
+from shoal.release.proof.read import header
 from shoal.release.proof.recount_linked import Everybody, File, everybody
+from shoal.release.proof.written import logical
 from shoal.report.linked_report import render
 from shoal.version import __version__
 

@@ -14,7 +14,8 @@ from shoal.errors import DataError
 from shoal.model.certificate.parts import Analysis
 from shoal.model.written import written
 from shoal.release.plan.prepare import Prepared
-from shoal.release.proof.read import batches, header, logical
+from shoal.release.proof.read import batches, header
+from shoal.release.proof.written import logical
 
 MOST_ROWS = 2_000_000
 

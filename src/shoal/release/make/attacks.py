@@ -23,8 +23,9 @@ from shoal.release.make.by_engine import ByEngine
 from shoal.release.plan.hardened import structure, tells
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
-from shoal.release.proof.read import batches, header, logical
+from shoal.release.proof.read import batches, header
 from shoal.release.proof.recount_sorted import number_groups, whole_codes
+from shoal.release.proof.written import logical
 from shoal.steps import Keep
 
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")

@@ -38,7 +38,8 @@ from shoal.release.plan.trade_off import trade_off
 from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, alike
 from shoal.release.proof.judge import recursive_levels
-from shoal.release.proof.read import header, logical, rows
+from shoal.release.proof.read import header, rows
+from shoal.release.proof.written import logical
 
 if TYPE_CHECKING:
     from shoal.engines.recode.write import Recoded

@@ -1,31 +1,20 @@
-"""Reading a written file for the second opinion, without the engines: rows as tuples, or Arrow batches of some columns.
-
-A CSV cell that is empty and not quoted is missing; an empty cell in quotes is an empty text.
-"""
+"""Reading a written file for the second opinion, without the engines: rows as tuples, or Arrow batches of some columns."""
 
 from __future__ import annotations
 
-import re
-import zipfile
-import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, need
 from shoal.release.proof import read_jsonl
 from shoal.release.proof.arrow_bounds import check_arrow, check_flat, check_long_texts
-from shoal.release.proof.bounds import MOST_HEADER, check_cells, check_workbook
+from shoal.release.proof.bounds import check_cells, check_workbook
+from shoal.release.proof.read_csv import csv_batches, csv_names, csv_rows
+from shoal.release.proof.read_statistical import statistical_batches, statistical_names
+from shoal.release.proof.written import BROKEN, places, unreadable
 
 BATCH = 500_000
-SUPPRESSED = "*"
-Cell = str | None
-
-BROKEN = (
-    OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, SystemError,
-    SyntaxError, NotImplementedError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-"""What readers of packed files raise on bytes that nobody wrote on purpose, besides Arrow's own errors."""
 
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -35,7 +24,7 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
             yield from rows(part, columns)
         return
     if path.suffix == ".csv":
-        yield from _csv_rows(path, columns)
+        yield from csv_rows(path, columns)
         return
     for batch in batches(path, columns):
         yield from zip(*(_values(batch.column(i)) for i in range(len(columns))), strict=True)
@@ -50,14 +39,14 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
             yield from batches(part, columns)
         return
     opened = {
-        ".csv": _csv_batches,
+        ".csv": csv_batches,
         ".parquet": _parquet_batches,
         ".arrow": _arrow_batches,
         ".feather": _arrow_batches,
         ".xlsx": _excel_batches,
-        ".sav": _stats_batches,
-        ".dta": _stats_batches,
-        ".xpt": _stats_batches,
+        ".sav": statistical_batches,
+        ".dta": statistical_batches,
+        ".xpt": statistical_batches,
         ".jsonl": _jsonl_batches,
     }.get(path.suffix)
     if opened is None:
@@ -70,58 +59,13 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
     except ShoalError:
         raise
     except (*BROKEN, pa.ArrowException) as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path, error: BaseException) -> UnreadableError:
-    return UnreadableError(
-        f"the written file '{path.name}' cannot be read: {type(error).__name__}.", hint="Ask the publisher for the release again."
-    )
+        raise unreadable(path, error) from None
 
 
 def _values(array: Any) -> list[Any]:
     """Python values; NaN is missing and −0.0 is 0.0."""
     out = array.to_pylist()
     return [None if v is None or v != v else (v + 0.0 if isinstance(v, float) else v) for v in out]
-
-
-_CELL = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r\n|\n|\r|\Z)')
-
-
-def parse_csv(text: str) -> Iterator[list[Cell]]:
-    """Records of a CSV: RFC 4180 with commas; a bare empty cell is None, a quoted one is empty text.
-
-    >>> list(parse_csv('a,"b ""x"" c",\\n,"",1\\n'))
-    [['a', 'b "x" c', None], [None, '', '1']]
-    """
-    at, record = 0, list[Cell]()
-    while at < len(text) or record:
-        found = _CELL.match(text, at)
-        if found is None:
-            raise TamperError("the written CSV is not well formed: a quotation mark stands where none may stand.")
-        quoted, bare, end = found.groups()
-        record.append(quoted.replace('""', '"') if quoted is not None else bare or None)
-        at = found.end()
-        if end != ",":
-            yield record
-            record = []
-            if not end:
-                return
-
-
-def _csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as source:
-            text = source.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, error) from None
-    records = parse_csv(text)
-    header = next(records, [])
-    places = _places([h or "" for h in header], columns, path.name)
-    for record in records:
-        if len(record) != len(header):
-            raise TamperError(f"a record of '{path.name}' has {len(record)} cells, the header has {len(header)}.")
-        yield tuple(record[i] for i in places)
 
 
 def parts(folder: Path) -> list[Path]:
@@ -143,7 +87,7 @@ def header(path: Path) -> list[str]:
     except ShoalError:
         raise
     except (*BROKEN, pa.ArrowException) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def _header_of_parts(folder: Path) -> list[str]:
@@ -156,7 +100,7 @@ def _header_of_parts(folder: Path) -> list[str]:
         try:
             schemas.append(pq.read_schema(part).remove_metadata())
         except (*BROKEN, pa.ArrowException) as error:
-            raise _unreadable(part, error) from None
+            raise unreadable(part, error) from None
     if any(schema != schemas[0] for schema in schemas):
         raise TamperError("the parts of the data have different columns.")
     return list(schemas[0].names)
@@ -166,7 +110,7 @@ def _names(path: Path) -> list[str]:
     import pyarrow as pa
 
     if path.suffix == ".csv":
-        return [name or "" for name in next(parse_csv(_first_record(path)), [])]
+        return csv_names(path)
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
@@ -177,32 +121,7 @@ def _names(path: Path) -> list[str]:
         return [str(c or "") for c in next(iter(_excel_rows(path)), ())]
     if path.suffix == ".jsonl":
         return read_jsonl.names(path)
-    return [str(c) for c in _stats_file(path)[0].columns]
-
-
-def logical(found: Sequence[str], known: Collection[str]) -> list[str]:
-    """Names of columns as the table has them: without the mark that a CSV puts before a name that would run as a formula.
-
-    >>> logical(["age", "'=sum", "'quoted"], ["age", "=sum", "'quoted"])
-    ['age', '=sum', "'quoted"]
-    """
-    return [name if name in known or name[1:] not in known else name[1:] for name in found]
-
-
-def _first_record(path: Path) -> str:
-    """The text of a CSV up to the first line end that is not inside quotation marks."""
-    head, seen, quotes = "", 0, 0
-    with path.open(encoding="utf-8-sig", newline="") as source:
-        while chunk := source.read(65_536):
-            head += chunk
-            while (end := head.find("\n", seen)) >= 0:
-                quotes += head.count('"', seen, end)
-                seen = end + 1
-                if quotes % 2 == 0:
-                    return head[:seen]
-            if len(head) > MOST_HEADER:
-                raise TamperError(f"'{path.name}' has a header that does not end.")
-    return head
+    return statistical_names(path)
 
 
 def size(path: Path) -> int:
@@ -216,43 +135,9 @@ def size(path: Path) -> int:
         try:
             metadata = pq.read_metadata(path)
         except (*BROKEN, pa.ArrowException) as error:
-            raise _unreadable(path, error) from None
+            raise unreadable(path, error) from None
         return int(metadata.num_rows) * max(30, int(metadata.num_columns))
     return path.stat().st_size
-
-
-def _places(header: Sequence[str], columns: Sequence[str], name: str) -> list[int]:
-    """Where each wanted column stands; a name the formula guard put a quotation mark before is found too."""
-    plain = {h: i for i, h in reversed(list(enumerate(header)))}
-    for h, i in [(h[1:], i) for h, i in plain.items() if h.startswith("'")]:
-        plain.setdefault(h, i)
-    lacking = [c for c in columns if c not in plain]
-    if lacking:
-        raise TamperError(f"'{name}' lacks {len(lacking)} columns that the certificate names: {', '.join(lacking[:5])}.")
-    return [plain[c] for c in columns]
-
-
-def _csv_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    names = header(path)
-    places = _places(names, columns, path.name)
-    labels = [f"c{i}" for i in range(len(names))]
-    reader = csv.open_csv(
-        path,
-        read_options=csv.ReadOptions(column_names=labels, skip_rows_after_names=1, block_size=32 << 20),
-        parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        convert_options=csv.ConvertOptions(
-            column_types={label: pa.string() for label in labels},
-            include_columns=[labels[i] for i in dict.fromkeys(places)],
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )
-    for batch in reader:
-        yield pa.RecordBatch.from_arrays([batch.column(labels[i]) for i in places], names=columns)
 
 
 def _parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
@@ -263,7 +148,7 @@ def _parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     texts = [n for n in dict.fromkeys(columns) if n in schema.names and pa.types.is_string(schema.field(n).type)]
     file = pq.ParquetFile(path, read_dictionary=texts)  # a text is looked at once per dictionary, not once per cell
     check_cells(path, int(file.metadata.num_rows), len(columns))
-    _places(list(file.schema_arrow.names), columns, path.name)
+    places(list(file.schema_arrow.names), columns, path.name)
     check_flat(path, file.schema_arrow)
     for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(columns))):
         for array in batch.columns:
@@ -277,7 +162,7 @@ def _arrow_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     check_arrow(path, len(columns))
     with pa.memory_map(str(path)) as source:
         reader = pa.ipc.open_file(source)
-        _places(list(reader.schema.names), columns, path.name)
+        places(list(reader.schema.names), columns, path.name)
         check_flat(path, reader.schema)
         for i in range(reader.num_record_batches):
             batch = reader.get_batch(i)
@@ -308,70 +193,15 @@ def _excel_batches(path: Path, columns: list[str]) -> Iterator[Any]:
 
     lines = _excel_rows(path)
     names = [str(c or "") for c in next(lines, ())]
-    places = _places(names, columns, path.name)
+    wanted = places(names, columns, path.name)
     filled = [line for line in lines if any(c is not None for c in line) or len(names) == 1]
-    arrays = [pa.array([None if line[i] is None else str(line[i]) for line in filled], pa.string()) for i in places]
+    arrays = [pa.array([None if line[i] is None else str(line[i]) for line in filled], pa.string()) for i in wanted]
     yield pa.RecordBatch.from_arrays(arrays, names=columns)
 
 
 def _jsonl_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     import pyarrow as pa
 
-    _places(read_jsonl.names(path), columns, path.name)
+    places(read_jsonl.names(path), columns, path.name)
     for block in read_jsonl.cells(path, columns):
         yield pa.RecordBatch.from_arrays([pa.array(values, pa.string()) for values in block], names=columns)
-
-
-def _stats_file(path: Path) -> tuple[Any, Any]:
-    """The frame of codes and what the file says about it (value labels)."""
-    try:
-        import pyreadstat
-    except ImportError:
-        raise need("stats", "pyreadstat") from None
-    readers: dict[str, Any] = {".sav": pyreadstat.read_sav, ".dta": pyreadstat.read_dta, ".xpt": pyreadstat.read_xport}
-    read = readers[path.suffix]
-    declared = {} if path.suffix == ".xpt" else {"user_missing": True}  # declared missing or not, it can be read
-    try:
-        known = read(str(path), metadataonly=True)[1]
-        check_cells(path, max(0, int(known.number_rows or 0)), int(known.number_columns or 0))
-        frame, about = read(str(path), **declared)
-    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
-        raise _unreadable(path, error) from None
-    return frame, about
-
-
-def value_labels(path: Path) -> dict[str, dict[float, str]]:
-    """Labels of codes, by column: what a reader of SPSS or Stata sees in their place; empty for other files."""
-    if path.suffix not in (".sav", ".dta"):
-        return {}
-    found = _stats_file(path)[1].variable_value_labels
-    return {
-        str(column): {float(code): str(label) for code, label in labels.items() if isinstance(code, int | float)}
-        for column, labels in found.items()
-    }
-
-
-def _stats_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    """Codes and texts as they are; these formats have no missing text but an empty one, which is therefore missing."""
-    import pyarrow as pa
-
-    frame, about = _stats_file(path)
-    _places([str(c) for c in frame.columns], columns, path.name)
-    arrays = []
-    for c in columns:
-        labels = about.variable_value_labels.get(c, {})
-        values = [_stats_cell(v, labels) for v in frame[c].tolist()]
-        arrays.append(pa.array(_one_kind(values), pa.string() if all(v is None for v in values) else None))
-    yield pa.RecordBatch.from_arrays(arrays, names=columns)
-
-
-def _stats_cell(value: Any, labels: Any) -> Any:
-    if value is None or value != value or value == "":
-        return None
-    return SUPPRESSED if labels.get(value) == SUPPRESSED else value
-
-
-def _one_kind(values: list[Any]) -> list[Any]:
-    """Values of one kind: as they are, or all as text where a suppressed cell stands among numbers."""
-    kinds = {type(v) for v in values if v is not None}
-    return [None if v is None else str(v) for v in values] if str in kinds and len(kinds) > 1 else values
