@@ -59,7 +59,7 @@ class Transformed:
         done, steps = self.done, []
         for step, said in zip(self.plan.steps, self.guarantees, strict=True):
             changed = None if done is None else {c: done.changed[c] for c in step.columns}
-            about = {"kind": step.kind, "columns": list(step.columns), "changed": changed, "truthful": step.truthful}
+            about = {"kind": step.kind, "columns": list(step.columns), "changed": changed, "truthful": said.truthful}
             steps.append({**about, "keeps": said.keeps, "loses": said.loses})
         out: dict[str, Any] = {"truthful": self.truthful, "steps": steps}
         if done is not None:

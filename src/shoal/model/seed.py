@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 
 from shoal.errors import PolicyError
 
@@ -32,11 +33,16 @@ def safe_seed(seed: int) -> int:
     return seed
 
 
-def again(seed: int, times: int) -> int:
-    """Another seed from a seed, for the ``times``-th repetition of a step.
+def after(seed: int, earlier: Sequence[str]) -> int:
+    """The seed of a step that follows others on its columns, which ``earlier`` spells out; the seed itself where none do.
 
-    >>> again(10**16, 1) != again(10**16, 2), again(10**16, 1) > LEAST_SEED
-    (True, True)
+    From the same draws two plans would give the values together: (x + e) − (limited x + e) is what the limit took off.
+
+    >>> after(10**16, ()) == 10**16, after(10**16, ["a"]) != after(10**16, ["a", "a"]), after(10**16, ["a"]) > LEAST_SEED
+    (True, True, True)
     """
-    text = f"{seed} again {times}".encode()
+    if not earlier:
+        return seed
+    parts = [p.encode("utf-8", "surrogatepass") for p in (str(seed), *earlier)]
+    text = b"".join(len(p).to_bytes(8, "little") + p for p in parts)
     return LEAST_SEED + int.from_bytes(hashlib.blake2b(text, digest_size=16, person=b"shoal seeds").digest(), "big")

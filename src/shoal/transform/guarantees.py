@@ -5,6 +5,7 @@ Every clause (they are parted by semicolons) has a falsifier in ``tests/unit/tra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shoal.errors import UsageError
@@ -76,6 +77,7 @@ VARIANTS: dict[str, Guarantee] = {
 
 BEFORE_SUPPRESSION = "before records are suppressed"
 BEFORE_LATER = "before later steps on the column"
+AFTER_EARLIER = "of what earlier steps on the column made"
 
 
 def guarantee(step: Step) -> Guarantee:
@@ -98,12 +100,22 @@ def guarantee(step: Step) -> Guarantee:
 
 
 def guarantees(plan: Plan) -> tuple[Guarantee, ...]:
-    """What each step of a plan promises, with what may undo it: records left out afterwards, later steps on the same column."""
+    """What each step of a plan promises, with what limits it: records left out afterwards, other steps on the same column."""
     out = []
     leaves_out = plan.suppression.scope == "rows" and plan.suppression.k >= 2
     for i, step in enumerate(plan.steps):
         said = guarantee(step)
-        later = any(set(step.columns) & set(s.columns) for s in plan.steps[i + 1 :])
-        limits = [BEFORE_SUPPRESSION] * (leaves_out and said.of_all) + [BEFORE_LATER] * later
-        out.append(replace(said, keeps="; ".join([said.keeps, *limits])))
+        earlier, later = _on(step, plan.steps[:i]), _on(step, plan.steps[i + 1 :])
+        if step.kind in ("drop", "constant"):  # nothing is left of what was made before
+            earlier = []
+        limits = (
+            [AFTER_EARLIER] * bool(earlier) + [BEFORE_SUPPRESSION] * (leaves_out and said.of_all) + [BEFORE_LATER] * bool(later)
+        )
+        true = said.truthful and all(s.truthful for s in earlier)
+        out.append(replace(said, truthful=true, keeps="; ".join([said.keeps, *limits])))
     return tuple(out)
+
+
+def _on(step: Step, others: Sequence[Step]) -> list[Step]:
+    """Those of the others that change a column of the step."""
+    return [s for s in others if s.kind != "keep" and {*step.columns} & {*s.columns}]

@@ -21,7 +21,7 @@ from shoal.errors import PolicyError
 from shoal.hierarchies import Intervals
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Clamp, Constant, Cut, Drop, Keep, MapValues, Prefix, Round
-from shoal.transform.guarantees import BEFORE_LATER, BEFORE_SUPPRESSION, VARIANTS, guarantees
+from shoal.transform.guarantees import AFTER_EARLIER, BEFORE_LATER, BEFORE_SUPPRESSION, VARIANTS, guarantees
 
 KEY = "a long secret with many letters 0123456789"
 SEED = 10**15 + 11
@@ -395,4 +395,18 @@ def test_what_later_steps_and_suppression_take_away_is_said(tmp_path: Any) -> No
     assert guarantees(Plan((Round("x", 2), Prefix("town", 1)), Suppression(2, ("town",))))[1] == tf.guarantee(Prefix("town", 1))
     twice = guarantees(Plan((step, tf.Noise("x", 5.0))))
     assert twice[0].keeps.endswith(BEFORE_LATER)
-    assert twice[1] == tf.guarantee(tf.Noise("x", 5.0))
+    assert twice[1].keeps == f"{tf.guarantee(tf.Noise('x', 5.0)).keeps}; {AFTER_EARLIER}"
+
+
+def test_a_step_after_one_that_is_not_true_is_not_called_true(tmp_path: Any) -> None:
+    """A band of a number with noise is no band that the person is in; nothing is left of it where the column is hidden."""
+    noise, cut = {"noise": {"scale": 50}}, {"cut": {"points": [100.0], "labels": ["low", "high"]}}
+    table = pa.table({"x": [90.0 + i for i in range(20)]})
+    found = shoal.transform(table, {"steps": [{"column": "x", **noise}, {"column": "x", **cut}]}, tmp_path / "o.csv")
+    bands = (tmp_path / "o.csv").read_text(encoding="utf-8").split()[1:]
+    assert bands.count("low") != 10  # which ten are below is not kept
+    assert found.guarantees[1].keeps.endswith(AFTER_EARLIER)
+    assert [s["truthful"] for s in found.to_json()["steps"]] == [False, False]
+    for last in (Drop("x"), Constant("x")):
+        assert guarantees(Plan((tf.Noise("x", 5.0), last)))[1] == tf.guarantee(last)
+    assert guarantees(Plan((Keep("x"), Round("x", 2))))[1] == tf.guarantee(Round("x", 2))

@@ -195,6 +195,29 @@ def test_rare_values_of_a_sample_are_those_of_few_sampled_records(tmp_path: Path
         shoal.transform(pa.table({"t": cells}), plan, tmp_path / "o.parquet")
 
 
+def test_rare_values_after_another_step_are_those_that_it_made(tmp_path: Path) -> None:
+    """Counts of the original let a category of two records stay after PRAM, and hid every keyed hash."""
+    table = pa.table({"t": ["a"] * 20 + ["b"] * 21 + ["c"] * 200, "n": range(241)})
+    pram = {"pram": {"keep": 0.5, "invariant": False, "categories": ["a", "b", "c"]}}
+    for seed in range(10**15, 10**15 + 20):
+        plan = {"steps": [{"column": "t", **pram}, {"column": "t", "rare": {"min_count": 50}}], "seed": seed}
+        shoal.transform(table, plan, tmp_path / "o.parquet")
+        shown = Counter(pq.read_table(tmp_path / "o.parquet")["t"].to_pylist())
+        assert min(n for value, n in shown.items() if value != "*") >= 50
+
+
+@pytest.mark.parametrize("technique", [{"groups": {"k": 10}}, {"quantiles": {"groups": 5}}, {"top_bottom": {"people": 20}}])
+def test_groups_after_a_step_that_changes_the_numbers_are_refused(technique: Any, tmp_path: Path) -> None:
+    """Fitted to the original, groups of ten held four records after noise; a permutation leaves their number as it is."""
+    table = pa.table({"x": [i**2 / 7 for i in range(200)]})
+    for first in ({"noise": {"share": 0.1}}, {"round": {"base": 1}}):
+        with pytest.raises(PolicyError, match=f"'{next(iter(technique))}' of 'x' is fitted"):
+            shoal.transform(table, {"steps": [{"column": "x", **first}, {"column": "x", **technique}]})
+    shoal.transform(table, {"steps": [{"column": "x", "permute": {}}, {"column": "x", **technique}]}, tmp_path / "o.parquet")
+    if "groups" in technique:
+        assert min(Counter(pq.read_table(tmp_path / "o.parquet")["x"].to_pylist()).values()) >= 10
+
+
 def test_groups_are_those_of_the_whole_table_also_with_a_sample() -> None:
     step = {"column": "n", "groups": {"k": 5}}
     with shoal.open(pa.table({"n": list(range(40))})) as table:

@@ -337,6 +337,18 @@ def test_two_plans_under_one_seed_do_not_give_the_values_together(kind, tmp_path
         assert np.median(np.abs(2 * less - more - true)) > 20
 
 
+@pytest.mark.parametrize("first", [{"clamp": {"high": 3000}}, {"round": {"base": 1000}}, {"microaggregate": {"k": 50}}])
+def test_steps_before_noise_change_its_draws(first, tmp_path):
+    """From the same draws (x + e) − (limited x + e) is what the limit took off: the values beyond it, to the cent."""
+    seen = []
+    for steps in ([{"noise": {"scale": 300}}], [first, {"noise": {"scale": 300}}]):
+        out = tmp_path / "o.parquet"
+        shoal.transform(TABLE, {"steps": [{"column": "pay", **s} for s in steps]}, out, seed=LEAST_SEED)
+        seen.append(pq.read_table(out).sort_by("id")["pay"].to_numpy())
+    made = tf.apply(shoal.transform(TABLE, {"steps": [{"column": "pay", **first}]}).plan.steps[0], TABLE).table["pay"].to_numpy()
+    assert np.mean(np.abs(seen[0] - seen[1] + made - TABLE["pay"].to_numpy()) < 1) < 0.05
+
+
 def test_the_draws_of_exchanges_depend_on_their_settings():
     assert (
         tf.RankSwap("x", 5)._keys(LEAST_SEED)

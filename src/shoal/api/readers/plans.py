@@ -76,7 +76,9 @@ def plan_for(table: Table, spec: Any, *, folder: str | Path = ".") -> Plan:
         raise PolicyError("a plan is a mapping with 'steps'.", hint="steps: [{column: pay, round: {base: 100}}]")
     _only(spec, _TOP, "the plan")
     sampled = spec.get("sample") is not None
-    steps = [_step(table, entry, Path(folder), sampled=sampled) for entry in _list(spec.get("steps"), "steps")]
+    steps: list[Step] = []
+    for entry in _list(spec.get("steps"), "steps"):
+        steps.append(_step(table, entry, Path(folder), steps, sampled=sampled))
     if sampled:
         steps.insert(0, step_from_json({**_words(spec["sample"], "sample"), "kind": "sample"}))
     seed = spec.get("seed", 0)
@@ -85,15 +87,21 @@ def plan_for(table: Table, spec: Any, *, folder: str | Path = ".") -> Plan:
     return Plan(tuple(steps), _suppression(spec.get("suppress")), seed, bool(spec.get("shuffle", True)))
 
 
-def _step(table: Table, entry: Any, folder: Path, *, sampled: bool) -> Step:
+def _step(table: Table, entry: Any, folder: Path, before: Sequence[Step], *, sampled: bool) -> Step:
     if not isinstance(entry, Mapping) or len(entry) != 2 or not isinstance(entry.get("column"), str):
         raise PolicyError("each step names a column and one technique.", hint="For example: {column: pay, round: {base: 100}}")
     column = str(entry["column"])
     table.schema.require(column, what="column of a step")
     kind, words = next((str(k), _words(v, str(k))) for k, v in entry.items() if k != "column")
+    earlier = [s.kind for s in before if column in s.columns and s.kind not in _EXCHANGES]
+    if earlier and kind in _BY_PEOPLE:
+        raise PolicyError(
+            f"'{kind}' of '{column}' is fitted to the original values; after '{earlier[0]}' other records would be in a group.",
+            hint=f"Put '{kind}' first; or take microaggregate, cut or clamp, which see what earlier steps made.",
+        )
     try:
-        in_sample = sampled and kind == "rare" and "min_count" in words  # few records of the sample, whatever the table holds
-        if kind in BUILDERS and not in_sample and (kind not in ("noise", "correlated_noise") or "share" in words):
+        counts_later = (sampled or bool(earlier)) and kind == "rare" and "min_count" in words  # records as they are then
+        if kind in BUILDERS and not counts_later and (kind not in ("noise", "correlated_noise") or "share" in words):
             return BUILDERS[kind](table, column, words, folder)
         return step_from_json({**words, "kind": kind, "column": column})
     except ShoalError:
@@ -208,6 +216,13 @@ BUILDERS: dict[str, Callable[[Any, str, dict[str, Any], Path], Step]] = {
     "correlated_noise": _correlated,
 }
 """Techniques that look at the data: their settings are those of the functions of :mod:`shoal.transform`."""
+
+
+_EXCHANGES = ("permute", "rank_swap")
+"""Steps after which a column has the same values, as often."""
+
+_BY_PEOPLE = ("groups", "quantiles", "top_bottom")
+"""Techniques that promise how many records share a value or lie at a limit."""
 
 
 def _least(words: Mapping[str, Any]) -> int:

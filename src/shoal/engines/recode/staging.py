@@ -8,6 +8,7 @@ as they came, while a whole-column step sorts the columns that it reads.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -32,7 +33,7 @@ from shoal.kernels.arrow import from_numpy
 from shoal.kernels.text import same_cells
 from shoal.model.plan import ColumnStep, Plan, RowStep, Step, StreamStep
 from shoal.model.roles import Column
-from shoal.model.seed import again
+from shoal.model.seed import after
 from shoal.steps import ExpressionStep
 
 
@@ -53,7 +54,7 @@ class Staging:
         self.plan = plan
         self.folder, self.held = folder, held
         self.steps = [replace(s) for s in plan.steps if is_staged(s)]  # a step that stands there twice is two steps
-        self._seeds = {id(s): _own_seed(plan.seed, s, self.steps[:i]) for i, s in enumerate(self.steps)}
+        self._seeds = _own_seeds(plan, self.steps)
         self.rows_read = self.left_out = 0
         self.columns: tuple[Column, ...] = ()
         self.flagged: list[int] = []
@@ -269,10 +270,19 @@ class Staging:
         return column if column.kind == kind or wide else replace(column, kind=kind)
 
 
-def _own_seed(seed: int, step: Step, earlier: Sequence[Step]) -> int:
-    """The plan's seed; another one where the same thing is done to the same columns again: the same draws would undo it."""
-    times = sum((s.kind, s.columns) == (step.kind, step.columns) for s in earlier)
-    return again(seed, times) if times else seed
+def _own_seeds(plan: Plan, staged: Sequence[Step]) -> dict[int, int]:
+    """The plan's seed for each staged step; another one where steps on its columns come first: the same draws would undo them."""
+    out: dict[int, int] = {}
+    waiting, earlier = iter(staged), list[Step]()
+    for step in plan.steps:
+        if is_staged(step):
+            out[id(next(waiting))] = after(plan.seed, [_spelled(s) for s in earlier if {*s.columns} & {*step.columns}])
+        earlier.append(step)
+    return out
+
+
+def _spelled(step: Step) -> str:
+    return json.dumps((step.step if isinstance(step, Later) else step).to_json(), sort_keys=True)
 
 
 def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
