@@ -65,7 +65,7 @@ def plain(kernel: F) -> F:
     return cast(F, getattr(kernel, "py_func", kernel))
 
 
-def _numba() -> Any:
+def loaded_numba() -> Any:
     """numba, spared SciPy's linear algebra: it loads that only to see whether it is there, a third of its own loading.
 
     Where a kernel, of whomever, multiplies matrices, numba looks again and loads it.
@@ -130,7 +130,7 @@ class Kernel:
             return self._compiler
 
     def _joined(self, cache: bool) -> Any:
-        njit_with: Any = _numba().njit
+        njit_with: Any = loaded_numba().njit
         options = {"nogil": True, "cache": cache and _cache_is_writable(), "error_model": "numpy", **self._options}
         names = self.py_func.__globals__
         for name in self.py_func.__code__.co_names:
