@@ -85,6 +85,8 @@ def normalize(values: Any, kind: str) -> Any:
         values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    if pa.types.is_null(values.type) and kind in ("integer", "timestamp"):  # no row came, so no type
+        return values.cast(pa.int64() if kind == "integer" else pa.timestamp("us"))
     if kind == "float":
         doubles = values.cast(pa.float64())
         x = to_numpy(doubles) + 0.0  # −0.0 + 0.0 is 0.0

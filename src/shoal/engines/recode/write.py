@@ -19,6 +19,7 @@ from shoal.engines.count.by_codes import KeptCodes
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
 from shoal.engines.files.readers import expected_rows
+from shoal.engines.files.statistical.refused import need_names
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
 from shoal.engines.recode.job import Job
@@ -88,6 +89,8 @@ def recode(
         raise UsageError("the plan leaves no column.", hint="Keep at least one column.")
     target = _target(out, format)
     _keep_source(target, relation)
+    if isinstance(target, Path):
+        need_names(names, output_format(target, format))
     if progress is not None:
         progress(0.0, "reading")
     unit = plan.suppression.unit if plan.suppression.scope != "none" and kept is None else None

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.disk.folder import staged
+from shoal.engines.files.statistical.refused import need_range
 from shoal.errors import OutputError, need
 from shoal.kernels.moments import seconds, wall_clock
 from shoal.kernels.text import canonical_text
@@ -50,6 +52,8 @@ def _fill(book: Any, sheet: Any, schema: Any, tables: Iterator[Any]) -> None:
     for table in tables:
         if row + table.num_rows > MAX_ROWS:
             raise OutputError("the table has more rows than an Excel sheet can hold.", hint="Write CSV or Parquet instead.")
+        for name, column in zip(schema.names, table.columns, strict=True):
+            need_range(column, name, "excel")
         for values in zip(*[_cells(c) for c in table.columns], strict=True):
             for j, value in enumerate(values):
                 _write(sheet, row, j, value, dates)
@@ -60,8 +64,8 @@ def _cells(values: Any) -> list[Any]:
     plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp)
     if pa.types.is_duration(values.type):
         values = seconds(values)
-    if pa.types.is_timestamp(values.type):  # no zone and no finer than a microsecond: as the clock there showed
-        values = wall_clock(values).cast(pa.timestamp("us"), safe=False)
+    if pa.types.is_timestamp(values.type):  # no zone, as the clock there showed, and no finer than Excel: it would round up
+        values = pc.floor_temporal(wall_clock(values).cast(pa.timestamp("us"), safe=False), unit="millisecond")
     if any(test(values.type) for test in plain):
         return [None if v != v else v for v in values.to_pylist()]
     return list(canonical_text(values).to_pylist())

@@ -77,7 +77,7 @@ def _read(path: Path, options: Mapping[str, Any], limit: int) -> tuple[Any, Any]
         more["user_missing"] = options.get("user_missing", "value") == "value"
     try:
         frame, meta = getattr(pyreadstat, name)(str(path), **more)
-    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeDecodeError, OSError):
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeDecodeError, OverflowError, OSError):
         raise UnreadableError(
             f"'{path}' cannot be read as {path.suffix}.", hint="Is the file whole? Try encoding='latin1'."
         ) from None

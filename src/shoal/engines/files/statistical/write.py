@@ -6,6 +6,7 @@ carried over.
 
 from __future__ import annotations
 
+import datetime
 import errno
 import os
 import re
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.files.statistical.coding import coded, lettered, of_texts
+from shoal.engines.files.statistical.refused import need_range, need_whole_texts
 from shoal.errors import OutputError, need
 from shoal.kernels.arrow import as_doubles
 from shoal.kernels.moments import seconds, wall_clock
@@ -139,6 +141,9 @@ def _prepared(
     table = pa.concat_tables(list(tables))
     out = _Frame()
     for column, values in zip(columns, table.columns, strict=True):
+        need_range(values, column.name, package)
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            need_whole_texts(values, column.name, package)
         found = coded(values, column, package) if package != "sas" else None
         if package == "stata":
             found = lettered(values, column, found)
@@ -227,11 +232,15 @@ def _pandas(values: Any) -> Any:
         whole = pa.types.is_integer(kind) and values.null_count == 0
         return pd.Series((values.cast(pa.int64()) if whole else as_doubles(values)).to_numpy())
     if pa.types.is_timestamp(kind):
-        return pd.Series(wall_clock(values).cast(pa.timestamp("us"), safe=False).to_pylist(), dtype="object")
+        moments = pc.min_element_wise(wall_clock(values).cast(pa.timestamp("us"), safe=False), _LAST, skip_nulls=False)
+        return pd.Series(moments.to_pylist(), dtype="object")
     if pa.types.is_date(kind) or pa.types.is_time(kind):
         return pd.Series(values.to_pylist(), dtype="object")
     return _texts(values)
 
+
+_LAST = pa.scalar(datetime.datetime(9999, 12, 31, 23, 59, 59, 999_000), pa.timestamp("us"))
+"""A later moment would be one of the year 10000 once it is a double."""
 
 _LONG = (-2_147_483_647, 2_147_483_620)
 """The whole numbers that Stata's long holds; pyreadstat writes no narrower type."""
