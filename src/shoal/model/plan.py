@@ -66,6 +66,10 @@ class Step:
         """All columns that the step reads and replaces."""
         return (self.column,)
 
+    def told(self, records: int) -> tuple[str, ...]:
+        """What the user is told of the step afterwards, where so many records make it another one than was asked for."""
+        return ()
+
     def to_json(self) -> dict[str, Any]:
         fields = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
         return {"kind": self.kind, **fields}

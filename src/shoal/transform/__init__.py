@@ -12,8 +12,9 @@ from shoal.transform.coarsen.generalize import TreeCut, best_cut, generalize, le
 from shoal.transform.coarsen.rare import Rare
 from shoal.transform.coarsen.round_and_code import round_to, top_bottom
 from shoal.transform.coarsen.suppress import suppress_cells, suppress_column, suppress_rare, suppress_records
-from shoal.transform.group.microaggregate import Microaggregate, lost_share, near_groups
+from shoal.transform.group.microaggregate import Microaggregate
 from shoal.transform.group.microaggregate_1d import microaggregate_1d
+from shoal.transform.group.near import lost_share, near_groups
 from shoal.transform.group.optimal_1d import Centres, Groups, Represent, optimal_groups
 from shoal.transform.group.quantile import (
     Reservoir,

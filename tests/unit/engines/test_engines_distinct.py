@@ -16,8 +16,6 @@ import shoal.transform as tf
 from shoal.engines import table as tables
 from shoal.engines.count import distinct
 from shoal.errors import DataError
-from shoal.model.plan import Plan
-from shoal.transform.group import microaggregate
 
 VALUES: dict[str, Any] = {
     "whole": pa.array([3, None, 3, -7, 3, 1], pa.int16()),
@@ -81,28 +79,6 @@ def test_a_plan_from_a_long_file_is_that_from_a_short_one(monkeypatch: pytest.Mo
                 monkeypatch.setattr(tables, "SHORT", short)
                 plans.append(shoal.transform(frame, {"steps": [{"column": column, **step}]}).plan)
             assert plans[0] == plans[1]
-
-
-def test_microaggregation_of_too_many_records_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = pa.table({"x": [float(i) for i in range(20)], "y": [float(i % 7) for i in range(20)]})
-    step = tf.Microaggregate("x", ("y",), k=4)
-    for name, limit in (("MOST_PAIRS", 100), ("MOST_CELLS", 40)):
-        with monkeypatch.context() as patch:
-            patch.setattr(microaggregate, name, limit)
-            patch.setattr(microaggregate, "FEW_COLUMNS", 1)
-            tf.apply(step, table)
-            patch.setattr(microaggregate, name, limit - 1)
-            with pytest.raises(DataError, match="20 records of 2 columns are too many"):
-                tf.apply(step, table)
-            with pytest.raises(DataError, match="20 records of 2 columns are too many"):
-                shoal.transform(table, Plan((step,)), tmp_path / "o.csv")
-            if name == "MOST_PAIRS":  # a tree spares most pairs where columns are few; it is compiled
-                patch.setattr(microaggregate, "FEW_COLUMNS", 2)
-                tf.apply(step, table)
-                patch.setattr(microaggregate, "HAVE_NUMBA", False)
-                with pytest.raises(DataError, match="20 records of 2 columns are too many"):
-                    tf.apply(step, table)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_matrix_of_too_many_categories_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import shoal.transform as tf
-from shoal.transform.group import microaggregate
+from shoal.transform.group import near
 from shoal.transform.kernels import mdav, mdav_tree, near_tree
 
 CASES = [(n, d, k, kind) for n, d, k in [(1, 1, 1), (16, 2, 3), (17, 1, 2), (33, 3, 4), (210, 2, 3), (300, 5, 7)]
@@ -56,5 +56,5 @@ def test_a_step_gives_the_same_with_a_tree_and_without(monkeypatch: pytest.Monke
     table = pa.table({"x": x, "y": pa.array([None if i % 9 == 0 else v for i, v in enumerate(y.tolist())])})
     step = tf.Microaggregate("x", ("y",), k=3, method=method)  # type: ignore[arg-type]
     without = step.run(table, 0)
-    monkeypatch.setattr(microaggregate, "MANY_PAIRS", 100)
+    monkeypatch.setattr(near, "MANY_PAIRS", 100)
     assert step.run(table, 0).equals(without)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import shoal
 import shoal.transform as tf
 from shoal.errors import DataError
-from shoal.transform.group.microaggregate import lost_share, near_groups
+from shoal.transform.group.near import lost_share, near_groups
 
 
 def combinations(table):

@@ -17,7 +17,7 @@ import shoal.transform as tf
 from shoal.engines.recode import spill
 from shoal.errors import DataError
 from shoal.model.plan import Plan
-from shoal.transform.group import microaggregate, one_column
+from shoal.transform.group import one_column
 
 
 def mdav_by_definition(x: list[float], k: int) -> list[list[float]]:
@@ -88,16 +88,6 @@ def test_on_disk_as_in_memory(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, pu
     assert out.null_count == (missing + 4 if 0 < missing < 4 else missing)
     sizes = np.unique(np.array(out.drop_null()), return_counts=True)[1]
     assert sizes.min() >= 4
-
-
-def test_one_column_is_not_refused_for_its_pairs(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = pa.table({"x": [float(i) for i in range(20)]})
-    monkeypatch.setattr(microaggregate, "MOST_PAIRS", 1)
-    monkeypatch.setattr(microaggregate, "MOST_CELLS", 1)
-    done = shoal.transform(table, Plan((tf.Microaggregate("x", k=4),)), tmp_path / "o.csv")
-    assert done.done is not None
-    with pytest.raises(DataError, match="20 records of 1 columns are too many"):
-        shoal.transform(table, Plan((tf.Microaggregate("x", k=4, method="v-mdav"),)), tmp_path / "no.csv")
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,7 @@ def recode(
         else:
             job.to_table(engine, str(target))
         records, unsampled = counted()
+        told += tuple(sentence for step in asked.steps for sentence in step.told(records - unsampled))
     done = _report(job, schema, names, records, unsampled, str(out), target, dropped)
     return replace(done, drawn=drawn, private_file=None if private is None else str(private), not_kept=told, parts_at=parts_at)
 

@@ -80,7 +80,9 @@ class Release:
         """What the format of the data cannot hold of the table (labels, time zones …), in sentences; known before writing."""
         if self._work is None or self._output.to_table is not None:
             return ()
-        return self.prepared.table.not_kept(self.plan, f"data.{ending(self._output.format)}")
+        prepared, plan = self.prepared, self.plan
+        told = tuple(sentence for step in plan.steps for sentence in step.told(prepared.base.n_records))
+        return prepared.table.not_kept(plan, f"data.{ending(self._output.format)}") + told
 
     @property
     def k(self) -> int:

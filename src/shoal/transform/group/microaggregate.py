@@ -5,7 +5,8 @@ Returns  a whole-column step; every published combination of these columns is sh
 Keeps    MDAV: groups of k to 2k − 1; V-MDAV: the same, sizes following the data (a group that the last records fill is split),
          unless MDAV loses less: then its groups
 Cost     O(n²/k) distances, far fewer from a tree where there are many records of few columns; O(n) memory. MDAV of one column
-         sorts instead (:mod:`shoal.transform.group.one_column`)
+         sorts instead (:mod:`shoal.transform.group.one_column`); too many records are cut into blocks, on disk where they come
+         from an engine (:mod:`shoal.transform.group.blocks`)
 Source   Domingo-Ferrer and Torra 2005 (MDAV); Solanas and Martínez-Ballesté 2006 (V-MDAV)
 Differs  between k and 2k − 1 records left at the end form a group of their own (some tables in print spread the last few)
 
@@ -16,27 +17,28 @@ group joins them, so that these too are at least k.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import DataError, PolicyError
+from shoal.errors import PolicyError
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.transform.columns import need_group, numbers, with_numbers
-from shoal.transform.group.one_column import centred, end_groups, ends_high, spilled
+from shoal.transform.group.blocks import Scale, blocks, exponents, in_parts, is_block
+from shoal.transform.group.near import groups_of, near_groups, published
+from shoal.transform.group.on_blocks import Block, Smallest, on_blocks
+from shoal.transform.group.one_column import centred, spilled
 
-MANY_PAIRS = 2e9
-"""Distances, n²/k, beyond which near records are searched in a tree: the same groups, though its loops take longer to compile."""
 FEW_COLUMNS = 6
 """Columns of which a tree spares most distances."""
 MOST_PAIRS = 4e11
-"""Distances that are computed at most, where no tree spares them: about an hour."""
+"""Distances beyond which records are cut into blocks, where no tree spares them: about an hour."""
 MOST_CELLS = 8_000_000
-"""Numbers that are held, at some 100 bytes each."""
+"""Numbers beyond which records are cut into blocks: near ones are searched at some 100 bytes each."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -78,29 +80,49 @@ class Microaggregate(ColumnStep):
         return (self.column, *self.others)
 
     def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
-        """One column by sorting on disk. None for several: near records are searched in memory, and too many are refused before
-        any is held."""
+        """One column by sorting on disk, too many records in blocks on disk. None for others: they are searched in memory."""
         if self._sorts:
             return spilled(rows, spill, self.column, self.k, self.publish)
-        self._need_few(sum(t.num_rows for t in rows()))
-        return None
+        if not self.in_blocks(sum(t.num_rows for t in rows())):
+            return None
+        return on_blocks(rows, spill, self.columns, self.k, self._made)
 
     @property
     def _sorts(self) -> bool:
         """Whether the groups are found by sorting, not by distances."""
         return not self.others and self.method == "mdav"
 
-    def _need_few(self, n: int) -> None:
-        cells = n * len(self.columns)
-        searched = self._sorts or (HAVE_NUMBA and len(self.columns) <= FEW_COLUMNS)
-        if (n * n / self.k > MOST_PAIRS and not searched) or cells > MOST_CELLS:
-            raise DataError(
-                f"microaggregation compares all records: {n:,} records of {len(self.columns)} columns are too many.",
-                hint="Take mdav, groups or quantiles for one column, fewer columns, or a part of the table at a time.",
-            )
+    def in_blocks(self, records: int) -> bool:
+        """Whether so many records are cut into blocks first."""
+        if self._sorts:
+            return False
+        searched = HAVE_NUMBA and len(self.columns) <= FEW_COLUMNS
+        return records * len(self.columns) > MOST_CELLS or (records**2 / self.k > MOST_PAIRS and not searched)
+
+    def told(self, records: int) -> tuple[str, ...]:
+        if not self.in_blocks(records):
+            return ()
+        what = f"{records:,} records are too many to look for near ones in all of them: those by {', '.join(self.columns)}"
+        return (f"{what} were found in blocks, and the groups lose a little more, up to a seventh.",)
+
+    def _made(self, inside: FloatArray, scale: Scale | None) -> tuple[FloatArray, IntArray]:
+        """What is published for records that are grouped among themselves, and their groups."""
+        if scale is None:
+            groups = near_groups(inside, self.k, method=self.method, gamma=self.gamma)
+        else:
+            groups = groups_of(scale.points(inside), self.k, self.method, self.gamma)
+        made = centred(inside[0], self.k, self.publish)[None] if self._sorts else published(inside, groups, self.publish)
+        return made, groups
+
+    def _blocks(self, inside: FloatArray, rows: IntArray, exponent: IntArray | None) -> Iterator[Block]:
+        """Records with the same columns present, in blocks where all records are too many."""
+        if exponent is None or is_block(len(rows), len(inside), self.k):
+            yield inside, rows, None
+            return
+        scale = Scale.of(in_parts(inside), exponent)
+        yield from ((values, at, scale) for values, at in blocks(inside, rows, self.k, scale))
 
     def run(self, table: Any, seed: int, codes: Sequence[IntArray] = ()) -> Any:
-        self._need_few(table.num_rows)
         found = [numbers(table, name) for name in self.columns]
         values = np.array([x for x, _ in found])
         present = np.array([p for _, p in found])
@@ -108,7 +130,8 @@ class Microaggregate(ColumnStep):
         together = f"the table of columns {', '.join(map(repr, self.columns))}" if self.others else f"column '{self.column}'"
         need_group(self.k, int(present.any(axis=0).sum()), together)
         pattern = np.where(present, -1, coded).T
-        smallest: IntArray | None = None
+        smallest = Smallest()
+        exponent = exponents(values) if self.in_blocks(table.num_rows) else None
         for code in np.unique(pattern, axis=0):
             rows = np.flatnonzero((pattern == code).all(axis=1))
             used = np.flatnonzero(present[:, rows[0]])
@@ -118,99 +141,17 @@ class Microaggregate(ColumnStep):
                 present[:, rows], coded[:, rows] = False, 0
                 continue
             if not len(used):
-                smallest = rows if smallest is None or len(rows) < len(smallest) else smallest
+                smallest.see(rows, np.zeros(len(rows), np.int64))
                 continue
-            inside = values[np.ix_(used, rows)]
-            groups = near_groups(inside, self.k, method=self.method, gamma=self.gamma)
-            made = centred(inside[0], self.k, self.publish)[None] if self._sorts else _published(inside, groups, self.publish)
-            values[np.ix_(used, rows)] = made
-            found_here = rows[groups == np.argmin(np.bincount(groups))]
-            smallest = found_here if smallest is None or len(found_here) < len(smallest) else smallest
-        if smallest is not None and 0 < (~(present | (coded > 0)).any(axis=0)).sum() < self.k:
-            present[:, smallest], coded[:, smallest] = False, 0
+            for inside, at, scale in self._blocks(values[np.ix_(used, rows)], rows, None if exponent is None else exponent[used]):
+                made, groups = self._made(inside, scale)
+                values[np.ix_(used, at)] = made
+                smallest.see(at, groups)
+        if smallest.places is not None and 0 < (~(present | (coded > 0)).any(axis=0)).sum() < self.k:
+            present[:, smallest.places], coded[:, smallest.places] = False, 0
         for i, name in enumerate(self.columns):
             table = with_numbers(table, name, values[i], present[i])
         if len(codes):
             for kept, given in zip(coded, codes, strict=True):
                 given[:] = kept
         return table
-
-
-def near_groups(values: FloatArray, k: int, *, method: str = "mdav", gamma: float = 0.2) -> IntArray:
-    """Group number of each record; ``values`` has one row per column. Columns are standardised.
-
-    >>> near_groups(np.array([[1.0, 2.0, 10.0, 11.0]]), 2).tolist()
-    [0, 0, 1, 1]
-    """
-    if method == "mdav" and len(values) == 1:
-        return _sorted_groups(values[0], k)
-    kernel, points = _loops(values.shape[1], k), np.array(standardised(values))
-    if method == "mdav":
-        return np.asarray(kernel.mdav(points, k))
-    plain = np.asarray(kernel.mdav(points.copy(), k))
-    groups = np.asarray(kernel.v_mdav(points.copy(), k, gamma))
-    for large in np.flatnonzero(np.bincount(groups) >= 2 * k):  # the last few records joined it: in two it loses less
-        members = np.flatnonzero(groups == large)
-        parts = np.asarray(_loops(len(members), k).mdav(np.ascontiguousarray(points[:, members]), k))
-        groups[members] = np.where(parts == 0, large, groups.max() + parts)
-    groups = np.unique(groups, return_inverse=True)[1]
-    return plain if lost_share(values, plain) < lost_share(values, groups) else groups
-
-
-def _loops(n: int, k: int) -> Any:
-    """The loops for so many records, compiled on first use."""
-    from shoal.transform.kernels import mdav
-
-    if not HAVE_NUMBA or n * n / k <= MANY_PAIRS:
-        return mdav
-    from shoal.transform.kernels import mdav_tree
-
-    return mdav_tree
-
-
-def _sorted_groups(x: FloatArray, k: int) -> IntArray:
-    """MDAV's groups of one column; number 0 is the one that it forms first."""
-    order = np.argsort(x, kind="stable")
-    cuts = end_groups(x[order], k)
-    names = np.arange(len(cuts) - 1)
-    out = np.empty(len(x), dtype=np.int64)
-    out[order] = np.repeat(names[::-1] if ends_high(x[order]) else names, np.diff(cuts))
-    return out
-
-
-def standardised(values: FloatArray) -> FloatArray:
-    """Mean 0 and deviation 1 in each row; a constant row becomes 0. Scaled first by a power of two: squares stay finite."""
-    values, _ = scaled(values)
-    centred = values - values.mean(axis=1, keepdims=True)
-    deviation = centred.std(axis=1, keepdims=True)
-    return np.asarray(np.divide(centred, deviation, out=np.zeros_like(centred), where=deviation > 0))
-
-
-def scaled(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Each row divided by the power of two 2^e that brings its largest number below 1, and e: exact but for denormals."""
-    exponent = np.frexp(np.abs(values).max(axis=1, keepdims=True, initial=0.0))[1].astype(np.int64)
-    return np.ldexp(values, -exponent), exponent
-
-
-def lost_share(values: FloatArray, groups: IntArray) -> float:
-    """Information loss SSE/SST of standardised columns, between 0 and 1."""
-    z = standardised(values)
-    total = float((z**2).sum())
-    return float(((z - _published(z, groups, "mean")) ** 2).sum()) / total if total else 0.0
-
-
-def _published(values: FloatArray, groups: IntArray, publish: str) -> FloatArray:
-    """Each value's group mean or (lower) median."""
-    count = np.bincount(groups)
-    values, exponent = scaled(values)
-    out = np.empty_like(values)
-    for i, row in enumerate(values):
-        if publish == "mean":
-            order = np.argsort(groups, kind="stable")
-            start = row[order][np.concatenate([[0], np.cumsum(count)[:-1]])]  # a member: keeps digits of far-away numbers
-            centre = start + np.bincount(groups, row - start[groups]) / count
-        else:
-            order = np.lexsort((row, groups))
-            centre = row[order][np.concatenate([[0], np.cumsum(count)[:-1]]) + (count - 1) // 2]
-        out[i] = centre[groups]
-    return np.ldexp(out, exponent)
