@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,11 @@ import pyarrow.compute as pc
 from shoal.engines.connect import connect
 from shoal.engines.core.base import Engine
 from shoal.engines.core.stored import stored_or_decoded
-from shoal.engines.files.writers import write_file
+from shoal.engines.files.csv.lines import lines
+from shoal.engines.files.csv.write import printed
+from shoal.engines.files.writers import write_file, write_lines
 from shoal.engines.recode.former import Former
+from shoal.engines.recode.lines import FEW, Keyed, lines_in_order
 from shoal.engines.recode.spill import KEY, Held, in_order
 from shoal.engines.recode.sql import Rows, facts, final, hashed
 from shoal.kernels.arrow import from_numpy
@@ -53,9 +57,31 @@ class Job:
         self.flags = dict.fromkeys([*(f"g{i}" for i in self.flagged), *cells], 0)
 
     def to_file(self, path: Path, format: str, raw: bool, hidden: frozenset[str]) -> None:
-        batches = self._batches()
+        tables = self._published()
+        if format == "csv" and self.plan.shuffle and not Former(self.columns):
+            waiting, many = _some(tables, self.held)
+            tables = chain(waiting, tables)
+            if many:
+                write_lines(path, waiting[0].schema, lambda delimiter: self._lines(tables, raw, delimiter), raw=raw)
+                return
+        batches = self._batches(tables)
         first = next(batches)
-        write_file(path, format, first.schema, _chain(first, batches), self.columns, raw=raw, hidden=hidden)
+        write_file(path, format, first.schema, chain([first], batches), self.columns, raw=raw, hidden=hidden)
+
+    def _lines(self, tables: Iterator[Any], raw: bool, delimiter: str) -> Iterator[Any]:
+        """The bytes of the published rows, in their order."""
+
+        def keyed(table: Any) -> Keyed:
+            keys = row_hashes(table.columns, table.num_rows, self.plan.seed)
+            at = 0
+            for made in lines(printed(table, raw), delimiter):
+                yield keys[at : at + len(made.starts)], made
+                at += len(made.starts)
+
+        for piece, rows in lines_in_order(tables, keyed, self.folder, self.held):
+            self.written += rows
+            self._tell(0.5 + 0.5 * self.written / max(1, self.expected))
+            yield piece
 
     def can_be_parts(self, home: Engine, out: Path) -> bool:
         """Whether the source's own engine can write the rows as a folder of files: they come from one query, in its types."""
@@ -88,12 +114,12 @@ class Job:
         with ExitStack() as stack:
             if target is not home:
                 stack.callback(target.close)
-            target.load_table(name, self._batches(), self.columns)
+            target.load_table(name, self._batches(self._published()), self.columns)
 
-    def _batches(self) -> Iterator[Any]:
+    def _batches(self, published: Iterator[Any]) -> Iterator[Any]:
         """Published batches under their own names, in their order; flags are added up and left out."""
         former, half = Former(self.columns), 0.0
-        tables = former.watched(self._published())
+        tables = former.watched(published)
         if self.plan.shuffle:
             tables, half = in_order(self._keyed(tables), self.folder, self.held), 0.5
         elif former:  # whether all fit is known at the end
@@ -141,6 +167,13 @@ def _named(query: Any, columns: Sequence[Column]) -> Any:
     return outer
 
 
-def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
+def _some(tables: Iterator[Any], held: int) -> tuple[list[Any], bool]:
+    """Tables until they are more than ``held`` bytes, and whether they are, and of many rows."""
+    waiting: list[Any] = []
+    size = 0
+    for table in tables:
+        waiting.append(table)
+        size += table.nbytes
+        if size > held:
+            return waiting, sum(t.num_rows for t in waiting) >= FEW
+    return waiting, False

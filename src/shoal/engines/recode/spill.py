@@ -98,7 +98,7 @@ def _split(tables: Iterator[Any], folder: Path, shift: int) -> Iterator[_Part]:
             if end > start:
                 part.write(rows.slice(start, end - start), keys[order[start:end]])
 
-    with _room():
+    with no_room():
         behind(tables, spread)
         for part in parts:
             part.close()
@@ -141,7 +141,7 @@ class Held:
         self._path = folder / f"{name}.arrows"
         first = next(tables)
         self.schema, self.rows = first.schema, 0
-        with _room(), _sink(self._path) as sink, pa.ipc.new_file(sink, self.schema) as writer:
+        with no_room(), _sink(self._path) as sink, pa.ipc.new_file(sink, self.schema) as writer:
             for table in chain([first], tables):
                 writer.write_table(table)
                 self.rows += table.num_rows
@@ -226,7 +226,8 @@ def _fields(wanted: Sequence[int] | None) -> Any:
 
 
 @contextlib.contextmanager
-def _room() -> Iterator[None]:
+def no_room() -> Iterator[None]:
+    """A full disk in words."""
     try:
         yield
     except OSError:
