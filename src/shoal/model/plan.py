@@ -117,10 +117,12 @@ class ColumnStep(Step):
 
     ``splits_by_codes`` says that :meth:`run` takes a third argument: per column, an array of whole numbers that tells codes
     declared missing apart (0: none). Records with different codes are then never one group; a code that must go is set to 0.
+    ``by_place`` says that the order of the rows matters, if only among equal values: they then come in one that depends on
+    their content alone.
     """
 
     splits_by_codes: ClassVar[bool] = False
-
+    by_place: ClassVar[bool] = True
     draws: ClassVar[bool] = True
 
     @property

@@ -23,8 +23,9 @@ from shoal.engines.recode import spill
 from shoal.errors import DataError, PolicyError, UsageError
 from shoal.model.plan import Plan
 from shoal.transform.coarsen import rare
+from shoal.transform.group import ranked as ranking
 from shoal.transform.group import spilled
-from shoal.transform.group.ranked import Ranked
+from shoal.transform.group.ranked import Ranked, sorted_numbers
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +101,30 @@ def test_texts_of_one_number_are_one_value(tmp_path: Any) -> None:
     assert (found.up_to([-1, 0, 0.5, 2]), found.below([0, 0.5, 2, 3])) == ([0, 10, 10, 21], [0, 10, 14, 21])
 
 
+@settings(max_examples=40)
+@given(st.lists(st.lists(st.integers(-9, 9), max_size=8), max_size=8), st.integers(0, 30), st.integers(0, 20))
+def test_all_numbers_are_counted_however_many_are_held(batches: list[list[int]], room: int, most: int) -> None:
+    counts = Counter(v / 4 for batch in batches for v in batch)
+    expected = [sorted(counts), [counts[v] for v in sorted(counts)]]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "AT_ONCE", 3)
+        numbers = (np.array(batch) / 4 for batch in batches)
+        found, records = sorted_numbers("x", numbers, spill.Spill(Path(folder), 200), room, most)
+        if counts.total() > room or len(counts) > most:
+            assert records is None
+            parts = list(found.parts())
+            assert [[v for p in parts for v in p[i].tolist()] for i in (0, 1)] == expected
+            assert (found.values, found.records) == (len(counts), counts.total())
+        else:
+            assert [found.to_pylist(), records.tolist()] == expected  # type: ignore[union-attr]
+
+
+def test_infinite_numbers_are_told_whichever_way_they_are_sorted(tmp_path: Any) -> None:
+    for x in ([np.inf, 1.0, 2.0], [1.0, -np.inf, 2.0]):
+        with pytest.raises(DataError, match="'x' must hold numbers; 1 of"):
+            sorted_numbers("x", iter([np.array(x)]), spill.Spill(tmp_path), 9, 1)
+
+
 def test_what_a_plan_cannot_name_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     on_disk = ranked(*NUMBERS["different"], tmp_path)
     monkeypatch.setattr(spilled, "MOST_GROUPS", 50)
@@ -138,6 +163,7 @@ def test_a_file_of_many_values_is_published_as_one_of_few(tmp_path: Any, monkeyp
             made = []
             for most in (1_000_000, 5):
                 monkeypatch.setattr(plans, "MOST_HELD", most)
+                monkeypatch.setattr(plans, "MOST_SORTED", most)
                 monkeypatch.setattr(distinct, "MOST_NUMBERS", most)
                 monkeypatch.setattr(distinct, "MOST_TEXTS", most)
                 done = shoal.transform(FRAME, {"steps": [{"column": column, **step}]}, tmp_path / "o.csv")

@@ -23,10 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.disk.folder import scratch
+from shoal.engines.core.memory import left_for_data
 from shoal.engines.count.distinct import TooManyValues, few_of, in_order
 from shoal.engines.recode.codes import without_codes
 from shoal.engines.recode.spill import Spill
 from shoal.errors import PolicyError, ShoalError, UnreadableError, nearest
+from shoal.kernels.arrow import as_doubles, to_numpy
 from shoal.kernels.codes import is_code
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Step, Suppression, step_from_json
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
 MOST_HELD = 2_000_000
 """Different numbers that techniques by rank hold; more are sorted on disk."""
+
+MOST_SORTED = 48_000_000
+"""Numbers that are sorted in memory, at eight bytes each; of more, some at a time."""
 
 _TOP = ("seed", "sample", "steps", "suppress", "shuffle")
 
@@ -248,8 +253,14 @@ def _undeclared(table: Table, column: str, values: Any, counts: Any) -> tuple[An
 
 def _numbers_of(table: Table, column: str, place: Path) -> tuple[Any, Any]:
     """The values with their records, as a technique takes them: on disk where they are many."""
-    from shoal.transform.group.ranked import Ranked
+    from shoal.transform.group.ranked import Ranked, sorted_numbers
 
+    every = table.all_numbers(column)
+    if every is not None:
+        codes = table.schema[column].user_missing
+        room = MOST_SORTED if table.memory is None else min(MOST_SORTED, left_for_data(table.memory) // 32)
+        numbers = (as_doubles(v.filter(pc.invert(is_code(v, codes))) if codes else v) for v in every)
+        return sorted_numbers(column, map(to_numpy, numbers), Spill(place), room, MOST_HELD)
     batches, held, found = _substantive_batches(table, column), list[tuple[Any, Any]](), 0
     for batch in batches:
         held.append(batch)

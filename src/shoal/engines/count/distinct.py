@@ -37,11 +37,7 @@ Counted = tuple[Any, npt.NDArray[np.int64]]
 
 def value_batches(engine: DuckDB, relation: Relation, name: str, least: int) -> Generator[Counted]:
     """The values that at least ``least`` rows hold, in any order, some at a time; missing ones are left out."""
-    known = relation.column(name)
-    key = engine.key(column("c0", "s"), known)
-    inner = aliased(exp.Subquery(this=cleaned(engine, relation, [name])), "s")
-    missing = exp.Is(this=key.copy(), expression=exp.Null())
-    there = exp.select(exp.alias_(key, "k", quoted=True)).from_(inner).where(exp.not_(missing))
+    known, there = relation.column(name), _there(engine, relation, name)
     records = exp.Count(this=exp.Star())
     counted = exp.select(column("k", "p"), exp.alias_(records, "n", quoted=True)).from_(aliased(exp.Subquery(this=there), "p"))
     counted = counted.group_by(column("k", "p"))
@@ -50,6 +46,22 @@ def value_batches(engine: DuckDB, relation: Relation, name: str, least: int) -> 
     with engine.sparing():
         for batch in engine.stream(counted):
             yield one_type(engine.decode(batch.column("k"), known), known), to_numpy(batch.column("n").cast(pa.int64()))
+
+
+def all_numbers(engine: DuckDB, relation: Relation, name: str) -> Generator[Any]:
+    """Every number of a column as often as it is there, in any order, some at a time; missing ones are left out."""
+    known = relation.column(name)
+    with engine.sparing():
+        for batch in engine.stream(_there(engine, relation, name)):
+            yield one_type(engine.decode(batch.column("k"), known), known)
+
+
+def _there(engine: DuckDB, relation: Relation, name: str) -> exp.Select:
+    """The values of a column that are not missing."""
+    key = engine.key(column("c0", "s"), relation.column(name))
+    inner = aliased(exp.Subquery(this=cleaned(engine, relation, [name])), "s")
+    missing = exp.Is(this=key.copy(), expression=exp.Null())
+    return exp.select(exp.alias_(key, "k", quoted=True)).from_(inner).where(exp.not_(missing))
 
 
 def few_of(name: str, kind: str, batches: Generator[Counted]) -> Counted:

@@ -78,7 +78,7 @@ class Staging:
         needs = [n for s in self.steps for n in s.needs]  # type: ignore[attr-defined]
         needs += [c for s in self.steps for c in s.columns if c not in self.names]
         self.originals = list(dict.fromkeys([*needs, *touched]))
-        ordered = any(isinstance(s, ColumnStep) for s in self.steps)
+        ordered = any(isinstance(s, ColumnStep) and s.by_place for s in self.steps)
         drawn = any(s.by_row for s in self.steps if isinstance(s, StreamStep | RowStep))
         self.unordered = not engine.stable_order
         mapped = class_map.column_names if class_map is not None else []
@@ -168,7 +168,7 @@ class Staging:
         used = [f"p{self.names.index(n)}" for n in step.columns if n in self.names]
         used += [f"o{self.originals.index(n)}" for n in dict.fromkeys([*step.columns, *step.needs])]
         spill, declared = Spill(self.folder, self.held), self._declared(step)
-        read = spill.keep(by_hash(rows, used, spill))
+        read = spill.keep(by_hash(rows, used, spill)) if step.by_place else rows
         views = lambda: (without_codes(self._view(t, step), declared) for t in read.tables(used))  # noqa: E731
         apart = bool(declared) and step.splits_by_codes  # the step must see which codes differ
         made = None if apart else step.streamed(views, spill, self._seed(step))
@@ -176,12 +176,12 @@ class Staging:
             view = self._view(read.columns(used), step)
             made = iter([beside_codes(step, view, self._seed(step), declared).select(list(step.columns))])
             declared = {}
-        taken = spill.taken(in_place(made, read, spill))
+        taken = spill.taken(in_place(made, read, spill) if step.by_place else made)
         for batch in rows.tables():
             new = taken(batch.num_rows)
             yield self._replace(batch, step, with_codes(new, self._view(batch, step), declared) if declared else new)
-        rows.remove()
-        read.remove()
+        for held in {rows, read}:
+            held.remove()
 
     def _started(self, step: Any) -> Any:
         """Begins when the first row comes: then a step that looks at all of them first has seen the last."""

@@ -46,6 +46,7 @@ class Rare(ColumnStep):
     publishes: ClassVar[Publishes] = "own"
     draws: ClassVar[bool] = False
     codes_apart: ClassVar[bool] = False
+    by_place: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if isinstance(self.min_count, bool) or not isinstance(self.min_count, int) or self.min_count < 1:
@@ -108,12 +109,18 @@ def _flags(table: Any, across: Counter[tuple[int, int]], least: int) -> Any:
 
 
 def _values(table: Any) -> tuple[npt.NDArray[np.int64], KeyArray, KeyArray, npt.NDArray[np.int64]]:
-    """The rows of a table in the order of both hashes; the pairs of hashes that there are, and the rows of each."""
-    first, other = (to_numpy(table[n].combine_chunks()) for n in (HASH, OTHER))
-    order = np.lexsort((other, first))
-    a, b = first[order], other[order]
-    new = np.ones(len(a), np.bool_)
-    new[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
+    """The rows of a table in the order of both hashes; the pairs of hashes that there are, and the rows of each.
+
+    They come in the order of the first: nearly always that is the order of both, as texts of one hash are the same text.
+    """
+    a, b = (to_numpy(table[n].combine_chunks()) for n in (HASH, OTHER))
+    order = np.arange(len(a))
+    new, differs = np.ones((2, len(a)), np.bool_)
+    new[1:], differs[1:] = a[1:] != a[:-1], b[1:] != b[:-1]
+    if (differs & ~new).any():
+        order = np.lexsort((b, a))
+        a, b = a[order], b[order]
+        new[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
     starts = np.flatnonzero(new)
     return order, a[starts], b[starts], np.diff(np.append(starts, len(a)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from shoal.transform.on_disk import rank_keys
 
 IntArray = npt.NDArray[np.int64]
 Part = tuple[FloatArray, IntArray]
+
+AT_ONCE = 1 << 17
+"""Numbers, about, that are counted together."""
 
 
 class Ranked:
@@ -53,6 +57,14 @@ class Ranked:
         rows = spill.keep(_joined(spill.order(keyed())))
         return cls(column, lambda: (_arrays(t) for t in rows.tables()), spill)
 
+    @classmethod
+    def sorted(cls, column: str, x: FloatArray, spill: Any) -> Ranked:
+        """Of every record's number, in increasing order: they are counted anew as often as they are read."""
+        import pyarrow as pa
+
+        distinct_numbers(column, pa.array(x[[0, -1]][~np.isfinite(x[[0, -1]])]))  # infinite ones are at the ends
+        return cls(column, lambda: _runs(x), spill)
+
     def at_ranks(self, ranks: Sequence[int]) -> list[float]:
         """The number of the record with each rank, counted from 1, in increasing order of the numbers."""
         found: dict[int, float] = {}
@@ -79,6 +91,54 @@ class Ranked:
             below = np.concatenate([[0], np.cumsum(w)])
             out += below[np.searchsorted(x, np.asarray(limits), side=side)]
         return [int(n) for n in out]
+
+
+def sorted_numbers(column: str, batches: Iterator[FloatArray], spill: Any, room: int, most: int) -> tuple[Any, IntArray | None]:
+    """The different ones of many numbers and their records, in order; more than ``most`` of them as :class:`Ranked`.
+
+    ``room`` numbers are held: more are sorted so many at a time, and then on disk.
+    """
+    import pyarrow as pa
+
+    held, filled = np.empty(room), 0
+    for x in batches:
+        if filled + len(x) > room:
+            return Ranked.spilled(column, _counted(held, filled, x, batches), spill), None
+        held[filled : filled + len(x)] = x
+        filled += len(x)
+    x = held[:filled]
+    x.sort()
+    if sum(len(values) for values, _ in _runs(x)) > most:
+        return Ranked.sorted(column, x, spill), None
+    parts = [(np.zeros(0), np.zeros(0, np.int64)), *_runs(x)]
+    return pa.array(np.concatenate([v for v, _ in parts])), np.concatenate([n for _, n in parts])
+
+
+def _counted(held: FloatArray, filled: int, more: FloatArray, batches: Iterator[FloatArray]) -> Iterator[tuple[Any, IntArray]]:
+    """Numbers with their records, of as many at a time as ``held`` has room for; the first so many stand there already."""
+    import pyarrow as pa
+
+    for x in chain([more], batches, [None]):
+        if x is None or filled + len(x) > len(held):
+            held[:filled].sort()
+            yield from ((pa.array(values), records) for values, records in _runs(held[:filled]))
+            filled = 0
+        if x is not None and len(x) > len(held):
+            yield pa.array(x), np.ones(len(x), np.int64)
+        elif x is not None:
+            held[filled : filled + len(x)] = x
+            filled += len(x)
+
+
+def _runs(x: FloatArray) -> Iterator[Part]:
+    """The different ones of numbers in increasing order and how often each is there, some at a time."""
+    start = 0
+    while start < len(x):
+        end = int(np.searchsorted(x, x[min(start + AT_ONCE, len(x)) - 1], side="right"))
+        part = x[start:end]
+        first = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
+        yield part[first], np.diff(np.append(first, len(part)))
+        start = end
 
 
 def _arrays(table: Any) -> Part:
