@@ -232,14 +232,15 @@ def _pandas(values: Any) -> Any:
         whole = pa.types.is_integer(kind) and values.null_count == 0
         return pd.Series((values.cast(pa.int64()) if whole else as_doubles(values)).to_numpy())
     if pa.types.is_timestamp(kind):
-        moments = pc.min_element_wise(wall_clock(values).cast(pa.timestamp("us"), safe=False), _LAST, skip_nulls=False)
+        last = pa.scalar(_LAST, pa.timestamp("us"))
+        moments = pc.min_element_wise(wall_clock(values).cast(last.type, safe=False), last, skip_nulls=False)
         return pd.Series(moments.to_pylist(), dtype="object")
     if pa.types.is_date(kind) or pa.types.is_time(kind):
         return pd.Series(values.to_pylist(), dtype="object")
     return _texts(values)
 
 
-_LAST = pa.scalar(datetime.datetime(9999, 12, 31, 23, 59, 59, 999_000), pa.timestamp("us"))
+_LAST = datetime.datetime(9999, 12, 31, 23, 59, 59, 999_000)
 """A later moment would be one of the year 10000 once it is a double."""
 
 _LONG = (-2_147_483_647, 2_147_483_620)
