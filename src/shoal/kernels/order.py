@@ -32,20 +32,18 @@ def text_hashes(values: Any) -> HashArray:
     >>> bool(a == text_hashes(pa.array(["x"]))[0]), len({int(a), int(b), int(c)})
     (True, 3)
     """
-    import pyarrow as pa
-
-    from shoal.kernels._hash_loops import hash_texts
-
-    text = canonical_text(values).cast(pa.large_string())
+    text = canonical_text(values)
     out = np.empty(len(text), np.uint64)
     if len(text) == 0:
         return out
     _, offsets, data = text.buffers()
-    where = np.frombuffer(offsets, np.int64)[text.offset : text.offset + len(text) + 1]
-    payload = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+    where = np.frombuffer(offsets, np.int32)[text.offset : text.offset + len(text) + 1]
+    payload = np.frombuffer(data, np.uint8) if data is not None and data.size else np.frombuffer(b"\0", np.uint8)
     if len(text) < FEW:
-        _hash_few(where, payload, out)
+        _hash_few(where.astype(np.int64), payload, out)
     else:
+        from shoal.kernels._value_loops import hash_texts
+
         hash_texts(where, payload, out)
     if text.null_count:
         out[is_missing(text)] = _MISSING
@@ -93,6 +91,12 @@ def _with_missing(hashes: HashArray, values: Any) -> HashArray:
 
 def _number_hashes(values: Any) -> HashArray:
     """Of doubles: whole ones as whole numbers, the others by their bits; NaN is missing."""
+    if len(values) >= FEW:
+        from shoal.kernels._value_loops import hash_numbers
+
+        found = np.empty(len(values), np.uint64)
+        hash_numbers(to_numpy(values), _MISSING, found)
+        return _with_missing(found, values)
     x = to_numpy(values) + 0.0
     with np.errstate(invalid="ignore"):
         whole = (np.abs(x) < 2.0**63) & (np.floor(x) == x)
@@ -180,7 +184,7 @@ def mix(hashes: HashArray, values: HashArray) -> None:
 
 
 def _hash_few(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], out: HashArray) -> None:
-    """As :func:`~shoal.kernels._hash_loops.hash_texts`, in numpy: the n-th eight bytes of all texts at once."""
+    """As :func:`~shoal.kernels._value_loops.hash_texts`, in numpy: the n-th eight bytes of all texts at once."""
     from shoal.kernels._hash_loops import hashed
 
     lengths = np.diff(offsets)
