@@ -17,6 +17,8 @@ from shoal.model.roles import Column
 
 RAW = "\x00raw"
 """Behind the name of a column that is read as text: the column in its own type."""
+WHOLE = "\x01whole"
+"""Behind the name of a column of nanoseconds, in a frame for DuckDB: its whole numbers. (Names are cut at a zero byte.)"""
 
 
 def with_stored(columns: Sequence[Column], schema: Any) -> tuple[Column, ...]:
@@ -29,6 +31,19 @@ def _plain(kind: Any) -> Any:
         kind = kind.value_type
     known = kind_of(kind) not in ("text", "other") or is_nested(kind) or pa.types.is_duration(kind)
     return kind if known else None
+
+
+def fine_durations(kind: Any) -> bool:
+    """Whether a type is that of durations in nanoseconds: DuckDB's intervals have microseconds."""
+    return isinstance(kind, pa.DataType) and pa.types.is_duration(kind) and kind.unit == "ns"
+
+
+def whole_durations(table: Any) -> Any:
+    """The table with durations of nanoseconds as whole numbers, which :func:`restored` makes durations again."""
+    for i, field in enumerate(table.schema):
+        if fine_durations(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.int64()))
+    return table
 
 
 def in_kind(values: Any, column: Column) -> Any:

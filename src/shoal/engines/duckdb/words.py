@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import is_nested, kind_of
-from shoal.engines.core.stored import RAW
+from shoal.engines.core.stored import RAW, WHOLE, fine_durations
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, string
 from shoal.steps.sql import column as column_of
@@ -38,7 +38,8 @@ def path_literal(path: Path) -> str:
 def flat(relation: Relation, schema: Any) -> Relation:
     """The relation with lists, structures and other types of DuckDB's own read as text: JSON where they are nested.
 
-    Each of them is there in its own type too, under its name and :data:`~shoal.engines.core.stored.RAW`.
+    Each of them is there in its own type too, under its name and :data:`~shoal.engines.core.stored.RAW`; durations of
+    nanoseconds, which DuckDB cuts, come as whole numbers under it.
     """
     odd = {f.name: is_nested(f.type) for f in schema if kind_of(f.type) == "other"}
     if not odd:
@@ -48,7 +49,8 @@ def flat(relation: Relation, schema: Any) -> Relation:
         value: exp.Expr = column_of(c.name, "r")
         if c.name in odd:
             value = cast(exp.Anonymous(this="to_json", expressions=[value]) if odd[c.name] else value, "TEXT")
-            terms.append(exp.alias_(column_of(c.name, "r"), c.name + RAW, quoted=True))
+            raw = c.name + WHOLE if fine_durations(c.stored) else c.name
+            terms.append(exp.alias_(column_of(raw, "r"), c.name + RAW, quoted=True))
         terms.append(exp.alias_(value, c.name, quoted=True))
     inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
     columns = tuple(replace(c, kind="text") if c.name in odd else c for c in relation.columns)

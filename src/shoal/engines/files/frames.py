@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import check_digits, columns_of
-from shoal.engines.core.stored import with_stored
+from shoal.engines.core.stored import WHOLE, fine_durations, with_stored
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.words import flat
 from shoal.engines.files.options import require_option
@@ -56,16 +56,19 @@ def open_deferred(
     reader = ArrowReader(lambda: _as_announced(load(), columns, source, hint))
     engine = DuckDB(stable_order=True)
     engine.source = source
-    relation = flat(engine.defer(lambda: _without_halves(reader.table), columns, source, **details), schema)
+    relation = flat(engine.defer(lambda: _for_duckdb(reader.table), columns, source, **details), schema)
     odd = any(relation.column(n).stored is None for n in relation.reads_as_text)  # in a form that only the engine reads
     return engine, relation if odd else replace(relation, reader=reader)
 
 
-def _without_halves(table: Any) -> Any:
-    """The table with half floats, which DuckDB does not read, in the next type that holds them."""
+def _for_duckdb(table: Any) -> Any:
+    """The table with half floats, which DuckDB does not read, in the next type that holds them; durations of nanoseconds, which
+    it cuts to microseconds, as whole numbers, too."""
     for i, field in enumerate(table.schema):
         if pa.types.is_float16(field.type):
             table = table.set_column(i, field.name, table.column(i).cast(pa.float32()))
+        if fine_durations(field.type):
+            table = table.append_column(field.name + WHOLE, table.column(i).cast(pa.int64()))
     return table
 
 

@@ -29,11 +29,10 @@ MOST_NAMES = 5
 Test = Callable[[Column], bool]
 
 
-def not_kept(columns: Sequence[Column], format: str, *, staged: bool = False, notes: int = 0) -> tuple[str, ...]:
+def not_kept(columns: Sequence[Column], format: str, *, notes: int = 0) -> tuple[str, ...]:
     """A sentence for each thing that is lost when these columns are written in ``format``; empty where nothing is.
 
-    ``staged``: rows pass through the engine, as steps on batches and suppressed cells need it. ``notes`` of the file
-    itself are never carried over.
+    ``notes`` of the file itself are never carried over.
 
     >>> not_kept([Column("region", "float", labels={1: "North"})], "csv")
     ('CSV has no value labels: those of region are left out.',)
@@ -45,9 +44,6 @@ def not_kept(columns: Sequence[Column], format: str, *, staged: bool = False, no
         names = [c.name for c in columns if test(c)] if format in formats else []
         if names:
             out.append(words.format(format=NAMES[format], columns=listed(names)))
-    if staged:
-        fine = [c.name for c in columns if pa_type(c, pa.types.is_duration) and getattr(c.stored, "unit", "") == "ns"]
-        out += [f"Durations of {listed(fine)} are cut to microseconds on the way."] if fine else []
     if notes:
         out.append(f"{notes} note{'s' if notes > 1 else ''} of the file itself: they may name people or places.")
     return tuple(out)

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.from_text import returns_from_text
+from shoal.engines.core.stored import fine_durations
 from shoal.engines.files.losses import listed, not_kept, read_as_text
 from shoal.engines.files.statistical.coding import room_left
-from shoal.engines.recode.staging import is_staged
 from shoal.kernels.codes import is_numeric
 from shoal.model.plan import Plan, Step
 from shoal.model.roles import MOMENTS, NUMBERS, Column
@@ -50,15 +50,18 @@ def told_after(relation: Relation, columns: Sequence[Column], plan: Plan, format
 
 
 def _by_format(relation: Relation, columns: Sequence[Column], plan: Plan, format: str) -> tuple[str, ...]:
-    staged = any(is_staged(s) for s in plan.steps) or plan.suppression.scope == "cells"
-    out = not_kept(columns, format, staged=staged, notes=int(relation.details.get("notes") or 0))
+    out = not_kept(columns, format, notes=int(relation.details.get("notes") or 0))
     again = {c.name for c in columns if c.stored is not None}
     out += read_as_text([c for c in relation.columns if c.name not in again], plan.steps)
     rule = plan.suppression
     formed = {*rule.columns, rule.unit} if rule.scope != "none" else set()
     changing = [s for s in plan.steps if not isinstance(s, Keep | Drop)]
     there = {c.name for c in columns}
-    fine = [c.name for c in _with(relation.columns, changing, formed) if _fine(c.stored) and c.name in there]
+    touched = [c for c in _with(relation.columns, changing, formed) if c.name in there]
+    fine = [c.name for c in touched if fine_durations(c.stored) and c.name in relation.reads_as_text]
+    if fine:
+        out += (f"Steps and classes take durations to the microsecond: the nanoseconds of {listed(fine)} are left out.",)
+    fine = [c.name for c in touched if _fine(c.stored)]
     if fine:
         out += (f"Steps and classes take moments to the microsecond: the nanoseconds of {listed(fine)} are left out.",)
     zoned = [c.name for c in columns if c.kind == "timestamp" and _has_zone(relation, c.name)]

@@ -15,6 +15,7 @@ from shoal.disk.folder import scratch
 from shoal.engines.connect import is_url, refuse_misspelt
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.memory import left_for_data
+from shoal.engines.core.stored import whole_durations
 from shoal.engines.count.by_codes import KeptCodes
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
@@ -246,7 +247,8 @@ def _job(
 
 def _in_a_table(worker: DuckDB, staging: Staging, tables: Iterator[Any], has_unit: bool) -> Published:
     """Staged rows in a private table, which spills to disk: classes can then be counted in SQL."""
-    batches = (b for t in tables for b in t.combine_chunks().to_batches() or [_no_rows(t.schema)])
+    whole = (whole_durations(t) for t in tables)
+    batches = (b for t in whole for b in t.combine_chunks().to_batches() or [_no_rows(t.schema)])
     worker.load_table("staged", batches, ())
     picked = [f"p{i}" for i in range(len(staging.columns))] + [f"g{i}" for i in staging.flagged] + (["u"] if has_unit else [])
     query = exp.select(*[column(p, "z") for p in picked]).from_(aliased(exp.table_("staged", quoted=True), "z"))

@@ -22,7 +22,7 @@ from shoal.transform.columns import need_group, numbers, with_numbers
 from shoal.transform.group.blocks import AT_ONCE, FloatArray, IntArray, Scale, blocks, cut, exponents, far_records, is_block
 from shoal.transform.on_disk import PLACE, SPREAD, Rows, counted, places, rank_keys
 
-HELD = 8_000_000
+HELD = 3_000_000
 """Numbers that are cut in memory."""
 
 Make = Callable[[FloatArray, Scale | None], tuple[FloatArray, IntArray]]
