@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from shoal.kernels._bytes import copy_bytes, load_word, store_word
-from shoal.kernels._spell_loops import digits_of, eight_digits, put_digits, put_double
+from shoal.kernels._spell_loops import HUNDRED, MYRIAD, digits_of, eight_digits, put_digits, put_double
 from shoal.kernels.jit import lean_njit
 
 QUOTE = 34
+CENTURIES = np.uint64(146097)
+"""Days of 400 years."""
 YEAR, MONTH, DASHES = np.uint64(0xFFFFFFFF), np.uint64(0xFFFF << 32), np.uint64(45 << 32 | 45 << 56)
 
 
@@ -97,9 +99,8 @@ def put_dates(values: Any, missing: Any, out: Any, at: Any, end: int) -> None:
     for i in range(len(at)):
         to = at[i]
         if not (some and missing[i]):
-            day = np.uint32(values[i] + 719468)  # since 0000-03-01, none before it
-            year, month, day = _of_march_years(day)
-            word = eight_digits(np.uint64(year * 10000 + month * 100 + day))
+            year, month, day = _of_march_years(np.uint64(values[i] + 719468))
+            word = eight_digits(year * MYRIAD + month * HUNDRED + day)
             store_word(out, to, word & YEAR | (word & MONTH) << np.uint64(8) | DASHES)
             store_word(out, to + 8, word >> np.uint64(48))
             to += 10
@@ -110,15 +111,15 @@ def put_dates(values: Any, missing: Any, out: Any, at: Any, end: int) -> None:
 @lean_njit
 def _of_march_years(days: Any) -> Any:
     """Year, month and day of a number of days since the first of March of the year 0."""
-    era = days // np.uint32(146097)
-    rest = days - era * np.uint32(146097)
-    leap = rest // np.uint32(1460) - rest // np.uint32(36524) + rest // np.uint32(146096)
-    year = (rest - leap) // np.uint32(365)
-    day = rest - (year * np.uint32(365) + year // np.uint32(4) - year // np.uint32(100))
-    month = (day * np.uint32(5) + np.uint32(2)) // np.uint32(153)
-    day = day - (month * np.uint32(153) + np.uint32(2)) // np.uint32(5) + np.uint32(1)
-    early = month >= np.uint32(10)
-    return year + era * np.uint32(400) + np.uint32(early), month - np.uint32(9) if early else month + np.uint32(3), day
+    era = days // CENTURIES
+    rest = days - era * CENTURIES
+    leap = rest // np.uint64(1460) - rest // np.uint64(36524) + rest // np.uint64(146096)
+    year = (rest - leap) // np.uint64(365)
+    day = rest - (year * np.uint64(365) + year // np.uint64(4) - year // HUNDRED)
+    month = (day * np.uint64(5) + np.uint64(2)) // np.uint64(153)
+    day = day - (month * np.uint64(153) + np.uint64(2)) // np.uint64(5) + np.uint64(1)
+    early = np.uint64(month >= np.uint64(10))  # January and February are of the next year
+    return year + era * np.uint64(400) + early, month + np.uint64(3) - np.uint64(12) * early, day
 
 
 @lean_njit

@@ -29,7 +29,7 @@ WIDEST = 24
 """Bytes of the longest double: ``-2.2250738585072014e-308``."""
 SPILL = 9
 """Bytes that may be written behind a number: room for them must be there."""
-ONE, TWO, TEN, FORTY, HUNDRED, MYRIAD, EIGHT = (np.uint64(n) for n in (1, 2, 10, 40, 100, 10**4, 10**8))
+ONE, TWO, TEN, FORTY, HUNDRED, THOUSAND, MYRIAD, EIGHT = (np.uint64(n) for n in (1, 2, 10, 40, 100, 10**3, 10**4, 10**8))
 POINT, ZERO = np.uint64(46), np.uint64(48)
 ZEROS = np.uint64(0x3030303030303030)
 TENS = np.array([10**n for n in range(20)], np.uint64)
@@ -155,8 +155,8 @@ def put_double(x: float, powers: Any, out: Any, at: int) -> int:
         m, exponent = np.uint64(np.int64(x * SCALE + 0.5)), -DECIMALS
     if x > 0 and (m == 0 or np.float64(m) / SCALE != x):
         m, exponent = _shortest(np.float64(x).view(np.uint64), powers)
-    if m % MYRIAD == 0:
-        m, exponent = m // MYRIAD, exponent + 4
+    if m % THOUSAND == 0:
+        m, exponent = m // THOUSAND, exponent + 3
     while m > 0 and m % TEN == 0:
         m, exponent = m // TEN, exponent + 1
     return _put_decimal(m, exponent if m else 0, out, at)

@@ -133,3 +133,11 @@ def test_the_first_rows_are_written_by_pyarrow_and_the_others_by_the_loops(
     write_csv(tmp_path / "t.csv", table.schema, iter([table[:5], table[5:6], table[6:13], table[13:]]))
     assert called == [7, 7]
     assert (tmp_path / "t.csv").read_text() == '"x"\n' + "".join(f"{i}\n" for i in range(20))
+
+
+def test_fewer_lines_of_a_wide_table_are_made_at_a_time() -> None:
+    narrow, wide = [pa.array(range(9000))], [pa.array(range(9000))] * 400
+    assert [len(m.starts) for m in made.lines(narrow, ",")] == [made.ROWS, 9000 - made.ROWS]
+    sizes = [len(m.starts) for m in made.lines(wide, ",")]
+    assert sum(sizes) == 9000
+    assert max(sizes) == made.BYTES // (9 + 400 * 21)

@@ -60,9 +60,10 @@ class Job:
         tables = self._published()
         if format == "csv" and self.plan.shuffle and not Former(self.columns):
             waiting, many = _some(tables, self.held)
-            tables = chain(waiting, tables)
+            schema = waiting[0].schema
+            tables = chain(_given_away(waiting), tables)
             if many:
-                write_lines(path, waiting[0].schema, lambda delimiter: self._lines(tables, raw, delimiter), raw=raw)
+                write_lines(path, schema, lambda delimiter: self._lines(tables, raw, delimiter), raw=raw)
                 return
         batches = self._batches(tables)
         first = next(batches)
@@ -165,6 +166,12 @@ def _named(query: Any, columns: Sequence[Column]) -> Any:
             node.set("table", exp.to_identifier("o", quoted=True))
         outer.set("order", order)
     return outer
+
+
+def _given_away(waiting: list[Any]) -> Iterator[Any]:
+    """The tables of a list, which holds none of them any more."""
+    while waiting:
+        yield waiting.pop(0)
 
 
 def _some(tables: Iterator[Any], held: int) -> tuple[list[Any], bool]:

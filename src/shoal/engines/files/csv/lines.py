@@ -14,6 +14,8 @@ from shoal.kernels.arrow import is_missing, to_numpy, without_nan
 
 ROWS = 1 << 13
 """Lines that are made at a time: they stay close to the processor until the last of their columns is there."""
+BYTES = 1 << 22
+"""Bytes of such lines without their texts: of wide tables fewer are made at a time."""
 _DAYS = -719468, 2932896  # the days that are spelled here, 0000-03-01 to 9999-12-31
 _QUOTE = 34
 _SPILL = 9  # bytes that may be written behind the last cell of a line before the next is
@@ -55,12 +57,13 @@ class _Cells:
 
 
 def lines(columns: Sequence[Any], delimiter: str) -> Iterator[Lines]:
-    """The rows of pyarrow arrays of printed values, :data:`ROWS` at a time; texts in quotes, numbers as Arrow spells them."""
+    """The rows of pyarrow arrays of printed values, some at a time; texts in quotes, numbers as Arrow spells them."""
     cells = [_cells(values) for values in columns]
     ends = [ord(delimiter)] * (len(cells) - 1) + [ord("\n")]
     n = len(columns[0])
-    for start in range(0, n, ROWS):
-        rows = slice(start, min(n, start + ROWS))
+    some = max(1, min(ROWS, BYTES // (_SPILL + sum(cell.width for cell in cells))))
+    for start in range(0, n, some):
+        rows = slice(start, min(n, start + some))
         widths = np.full(rows.stop - start, _SPILL, np.int64)
         for cell in cells:
             cell.widen(widths, rows)
