@@ -30,6 +30,7 @@ from shoal.engines.files.options import require_option
 from shoal.engines.files.packing import opened, packing_of
 from shoal.engines.files.readers import EngineReader
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column
+from shoal.kernels.jit import up_to
 from shoal.model.roles import check_names, distinct_names
 
 OPTIONS = ("delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates", "rename_duplicates")
@@ -37,6 +38,8 @@ SAMPLE_ROWS = 20_000
 WIDE, HELD_BYTES, WIDE_BYTES = 1_000, 1 << 26, 1 << 24
 """Columns from which a file is read into memory at once, where the sample is all of it and it has at most so many bytes; files of
 so many columns and up to the last number of bytes are not taken through the database at all."""
+LARGE = up_to(1 << 25)
+"""Bytes from which on a file is read by compiled loops; smaller ones are done before numba would be loaded."""
 _NATIVE = {"utf-8": "utf-8", "latin-1": "latin-1"}
 
 _SQL_TYPES = {
@@ -70,14 +73,9 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     if encoding not in _NATIVE or folded or dialect.blanks:
         heading = (dialect, len(names)) if folded else None
         file, native = transcoded(path, encoding, engine, ".csv", heading, blanks=dialect.blanks), "utf-8"
-    reading = _reading(
-        file,
-        replace(dialect, skip=0) if folded else dialect,
-        len(names),
-        _null_texts(options.get("null")),
-        native,
-        packing_of(file),
-    )
+    dialect = replace(dialect, skip=0) if folded else dialect
+    null = _null_texts(options.get("null"))
+    reading = _reading(file, dialect, len(names), null, native, packing_of(file))
     sample = engine.run_table(f"FROM {reading} LIMIT {SAMPLE_ROWS}", path.name)
     fields, decimal = _fields(names, sample, dialect, options)
     chosen = ", ".join(f"{f.expression()} AS {identifier(f.name)}" for f in fields)
@@ -86,6 +84,10 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     whole = sample.num_rows < SAMPLE_ROWS and path.stat().st_size <= HELD_BYTES
     keep = engine.held if whole and len(names) > WIDE else engine.view
     relation = keep(f"SELECT {chosen} FROM {converted(reading, fields)}", str(path), None, **details)  # noqa: S608
+    if keep == engine.view and native == "utf-8" and packing_of(file) == "none" and file.stat().st_size >= LARGE:
+        from shoal.engines.files.csv.blocks import offer
+
+        offer(engine, relation, file, dialect, fields, null)
     if any(dialect.labels):
         labelled = zip(relation.columns, dialect.labels, strict=True)
         relation = replace(relation, columns=tuple(replace(c, note=" ".join(label.split())) for c, label in labelled))

@@ -16,7 +16,15 @@ import pyarrow as pa
 
 from shoal.engines.files.csv.sniff import Dialect
 
-_ARROW = {"VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "DATE": pa.date32()}
+_ARROW = {
+    "VARCHAR": pa.string(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "TIME": pa.time64("us"),
+    "BOOLEAN": pa.bool_(),
+}
 
 
 def read_plain(raw: bytes, dialect: Dialect, width: int, null: Sequence[str]) -> Any:
@@ -50,16 +58,17 @@ def typed(table: Any, sql_types: Sequence[str], names: Sequence[str]) -> Any:
     arrays = []
     try:
         for column, sql_type in zip(table.columns, sql_types, strict=True):
-            arrays.append(column.cast(_arrow_type(sql_type)))
+            arrays.append(column.cast(arrow_type(sql_type)))
     except pa.ArrowInvalid:
         return None
     return pa.table(dict(zip(names, arrays, strict=True)))
 
 
-def _arrow_type(sql_type: str) -> Any:
+def arrow_type(sql_type: str) -> Any:
+    """The Arrow type of a column of that SQL type."""
     if sql_type.startswith("DECIMAL"):
         return pa.decimal128(*(int(x) for x in re.findall(r"\d+", sql_type)))
-    return pa.timestamp("us") if sql_type == "TIMESTAMP" else _ARROW[sql_type]
+    return _ARROW[sql_type]
 
 
 def _is_plain(raw: bytes, dialect: Dialect) -> bool:
