@@ -14,6 +14,7 @@ import shoal
 from shoal.engines.core.kinds import normalize
 from shoal.engines.files.statistical.refused import LARGEST
 from shoal.errors import OutputError, UnreadableError
+from shoal.model.plan import Plan
 
 NOTHING: dict[str, Any] = {"steps": []}
 
@@ -80,3 +81,37 @@ def test_an_spss_file_without_rows_is_read(tmp_path: Path) -> None:
     empty = pa.table({"id": pa.array([], pa.int64()), "x": pa.array([], pa.float64()), "s": pa.array([], pa.string())})
     assert back(empty, tmp_path / "o.sav").schema.names == ["id", "x", "s"]
     assert normalize(pa.nulls(0), "timestamp").type == pa.timestamp("us")
+
+
+RARELY = {
+    "date": (pa.date32(), datetime.date(2020, 2, 29)),
+    "moment": (pa.timestamp("us"), datetime.datetime(2020, 2, 29, 12)),
+    "clock": (pa.time64("us"), datetime.time(3, 4, 5)),
+}
+
+
+@pytest.mark.parametrize("before", [99, 100, 101])
+@pytest.mark.parametrize("kind", RARELY)
+def test_a_date_that_few_have_is_written(tmp_path: Path, kind: str, before: int) -> None:
+    """pyreadstat guesses the type from a hundred cells: where all were missing, it took dates for texts, and failed."""
+    import pyreadstat
+
+    type_, value = RARELY[kind]
+    table = pa.table({"id": range(before + 2), "d": pa.array([None] * before + [value, None], type_)})
+    for ending, read in (("sav", pyreadstat.read_sav), ("dta", pyreadstat.read_dta), ("xpt", pyreadstat.read_xport)):
+        shoal.open(table).recode(Plan(shuffle=False), tmp_path / f"o.{ending}")
+        assert read(str(tmp_path / f"o.{ending}"))[0]["d"].dropna().tolist() == [value]
+
+
+@pytest.mark.parametrize("before", [99, 100, 101])
+def test_numbers_behind_a_hundred_hidden_ones_are_written(tmp_path: Path, before: int) -> None:
+    import pandas as pd
+    import pyreadstat
+
+    pay = [float(i) for i in range(before)] + [7000.0, 7000.0, float("nan")]
+    pyreadstat.write_sav(pd.DataFrame({"pay": pay}), str(tmp_path / "in.sav"), missing_ranges={"pay": [8888]})
+    step = {"column": "pay", "rare": {"min_count": 2}}
+    shoal.transform(tmp_path / "in.sav", {"steps": [step], "shuffle": False}, tmp_path / "o.dta")
+    assert pyreadstat.read_dta(str(tmp_path / "o.dta"))[0]["pay"].dropna().tolist() == [7000.0, 7000.0]
+    shown = pyreadstat.read_dta(str(tmp_path / "o.dta"), user_missing=True)[0]["pay"].tolist()
+    assert shown[:before] == ["z"] * before

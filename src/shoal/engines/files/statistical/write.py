@@ -28,6 +28,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
 
 _MOMENT = "01JAN00:00:00:00"
+_LOOKED_AT = 100
 _SPSS_FORM = re.compile(r"[A-Z]+[0-9]+(\.[0-9]+)?")
 
 
@@ -213,10 +214,25 @@ def _series(cells: list[Any], *, letters: bool) -> Any:
     import pandas as pd
 
     if letters:
-        return pd.Series([c if c is None or isinstance(c, str) else float(c) for c in cells], dtype="object")
+        return _objects([c if c is None or isinstance(c, str) else float(c) for c in cells])
     if all(isinstance(c, int) for c in cells):
         return pd.Series(cells, dtype="int64")
     return pd.Series([float("nan") if c is None else float(c) for c in cells], dtype="float64")
+
+
+def _objects(cells: list[Any]) -> Any:
+    """Moments, or numbers among letters, as such; pyreadstat takes their type from the first hundred cells.
+
+    Where none of these tells it (a date of death, which few have), it takes categories, of which the first one does.
+    """
+    import pandas as pd
+
+    telling = next((i for i, c in enumerate(cells) if c is not None and not isinstance(c, str)), 0)
+    if telling < _LOOKED_AT:
+        return pd.Series(cells, dtype="object")
+    place = {c: i for i, c in enumerate(dict.fromkeys([cells[telling], *(c for c in cells if c is not None)]))}
+    codes = [-1 if c is None else place[c] for c in cells]
+    return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(list(place), dtype="object")))
 
 
 def _pandas(values: Any) -> Any:
@@ -234,9 +250,9 @@ def _pandas(values: Any) -> Any:
     if pa.types.is_timestamp(kind):
         last = pa.scalar(_LAST, pa.timestamp("us"))
         moments = pc.min_element_wise(wall_clock(values).cast(last.type, safe=False), last, skip_nulls=False)
-        return pd.Series(moments.to_pylist(), dtype="object")
+        return _objects(moments.to_pylist())
     if pa.types.is_date(kind) or pa.types.is_time(kind):
-        return pd.Series(values.to_pylist(), dtype="object")
+        return _objects(values.to_pylist())
     return _texts(values)
 
 
