@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, PolicyError
+from shoal.kernels.arrow import from_numpy
 from shoal.model.plan import Publishes, StreamStep, register_step
 from shoal.transform.columns import with_column
-from shoal.transform.identity.keys import digests_of, read_key
+from shoal.transform.identity.keys import EachText, digests_of, read_key
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31, in days since 1970."""
@@ -60,15 +61,14 @@ class DateShift(StreamStep):
 
     def start(self, seed: int) -> Callable[[Any, Any], Any]:
         key = read_key(self.key)
+        shifts = EachText(lambda people: from_numpy(self.shifts(key, people)))
 
         def run(table: Any, rows: Any) -> Any:
-            import pyarrow as pa
-
             from shoal.kernels.text import canonical_text
 
-            encoded = canonical_text(table.column(self.unit)).dictionary_encode()
-            shifts = pa.array(self.shifts(key, encoded.dictionary), pa.int64()).take(encoded.indices)
-            return with_column(table, self.column, self._moved(table.column(self.column), shifts))
+            return with_column(
+                table, self.column, self._moved(table.column(self.column), shifts(canonical_text(table.column(self.unit))))
+            )
 
         return run
 

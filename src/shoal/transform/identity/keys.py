@@ -18,6 +18,8 @@ from shoal.errors import AccessError, InternalError, PolicyError, UsageError
 from shoal.transform.kernels.hmac_texts import FEW, hmac_texts
 
 MIN_BYTES = 16
+LOOKED_AT = 8
+"""Batches of which one is looked at for texts that come again."""
 
 
 def read_key(source: str) -> bytes:
@@ -88,3 +90,27 @@ def digests_of(key: bytes, domain: str, texts: Any) -> npt.NDArray[np.uint8]:
                 raise InternalError("the compiled keyed hash differs from the library's.", hint="Set SHOAL_NO_NUMBA=1.")
         return made
     return np.frombuffer(b"".join([digest(t) for t in texts.to_pylist()]), np.uint8).reshape(-1, 32)
+
+
+class EachText:
+    """A function of texts on a column in batches: on each different text, or on all where nearly none comes twice.
+
+    Finding the different ones takes about as long as a third of their digests. One batch in :data:`LOOKED_AT` is looked at.
+
+    >>> import pyarrow as pa, pyarrow.compute as pc
+    >>> EachText(pc.utf8_upper)(pa.array(["a", None, "a"])).to_pylist()
+    ['A', None, 'A']
+    """
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self._unlike, self._left = False, 0
+
+    def __call__(self, texts: Any) -> Any:
+        """The function's values, for a pyarrow array of texts; missing stays missing."""
+        self._left -= 1
+        if self._unlike and self._left > 0 and not texts.null_count:
+            return self._function(texts)
+        encoded = texts.dictionary_encode()
+        self._unlike, self._left = 4 * len(encoded.dictionary) > 3 * len(texts), LOOKED_AT
+        return self._function(encoded.dictionary).take(encoded.indices)

@@ -21,7 +21,7 @@ from shoal.model.plan import StreamStep, register_step
 from shoal.steps import Drop
 from shoal.transform.columns import with_column
 from shoal.transform.identity.format_preserving import cipher, permute_code
-from shoal.transform.identity.keys import digests_of, keyed_digest, keyed_digests, read_key
+from shoal.transform.identity.keys import EachText, digests_of, keyed_digest, keyed_digests, read_key
 
 REMEMBERED = 1 << 16
 """Replacements that are kept at hand: a million people need no million entries."""
@@ -75,11 +75,10 @@ class KeyedHash(_Keyed):
 
     def start(self, seed: int) -> Callable[[Any, Any], Any]:
         key = read_key(self.key)
+        hashed = EachText(lambda texts: _hexadecimal(digests_of(key, self._domain, texts), self.length))
 
         def run(table: Any, rows: Any) -> Any:
-            encoded = canonical_text(table.column(self.column)).dictionary_encode()
-            digests = digests_of(key, self._domain, encoded.dictionary)
-            return with_column(table, self.column, _hexadecimal(digests, self.length).take(encoded.indices))
+            return with_column(table, self.column, hashed(canonical_text(table.column(self.column))))
 
         return run
 
@@ -92,9 +91,10 @@ def _hexadecimal(digests: npt.NDArray[np.uint8], length: int) -> Any:
     """Digests of 32 bytes as texts of their first digits."""
     import pyarrow as pa
 
-    text = _DIGITS[digests[:, : (length + 1) // 2]].view(np.uint8)
+    text = np.take(_DIGITS, digests[:, : (length + 1) // 2], mode="clip").view(np.uint8)
     data = pa.py_buffer(np.ascontiguousarray(text[:, :length]))
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(length), len(digests), [None, data]).cast(pa.string())
+    ends = pa.py_buffer(np.arange(len(digests) + 1, dtype=np.int64) * length)
+    return pa.Array.from_buffers(pa.large_string(), len(digests), [None, ends, data]).cast(pa.string())
 
 
 @register_step
