@@ -295,3 +295,10 @@ def test_a_line_that_the_database_refuses_is_not_read(large: None, tmp_path: Pat
     path = tmp_path / "t.csv"
     path.write_text("n,t\n1,x\n2,y\n3," + "z" * 2_100_000 + "\n4,w\n", encoding="utf-8")
     assert told(path, 1 << 23) == told(path, None)
+
+
+def test_a_run_with_a_limit_of_memory_loads_no_loops(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would take half of the least budget."""
+    monkeypatch.setattr(blocks.PlainFile, "batches", lambda *_: pytest.fail("the loops were loaded"))
+    opened._engine.limit_memory(1 << 30)
+    assert sum(b.num_rows for b in opened.scan()) == 1000

@@ -278,7 +278,7 @@ class DuckDB(Engine):
 
     def _quickly(self, query: exp.Expr, batch_rows: int) -> Iterator[Any] | None:
         """The result of a query over a file that is read without the database, or but for what is calculated; None for others."""
-        if not self.quick:
+        if not self.quick or self.memory is not None:  # compiled loops take some 140 MB more
             return None
         from shoal.engines.duckdb.instead import choice, streamed
 

@@ -38,7 +38,7 @@ SAMPLE_ROWS = 20_000
 WIDE, HELD_BYTES, WIDE_BYTES = 1_000, 1 << 26, 1 << 24
 """Columns from which a file is read into memory at once, where the sample is all of it and it has at most so many bytes; files of
 so many columns and up to the last number of bytes are not taken through the database at all."""
-LARGE = up_to(1 << 25)
+LARGE = up_to(1 << 26)
 """Bytes from which on a file is read by compiled loops; smaller ones are done before numba would be loaded."""
 _NATIVE = {"utf-8": "utf-8", "latin-1": "latin-1"}
 
