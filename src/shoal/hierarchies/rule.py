@@ -70,6 +70,10 @@ class Rule:
         """The rule with everything it needs to know of the data; the rule itself where it needs nothing."""
         return self
 
+    def enough(self, column: str, values: Any) -> Any:
+        """The few of the values (a pyarrow array) that :meth:`fit` gives the same rule for; None where it must see them all."""
+        return None
+
     def over(self, column: str, values: Any, counts: Any = None) -> Hierarchy:
         """A concrete hierarchy whose first leaves are ``values``, in their order.
 

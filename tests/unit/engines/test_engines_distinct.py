@@ -86,3 +86,32 @@ def test_a_matrix_of_too_many_categories_is_refused(monkeypatch: pytest.MonkeyPa
     with pytest.raises(DataError, match="2,001 categories"):
         tf.pram("c", names, keep=0.5)
     assert len(tf.pram("c", names, [5, 5] + [1] * 1999, keep=0.5, min_count=2).categories) == 2
+
+
+RULES: list[tuple[str, Any]] = [
+    ("x", {"intervals": [5, 10]}),
+    ("x", {"intervals": [0.5, 1], "top": 50}),
+    ("y", {"intervals": [5, 10]}),
+    ("n", {"intervals": [5, 10]}),
+    ("t", {"mask": {}}),
+    ("t", {"mask": {"keep": [2, 1]}}),
+]
+
+
+@pytest.mark.parametrize(("column", "hierarchy"), RULES, ids=str)
+def test_a_stated_level_does_not_hold_the_values(monkeypatch: pytest.MonkeyPatch, column: str, hierarchy: Any) -> None:
+    """The same step from the ends of a long column, however many values there are; a level that is searched needs them all."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(-30, 60, 300)
+    y = np.where(np.arange(300) == 150, 7.25, np.where(np.arange(300) == 7, np.nan, x))
+    texts = ["9" * int(i % 7 + 1) for i in range(300)]
+    frame = pa.table({"x": x, "y": y, "n": [str(v) for v in x], "t": texts})
+    spec = {"steps": [{"column": column, "generalize": {"hierarchy": hierarchy, "level": 2}}]}
+    plain = shoal.transform(frame, spec).plan
+    monkeypatch.setattr(distinct, "MOST_NUMBERS", 2)
+    monkeypatch.setattr(distinct, "MOST_TEXTS", 2)
+    monkeypatch.setattr(tables, "SHORT", 299)
+    assert shoal.transform(frame, spec).plan == plain
+    searched = {"steps": [{"column": column, "generalize": {"hierarchy": hierarchy, "at_most": 3}}]}
+    with pytest.raises(DataError, match="more than 2 different values"):
+        shoal.transform(frame, searched)

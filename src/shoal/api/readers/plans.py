@@ -35,6 +35,7 @@ from shoal.model.plan import Plan, Step, Suppression, step_from_json
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
+    from shoal.hierarchies.rule import Rule
 
 MOST_HELD = 2_000_000
 """Different numbers that techniques by rank hold; more are sorted on disk."""
@@ -123,12 +124,14 @@ def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) 
     from shoal.hierarchies.builders.apart import Apart
     from shoal.transform import best_cut, level_for
 
-    values, counts = table.few_values(column)
     asked = words.pop("hierarchy", None)
     if asked is None:
+        values, counts = table.few_values(column)
         rule = infer(table.schema[column], values, counts)
     else:
-        rule = Apart.fitted(from_policy(asked, folder), column, values, counts, table.schema[column].user_missing)
+        rule = from_policy(asked, folder)
+        values, counts = _needed_by(rule, table, column, at_level="level" in words)
+        rule = Apart.fitted(rule, column, values, counts, table.schema[column].user_missing)
     label = words.pop("missing_label", None)
     wanted = [w for w in ("level", "at_most", "cut") if w in words]
     if len(wanted) != 1:
@@ -143,6 +146,22 @@ def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) 
     if wanted[0] == "at_most":
         return rule.step(column, level_for(levels, int(number)), missing_label=label)
     return best_cut(levels, int(number), counts).step(missing_label=label)
+
+
+def _needed_by(rule: Rule, table: Table, column: str, *, at_level: bool) -> tuple[Any, Any]:
+    """The values of a column with their records; of a rule that is fitted to a few of them, those few where they are many."""
+    few = rule.enough(column, pa.array([], pa.string())) if at_level and not table.schema[column].user_missing else None
+    every: Iterator[Any] | None = None if few is None else table.all_numbers(column)
+    if every is None:
+        try:
+            return table.few_values(column)
+        except TooManyValues:
+            if few is None:
+                raise
+            every = (values for values, _ in table.value_batches(column))
+    for values in every:
+        few = rule.enough(column, values if few is None or not len(few) else pa.concat_arrays([few, values]))
+    return few, None
 
 
 def _ranked(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:

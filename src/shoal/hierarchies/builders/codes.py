@@ -80,6 +80,15 @@ class _Kept(Rule):
             raise UsageError(f"a mask of '{column}' keeps missing values missing; no label can be given to them.")
         return Prefix(column, self.keep[level - 1], self.fill, self.side == "left")
 
+    def enough(self, column: str, values: Any) -> Any:
+        """One of the longest texts."""
+        import pyarrow.compute as pc
+
+        from shoal.kernels.text import canonical_text
+
+        longest = pc.index(lengths := pc.utf8_length(canonical_text(values)), pc.max(lengths)).as_py()
+        return values.slice(max(longest, 0), 1)
+
 
 @register_rule
 @dataclass(frozen=True)

@@ -88,6 +88,19 @@ class Intervals(Rule):
             high = float(((Fraction(float(numbers.max())) - origin) // step + 1) * step + origin)
         return dataclasses.replace(self, low=low, high=high, integer=integer, on_text=self.on_text or is_text(values))
 
+    def enough(self, column: str, values: Any) -> Any:
+        """The least and the largest number, and one with decimals if there is any.
+
+        >>> import pyarrow as pa
+        >>> Intervals((10,)).enough("x", pa.array([3.0, 4.5, 5.0, 1.0, 7.0])).to_pylist()
+        [4.5, 1.0, 7.0]
+        """
+        if not len(values):
+            return values
+        numbers = numbers_of(column, values)
+        decimals = np.flatnonzero(numbers != np.floor(numbers))[:1].tolist()
+        return values.take(sorted({int(numbers.argmin()), int(numbers.argmax()), *decimals}))
+
     def points(self, level: int) -> tuple[float, ...]:
         """Cut points of a level, the open ends included."""
         first = self.bottom if self.bottom is not None else self.low
