@@ -121,7 +121,7 @@ class PlainFile:
         if not end:
             return None, raw
         form = replace(self.form, returns=raw[end - 2 : end - 1] == b"\r")
-        if not is_one_line(bytes(raw[:end]), form):
+        if not is_one_line(raw[:end], form):
             return None, raw
         return form, raw[end:] if self.header else raw
 

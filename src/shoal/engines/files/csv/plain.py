@@ -86,7 +86,7 @@ def read_lines(raw: Any, form: Form, fields: Mapping[str, Field], convert: Conve
     return pa.RecordBatch.from_arrays(arrays, names=list(fields))
 
 
-def is_one_line(raw: bytes, form: Form) -> bool:
+def is_one_line(raw: bytearray, form: Form) -> bool:
     """Whether the bytes are one line of as many fields, plainly written."""
     cells = _cut(np.frombuffer(raw, np.uint8), form, [0])
     return cells is not None and len(cells[0].starts) == 1
