@@ -165,8 +165,7 @@ class Staging:
     def _whole(self, tables: Iterator[Any], step: Any, number: int) -> Iterator[Any]:
         """A step on whole columns: the rows wait on disk while it runs."""
         rows = Held(self.folder, f"rows-{number}", tables)
-        used = [f"p{self.names.index(n)}" for n in step.columns if n in self.names]
-        used += [f"o{self.originals.index(n)}" for n in dict.fromkeys([*step.columns, *step.needs])]
+        used = list(self._seen(step).values())
         spill, declared = Spill(self.folder, self.held), self._declared(step)
         read = spill.keep(by_hash(rows, used, spill)) if step.by_place else rows
         views = lambda: (without_codes(self._view(t, step), declared) for t in read.tables(used))  # noqa: E731
@@ -204,11 +203,12 @@ class Staging:
 
     def _view(self, table: Any, step: Any) -> Any:
         """The columns a step replaces (as they are now) and those it needs (as they were), under their own names."""
-        data = {
-            n: table[f"p{self.names.index(n)}"] if n in self.names else table[f"o{self.originals.index(n)}"] for n in step.columns
-        }
-        data |= {n: table[f"o{self.originals.index(n)}"] for n in step.needs if n not in data}
-        return pa.table(data)
+        return pa.table({n: table[place] for n, place in self._seen(step).items()})
+
+    def _seen(self, step: Any) -> dict[str, str]:
+        """Where the columns stand that a step sees."""
+        shown = {n: f"p{self.names.index(n)}" if n in self.names else f"o{self.originals.index(n)}" for n in step.columns}
+        return shown | {n: f"o{self.originals.index(n)}" for n in step.needs if n not in shown}
 
     def _originals(self, table: Any, step: Step) -> Any:
         """The columns that a step replaces, as they were."""
