@@ -16,9 +16,6 @@ from shoal.engines.recode import job
 from shoal.engines.recode import lines as ordering
 from shoal.engines.recode.lines import lines_in_order
 from shoal.errors import OutputError
-from shoal.kernels.jit import HAVE_NUMBA
-
-pytestmark = pytest.mark.skipif(not HAVE_NUMBA, reason="without numba rows are ordered as tables")
 
 ANY = np.random.default_rng(1).integers(0, 2**64, 700, dtype=np.uint64)
 KEYS = {
