@@ -130,6 +130,7 @@ def test_blocks_begin_and_are_told_beyond_the_limits(tmp_path: Path, monkeypatch
     monkeypatch.setattr(blocks, "BLOCK", 16)
     for name, limit in (("MOST_PAIRS", 100), ("MOST_CELLS", 40)):
         with monkeypatch.context() as patch:
+            patch.setattr(microaggregate, "HAVE_NUMBA", True)
             patch.setattr(microaggregate, "FEW_COLUMNS", 1)
             patch.setattr(microaggregate, name, limit)
             assert written(table, step, tmp_path) == plain
