@@ -103,7 +103,7 @@ class Microaggregate(ColumnStep):
         if not self.in_blocks(records):
             return ()
         what = f"{records:,} records are too many to look for near ones in all of them: those by {', '.join(self.columns)}"
-        return (f"{what} were found in blocks, and the groups lose a little more, up to a seventh.",)
+        return (f"{what} were found in blocks, and the groups lose a little more: up to 15 % where it was measured.",)
 
     def _made(self, inside: FloatArray, scale: Scale | None) -> tuple[FloatArray, IntArray]:
         """What is published for records that are grouped among themselves, and their groups."""
