@@ -26,7 +26,7 @@ def back(table: Any, file: Path) -> Any:
     return pq.read_table(file.with_name("back.parquet"))
 
 
-@pytest.mark.parametrize(("ending", "format"), [("dta", "stata"), ("xpt", "sas"), ("xlsx", "excel")])
+@pytest.mark.parametrize(("ending", "format"), [("dta", "stata"), ("xpt", "sas"), ("xlsx", "excel"), ("jsonl", "jsonl")])
 def test_numbers_up_to_the_largest_are_kept_and_no_others(tmp_path: Path, ending: str, format: str) -> None:
     largest, file = LARGEST[format], tmp_path / f"o.{ending}"
     assert sorted(back(pa.table({"x": [largest, -largest, 1.5]}), file)["x"].to_pylist()) == [-largest, 1.5, largest]

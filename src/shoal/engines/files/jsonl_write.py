@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from shoal.engines.core.kinds import is_nested
 from shoal.engines.files.packing import Packing, packed
+from shoal.engines.files.statistical.refused import need_range
 from shoal.kernels.moments import seconds, spelled
 from shoal.kernels.text import canonical_text
 
@@ -19,10 +20,12 @@ ROWS = 1 << 16
 
 
 def write_jsonl(path: Path, schema: Any, tables: Iterator[Any], *, packing: Packing = "none") -> None:
-    """UTF-8; numbers as numbers, dates and moments as text; a number that JSON has no word for (NaN, infinite) is null."""
+    """UTF-8; numbers as numbers, dates and moments as text; NaN is null, and infinite numbers, which JSON lacks, are refused."""
     names = [json.dumps(name, ensure_ascii=False) for name in schema.names]
     with packed(path, packing) as sink:
         for table in tables:
+            for name, column in zip(schema.names, table.columns, strict=True):
+                need_range(column, name, "jsonl")
             for start in range(0, table.num_rows, ROWS):
                 part = table.slice(start, ROWS)
                 cells = [_cells(c) for c in part.columns]

@@ -1,4 +1,4 @@
-"""What SPSS, Stata, SAS and Excel cannot hold at all: refused with the names of the columns, never changed in silence."""
+"""What SPSS, Stata, SAS, Excel and JSON cannot hold at all: refused with the names of the columns, never changed in silence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from shoal.engines.files.losses import NAMES, listed
 from shoal.errors import OutputError
 from shoal.kernels.arrow import as_doubles
 
-LARGEST = {"stata": 8.988465674311579e307, "sas": 9.046256971665327e74, "excel": 9.99999999999999e307}
+LARGEST = {
+    "stata": 8.988465674311579e307,
+    "sas": 9.046256971665327e74,
+    "excel": 9.99999999999999e307,
+    "jsonl": 1.7976931348623157e308,
+}
 """The largest number of a format; larger ones become infinite in SAS transport, as it is written. SPSS holds every double."""
 
 _WRITERS = {"spss": "write_sav", "stata": "write_dta", "sas": "write_xport"}
