@@ -1,4 +1,4 @@
-"""Expression steps that follow a step on batches or whole columns: noise, then limits. They are carried out where they stand.
+"""Expression steps on batches: those that follow a step on batches or whole columns (noise, then limits), and long ones.
 
 An expression step is carried out in SQL, before all others; one that comes after another step on its column would see the
 original values, and what it promises (no number beyond the limits) would not be true of what is published.
@@ -16,7 +16,7 @@ from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.request import gap_error
 from shoal.model.plan import ColumnStep, Plan, Step, StreamStep
 from shoal.model.roles import Column, Schema
-from shoal.steps import ExpressionStep, Keep
+from shoal.steps import Cut, ExpressionStep, Keep
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,17 @@ def by_value(step: ExpressionStep, values: Any, column: Column) -> Any:
         raise gap_error(column.name, after.null_count, records)
     out = after.take(encoded.indices)
     return out if step.missing is None else out.fill_null(step.missing)
+
+
+MANY_INTERVALS = 256
+"""Intervals from which on a database that compares every record with many of them takes longer than a search on batches."""
+
+
+def cut_on_batches(plan: Plan, schema: Schema) -> Plan:
+    """The plan with each cut into many intervals as a step on batches."""
+    declared = {c.name: c.user_missing for c in schema.columns}
+    many = [s for s in plan.steps if isinstance(s, Cut) and len(s.labels) > MANY_INTERVALS]
+    return replace(plan, steps=tuple(Later(s.column, s, declared[s.column]) if s in many else s for s in plan.steps))
 
 
 def in_their_order(plan: Plan, schema: Schema) -> Plan:

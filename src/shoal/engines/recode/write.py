@@ -25,7 +25,7 @@ from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
 from shoal.engines.recode.job import Job
 from shoal.engines.recode.labels import label_steps
-from shoal.engines.recode.later import in_their_order
+from shoal.engines.recode.later import cut_on_batches, in_their_order
 from shoal.engines.recode.seed import kept_beside
 from shoal.engines.recode.spill import HELD
 from shoal.engines.recode.sql import Published, published, suppressed, suppression_columns, unordered
@@ -110,6 +110,9 @@ def recode(
         return _by_codes(relation, schema, names, labels, plan, unit, kept, target, form, raw, progress, at_hand)
     if isinstance(target, str) and target.startswith("::"):
         engine.will_write()
+    elif relation.reader is not None and class_map is None and not compared:
+        plan = cut_on_batches(plan, schema)
+        steps = expression_steps(plan, schema)
     with ExitStack() as stack:
         stack.enter_context(engine.snapshot())
         stack.enter_context(engine.sparing())
