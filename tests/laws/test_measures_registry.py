@@ -20,7 +20,7 @@ from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calculators tested by name
     "classes.hit_hardest", "classes.household", "classes.impact", "classes.individual", "classes.made_up", "classes.missing",
     "classes.profile", "classes.smaller_groups", "classes.spoken_order", "columns.find",
-    "columns.finding", "columns.lattice",
+    "columns.finding", "columns.lattice", "columns.number_scales",
     "columns.scales", "columns.suda",
     "columns.suda_loops", "glossary", "metrics", "observer.finite", "observer.models",
     "observer.posterior", "result.checking", "result.explaining",

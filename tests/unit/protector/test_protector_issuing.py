@@ -150,7 +150,8 @@ def test_forged_credentials_and_answers_to_other_requests_are_refused(members: H
     answer = members.operator.issue("survey", "Bert", one[0]["blinded"])
     with pytest.raises(DataError, match="not a signature of this request"):
         participant.finish(two[1], answer)
-    for spoilt in ({**issuer, "n": issuer["n"][:-1] + "1"}, {**issuer, "e": "3"}, {}):
+    other = issuer["n"][:-1] + f"{int(issuer['n'][-1], 16) ^ 2:x}"  # odd as well, and never the same
+    for spoilt in ({**issuer, "n": other}, {**issuer, "e": "3"}, {}):
         with pytest.raises(DataError, match="public key"):
             participant.begin(spoilt)
     for bad in ("", "zz", "00"):
