@@ -152,3 +152,14 @@ def test_blocks_of_a_sample_are_told_of_its_records(small: None, tmp_path: Path)
     done = shoal.transform(people(700), plan, tmp_path / "o.csv").done
     assert done is not None
     assert not [t for t in done.not_kept if "too many" in t]
+
+
+@pytest.mark.parametrize("alike", [3, 4])
+def test_so_many_as_k_with_the_same_columns_missing_keep_their_values(small: None, tmp_path: Path, alike: int) -> None:
+    rng = np.random.default_rng(8)
+    y = pa.array(rng.normal(size=400), mask=np.arange(400) < alike)
+    written(pa.table({"i": range(400), "x": rng.normal(size=400), "y": y}), tf.Microaggregate("x", ("y",), k=4), tmp_path)
+    rows = pq.read_table(tmp_path / "o.parquet").to_pylist()
+    kept = [r["x"] for r in rows if r["i"] < alike and r["y"] is None and r["x"] is not None]
+    assert len(kept) == (4 if alike == 4 else 0)
+    assert len(set(kept)) <= 1
