@@ -17,7 +17,7 @@ import pyarrow as pa
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
-from shoal.predict.population.uniques import population
+from shoal.prediction.population.uniques import population
 
 Row = tuple[Any, ...]
 

@@ -33,8 +33,8 @@ def hostile_table(path: Path, rows: int = 240) -> Path:
 @contextmanager
 def served(folder: Path, **options: Any) -> Iterator[tuple[str, Any]]:
     """The address of a studio that runs in a thread, and its application."""
-    from shoal.server.studio.app import create_app
-    from shoal.workspace import Workspace
+    from shoal.studio.app import create_app
+    from shoal.studio.workspace import Workspace
 
     app = create_app(Workspace(folder), workers=1, warm=False, **options)
     with running(app) as address:

@@ -16,9 +16,9 @@ sys.path.insert(0, str(HERE.parent))
 
 from common import record  # noqa: E402
 
-from shoal.predict.population.class_size_models import SampledClasses  # noqa: E402
-from shoal.predict.population.uniques import match_probability  # noqa: E402
-from shoal.predict.population.without_model import uniques_range  # noqa: E402
+from shoal.prediction.population.class_size_models import SampledClasses  # noqa: E402
+from shoal.prediction.population.uniques import match_probability  # noqa: E402
+from shoal.prediction.population.without_model import uniques_range  # noqa: E402
 
 RATES = (0.002, 0.01, 0.05, 0.2, 0.5, 0.9)
 

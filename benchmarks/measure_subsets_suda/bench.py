@@ -15,8 +15,8 @@ sys.path.insert(0, str(HERE.parent))
 import common  # noqa: E402
 
 import shoal  # noqa: E402
-from shoal.measures.columns.subsets import all_subsets, worst_subsets  # noqa: E402
-from shoal.measures.columns.suda import suda  # noqa: E402
+from shoal.measures.subsets.subsets import all_subsets, worst_subsets  # noqa: E402
+from shoal.measures.subsets.suda import suda  # noqa: E402
 
 DATA = Path(os.environ.get("SHOAL_DATA", HERE.parent.parent.parent / "shared" / "data"))
 EIGHT = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country"]

@@ -11,8 +11,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import record
 
-from shoal.transform import optimal_groups
-from shoal.transform.kernels.least_cuts import total_cost
+from shoal.techniques import optimal_groups
+from shoal.techniques.kernels.least_cuts import total_cost
 
 
 def theirs(x: np.ndarray, k: int, method: str) -> float:

@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from common import record  # noqa: E402
 
-from shoal.predict import population_risk  # noqa: E402
+from shoal.prediction import population_risk  # noqa: E402
 
 SETS = {
     "adult, 3 columns": ("adult", ["age", "sex", "race"]),

@@ -13,7 +13,7 @@ sys.path.insert(0, str(HERE.parent))
 from common import best_of, record  # noqa: E402
 
 from shoal import predict  # noqa: E402
-from shoal.predict import Distribution  # noqa: E402
+from shoal.prediction import Distribution  # noqa: E402
 
 
 def drawn(n: int) -> Distribution:

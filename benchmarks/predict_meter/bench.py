@@ -12,8 +12,8 @@ sys.path.insert(0, str(HERE.parent))
 
 from common import best_of, record  # noqa: E402
 
-from shoal.predict import Questionnaire  # noqa: E402
-from shoal.predict.questionnaire import meter as _meter  # noqa: E402
+from shoal.prediction import Questionnaire  # noqa: E402
+from shoal.prediction.questionnaire import meter as _meter  # noqa: E402
 
 
 def survey() -> Questionnaire:

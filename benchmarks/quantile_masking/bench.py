@@ -10,7 +10,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import best_of, record
 
-from shoal.transform import quantile_groups
+from shoal.techniques import quantile_groups
 
 
 def mask(columns: list[np.ndarray], groups: int) -> list[np.ndarray]:

@@ -37,6 +37,7 @@ __all__ = [
     "anonymize",
     "anonymize_tables",
     "attack",
+    "attacks",
     "check",
     "compare",
     "count_table",
@@ -45,6 +46,7 @@ __all__ = [
     "encode",
     "engines",
     "errors",
+    "find",
     "hierarchies",
     "hierarchy",
     "inspect",
@@ -56,6 +58,7 @@ __all__ = [
     "model",
     "open",
     "predict",
+    "prediction",
     "preview",
     "protect",
     "protector",
@@ -65,30 +68,34 @@ __all__ = [
     "search",
     "steps",
     "study",
+    "techniques",
     "transform",
     "verify",
 ]
 
 if TYPE_CHECKING:  # what editors and type checkers see; below is what happens at run time
     from shoal import (
+        attacks,
         datasets,
         engines,
         errors,
+        find,
         hierarchies,
         linkage,
         measures,
         model,
+        prediction,
         protector,
         registry,
         release,
         report,
         search,
         steps,
+        techniques,
     )
-    from shoal.api import rooms as _rooms
     from shoal.api.anonymize import anonymize
     from shoal.api.anonymize_tables import anonymize_tables
-    from shoal.api.attack import AttackReport
+    from shoal.api.attack import AttackReport, attack
     from shoal.api.check import check
     from shoal.api.compare.compare import compare
     from shoal.api.compare.result import Comparison
@@ -103,17 +110,18 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.measure import measure
     from shoal.api.measurement import Measurement
     from shoal.api.open import open
+    from shoal.api.predict import predict
     from shoal.api.preview import preview
     from shoal.api.protect import protect
     from shoal.api.study.result import Study
     from shoal.api.study.study import study
-    from shoal.api.transform import Transformed
+    from shoal.api.transform import Transformed, transform
     from shoal.api.verify import verify
     from shoal.engines.table import Table
     from shoal.linkage.encoded.files import Encodings
     from shoal.model.estimate import Estimate
-    from shoal.predict.questionnaire.meter_result import Meter
-    from shoal.predict.questionnaire.questionnaire import Questionnaire
+    from shoal.prediction.questionnaire.meter_result import Meter
+    from shoal.prediction.questionnaire.questionnaire import Questionnaire
     from shoal.protector.vault import Vault
     from shoal.registry.answer.query import Registry
     from shoal.release.certificate.outcome import Verification
@@ -121,10 +129,6 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.release.gate.result import CheckResult
     from shoal.release.make.release import Release
     from shoal.release.policy.policy import Policy
-
-    attack: _rooms.Attack
-    predict: _rooms.Predict
-    transform: _rooms.Transform
 else:
     import importlib
 
@@ -154,6 +158,7 @@ else:
         "Verification": "release.certificate.outcome",
         "anonymize": "api.anonymize",
         "anonymize_tables": "api.anonymize_tables",
+        "attack": "api.attack",
         "check": "api.check",
         "compare": "api.compare.compare",
         "count_table": "api.count_table",
@@ -165,9 +170,11 @@ else:
         "link_encoded": "api.linkage.encode",
         "measure": "api.measure",
         "open": "api.open",
+        "predict": "api.predict",
         "preview": "api.preview",
         "protect": "api.protect",
         "study": "api.study.study",
+        "transform": "api.transform",
         "verify": "api.verify",
     }
 

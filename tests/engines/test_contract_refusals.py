@@ -13,7 +13,7 @@ from servers import need_server, tools
 from shoal.errors import DataError, DependencyError, EngineError
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Cut, MapValues
-from shoal.transform import Permute
+from shoal.techniques import Permute
 
 pytestmark = pytest.mark.engine
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-import shoal.transform as tf
+import shoal.techniques as tf
 from engines.targets import Target
 from shoal.kernels.order import row_hashes, row_numbers
 from shoal.kernels.text import canonical_text

@@ -16,7 +16,7 @@ import pytest
 
 import shoal
 from engines.comparing import multiset, read_parquet
-from shoal.attack.leftovers import SPARK_SCHEMA, metadata_of
+from shoal.attacks.leftovers import SPARK_SCHEMA, metadata_of
 from shoal.engines.spark import engine as spark_engine
 from shoal.engines.spark import parts
 from shoal.errors import EngineError

@@ -16,10 +16,10 @@ from shoal.measures.classes import anonymity, closeness, diversity, risk
 from shoal.measures.classes.anonymity import k_anonymity
 from shoal.measures.classes.missing import crowds, drop_missing, wildcard_sizes
 from shoal.measures.classes.profile import profile
-from shoal.measures.columns import subsets
-from shoal.measures.columns import suda_loops as measures_suda
-from shoal.measures.columns.suda import suda
 from shoal.measures.observer import entropy
+from shoal.measures.subsets import subsets
+from shoal.measures.subsets import suda_loops as measures_suda
+from shoal.measures.subsets.suda import suda
 from shoal.measures.utility import class_losses as loss
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.counts.people import PeopleCounts

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import predict_limits as limits
 from shoal import predict
 from shoal.errors import UsageError
-from shoal.predict import Distribution
-from shoal.predict.group import moments as _moments
-from shoal.predict.group import tilt as _tilt
-from shoal.predict.group.singletons import expected_cells
-from shoal.predict.summaries.kappa import largest_possible_mean
+from shoal.prediction import Distribution
+from shoal.prediction.group import moments as _moments
+from shoal.prediction.group import tilt as _tilt
+from shoal.prediction.group.singletons import expected_cells
+from shoal.prediction.summaries.kappa import largest_possible_mean
 
 weights = st.lists(st.integers(0, 50), min_size=1, max_size=6).filter(lambda w: sum(w) > 0)
 floats = st.lists(st.floats(1e-6, 1.0), min_size=2, max_size=40)
@@ -326,7 +326,7 @@ def test_meter_equals_listing_and_its_range_holds_for_any_dependence(margins: li
     assert unique.value == pytest.approx(slow, abs=1e-9)
     # another joint law with the same margins: start from random cells and fit the margins
     joint = np.random.default_rng(seed).gamma(0.3, size=cells.shape) + 1e-9
-    from shoal.predict.attributes.correlation import fit_margins
+    from shoal.prediction.attributes.correlation import fit_margins
 
     for _ in range(30):
         joint = fit_margins(joint, shares)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shoal.errors import UsageError
-from shoal.predict import uniqueness, uniqueness_from_power_sums
+from shoal.prediction import uniqueness, uniqueness_from_power_sums
 
 ORDERS = range(2, 7)
 

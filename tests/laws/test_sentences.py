@@ -20,7 +20,7 @@ from shoal.measures.metrics import lookup, metrics
 from shoal.measures.shown import SHOWN, shown
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import SensitiveCounts
-from shoal.predict.distribution import Distribution
+from shoal.prediction.distribution import Distribution
 
 TABLES, SLOW_TABLES = 25, 5  # of the latter each is opened and measured as a command does it
 FALSIFIERS: dict[str, tuple[str, Callable[[np.random.Generator], None]]] = {}

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import DataError, UsageError
-from shoal.transform import equal_groups, group_sizes, optimal_groups, quantile_groups, quantile_transform, rank_difference
-from shoal.transform.kernels import least_cuts as kernel
-from shoal.transform.kernels.way_back import bounds
+from shoal.techniques import equal_groups, group_sizes, optimal_groups, quantile_groups, quantile_transform, rank_difference
+from shoal.techniques.kernels import least_cuts as kernel
+from shoal.techniques.kernels.way_back import bounds
 
 COSTS = ("sse", "median", "cellular", "center", "rank")
 quick = settings(deadline=None, max_examples=60)

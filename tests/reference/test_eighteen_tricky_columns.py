@@ -10,10 +10,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from shoal.measures.columns.eighteen.classes import class_of, refusal
-from shoal.measures.columns.eighteen.coarse import fine_zip, reach, too_long_ago, too_old
-from shoal.measures.columns.eighteen.together import told, triples
-from shoal.measures.columns.finding import ColumnFacts
+from shoal.find.finding import ColumnFacts
+from shoal.find.safe_harbor.classes import class_of, refusal
+from shoal.find.safe_harbor.coarse import fine_zip, reach, too_long_ago, too_old
+from shoal.find.safe_harbor.together import told, triples
 from shoal.release.gate.published_columns import _kind
 from tricky_columns import ACCEPTED, REFUSED, YEAR, column
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shoal.hierarchies import SMALL_ZIP3, small_zip3
-from shoal.transform import (
+from shoal.techniques import (
     error_ratio,
     group_sizes,
     lost_share,

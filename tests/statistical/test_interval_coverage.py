@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.predict import match_probability
+from shoal.prediction import match_probability
 
 POPULATIONS = {
     "alone and in fifties": (np.append(np.ones(500, dtype=int), np.full(400, 50)), 0.2),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shoal import predict
-from shoal.predict import Distribution
+from shoal.prediction import Distribution
 
 RUNS = 4000
 

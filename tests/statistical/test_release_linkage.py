@@ -17,7 +17,7 @@ import pytest
 
 import shoal
 from shoal.api.attack import as_published
-from shoal.attack.linkage import closest_classes, linkage_trial
+from shoal.attacks.linkage import closest_classes, linkage_trial
 from shoal.kernels.text import canonical_text
 from shoal.release.certificate.verify import verify
 from shoal.release.plan.earlier_plan import read_plan

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-import shoal.transform as tf
-from shoal.transform.kernels import draws as random
+import shoal.techniques as tf
+from shoal.techniques.kernels import draws as random
 
 STRONG = 10**15  # the shortest seed that is taken
 

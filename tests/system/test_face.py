@@ -63,23 +63,24 @@ print([m for m in ("pyarrow", "duckdb", "sqlglot") if m in sys.modules])"""
 
 @pytest.mark.parametrize(
     "first",
-    ["import shoal", "import shoal.predict.group.uniqueness", "from shoal.predict import uniqueness", "import shoal.api.predict"],
+    [
+        "import shoal",
+        "import shoal.prediction.group.uniqueness",
+        "from shoal.prediction import uniqueness",
+        "import shoal.api.predict",
+    ],
 )
-def test_a_room_is_a_verb_in_whatever_order_it_is_loaded(first: str) -> None:
+def test_predict_is_the_verb_in_any_order_of_loading(first: str) -> None:
     asked = 'round(shoal.predict("uniqueness", uniform=365, group_size=23).value, 4)'
     direct = "round(shoal.predict.uniqueness(365, group_size=23).value, 4)"
-    script = f"{first}\nimport shoal, sys\nprint({asked}, {direct}, shoal.predict is sys.modules['shoal.predict'])"
-    assert python(script) == "0.4927 0.4927 True"
+    script = f"{first}\nimport shoal, sys\nprint({asked}, {direct}, type(shoal.predict).__name__)"
+    assert python(script) == "0.4927 0.4927 Predict"
 
 
-@pytest.mark.parametrize("room", ["attack", "predict", "transform"])
-def test_type_checkers_see_what_a_room_holds(room: str) -> None:
-    from shoal.api import rooms
+def test_every_function_of_prediction_is_an_attribute_of_predict() -> None:
+    from shoal import prediction
 
-    package, seen = getattr(shoal, room), vars(getattr(rooms, room.title()))
-    assert {n for n in seen if not n.startswith("_")} == set(package.__all__)
-    for name in package.__all__:
-        assert getattr(getattr(rooms, room.title()), name) is getattr(package, name)
+    assert {name for name in dir(shoal.predict) if not name.startswith("_")} == set(prediction.__all__)
 
 
 def test_quasi_and_qi_are_one_word_and_never_both(tmp_path: Path) -> None:

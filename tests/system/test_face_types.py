@@ -16,9 +16,9 @@ RIGHT = """
 from pathlib import Path
 
 import shoal
-import shoal.predict.group.uniqueness  # loads the room first: the verb must stay a verb
-from shoal.predict import Zipf, singletons
-from shoal.transform import Noise
+import shoal.prediction.group.uniqueness  # loads the room first: the verb must stay a verb
+from shoal.prediction import Zipf, singletons
+from shoal.techniques import Noise
 
 t: shoal.Table = shoal.open("x.csv", quasi=["age", "sex"], sensitive="ill", unit="person", delimiter=";", types={"zip": "text"})
 t = shoal.open({"age": [1, 2]}, qi=["age"])
@@ -49,10 +49,10 @@ v: shoal.Verification = shoal.verify("release", key="ab", private=Path("release.
 ok: bool = v.ok
 a: shoal.AttackReport = shoal.attack("release", with_="people.csv", previous=["earlier"], seed=1)
 holds: bool = a.holds
-scene = shoal.attack.Scene
+scene = shoal.attacks.Scene
 
 done: shoal.Transformed = shoal.transform(t, {"steps": []}, "out.csv", seed=1)
-one = shoal.transform.apply(Noise("pay", 1.0), object())
+one = shoal.techniques.apply(Noise("pay", 1.0), object())
 share: float = one.changed["pay"]
 levels: shoal.ColumnLevels = shoal.hierarchy("x.csv", column="age", rule={"intervals": [5, 10]}, k=3)
 people = shoal.datasets.people(1000)
@@ -90,8 +90,8 @@ WRONG = {
         'shoal.verifie("release")',
         "shoal.predict.uniquness(365, group_size=23)",
         'shoal.predict("uniquness", uniform=365, group_size=23)',
-        "shoal.transform.aply()",
-        "shoal.attack.run_al()",
+        "shoal.techniques.aply()",
+        "shoal.attacks.run_al()",
         "shoal.datasets.peple(3)",
     ],
     "a wrong type": [

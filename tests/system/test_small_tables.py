@@ -24,12 +24,12 @@ HEAVY = ("duckdb", "numba", "pandas", "polars", "scipy", "sqlglot", "sqlalchemy"
 HEAVY += ("pydantic", "rich")
 REMOTE = ("ssl", "pyarrow.fs")
 """What pyarrow loads to read Parquet, and no CSV needs."""
-OTHER = ("shoal.predict", "shoal.release.events.release", "shoal.search.events.problem", "shoal.search.probabilistic")
+OTHER = ("shoal.prediction", "shoal.release.events.release", "shoal.search.events.problem", "shoal.search.probabilistic")
 OTHER += ("shoal.model.certificate.events", "shoal.release.gate.check", "shoal.engines.servers.postgres")
 """Rooms of ours that a table of people does not need."""
 WRITING = ("jinja2", "ruamel", "shoal.engines.recode.write", "shoal.engines.files.writers")
 """What counting does not need either."""
-NAMED = ("numpy.ma", "shoal.model.requirement", "shoal.measures.columns.find")
+NAMED = ("numpy.ma", "shoal.model.requirement", "shoal.find.columns")
 """Nor what is counted by columns that are all named, where nothing is required."""
 
 VERSION, MEASURE, FIND, INSPECT, ANONYMIZE, VERIFY = 26, 190, 225, 260, 445, 330

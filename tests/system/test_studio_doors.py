@@ -18,9 +18,9 @@ from registry_support import AGES, make
 from shoal.registry.answer.exposed import exposure
 from shoal.registry.keep.builtin import BuiltIn
 from shoal.registry.keep.store import Store
-from shoal.server.studio.people.house import create_house
-from shoal.workspace import question_edits
-from shoal.workspace.people import People
+from shoal.studio.people.house import create_house
+from shoal.studio.workspace import question_edits
+from shoal.studio.workspace.people import People
 from studio_support import HOSTILE, Visitor, Watched, accessible, fitting, running, served
 
 DICTIONARY = (

@@ -20,8 +20,8 @@ import pytest
 
 import shoal
 from servers import tools
-from shoal.server.studio.answers import Answers, StillCounting
-from shoal.server.studio.guard import POLICY
+from shoal.studio.answers import Answers, StillCounting
+from shoal.studio.guard import POLICY
 from studio_support import Visitor, hostile_table, served, started
 from surfaces import RARE, canary_table
 

@@ -14,8 +14,8 @@ import pytest
 
 from authorities import Authority
 from shoal.cli import main
-from shoal.server.studio.people.house import create_house
-from shoal.workspace.people import People
+from shoal.studio.people.house import create_house
+from shoal.studio.workspace.people import People
 from studio_support import Visitor, hostile_table, running
 
 SECRET = "four words in a row"
@@ -58,7 +58,7 @@ def posts(app: Any) -> list[str]:
 def test_a_viewer_changes_nothing_whatever_is_sent(
     house: tuple[str, Any, People], three: tuple[Visitor, Visitor, Visitor], tmp_path: Path
 ) -> None:
-    from shoal.server.studio.app import pages_of
+    from shoal.studio.app import pages_of
 
     _, app, people = house
     anna, _, vera = three

@@ -23,7 +23,7 @@ import pytest
 import shoal
 from servers import tools
 from shoal.release.policy.policy import Policy
-from shoal.workspace.database import SESSIONS, writing
+from shoal.studio.workspace.database import SESSIONS, writing
 from studio_support import Visitor, Watched, accessible, ended, fitting, served, started
 
 FULL = 2_000_000

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-import shoal.transform as tf
+import shoal.techniques as tf
 from shoal.api.readers.plans import plan_for
 from shoal.cli import main
 from shoal.errors import PolicyError, ShoalError

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-import shoal.transform as tf
+import shoal.techniques as tf
 from shoal.hierarchies import Ages, Dates, FrequencyMerge, FromTree, Intervals, Mask, Postcode, PrefixCode, Quantiles, infer
 from shoal.kernels.order import row_hashes
 from shoal.kernels.text import canonical_text

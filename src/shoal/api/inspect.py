@@ -17,10 +17,10 @@ from shoal.api.readers.sanity import Sanity, check_sanity
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
-from shoal.measures.columns.eighteen.classes import class_of
-from shoal.measures.columns.find import find_columns
-from shoal.measures.columns.finding import ColumnFinding, Scale
-from shoal.measures.columns.subsets import Subset
+from shoal.find.columns import find_columns
+from shoal.find.finding import ColumnFinding, Scale
+from shoal.find.safe_harbor.classes import class_of
+from shoal.measures.subsets.subsets import Subset
 from shoal.model.progress import Progress
 from shoal.model.roles import ByRole, Role, Schema
 

@@ -11,8 +11,8 @@ from shoal.api.arguments import PolicyWords, Source, names, opened, quasi_of
 from shoal.api.readers.facts import table_facts
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, RoleError, ShoalWarning, UsageError
-from shoal.measures.columns.find import find_columns
-from shoal.measures.columns.finding import ColumnFinding
+from shoal.find.columns import find_columns
+from shoal.find.finding import ColumnFinding
 from shoal.model.roles import Role
 from shoal.release.make.release import Release
 

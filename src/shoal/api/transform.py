@@ -18,8 +18,8 @@ from shoal.errors import UsageError
 from shoal.model.exclusion import Excluded
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress
-from shoal.transform import Guarantee
-from shoal.transform.guarantees import guarantees
+from shoal.techniques import Guarantee
+from shoal.techniques.guarantees import guarantees
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,7 +15,7 @@ from shoal.errors import ShoalError
 from shoal.model.written import as_percent
 
 if TYPE_CHECKING:
-    from shoal.predict import Degradation, Meter, Questionnaire, Suggestion
+    from shoal.prediction import Degradation, Meter, Questionnaire, Suggestion
 
 
 def register(app: typer.Typer) -> None:

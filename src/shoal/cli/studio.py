@@ -15,7 +15,7 @@ from shoal.cli._studio import users
 from shoal.errors import UsageError, need
 
 if TYPE_CHECKING:
-    from shoal.workspace import Workspace
+    from shoal.studio.workspace import Workspace
 
 PORT = 8712
 
@@ -57,7 +57,7 @@ def studio(
         return
     try:
         from shoal.server.common import LOOPBACK, check_address, run
-        from shoal.workspace.people.people import has_users
+        from shoal.studio.workspace.people.people import has_users
     except ImportError:
         raise need("server", "fastapi") from None
 
@@ -75,14 +75,14 @@ def studio(
     about["hosts"] = (*LOOPBACK, host, *(name or ()))
     scheme = "https" if tls_cert else "http"
     if named:
-        from shoal.server.studio.people.house import create_house
-        from shoal.workspace.people import People
+        from shoal.studio.people.house import create_house
+        from shoal.studio.workspace.people import People
 
         app = create_house(People(folder, store=store), **about)
         link = f"{scheme}://{_address(name[0] if name else host)}:{port}/login"
         _shared.say(f"Log in at {link}")
     else:
-        from shoal.workspace import Workspace
+        from shoal.studio.workspace import Workspace
 
         app, link = _for_one(Workspace(folder, store=store), f"{scheme}://{_address(host)}:{port}", **about)
     _shared.say(f"Kept in {folder.absolute()} (stop with Ctrl-C)")
@@ -93,7 +93,7 @@ def studio(
 
 def _for_one(workspace: Workspace, address: str, **about: Any) -> tuple[Any, str]:
     """The studio of one person, and the link that opens it."""
-    from shoal.server.studio.app import create_app
+    from shoal.studio.app import create_app
 
     def told(code: str) -> None:
         _shared.say(f"For another browser, once: {address}/enter?code={code}")

@@ -121,7 +121,7 @@ MODULES = (
     "classes.risk",
     "classes.presence",
     "classes.entropy_risk",
-    "columns.subsets",
+    "subsets.subsets",
     "utility.class_losses",
     "utility.recoding_loss",
     "observer.entropy",

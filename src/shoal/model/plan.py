@@ -279,7 +279,7 @@ def _load_rooms() -> None:
     """Let the rooms above that define steps register them (by name: this room imports nothing above it)."""
     import importlib
 
-    for room in ("shoal.steps", "shoal.transform", "shoal.protector.pseudonyms.plan_step"):
+    for room in ("shoal.steps", "shoal.techniques", "shoal.protector.pseudonyms.plan_step"):
         importlib.import_module(room)
 
 

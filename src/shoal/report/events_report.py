@@ -150,7 +150,7 @@ def _law(m: EventsMeasured) -> list[Block]:
     """Places by rank with Zipf's law fitted, and the share of people alone by the records of a pseudonym."""
     if len(m.ranks) < FEWEST_PLACES or m.people < 2:
         return []
-    from shoal.predict import Distribution, expected_share, fit_zipf  # heavy
+    from shoal.prediction import Distribution, expected_share, fit_zipf  # heavy
 
     fitted = fit_zipf(m.ranks)
     seen = Distribution.counts(m.ranks) if len(m.ranks) <= MOST_COUNTS else None

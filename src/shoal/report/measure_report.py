@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.disk.atomic import write_text
-from shoal.measures.columns.subsets import uniqueness_matrix
+from shoal.measures.subsets.subsets import uniqueness_matrix
 from shoal.model.written import written
 from shoal.report.blocks import Block, Figure, Section, Table, Text, Words
 from shoal.report.card import THRESHOLD, numbers_of

@@ -13,7 +13,7 @@ from shoal.report.charts import Chart, Line, Revealed, bars, curve, heat_map, kn
 
 if TYPE_CHECKING:
     from shoal.model.estimate import Estimate
-    from shoal.predict import Meter, PopulationEstimate, PopulationRisk, Zipf
+    from shoal.prediction import Meter, PopulationEstimate, PopulationRisk, Zipf
 
 DOTS = 300
 """Counts of more ranks than this are thinned evenly on the logarithmic axis."""
@@ -21,7 +21,7 @@ DOTS = 300
 
 def singletons_curve(p: Any, sizes: Sequence[int], *, level: float = 0.95) -> Chart:
     """Expected unique people against the group size, with the range that holds ``level`` of the outcomes."""
-    from shoal.predict import singletons
+    from shoal.prediction import singletons
 
     found = [singletons(p, int(size)) for size in sizes]
     points = [(float(size), float(s.mean)) for size, s in zip(sizes, found, strict=True)]
@@ -35,7 +35,7 @@ def singletons_curve(p: Any, sizes: Sequence[int], *, level: float = 0.95) -> Ch
 
 def uniqueness_curve(distribution: Any, sizes: Sequence[int], group_size: int) -> Chart:
     """Chance that all are unique against the group size, for a distribution and for as many equally likely cells."""
-    from shoal.predict import uniqueness
+    from shoal.prediction import uniqueness
 
     lines = [Line("this distribution", [(float(n), 100 * float(uniqueness(distribution, int(n)).value)) for n in sizes])]
     if distribution.kappa > 1e-9:
@@ -49,7 +49,7 @@ def kappa_curve(
     kappa: float, cells: int, p_max: float | None, sizes: Sequence[int], group_size: int, *, everybody: bool
 ) -> Chart:
     """From κ alone, beside equally likely cells, by group size: the chance that ``everybody`` is unique, or how many are."""
-    from shoal.predict import singletons_from_kappa, uniqueness_from_kappa
+    from shoal.prediction import singletons_from_kappa, uniqueness_from_kappa
 
     ask, scale = (uniqueness_from_kappa, 100.0) if everybody else (singletons_from_kappa, 1.0)
     lines = [Line("this κ", [(float(n), scale * float(ask(kappa, cells, int(n), p_max=p_max).value)) for n in sizes])]
@@ -63,7 +63,7 @@ def kappa_curve(
 
 def power_sums_curve(ask: Callable[[int], Estimate], cells: int | None, sizes: Sequence[int], group_size: int) -> Chart:
     """What power sums alone say by group size, with its proven range, beside equally likely cells where their number is known."""
-    from shoal.predict import uniqueness
+    from shoal.prediction import uniqueness
 
     found = [ask(int(n)) for n in sizes]
     points = [(float(n), 100 * e.value) for n, e in zip(sizes, found, strict=True)]
@@ -80,7 +80,7 @@ def quasi_curve(combinations: int, people: int, observed: Mapping[str, Any] | No
 
     Beside it, the share where all combinations are equally likely, and as a dot what a table shows (``observed``).
     """
-    from shoal.predict import unique_share_bound
+    from shoal.prediction import unique_share_bound
 
     ratio = combinations / people
     low, high = min(0.01, ratio / 3), max(100.0, ratio * 3)
@@ -131,7 +131,7 @@ def _by_risk(fitted: PopulationRisk) -> list[tuple[float, float]]:
 
 def _band(s: Any, level: float) -> tuple[float, float]:
     """Exact quantiles of the number of unique people; from mean and variance when the exact law is long."""
-    from shoal.predict.group import pmf as _pmf
+    from shoal.prediction.group import pmf as _pmf
 
     mean, sd = float(s.mean), float(s.variance) ** 0.5
     if s.group_size < 2 or _pmf.cost(s.distribution, s.group_size, sd) <= 2e7:
@@ -157,7 +157,7 @@ def interval_curve(
 
 
 def _by_width(values: Any, widths: Sequence[float], group_size: int, origin: float) -> list[tuple[float, float]]:
-    from shoal.predict import interval_singletons
+    from shoal.prediction import interval_singletons
 
     found = [interval_singletons(values, float(w), group_size, origin=origin).value for w in widths]
     return [(float(w), 100 * float(n) / group_size) for w, n in zip(widths, found, strict=True)]
@@ -173,7 +173,7 @@ def two_values_curve(
 ) -> Chart:
     """Two rounded normals: unique people when both widths grow together, beside independent values and the first alone."""
     from shoal.kernels.scipy import stats
-    from shoal.predict import bivariate_normal, singletons
+    from shoal.prediction import bivariate_normal, singletons
 
     def share(rho: float, f: float) -> float:
         return (
@@ -196,7 +196,7 @@ def two_values_curve(
 
 def respondents_curve(questionnaire: Any, sizes: Sequence[int]) -> Chart:
     """Expected share of unique respondents against their number."""
-    from shoal.predict.questionnaire.meter import parts, unique_shares
+    from shoal.prediction.questionnaire.meter import parts, unique_shares
 
     pieces = parts(questionnaire.blocks(), list(questionnaire.questions))
     share = [value for value, _ in unique_shares(pieces, [int(n) for n in sizes])]
@@ -268,7 +268,7 @@ def waterfall(meter: Meter) -> Chart:
 
 def pair_heat_map(questionnaire: Any) -> Chart:
     """Expected unique share for each pair of questions; the diagonal is each question alone."""
-    from shoal.predict.questionnaire.meter import parts, unique_share
+    from shoal.prediction.questionnaire.meter import parts, unique_share
 
     names, blocks = list(questionnaire.questions), questionnaire.blocks()
     shares = [

@@ -22,7 +22,7 @@ from shoal.errors import UsageError, missing_column
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Step
-from shoal.predict.attributes.allocation import Budget, cell_budget, cell_failure, integer_split
+from shoal.prediction.attributes.allocation import Budget, cell_budget, cell_failure, integer_split
 from shoal.steps import Constant, Keep
 
 Margins = Mapping[str, tuple[Any, Any]]
@@ -113,7 +113,7 @@ def allocation(
         it may not keep its values.
     keep : columns that keep all their values; the others share what is left of the budget
     bound, all_cells
-        As in :func:`shoal.predict.attributes.allocation.cell_budget`.
+        As in :func:`shoal.prediction.attributes.allocation.cell_budget`.
 
     Examples
     --------
@@ -213,8 +213,8 @@ def _cut(name: str, values: Any, counts: IntArray, room: int, hierarchy: Hierarc
 
     from shoal.kernels.text import canonical_text
     from shoal.steps import evaluate
-    from shoal.transform.coarsen.generalize import best_cut
-    from shoal.transform.group.quantile import quantile_transform
+    from shoal.techniques.coarsen.generalize import best_cut
+    from shoal.techniques.group.quantile import quantile_transform
 
     if room < 2:
         return Constant(name), np.array([int(counts.sum())])

@@ -3,7 +3,7 @@
 A file holds the step's fields and checks, the column that it makes, and its three forms, which must give the same answer: SQL
 (where the table is), Arrow (once per distinct value, for tables that are counted by codes) and plain text (for hierarchies).
 A new step is a file with a subclass of :class:`ExpressionStep` and a line here (and a word on what it keeps in
-:mod:`shoal.transform.guarantees`); tests/engines compares its forms.
+:mod:`shoal.techniques.guarantees`); tests/engines compares its forms.
 """
 
 from shoal.steps.clamp import Clamp

@@ -120,7 +120,7 @@ def test_uniqueness_by_group_size_where_kappa_is_lowest_and_highest() -> None:
 
 def test_all_group_sizes_at_once_equal_one_after_the_other(monkeypatch) -> None:
     from shoal.api.study import kappa
-    from shoal.predict import Distribution
+    from shoal.prediction import Distribution
 
     known = Distribution.counts([5, 3, 1, 1], cells=9)
     at_once = kappa.by_group_size(known, 3)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-import shoal.transform as tf
+import shoal.techniques as tf
 from shoal.engines.files.statistical.coding import coded, in_order, lettered
 from shoal.engines.recode.codes import beside_codes, with_codes, without_codes
 from shoal.errors import UsageError

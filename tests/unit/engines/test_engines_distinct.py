@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-import shoal.transform as tf
+import shoal.techniques as tf
 from shoal.engines import table as tables
 from shoal.engines.count import distinct
 from shoal.errors import DataError

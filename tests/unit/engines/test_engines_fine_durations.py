@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-import shoal.transform as tf
+import shoal.techniques as tf
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Round
 

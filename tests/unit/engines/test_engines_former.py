@@ -98,7 +98,7 @@ def test_a_wider_type_where_one_number_does_not_fit(tmp_path: Any, top: int, fit
 def test_values_of_rows_left_out_do_not_decide_the_type(tmp_path: Any) -> None:
     """The type of the file would tell that a hidden person has a large value."""
     table = pa.table({"n": pa.array([1, 2, 127], pa.int8()), "g": ["a", "a", "b"], "m": [1, 2, 3]})
-    for more in ((), (shoal.transform.Permute("m"),)):  # by codes, and on batches
+    for more in ((), (shoal.techniques.Permute("m"),)):  # by codes, and on batches
         plan = Plan((Round("n", 50.0), *more), Suppression(2, ("g",)))
         shoal.open(table).recode(plan, tmp_path / "o.parquet")
         back = pq.read_table(tmp_path / "o.parquet")
@@ -184,7 +184,7 @@ def test_a_duckdb_file_keeps_its_types(tmp_path: Any) -> None:
             "CREATE TABLE t AS SELECT 3::UTINYINT a, (2::HUGEINT ** 63)::UBIGINT b, now() c, 1::INT d FROM range(2)"
         )
     with shoal.open(f"duckdb://{tmp_path / 'f.duckdb'}::t") as table:
-        table.recode(Plan((shoal.transform.Permute("d"),)), tmp_path / "o.parquet")
+        table.recode(Plan((shoal.techniques.Permute("d"),)), tmp_path / "o.parquet")
     schema = pq.read_schema(tmp_path / "o.parquet")
     assert schema.types == [pa.uint8(), pa.uint64(), pa.timestamp("us", tz="UTC"), pa.int32()]
 
@@ -198,13 +198,13 @@ def test_a_zone_lives_through_a_shift_into_other_formats(tmp_path: Any) -> None:
 
 def test_nanoseconds_that_a_step_or_a_class_cuts_are_told(tmp_path: Any) -> None:
     table = pa.table({"t": pa.array([10**18 + i for i in range(6)], pa.timestamp("ns")), "g": [1] * 6})
-    for plan in (Plan((shoal.transform.Permute("t"),)), Plan((), Suppression(2, ("t",)))):
+    for plan in (Plan((shoal.techniques.Permute("t"),)), Plan((), Suppression(2, ("t",)))):
         before = shoal.open(table).not_kept(plan, tmp_path / "o.parquet")
         after = shoal.open(table).recode(plan, tmp_path / "o.parquet").not_kept
         assert before == after
         assert ["nanoseconds of t are left out" in s for s in after] == [True]
         assert set(pq.read_table(tmp_path / "o.parquet")["t"].cast(pa.int64()).to_pylist()) == {10**18}
-    kept = shoal.open(table).recode(Plan((shoal.transform.Permute("g"),)), tmp_path / "o.parquet").not_kept
+    kept = shoal.open(table).recode(Plan((shoal.techniques.Permute("g"),)), tmp_path / "o.parquet").not_kept
     assert not kept
 
 

@@ -13,7 +13,7 @@ import pyreadstat
 import pytest
 
 import shoal
-import shoal.transform as tf
+import shoal.techniques as tf
 from shoal.errors import HierarchyGapError, UsageError
 from shoal.kernels.order import row_hashes
 from shoal.model.plan import Plan, Step

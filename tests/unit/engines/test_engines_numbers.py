@@ -14,7 +14,7 @@ from shoal.engines.recode import numbers, write
 from shoal.engines.recode.spill import Held, Spill
 from shoal.kernels.order import row_hashes, row_numbers, times_before
 from shoal.kernels.repeats import Repeats
-from shoal.transform.kernels import draws
+from shoal.techniques.kernels import draws
 
 SEED = 10**15 + 3
 

@@ -30,7 +30,7 @@ from shoal.errors import UsageError
 from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column
 from shoal.steps import Constant, Drop, Round
-from shoal.transform import Permute
+from shoal.techniques import Permute
 
 AMSTERDAM = ZoneInfo("Europe/Amsterdam")
 MOMENT = dt.datetime(2024, 7, 1, 14, 0, tzinfo=AMSTERDAM)

@@ -14,7 +14,7 @@ from shoal.engines.recode import spill
 from shoal.engines.recode.spill import KEY, Held, in_order
 from shoal.errors import OutputError
 from shoal.kernels.order import row_hashes, value_hashes
-from shoal.transform.kernels.swap import swap_ranks
+from shoal.techniques.kernels.swap import swap_ranks
 
 
 def tables(keys, size=50):

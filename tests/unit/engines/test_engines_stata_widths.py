@@ -34,7 +34,7 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "in.dta"
 
 
-@pytest.mark.parametrize("plan", [Plan(shuffle=False), Plan((Round("n8", 2.0), shoal.transform.Permute("text")), shuffle=False)])
+@pytest.mark.parametrize("plan", [Plan(shuffle=False), Plan((Round("n8", 2.0), shoal.techniques.Permute("text")), shuffle=False)])
 def test_widths_live_in_parquet(source: Path, tmp_path: Path, plan: Plan) -> None:
     with shoal.open(source) as table:
         table.recode(plan, tmp_path / "o.parquet")

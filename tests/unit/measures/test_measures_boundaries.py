@@ -16,10 +16,10 @@ from shoal.kernels.people import Memberships
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, missing, risk
 from shoal.measures.classes.individual import benedetti_franconi
 from shoal.measures.classes.missing import adds_up, crowds, drop_missing
-from shoal.measures.columns.suda import OVERLAP, suda
 from shoal.measures.metrics import lookup
 from shoal.measures.observer import entropy
 from shoal.measures.result.measurement import Measured
+from shoal.measures.subsets.suda import OVERLAP, suda
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.roles import MissingPolicy
 

@@ -13,10 +13,10 @@ from shoal.errors import DataError, EmptyTableError, HierarchyGapError, UsageErr
 from shoal.measures.classes import anonymity, closeness, diversity, individual, presence, risk
 from shoal.measures.classes.anonymity import k_anonymity
 from shoal.measures.classes.missing import crowds, drop_missing
-from shoal.measures.columns.subsets import all_subsets
-from shoal.measures.columns.suda import suda
 from shoal.measures.observer.posterior import PosteriorTable
 from shoal.measures.result.measurement import Measured
+from shoal.measures.subsets.subsets import all_subsets
+from shoal.measures.subsets.suda import suda
 from shoal.measures.utility import class_losses as loss
 from shoal.measures.utility.analyses import compare
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from registry_support import AGES, UTRECHT, five_years, make
 from shoal.kernels.signatures import signer
-from shoal.predict.group.uniqueness import uniqueness
-from shoal.predict.summaries.power_sums import uniqueness_from_power_sums
+from shoal.prediction.group.uniqueness import uniqueness
+from shoal.prediction.summaries.power_sums import uniqueness_from_power_sums
 from shoal.registry.answer.analyse import everybody_unique, expected_crowd, unique_share
 from shoal.registry.answer.as_json import analysed
 from shoal.registry.answer.decide import decide

@@ -118,7 +118,7 @@ def test_expected_crowd_by_hand():
 
 
 def test_everybody_unique_is_near_the_exact_value_inside_its_validity():
-    from shoal.predict.group.uniqueness import uniqueness
+    from shoal.prediction.group.uniqueness import uniqueness
 
     counts = [300] * 65 + [10 * (95 - i) for i in range(65, 95)]
     exact = uniqueness(np.array(counts) / sum(counts), group_size=10).value

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.attack.downcoding import narrowed
-from shoal.attack.structure import Recoded
+from shoal.attacks.downcoding import narrowed
+from shoal.attacks.structure import Recoded
 from shoal.model.counts.classes import ClassCounts
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal.attack import downcoding
+from shoal.attacks import downcoding
 from shoal.errors import InfeasibleError
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.release.certificate import contents

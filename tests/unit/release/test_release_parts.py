@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.attack.leftovers import SPARK_SCHEMA, leftovers
+from shoal.attacks.leftovers import SPARK_SCHEMA, leftovers
 from shoal.engines.recode.write import Recoded
 from shoal.engines.spark.parts import PART_ROWS, _gather, number_of_parts, publish_parts
 from shoal.errors import DataError, InternalError, TamperError, VerificationError

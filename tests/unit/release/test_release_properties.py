@@ -211,7 +211,7 @@ def test_inspect_shows_what_was_said(said):
 
 
 def test_the_measurement_level_of_a_file_is_a_hint():
-    from shoal.measures.columns.finding import measured_scale
+    from shoal.find.finding import measured_scale
 
     assert measured_scale(Column("q1", "integer", measure="ordinal")) == "ordered"
     assert measured_scale(Column("q1", "float", measure="nominal")) == "nominal"

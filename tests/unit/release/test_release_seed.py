@@ -24,7 +24,7 @@ from shoal.model.plan import Plan
 from shoal.release.certificate.signing import file_entry
 from shoal.release.certificate.verify import verify
 from shoal.release.make import seed as private
-from shoal.transform import apply
+from shoal.techniques import apply
 
 KEY = "a key of at least sixteen characters 1234567890"
 STRONG = 31_415_926_535_897_932

@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from release_forging import plain_certificate, sign_anew
-from shoal.attack.by_value import rank_found
+from shoal.attacks.by_value import rank_found
 from shoal.cli import main
 from shoal.errors import PolicyError, UsageError, VerificationError
 from shoal.release.certificate.verify import verify

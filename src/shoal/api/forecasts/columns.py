@@ -11,7 +11,7 @@ from shoal.api.forecasts.words import IntervalWords, QuasiWords
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.model.written import written
-from shoal.predict import (
+from shoal.prediction import (
     bivariate_normal,
     cell_budget,
     integer_split,

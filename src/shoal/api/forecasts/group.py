@@ -10,7 +10,7 @@ from shoal.api.forecasts.given import alone, counted, needed
 from shoal.api.forecasts.prediction import Prediction, draw_kappa, draw_power_sums, draw_singletons, draw_uniqueness
 from shoal.api.forecasts.words import Cells, SingletonsWords, UniquenessWords
 from shoal.errors import UsageError
-from shoal.predict import (
+from shoal.prediction import (
     Distribution,
     largest_mean,
     singletons,

@@ -8,7 +8,7 @@ from shoal.api.forecasts.given import alone, counted
 from shoal.api.forecasts.words import PopulationWords
 from shoal.api.readers.people import population_of
 from shoal.errors import UsageError
-from shoal.predict import PopulationEstimate, population
+from shoal.prediction import PopulationEstimate, population
 
 
 def ask_population(**words: Unpack[PopulationWords]) -> PopulationEstimate:

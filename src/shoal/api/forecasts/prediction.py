@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
-from shoal.predict import Distribution, Zipf, threshold_rank
+from shoal.prediction import Distribution, Zipf, threshold_rank
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -12,7 +12,7 @@ from shoal.api.forecasts.prediction import Prediction, draw_zipf
 from shoal.api.forecasts.words import Counted, ZipfWords
 from shoal.api.readers.counts import are_identifiers
 from shoal.errors import UsageError
-from shoal.predict import Zipf, expected_share, fit_zipf, pseudonym_life, share_below, threshold_rank
+from shoal.prediction import Zipf, expected_share, fit_zipf, pseudonym_life, share_below, threshold_rank
 
 
 def ask_zipf(**words: Unpack[ZipfWords]) -> Prediction:

@@ -20,8 +20,8 @@ from shoal.measures.events.unicity import known
 from shoal.model.counts.classes import MISSING, ClassCounts
 from shoal.model.estimate import Estimate, Grade
 from shoal.model.written import written
-from shoal.predict import Distribution, Zipf, ZipfFit, expected_share, fit_zipf, pseudonym_life
-from shoal.predict.zipf.chain import Chain, Dependence, chain_share, dependence
+from shoal.prediction import Distribution, Zipf, ZipfFit, expected_share, fit_zipf, pseudonym_life
+from shoal.prediction.zipf.chain import Chain, Dependence, chain_share, dependence
 
 MOST_RECORDS = 6
 POOR_FIT = 0.1

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.measures.columns.names.lexicon import topic_of
+from shoal.find.names.lexicon import topic_of
 from shoal.model.roles import Role
-from shoal.predict.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questionnaire import Questionnaire
 
 MOST_CHOICES = 16
 """Choices of a question with several answers that are kept as one question of 2^n answers; more are split."""

@@ -8,7 +8,7 @@ from typing import Any
 from shoal.api.forms.form import Form, FormQuestion
 from shoal.api.readers import xlsform
 from shoal.errors import PolicyError, UnreadableError, need
-from shoal.predict.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questionnaire import Questionnaire
 
 DEVICE = ("deviceid", "phonenumber", "username", "email", "simserial", "subscriberid", "audit")
 PLACES = ("geopoint", "geotrace", "geoshape", "start-geopoint")

@@ -65,7 +65,7 @@ def from_sample(counts: ClassCounts, size: int | None) -> dict[str, Any] | None:
     add up to the people."""
     if size is None or not counts.adds_up:
         return None
-    from shoal.predict.population.uniques import population  # loads scipy
+    from shoal.prediction.population.uniques import population  # loads scipy
 
     sizes, numbers = np.unique(counts.sizes, return_counts=True)
     found = population({int(s): int(n) for s, n in zip(sizes, numbers, strict=True)}, size)

@@ -15,8 +15,8 @@ from shoal.disk.atomic import write_text
 from shoal.errors import UsageError
 from shoal.measures.classes.household import HouseholdRisk, household_risk
 from shoal.model.counts.classes import ClassCounts
-from shoal.predict import PopulationEstimate, PopulationRisk, population, population_risk
-from shoal.predict.distribution import Floats
+from shoal.prediction import PopulationEstimate, PopulationRisk, population, population_risk
+from shoal.prediction.distribution import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)

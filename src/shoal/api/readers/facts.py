@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.table import Table
+from shoal.find.finding import ColumnFacts, measured_scale
 from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.text import canonical_text
-from shoal.measures.columns.finding import ColumnFacts, measured_scale
 from shoal.model.progress import Progress
 from shoal.model.roles import Column
 

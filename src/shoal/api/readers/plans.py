@@ -122,7 +122,7 @@ def _step(table: Table, entry: Any, folder: Path, before: Sequence[Step], *, sam
 def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
     from shoal.hierarchies import from_policy, infer
     from shoal.hierarchies.builders.apart import Apart
-    from shoal.transform import best_cut, level_for
+    from shoal.techniques import best_cut, level_for
 
     asked = words.pop("hierarchy", None)
     if asked is None:
@@ -168,7 +168,7 @@ def _ranked(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
     """A technique that takes numbers by rank: more of them than can be held are sorted on disk, with the same result."""
 
     def build(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-        import shoal.transform as tf
+        import shoal.techniques as tf
 
         with scratch() as place:
             step: Step = getattr(tf, name)(column, *_numbers_of(table, column, place), **words)
@@ -178,7 +178,7 @@ def _ranked(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
 
 
 def _rare(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    import shoal.transform as tf
+    import shoal.techniques as tf
 
     try:
         return tf.suppress_rare(column, *table.few_values(column, least=_least(words)), **words)
@@ -188,7 +188,7 @@ def _rare(table: Table, column: str, words: dict[str, Any], folder: Path) -> Ste
 
 def _pram(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
     """Of a column of many values those that can be categories are held; the others are suppressed."""
-    import shoal.transform as tf
+    import shoal.techniques as tf
 
     try:
         return tf.pram(column, *_substantive(table, column), **words)
@@ -210,14 +210,14 @@ def _among(values: Any, counts: Any, names: Sequence[str] | None) -> tuple[Any, 
 
 
 def _noise(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    from shoal.transform.perturb.noise import noise_of
-    from shoal.transform.perturb.spread import Spread
+    from shoal.techniques.perturb.noise import noise_of
+    from shoal.techniques.perturb.spread import Spread
 
     return noise_of(column, Spread.of(_numbers(table, (column,)), (column,)), **words)
 
 
 def _correlated(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    from shoal.transform import CorrelatedNoise
+    from shoal.techniques import CorrelatedNoise
 
     columns = (column, *words.pop("others"))
     return CorrelatedNoise.fit(_numbers(table, columns), columns, **words)
@@ -272,7 +272,7 @@ def _undeclared(table: Table, column: str, values: Any, counts: Any) -> tuple[An
 
 def _numbers_of(table: Table, column: str, place: Path) -> tuple[Any, Any]:
     """The values with their records, as a technique takes them: on disk where they are many."""
-    from shoal.transform.group.ranked import Ranked, sorted_numbers
+    from shoal.techniques.group.ranked import Ranked, sorted_numbers
 
     every = table.all_numbers(column)
     if every is not None:

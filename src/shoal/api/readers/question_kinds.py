@@ -9,10 +9,10 @@ from typing import Any
 
 from shoal.api.readers.counts import count_column, read_counts
 from shoal.errors import PolicyError, ShoalError, nearest
-from shoal.predict.distribution import Distribution, whole
-from shoal.predict.questionnaire.question_blocks import MOST_CELLS
-from shoal.predict.questionnaire.questionnaire import Questionnaire
-from shoal.predict.summaries.published import Resolver, shape_of
+from shoal.prediction.distribution import Distribution, whole
+from shoal.prediction.questionnaire.question_blocks import MOST_CELLS
+from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.summaries.published import Resolver, shape_of
 
 
 class Asked:
@@ -117,7 +117,7 @@ def _add_table(q: Questionnaire, name: str, value: Any, options: dict[str, Any],
 
 def _add_normal(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
     from shoal.kernels.scipy import stats
-    from shoal.predict.attributes.rounding import rounded
+    from shoal.prediction.attributes.rounding import rounded
 
     width, mean, sd = float(value.get("width", 1)), float(value.get("mean", 0)), float(value["sd"])
     if not (math.isfinite(mean) and 0 < sd < math.inf and 0 < width < math.inf):

@@ -16,8 +16,8 @@ from shoal.api.forms import read_form
 from shoal.api.readers.counts import opened
 from shoal.api.readers.question_kinds import Asked, add_question, check_known
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
-from shoal.predict.questionnaire.questionnaire import Questionnaire
-from shoal.predict.summaries.published import Resolver
+from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.summaries.published import Resolver
 
 _TOP = (
     "population", "respondents", "target", "small_group", "independence", "questions", "linked", "subgroups", "title", "registry",

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from shoal.engines.table import Table
 from shoal.errors import UsageError
+from shoal.find.finding import ColumnFacts, ColumnFinding
+from shoal.find.sanity.days import read_day
+from shoal.find.sanity.meaning import meaning_of
+from shoal.find.sanity.rules import Rule, guessed_rules, said_rule
 from shoal.kernels.arrow import is_missing, positions, to_numpy
-from shoal.measures.columns.finding import ColumnFacts, ColumnFinding
-from shoal.measures.columns.sanity.days import read_day
-from shoal.measures.columns.sanity.meaning import meaning_of
-from shoal.measures.columns.sanity.rules import Rule, guessed_rules, said_rule
 from shoal.model.counts.classes import FloatArray
 from shoal.model.roles import MOMENTS, NUMBERS
 

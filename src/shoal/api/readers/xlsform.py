@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError, UnreadableError, need
-from shoal.predict.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questionnaire import Questionnaire
 
 MOST_CHOICES = 16
 """Choices of a question with several answers that are kept as one question of 2^n answers; more are split."""

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from shoal.kernels.group import group_codes, sum_by
 from shoal.model.counts.classes import ClassCounts, IntArray
-from shoal.predict import Distribution, uniqueness
-from shoal.predict.group.uniqueness import recursion
+from shoal.prediction import Distribution, uniqueness
+from shoal.prediction.group.uniqueness import recursion
 
 WIDTHS = (1, 2, 5, 10, 20)
 MOST_BANDS = 10_000_000

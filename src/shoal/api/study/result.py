@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.measures.classes.anonymity import SizeTable
-from shoal.measures.columns.lattice import Lattice
+from shoal.measures.subsets.lattice import Lattice
 from shoal.model.plain import plain
 from shoal.model.written import written
 

@@ -46,7 +46,7 @@ def show(m: Measurement, *, suda: bool, explain: str) -> None:
             _shared.table_of(f"By {m.by.column}", ("", "members", "k", "median group", "one of a kind"), rows, right=(1, 2, 3, 4))
         )
     if suda:
-        from shoal.measures.columns.suda import OVERLAP
+        from shoal.measures.subsets.suda import OVERLAP
 
         found = m.suda()
         rows2 = [(name, f"{100 * share:.1f} %") for name, share in sorted(found.by_column.items(), key=lambda x: -x[1])]

@@ -11,7 +11,7 @@ from shoal.errors import UsageError
 from shoal.model.written import as_percent
 
 if TYPE_CHECKING:
-    from shoal.predict import PopulationEstimate, PopulationRisk
+    from shoal.prediction import PopulationEstimate, PopulationRisk
 
 
 def tell(found: PopulationEstimate, *, household: str | None, records: Path | None, plot: Path | None, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from shoal.cli._shell.commands import Commands
 from shoal.errors import UsageError, need
 
 if TYPE_CHECKING:
-    from shoal.workspace.people import People
+    from shoal.studio.workspace.people import People
 
 Place = Annotated[Path | None, typer.Option("--workspace", help="Folder of the studio (default: ~/shoal-studio).")]
 Store = Annotated[
@@ -135,14 +135,14 @@ def password(
 
 def _people(workspace: Path | None, store: str | None) -> People:
     try:
-        from shoal.workspace.people import People
+        from shoal.studio.workspace.people import People
     except ImportError:
         raise need("server", "sqlalchemy") from None
     return People(folder_of(workspace), store=store)
 
 
 def _invented() -> str:
-    from shoal.workspace.people.passwords import invented
+    from shoal.studio.workspace.people.passwords import invented
 
     return invented()
 

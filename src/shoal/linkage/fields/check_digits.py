@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from shoal.measures.columns.values import checksums
+from shoal.find.values import checksums
 
 
 def ahv(digits: str) -> bool:

@@ -16,8 +16,8 @@ from shoal.kernels.people import Memberships
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, individual, risk
 from shoal.measures.classes.missing import Crowds, crowds, drop_missing, people_with_missing, under_all_policies
 from shoal.measures.classes.presence import Presence
-from shoal.measures.columns import subsets as column_sets
 from shoal.measures.result.parts import Attacker, Closeness, Diversity, Risk, WholeSet
+from shoal.measures.subsets import subsets as column_sets
 from shoal.measures.utility import class_losses
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.estimate import Estimate
@@ -288,7 +288,7 @@ class Figures:
         return found
 
     def suda(self, **options: Any) -> Any:
-        """Minimal sample uniques and SUDA scores (see :func:`shoal.measures.columns.suda.suda`)."""
-        from shoal.measures.columns.suda import suda
+        """Minimal sample uniques and SUDA scores (see :func:`shoal.measures.subsets.suda.suda`)."""
+        from shoal.measures.subsets.suda import suda
 
         return suda(self.counts, **options)

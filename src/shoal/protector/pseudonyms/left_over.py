@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.measures.columns.find import find_columns
-from shoal.measures.columns.finding import ColumnFacts
+from shoal.find.columns import find_columns
+from shoal.find.finding import ColumnFacts
 from shoal.model.roles import Role
 
 ROWS = 10_000

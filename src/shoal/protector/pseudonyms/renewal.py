@@ -37,7 +37,7 @@ def by_trajectory(*, exponent: float, places: int, people: int, limit: float, k:
     >>> by_trajectory(exponent=0.632, places=2497, people=42_598_300, limit=0.05, records_per_row=2).uses
     1
     """
-    from shoal.predict.zipf.records import Zipf, pseudonym_life
+    from shoal.prediction.zipf.records import Zipf, pseudonym_life
 
     life = pseudonym_life(Zipf(exponent, places), people, limit, k=k)
     if records_per_row < 1:

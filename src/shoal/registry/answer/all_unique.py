@@ -18,8 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.model.estimate import Estimate
-from shoal.predict.group.uniform import log_uniform
-from shoal.predict.summaries.moment_problem import Points, log_coefficient, principal
+from shoal.prediction.group.uniform import log_uniform
+from shoal.prediction.summaries.moment_problem import Points, log_coefficient, principal
 from shoal.registry.records.summary import LARGER, Summary
 
 OPEN = math.log(1.1)

@@ -130,7 +130,7 @@ def without_return(people: int, k: int) -> tuple[float, float]:
 
 def _ceiling(summary: Summary, k: int) -> float:
     """The largest share that any distribution on the record's cells can have."""
-    from shoal.predict.summaries.kappa import largest_possible_mean
+    from shoal.prediction.summaries.kappa import largest_possible_mean
 
     return min(1.0, largest_possible_mean(summary.cells, k) / k)
 
@@ -184,7 +184,7 @@ def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
     """
     if len(margins) < 2:
         raise UsageError("combining needs at least two records.", hint="Query a single record with unique_share.")
-    from shoal.predict.summaries.kappa import largest_possible_mean
+    from shoal.prediction.summaries.kappa import largest_possible_mean
 
     k = checked_group(group_size)
     low = max(unique_share(m, k).low for m in margins)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError, TamperError, VerificationError
-from shoal.measures.columns.eighteen.classes import NONE, Classed
+from shoal.find.safe_harbor.classes import NONE, Classed
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.parts import Classing
 from shoal.release.gate.checklist import finer

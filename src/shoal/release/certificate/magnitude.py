@@ -19,9 +19,9 @@ SMALL = 0.1
 
 def magnitude(prepared: Prepared, step: Step) -> str:
     """One clause about a step; empty where its name says it all."""
-    from shoal.transform.group.microaggregate import Microaggregate
-    from shoal.transform.perturb.noise import CorrelatedNoise, Noise
-    from shoal.transform.perturb.permute import Permute, RankSwap
+    from shoal.techniques.group.microaggregate import Microaggregate
+    from shoal.techniques.perturb.noise import CorrelatedNoise, Noise
+    from shoal.techniques.perturb.permute import Permute, RankSwap
 
     if isinstance(step, Noise):
         return _noise(prepared, step)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attack.differencing import Bounds, bounds, differencing
+from shoal.attacks.differencing import Bounds, bounds, differencing
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model.attack import AttackResult
 

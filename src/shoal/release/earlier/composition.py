@@ -31,8 +31,8 @@ from shoal.release.plan.published_classes import Decision
 from shoal.steps import Drop, MapValues
 
 if TYPE_CHECKING:
-    from shoal.attack.certified import Certified
-    from shoal.attack.composition import Shown
+    from shoal.attacks.certified import Certified
+    from shoal.attacks.composition import Shown
 
 UNKNOWN = "(unknown to the earlier plan)"
 
@@ -98,10 +98,10 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
     if not places:
         return []
 
-    from shoal.attack.belief import beliefs
-    from shoal.attack.composition import changes, values_left
-    from shoal.attack.intersection import intersection
-    from shoal.attack.structure import Recoded
+    from shoal.attacks.belief import beliefs
+    from shoal.attacks.composition import changes, values_left
+    from shoal.attacks.intersection import intersection
+    from shoal.attacks.structure import Recoded
 
     base, policy = prepared.base, prepared.policy
     before = [read(place, prepared) for place in places]
@@ -128,7 +128,7 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
 
 def _certified(prepared: Prepared, earlier: Sequence[tuple[Earlier, Shown]], column: str) -> Certified:
     """What this release or an earlier one certifies of the shares of a column."""
-    from shoal.attack.certified import Certified
+    from shoal.attacks.certified import Certified
 
     every = [*prepared.policy.requirements, *(r for e, _ in earlier for r in e.claims.asked)]
     known = len(prepared.base.sensitive[column].categories)
@@ -197,7 +197,7 @@ def _most_records(prepared: Prepared) -> int:
 
 def _new(prepared: Prepared, decision: Decision, columns: Sequence[str]) -> Shown:
     """This release: the class of each base class, and the records of each sensitive value in it."""
-    from shoal.attack.composition import Cells, Shown
+    from shoal.attacks.composition import Cells, Shown
     from shoal.kernels.group import group_codes
 
     base = counted_by_record(prepared) if columns else prepared.base
@@ -215,7 +215,7 @@ def _new(prepared: Prepared, decision: Decision, columns: Sequence[str]) -> Show
 
 def _shown(prepared: Prepared, earlier: Earlier, columns: Sequence[str]) -> Shown:
     """An earlier release: the class that its file holds for each base class, and the sensitive values of its classes."""
-    from shoal.attack.composition import Cells, Shown
+    from shoal.attacks.composition import Cells, Shown
     from shoal.kernels.group import group_codes
 
     base = prepared.base

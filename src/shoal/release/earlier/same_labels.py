@@ -19,7 +19,7 @@ from shoal.release.earlier.texts import codes_of, read_texts
 
 def same_labels(data: Path, claims: Certificate, earlier: Path, before: Certificate) -> list[AttackResult]:
     """Values left possible and values read off by subtraction, for classes with the same labels in both releases."""
-    from shoal.attack.composition import Cells, Shown, changes, values_left
+    from shoal.attacks.composition import Cells, Shown, changes, values_left
     from shoal.kernels.group import group_codes
 
     quasi = claims.data.quasi

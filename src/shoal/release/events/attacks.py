@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.attack import ATTACKING, tell
-from shoal.attack.traces import MOST_TARGETS, Published, draw, known_records, relinking, sparse_matching, targets
+from shoal.attacks import ATTACKING, tell
+from shoal.attacks.traces import MOST_TARGETS, Published, draw, known_records, relinking, sparse_matching, targets
 from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.counts.classes import IntArray

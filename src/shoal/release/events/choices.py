@@ -98,8 +98,8 @@ def renewal_of(text: str, places: tuple[Column, ...], people: int) -> str:
     if not text.startswith(MODEL):
         renewal(text)
         return text
-    from shoal.predict.distribution import Distribution
-    from shoal.predict.zipf.records import pseudonym_life
+    from shoal.prediction.distribution import Distribution
+    from shoal.prediction.zipf.records import pseudonym_life
 
     if len(places) != 1:
         raise PolicyError("a renewal by the model needs one place.", hint="Renew by records or days.", path="events.renew")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.attack.traces import MOST_TARGETS, Published, joined_traces, targets
+from shoal.attacks.traces import MOST_TARGETS, Published, joined_traces, targets
 from shoal.errors import TamperError, UsageError, VerificationError
 from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult

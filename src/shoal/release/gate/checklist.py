@@ -1,6 +1,6 @@
 """The safe-harbor list, held against a plan: identifiers gone, places, dates and ages coarse enough.
 
-The steps are those of :mod:`shoal.transform.safe_harbor`. A column that the list would remove must be a direct identifier; a
+The steps are those of :mod:`shoal.techniques.safe_harbor`. A column that the list would remove must be a direct identifier; a
 quasi-identifier must be published at least as coarsely as the list asks; any other column of the list gets the list's own step.
 A person may state, with a reason, that a column is none of the eighteen.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.errors import DataError, PolicyError, UsageError
+from shoal.find.safe_harbor import words
+from shoal.find.safe_harbor.classes import Classed
 from shoal.kernels.text import canonical_text
-from shoal.measures.columns.eighteen import words
-from shoal.measures.columns.eighteen.classes import Classed
 from shoal.model.plan import Step
 from shoal.model.roles import Column
 from shoal.release.certificate.sentences import today
@@ -43,7 +43,7 @@ def safe_harbor_steps(prepared: Prepared) -> dict[str, Step]:
 
 def _step(prepared: Prepared, column: Column, classed: Classed) -> Step | None:
     """The list's own step for a column; None where it has none that keeps something."""
-    from shoal.transform.safe_harbor import ITEMS, step_for
+    from shoal.techniques.safe_harbor import ITEMS, step_for
 
     texts = [v for v in canonical_text(prepared.table.values(column.name)[0]).to_pylist() if v is not None]
     if classed.kind == "zip" and all(len(v) <= 3 for v in texts):

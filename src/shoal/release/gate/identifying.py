@@ -15,12 +15,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import RoleError
-from shoal.measures.columns.eighteen import words
-from shoal.measures.columns.eighteen.spellings import certain_in, spread
-from shoal.measures.columns.find import find_column
-from shoal.measures.columns.finding import ColumnFacts
-from shoal.measures.columns.names.words import opaque
-from shoal.measures.columns.values.shapes import (
+from shoal.find.columns import find_column
+from shoal.find.finding import ColumnFacts
+from shoal.find.names.words import opaque
+from shoal.find.safe_harbor import words
+from shoal.find.safe_harbor.spellings import certain_in, spread
+from shoal.find.values.shapes import (
     NAMED_PLACES,
     PLACED,
     exact_degrees,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.measures.columns.eighteen.classes import Classed, class_of, refusal
+from shoal.find.safe_harbor.classes import Classed, class_of, refusal
 from shoal.model.roles import Schema
 from shoal.release.certificate.sentences import today
 from shoal.release.gate.column_facts import ColumnReader

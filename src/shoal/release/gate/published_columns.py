@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from shoal.find.columns import find_column
+from shoal.find.finding import ColumnFacts
+from shoal.find.safe_harbor import together
+from shoal.find.safe_harbor.classes import Classed, class_of, refusal
 from shoal.kernels.patterns import Pattern
 from shoal.kernels.text import canonical_text
-from shoal.measures.columns.eighteen import together
-from shoal.measures.columns.eighteen.classes import Classed, class_of, refusal
-from shoal.measures.columns.find import find_column
-from shoal.measures.columns.finding import ColumnFacts
 from shoal.model.roles import Role
 from shoal.release.policy.presets import Preset
 from shoal.release.proof import read

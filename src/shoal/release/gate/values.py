@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.measures.columns.find import find_column
-from shoal.measures.columns.finding import Scale
+from shoal.find.columns import find_column
+from shoal.find.finding import Scale
 from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.proof.judge import Given
 

@@ -49,7 +49,7 @@ from shoal.release.proof.recount_linked import Everybody, everybody
 from shoal.report.linked_report import render
 from shoal.search import missing_label
 from shoal.steps import Drop, Keep
-from shoal.transform.identity.mask import KeyedHash
+from shoal.techniques.identity.mask import KeyedHash
 from shoal.version import __version__
 
 DOMAIN = "shoal linked release"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.attack.by_value import ValueLink, by_value, default_limit
+from shoal.attacks.by_value import ValueLink, by_value, default_limit
 from shoal.engines.core.memory import left_for_data, shown
 from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
@@ -58,7 +58,7 @@ class Early:
 
 def early_attacks(prepared: Prepared, decision: Decision, data: Path, seen: ByEngine | None = None) -> Early:
     """What can be tried from the written file and the classes alone, while the file is counted again."""
-    from shoal.attack.downcoding import downcoding
+    from shoal.attacks.downcoding import downcoding
 
     kept, records = _kept(prepared, decision), int(decision.released.n_records)
     why_not = _too_much(prepared, records, len(kept)) if kept and seen is None else ""
@@ -80,8 +80,8 @@ def run_attacks(
     progress: Progress = silent,
 ) -> list[AttackResult]:
     """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release."""
-    from shoal.attack import ATTACKING, Scene, run_all, tell
-    from shoal.attack.intersection import joined_records
+    from shoal.attacks import ATTACKING, Scene, run_all, tell
+    from shoal.attacks.intersection import joined_records
 
     made = structure(prepared, decision) if decision.codes else None
     table = published_table(data, int(decision.released.n_records), prepared.schema.names)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.attack.by_value import ValueLink
+from shoal.attacks.by_value import ValueLink
 from shoal.engines.core.state import Held
 from shoal.engines.exclude.without import LeftOut
 from shoal.errors import UsageError, VerificationError

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attack.by_value import ValueLink, nearest_found, places_found, rank_found, same_found, surely_found
+from shoal.attacks.by_value import ValueLink, nearest_found, places_found, rank_found, same_found, surely_found
 from shoal.engines.open import open as opened
 from shoal.errors import InternalError
 from shoal.model.plan import Plan, RowStep, Step

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attack.downcoding import narrowed
-from shoal.attack.structure import Recoded
+from shoal.attacks.downcoding import narrowed
+from shoal.attacks.structure import Recoded
 from shoal.engines.core.memory import bytes_to_search, left_for_data, refused
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.counts.classes import MISSING, CodeArray, IntArray

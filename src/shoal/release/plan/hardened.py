@@ -25,7 +25,7 @@ from shoal.model.written import written
 from shoal.release.plan.prepare import Prepared
 
 if TYPE_CHECKING:
-    from shoal.attack.structure import Recoded
+    from shoal.attacks.structure import Recoded
     from shoal.release.plan.published_classes import Decision
 
 LIMITS = {"minimality": 0.05, "downcoding": 0.01}
@@ -36,7 +36,7 @@ MOST_SEARCHES = 300
 
 def structure(prepared: Prepared, decision: Decision) -> Recoded:
     """The base classes with their published and their next finer codes."""
-    from shoal.attack.structure import Recoded
+    from shoal.attacks.structure import Recoded
 
     return Recoded(prepared.base, decision.codes, decision.finer, decision.stays)
 
@@ -52,9 +52,9 @@ def tells(results: list[AttackResult]) -> AttackResult | None:
 
 def on_the_choice(prepared: Prepared, decision: Decision) -> list[AttackResult]:
     """The attacks that use the choice of the plan, as they will be run on the release."""
-    from shoal.attack import choice_rng
-    from shoal.attack.downcoding import downcoding
-    from shoal.attack.minimality import minimality
+    from shoal.attacks import choice_rng
+    from shoal.attacks.downcoding import downcoding
+    from shoal.attacks.minimality import minimality
 
     made, policy = structure(prepared, decision), prepared.policy
     out = [downcoding(made, prepared.quasi)]

@@ -41,7 +41,7 @@ def sample_of(policy: Policy) -> tuple[Step, ...]:
     if policy.sample is None:
         return ()
 
-    from shoal.transform.perturb.sampling import Sample  # the room of all techniques, loaded where one is asked for
+    from shoal.techniques.perturb.sampling import Sample  # the room of all techniques, loaded where one is asked for
 
     return (Sample(share=policy.sample, unit=policy.unit),)
 
@@ -62,6 +62,6 @@ def _unit(name: str, publish: str) -> Step:
 
 def _pseudonym(name: str) -> Step:
     """A keyed hash; the key comes from the environment (``SHOAL_KEY``), never from the policy."""
-    from shoal.transform.identity.mask import KeyedHash
+    from shoal.techniques.identity.mask import KeyedHash
 
     return KeyedHash(name)

@@ -10,12 +10,12 @@ import numpy as np
 
 from shoal.disk.folder import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
+from shoal.find.columns import find_column
+from shoal.find.finding import ColumnFacts, ColumnFinding, measured_scale
 from shoal.kernels.arrow import from_numpy, is_missing
 from shoal.kernels.codes import label_texts
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.closeness import need_order
-from shoal.measures.columns.find import find_column
-from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, measured_scale
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
@@ -189,7 +189,7 @@ def _sampled(table: Table, policy: Policy) -> Table | None:
     from shoal.engines.open import open as opened
     from shoal.model.plan import Plan
     from shoal.steps import Drop
-    from shoal.transform.perturb.sampling import Sample
+    from shoal.techniques.perturb.sampling import Sample
 
     needed = {*policy.quasi, *policy.sensitive, *(c for c in (policy.unit, policy.weight) if c)}
     steps = (Sample(share=policy.sample, unit=policy.unit), *(Drop(c) for c in table.schema.names if c not in needed))

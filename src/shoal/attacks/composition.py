@@ -1,0 +1,205 @@
+"""Composition: what the sensitive values of two releases tell together.
+
+Takes    for each release the class that each base class of the original is published in, and the sensitive values that its own
+         published file shows in each class
+Returns  people whose value is left less open by both releases than by either; groups of fewer than k people whose values are
+         read off by subtracting one release from the other
+Keeps    the same classes with the same values in both releases tell nothing new
+Source   Ganta, Kasiviswanathan & Smith 2008 (composition); differencing is subtraction of published counts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attacks.certified import Certified, short
+from shoal.kernels.group import group_codes
+from shoal.model.attack import AttackResult
+from shoal.model.counts.classes import IntArray
+
+VALUES = "Somebody is known to be in both releases: which sensitive values do both leave possible?"
+CHANGES = "Which sensitive values are read off where one release is subtracted from the other?"
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """``counts[i]`` records of class ``classes[i]`` have the sensitive value with code ``values[i]`` (missing is −1)."""
+
+    classes: IntArray
+    values: IntArray
+    counts: IntArray
+
+    def whole(self, n_values: int) -> npt.NDArray[np.float64]:
+        """Records of each value in all classes; ``[0]`` is the missing value."""
+        return np.bincount(self.values + 1, weights=self.counts, minlength=n_values).astype(np.float64)
+
+    def sets(self) -> dict[int, set[int]]:
+        """The values of each class."""
+        out: dict[int, set[int]] = {}
+        for klass, value in zip(self.classes.tolist(), self.values.tolist(), strict=True):
+            out.setdefault(klass, set()).add(value)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """One release: the class of each base class (−1 where it is not published) and the cells of each sensitive column."""
+
+    classes: IntArray
+    cells: Mapping[str, Cells] = field(default_factory=dict)
+
+
+def values_left(
+    sizes: IntArray, new: Shown, earlier: Sequence[Shown], column: str, *, distinct: int | None = None
+) -> AttackResult:
+    """People for whom the values possible by all releases are fewer than ``distinct`` (two where none is certified).
+
+    Only what the releases do together counts: where one of them alone already shows fewer values, its own attacks say so.
+    """
+    inside = [r.cells[column].sets() for r in (new, *earlier)]
+    codes = [r.classes for r in (new, *earlier)]
+    joint = group_codes([c.astype(np.int32) for c in codes], n_rows=len(sizes))
+    both = (codes[0] >= 0) & np.logical_or.reduce([c >= 0 for c in codes[1:]])
+    people = np.bincount(joint.ids[both], weights=sizes[both], minlength=joint.n).astype(np.int64)
+    told, certain = 0, 0
+    for cell in np.flatnonzero(people):
+        at = joint.first[cell]
+        seen = [sets.get(int(c[at]), set()) for sets, c in zip(inside, codes, strict=True) if c[at] >= 0]
+        left = len(set.intersection(*seen))
+        if 0 < left < min(distinct or 2, *(len(s) for s in seen)):
+            told += int(people[cell])
+            certain += int(people[cell]) if left == 1 else 0
+    total = int(people.sum())
+    rate = told / max(total, 1)
+    return AttackResult(
+        f"intersection: values of '{column}'",
+        VALUES,
+        rate,
+        rate,
+        rate,
+        0.0,
+        f"{certain} people have one value left" if told else "",
+        "broken" if told else "holds",
+        f"For {told} of {total} people the releases together leave fewer than {distinct or 2} values of '{column}' possible; "
+        f"for {certain} of them only one.",
+    )
+
+
+def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, asked: Certified | None = None) -> AttackResult:
+    """Sums of classes that both releases show, subtracted: a change of 1 to ``k`` − 1 records is read off value by value.
+
+    Compared are (a) the smallest sets of classes that cover the same people in both (classes with the same labels; where
+    one release is coarser, its class and the finer ones inside), (b) each new class and the earlier classes inside it,
+    (c) each earlier class and the new ones inside it. ``distinct`` is the number of values that a larger change must show;
+    ``asked`` the diversity and closeness that it must have.
+    """
+    tried = []
+    for groups in _comparable(old.classes, new.classes, _length(old, column), _length(new, column)):
+        found = _Difference.between(old.cells[column], groups[0], new.cells[column], groups[1])
+        tells = found.tells(k, distinct)
+        if asked:
+            tells |= found.short(asked, new.cells[column], old.cells[column])
+        tried.append((int((found.judged & tells).sum()), int(found.judged.sum())))
+    broken, compared = max(tried)
+    rate = broken / max(compared, 1)
+    more = f" or has fewer than {distinct} values" if distinct > 1 else ""
+    more += " or is less diverse or close than certified" if asked else ""
+    sentence = (
+        f"In {broken} of {compared} comparisons of classes the earlier release and this one differ by a group that is smaller "
+        f"than {k} records{more}: the values of '{column}' of whoever came, left or was left out are read off."
+        if broken
+        else f"Where classes can be subtracted ({compared} comparisons), the values of '{column}' are the same or differ by at "
+        f"least {k} records."
+    )
+    name = f"differencing: '{column}' against an earlier release"
+    return AttackResult(name, CHANGES, rate, rate, rate, 0.0, "", "broken" if broken else "holds", sentence)
+
+
+def _length(shown: Shown, column: str) -> int:
+    return int(max(shown.classes.max(initial=-1), shown.cells[column].classes.max(initial=-1))) + 1
+
+
+def _comparable(old: IntArray, new: IntArray, n_old: int, n_new: int) -> list[tuple[IntArray, IntArray]]:
+    """The group of each earlier class and of each new class, in three ways; −1 is in no group."""
+    both = (old >= 0) & (new >= 0)
+    old, new = old[both], new[both]
+    once = group_codes([old, new]).first
+    pairs = old[once], new[once]
+    part = _connected(pairs[0], pairs[1] + n_old, n_old + n_new)
+    return [
+        (part[:n_old], part[n_old:]),
+        (_inside(pairs[0], pairs[1], n_old), np.arange(n_new, dtype=np.int64)),
+        (np.arange(n_old, dtype=np.int64), _inside(pairs[1], pairs[0], n_new)),
+    ]
+
+
+def _connected(a: IntArray, b: IntArray, n: int) -> IntArray:
+    """The connected part of each of n points, where a[i] and b[i] are joined: everybody follows a smaller neighbour."""
+    leader = np.arange(n, dtype=np.int64)
+    while True:
+        least = np.minimum(leader[a], leader[b])
+        before = leader.copy()
+        for end in (a, b):
+            np.minimum.at(leader, before[end], least)
+            np.minimum.at(leader, end, least)
+        leader = leader[leader]
+        if np.array_equal(leader, before):
+            return np.unique(leader, return_inverse=True)[1].astype(np.int64)
+
+
+def _inside(inner: IntArray, outer: IntArray, n: int) -> IntArray:
+    """The one class of the other release that each class lies in; −1 where it lies in several or in none."""
+    out = np.full(n, -1, dtype=np.int64)
+    out[inner] = outer
+    out[np.bincount(inner, minlength=n) > 1] = -1
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Difference:
+    """For each group: records more and fewer than before, and how many values each has; ``cells`` holds them value by value."""
+
+    cells: Cells
+    judged: npt.NDArray[np.bool_]
+    more: IntArray
+    fewer: IntArray
+    values_more: IntArray
+    values_fewer: IntArray
+
+    @classmethod
+    def between(cls, old: Cells, group_old: IntArray, new: Cells, group_new: IntArray) -> _Difference:
+        group = np.concatenate([group_old[old.classes], group_new[new.classes]])
+        value = np.concatenate([old.values, new.values]) + 1
+        signed = np.concatenate([-old.counts, new.counts])
+        n = int(max(group_old.max(initial=-1), group_new.max(initial=-1))) + 1
+        inside, width = group >= 0, int(value.max(initial=0)) + 1
+        key, place = np.unique(group[inside] * width + value[inside], return_inverse=True)
+        change = np.bincount(place, weights=signed[inside], minlength=len(key)).astype(np.int64)
+        at = key // width
+        sums = [np.bincount(at, weights=w, minlength=n).astype(np.int64) for w in _parts(change)]
+        judged = np.isin(np.arange(n), group_old[old.classes]) & np.isin(np.arange(n), group_new[new.classes])
+        return cls(Cells(at, key % width - 1, change), judged, *sums)
+
+    def tells(self, k: int, distinct: int) -> npt.NDArray[np.bool_]:
+        out = np.zeros(len(self.judged), dtype=np.bool_)
+        for records, values in ((self.more, self.values_more), (self.fewer, self.values_fewer)):
+            out |= (records > 0) & ((records < k) | (values < distinct))
+        return out
+
+    def short(self, asked: Certified, new: Cells, old: Cells) -> npt.NDArray[np.bool_]:
+        """Groups whose newcomers, or whose leavers, have values that fall short of what is certified."""
+        out, n = np.zeros(len(self.judged), dtype=np.bool_), len(self.judged)
+        n_values = max(asked.n_values, int(max(new.values.max(initial=0), old.values.max(initial=0))) + 2)
+        for sign, file in ((1, new), (-1, old)):
+            some = sign * self.cells.counts > 0
+            weight = (sign * self.cells.counts[some]).astype(np.float64)
+            out |= short(self.cells.classes[some], self.cells.values[some], weight, n, file.whole(n_values), asked)
+        return out
+
+
+def _parts(change: IntArray) -> tuple[npt.NDArray[np.int64], ...]:
+    return np.maximum(change, 0), np.maximum(-change, 0), (change > 0).astype(np.int64), (change < 0).astype(np.int64)

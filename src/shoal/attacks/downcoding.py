@@ -1,0 +1,117 @@
+"""Downcoding: is a published value narrower than it looks?
+
+Takes    base classes with published and one-level-finer codes, from the original or from an attacker's external table
+Returns  the share of released records that an attacker can refine below the published level
+Source   Cohen 2022, "Attacks on deidentification's defenses": minimal hierarchical methods can be refined
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attacks.structure import Recoded
+from shoal.kernels.group import group_codes
+from shoal.model.attack import AttackResult, Verdict
+from shoal.model.counts.classes import CodeArray, IntArray
+
+NARROWED = "Can a published value be narrowed to one or two of the values that its label covers?"
+QUESTION = "Can published values be refined to a finer level than was published?"
+
+
+def downcoding(recoded: Recoded, columns: tuple[str, ...]) -> AttackResult:
+    """Records whose published class holds only one finer value in some generalized column, and not the common one.
+
+    An attacker who knows the people (or a table like them) and the hierarchy sees that the wider value is empty talk there. Up to
+    one record in a hundred holds, more is a warning.
+    """
+    groups = recoded.classes()
+    kept, sizes = recoded.mask, recoded.base.sizes
+    refined = np.zeros(recoded.base.n_classes, dtype=np.bool_)
+    worst_column, worst_share = "", 0.0
+    total = int(sizes[kept].sum())
+    for name, coarse, fine in zip(columns, recoded.published, recoded.finer, strict=False):
+        if np.array_equal(coarse, fine):
+            continue
+        alone = ~_several(groups.ids[kept], fine[kept], groups.n)[groups.ids] & kept & _is_news(coarse, fine, sizes * kept)
+        refined |= alone
+        share = float(sizes[alone].sum()) / max(total, 1)
+        if share > worst_share:
+            worst_column, worst_share = name, share
+    count = int(sizes[refined].sum())
+    rate = count / max(total, 1)
+    verdict: Verdict = "holds" if rate <= 0.01 else "warning"
+    worst = f"most in column '{worst_column}': {worst_share:.1%} of the records" if worst_column else "no column"
+    sentence = f"{count:,} of {total:,} records lie in classes where a published range holds only one finer value."
+    return AttackResult("downcoding", QUESTION, rate, rate, rate, None, worst, verdict, sentence)
+
+
+def _several(classes: IntArray, values: CodeArray, n: int) -> npt.NDArray[np.bool_]:
+    """Whether each of the n classes holds more than one value.
+
+    >>> _several(np.array([0, 1, 0, 1]), np.array([5, 5, 5, -1], np.int32), 3).tolist()
+    [False, True, False]
+    """
+    some = np.zeros(n, values.dtype)
+    some[classes] = values  # one of each class
+    out = np.zeros(n, np.bool_)
+    out[classes[some[classes] != values]] = True
+    return out
+
+
+MOST_PAIRS = 1 << 16
+"""Pairs of a published and a finer value up to which each has its place in a table, however few classes there are."""
+MOST_LEFT = 2
+"""Values to which a cell is narrowed: few enough for a guess at evens."""
+
+
+def narrowed(recoded: Recoded, columns: tuple[str, ...], covered: Sequence[IntArray]) -> AttackResult:
+    """Cells whose label covers at least three values of the table while its class holds at most two of them.
+
+    ``covered`` says for each column and base class how many values of the table lie under its label. Whoever knows the
+    quasi-identifiers of the people (or a table like them) reads such a cell as one or two values. Local recoding makes each class
+    as fine as it may be, so it is tried there. Up to one record in a hundred holds, more is a warning.
+    """
+    groups, kept, sizes = recoded.classes(), recoded.mask, recoded.base.sizes
+    total, cells = int(sizes[kept].sum()), 0
+    exposed = np.zeros(recoded.base.n_classes, dtype=np.bool_)
+    by_column: dict[str, int] = {}
+    for name, codes, under in zip(columns, recoded.base.codes, covered, strict=True):
+        pairs = group_codes([groups.ids[kept].astype(np.int32), codes[kept]])
+        inside = np.bincount(groups.ids[kept][pairs.first], minlength=groups.n)[groups.ids]
+        few = kept & (inside <= MOST_LEFT) & (under > MOST_LEFT)
+        exposed |= few
+        by_column[name] = int(sizes[few].sum())
+        cells += by_column[name]
+    rate = int(sizes[exposed].sum()) / max(total, 1)
+    verdict: Verdict = "holds" if rate <= 0.01 else "warning"
+    most = max(by_column, key=lambda c: by_column[c], default="")
+    worst = f"most in column '{most}': {by_column[most]:,} cells" if cells else "no column"
+    sentence = (
+        f"{cells:,} cells of {int(sizes[exposed].sum()):,} records can be narrowed to one or two values by one who knows who "
+        "is in the class, although their label covers more."
+    )
+    return AttackResult("downcoding: narrowed cells", NARROWED, rate, rate, rate, None, worst, verdict, sentence)
+
+
+def _is_news(coarse: npt.NDArray[np.int32], fine: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Whether the finer value of each class is one that fewer than half of the people with its published value have.
+
+    What most of them have would be guessed without the release.
+    """
+    width = int(fine.max(initial=-1)) + 2
+    wide = coarse.astype(np.int64)
+    wide += 1
+    total = np.bincount(wide, weights=sizes)
+    if len(total) * width > max(len(fine), MOST_PAIRS):
+        part = group_codes([coarse, fine])
+        own = np.bincount(part.ids, weights=sizes, minlength=part.n)
+        return np.asarray(own[part.ids] < 0.5 * total[wide])
+    pairs = wide * width  # a table of all pairs is short
+    pairs += fine
+    pairs += 1
+    own = np.bincount(pairs, weights=sizes, minlength=len(total) * width)
+    rare = own < np.repeat(0.5 * total, width)
+    return np.asarray(rare[pairs])

@@ -1,0 +1,167 @@
+"""Attacks on an event release: somebody knows a few records of a person, has a list of trails, or looks for habits that go on.
+
+Takes    what is published as traces (a pseudonym's points), and what the attacker knows as points of the same kind (−1: a point
+         that is not published)
+Returns  AttackResults: how often a person is found
+Source   sparse matching and eccentricity: Narayanan & Shmatikov 2008; trails against a list: Malin & Sweeney 2004
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attacks._common import wilson
+from shoal.measures.events.traces import Traces
+from shoal.model.attack import AttackResult, Verdict
+from shoal.model.counts.classes import IntArray
+from shoal.model.written import written
+
+ECCENTRICITY = 1.5
+"""The best score stands out when it is this many standard deviations above the second."""
+MOST_TARGETS = 2_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Published:
+    """Published traces; ``owner`` of each where it is known who is behind it (else each trace is taken for a person)."""
+
+    traces: Traces
+    owner: IntArray
+
+    def holding(self, points: IntArray) -> IntArray:
+        """Traces that hold all of these points, in order."""
+        t = self.traces
+        if not len(points) or (points < 0).any():
+            return np.empty(0, dtype=np.int64)
+        rarest = points[np.argsort(t.popularity[points], kind="stable")]
+        left: IntArray = t.visitor[t.first[rarest[0]] : t.first[rarest[0] + 1]].astype(np.int64)
+        for p in rarest[1:].tolist():
+            left = np.intersect1d(left, t.visitor[t.first[p] : t.first[p + 1]], assume_unique=True)
+        return left
+
+    def best(self, points: IntArray, *, without: int = -1) -> tuple[int, float]:
+        """The trace with the highest score and its eccentricity; −1 where no point fits.
+
+        A point that n traces hold scores 1 / ln(1 + n): a rare one tells more.
+        """
+        t = self.traces
+        scores = np.zeros(t.n_people)
+        for p in points[points >= 0].tolist():
+            there = t.visitor[t.first[p] : t.first[p + 1]]
+            scores[there] += 1.0 / np.log1p(len(there))
+        if without >= 0:
+            scores[without] = 0.0
+        top = int(scores.argmax())
+        if scores[top] <= 0:
+            return -1, 0.0
+        spread = float(scores.std())
+        second = float(np.partition(scores, -2)[-2]) if len(scores) > 1 else 0.0
+        return top, (float(scores[top]) - second) / spread if spread > 0 else 0.0
+
+
+def draw(known: Sequence[IntArray], s: int, rng: np.random.Generator) -> list[IntArray]:
+    """Up to s random ones of each person's points."""
+    return [points if len(points) <= s else rng.choice(points, s, replace=False) for points in known]
+
+
+def known_records(
+    published: Published, people: IntArray, known: Sequence[IntArray], s: int, *, claimed: float | None
+) -> AttackResult:
+    """Somebody knows s true records of a person and looks for the pseudonyms that have all of them.
+
+    ``people[i]`` is the person of whom ``known[i]`` are the points. The chance is one over the people found, where the right one
+    is among them.
+    """
+    chances = np.zeros(len(people))
+    for i, (person, points) in enumerate(zip(people.tolist(), known, strict=True)):
+        found = np.unique(published.owner[published.holding(np.unique(points))])
+        if person in found:
+            chances[i] = 1.0 / len(found)
+    rate = float(chances.mean())
+    alone = int((chances == 1.0).sum())
+    what = "record" if s == 1 else "records"
+    said = f"Of {len(people):,} people with up to {s} random known {what} each, {alone:,} are alone with them; a person is named "
+    said += f"with a chance of {written(rate, 3)} on average, {written(float(chances.max()), 3)} at most."
+    low, high = wilson(float(chances.sum()), len(people))
+    question = f"Does somebody who knows {s} {what} of a person find that person's pseudonym?"
+    verdict = _verdict(low, alone, claimed)
+    return AttackResult(f"known records: {s}", question, rate, low, high, claimed, "", verdict, said)
+
+
+def sparse_matching(
+    published: Published, people: IntArray, known: Sequence[IntArray], s: int, *, claimed: float | None
+) -> AttackResult:
+    """The same with a score that forgives wrong and missing records; a match is claimed where the best score stands out."""
+    right = wrong = 0
+    for person, points in zip(people.tolist(), known, strict=True):
+        found, stands_out = published.best(np.unique(points))
+        if found >= 0 and stands_out >= ECCENTRICITY:
+            hit = int(published.owner[found]) == person
+            right, wrong = right + hit, wrong + (not hit)
+    rate = right / len(people)
+    low, high = wilson(right, len(people))
+    said = f"By the best score of {s} known records {right:,} of {len(people):,} people are found, {wrong:,} taken for another."
+    question = "Do scores of rare records single out a pseudonym, although some records are missing?"
+    return AttackResult(f"sparse matching: {s}", question, rate, low, high, claimed, "", _verdict(low, rate, claimed), said)
+
+
+def relinking(places: Published, sample: IntArray) -> AttackResult:
+    """Are two pseudonyms of one person joined again by the places that go on? ``places`` holds the places of each trace, without
+    times; of the traces in ``sample`` the most alike other one is looked for."""
+    right = wrong = 0
+    t = places.traces
+    for trace in sample.tolist():
+        found, stands_out = places.best(t.point[t.start[trace] : t.start[trace + 1]].astype(np.int64), without=trace)
+        if found >= 0 and stands_out >= ECCENTRICITY:
+            hit = places.owner[found] == places.owner[trace]
+            right, wrong = right + bool(hit), wrong + (not hit)
+    rate = right / len(sample)
+    low, high = wilson(right, len(sample))
+    said = f"Of {len(sample):,} pseudonyms of people who have several, {right:,} are joined with another of the same person by "
+    said += f"their places, {wrong:,} with somebody else's."
+    question = "Can pseudonyms of one person be joined again by places that go on?"
+    return AttackResult("relinking", question, rate, low, high, None, "", _verdict(low, rate, None), said)
+
+
+def joined_traces(published: Published, trails: Sequence[IntArray]) -> list[int]:
+    """For the points of each trail the published trace whose score stands out; −1 where none does."""
+    out = []
+    for points in trails:
+        found, stands_out = published.best(points)
+        out.append(found if found >= 0 and stands_out >= ECCENTRICITY else -1)
+    return out
+
+
+def trail_matching(published: Published, trails: Sequence[IntArray], *, covered: int, k: int) -> AttackResult:
+    """A list of people with some records each: who is matched to exactly one pseudonym? Of those with at most ``covered`` records
+    in the list nobody may be (``k`` or more share them)."""
+    alone = broken = fits = 0
+    for points in trails:
+        found = published.holding(np.unique(points))
+        fits += bool(len(found))
+        if len(found) == 1:
+            alone += 1
+            broken += len(np.unique(points)) <= covered
+    rate = alone / len(trails)
+    low, high = wilson(alone, len(trails))
+    verdict: Verdict = "broken" if broken and k > 1 else "warning" if alone else "holds"
+    said = f"Of {len(trails):,} people in the list {fits:,} fit a pseudonym with all their records, {alone:,} exactly one"
+    said += f" ({broken:,} of these with at most {covered} known records)." if covered else "."
+    question = "Does an outside list of people, times and places name the owners of pseudonyms?"
+    return AttackResult("trail matching", question, rate, low, high, None, "", verdict, said)
+
+
+def _verdict(low: float, rate: float, claimed: float | None) -> Verdict:
+    """More than claimed, beyond chance, is broken; without a claim any success is a warning."""
+    if claimed is None:
+        return "warning" if rate > 0 else "holds"
+    return "broken" if low > claimed else "holds"
+
+
+def targets(n: int, rng: np.random.Generator, most: int = MOST_TARGETS) -> npt.NDArray[np.int64]:
+    """The people who are looked for: all, or as many as can be tried, at random."""
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))

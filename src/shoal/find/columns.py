@@ -1,0 +1,210 @@
+"""The finder: for every column of a table its role, scale, order and missing spellings, with a reason; the person column.
+
+Takes    facts about every column (distinct values with counts, labels)
+Returns  one finding per column, in order; at most one is marked ``unit`` and one ``weight``
+Keeps    no data value in a reason; values are named only as the order of categories and as spellings of "missing"
+Cost     at most a thousand distinct values of a column are looked at for each kind of identifier
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
+from shoal.find.names.beside import topics_beside
+from shoal.find.names.health import HEALTH
+from shoal.find.names.lexicon import BY_KEY, speaks_of_crime
+from shoal.find.names.private import CONDUCT, MONEY
+from shoal.find.names.topics import Topic
+from shoal.find.roles.decide import decide, with_scale
+from shoal.find.roles.keys import SEVERAL
+from shoal.find.roles.seen import CHANGE, FEWEST_ROWS, Decision, Seen
+from shoal.find.roles.unit import person_column
+from shoal.find.scales import scale_of
+from shoal.find.values.batteries import Batteries
+from shoal.find.values.identifiers import identifier_form
+from shoal.find.values.missing_numbers import BELOW, below_codes, number_codes
+from shoal.find.values.spelled_missing import asked, missing_spellings
+from shoal.find.values.vocabulary import spoken_of
+from shoal.find.values.whole_numbers import MOST_CODES
+from shoal.model.roles import Role
+
+PRIVATE_SHARE = 0.25
+"""Share of columns about health, money or conduct from which a table is about them."""
+LEAST_PRIVATE, PRIVATE_KNOWN = 3, 0.45
+"""Such columns, and their share of those whose name tells something, from which it is too, however many names tell nothing."""
+LEAST_QUASI, QUASI_SHARE = 3, 0.6
+"""Columns that others know, and their share of those whose name tells something, from which a table is a census of people."""
+CENSUS = 6
+"""Columns that others know for each about health from which a table is a census: a few of both make a table of patients."""
+FOLLOWED = frozenset("time futime tstop survtime survivaltime survival_time followup follow_up time_to_event".split())
+OUTCOME = frozenset("status event fustat cens censor censored death died dead".split())
+"""Names of a time that people were followed and of what it ended with: a table with both is about their health or conduct."""
+BANDED = ("income", "spending")
+"""Topics of amounts that surveys ask in numbered bands."""
+FEWEST_PHONES = 20
+"""Different values from which digits are telephone numbers where the name does not say so: a few may be codes of anything."""
+SHARED = 2
+"""Columns that must use a number for "no value" before doubtful ones follow."""
+_HEALTH = frozenset(t.key for t in HEALTH)
+_PRIVATE = frozenset(t.key for t in (*HEALTH, *MONEY, *CONDUCT))
+
+
+def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
+    """A finding for every column.
+
+    >>> import numpy as np
+    >>> one = np.ones(3, dtype=np.int64)
+    >>> mail = ColumnFacts("contact", "text", ["ann@x.org", "bob@y.com", "cy@z.net"], one, 3)
+    >>> size = ColumnFacts("size", "text", ["high", "low", "medium"], one, 3)
+    >>> [(f.role.value, f.scale.value, f.order) for f in find_columns([mail, size])]
+    [('direct', 'id', ()), ('insensitive', 'ordered', ('low', 'medium', 'high'))]
+    """
+    own = [number_codes(facts) for facts in table]
+    counted = Counter(code for codes in own for code in codes)
+    below = Counter(str(int(float(code))) for facts in table for code in below_codes(facts))
+    shared = {code for code, n in counted.items() if n >= SHARED and code not in below}
+    shared |= {code for code, n in below.items() if n >= BELOW}
+    spelled = [missing_spellings(facts, shared=shared, own=codes) for facts, codes in zip(table, own, strict=True)]
+    bare = [facts.without(gone) for facts, gone in zip(table, spelled, strict=True)]
+    topics = topics_beside([(f.name, f.label) for f in table])
+    known = {t.key for t in topics if t is not None and t.role is Role.QUASI}
+    named = "sex" in known and len(known) >= LEAST_QUASI
+    private, about_people = _about(topics, [f.name for f in table])
+    batteries = Batteries.of(bare)
+    several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
+    made = []
+    for facts, gone, topic in zip(bare, spelled, topics, strict=True):
+        spoken = spoken_of(facts.values, facts.kind)
+        form = identifier_form(facts.values, facts.kind)
+        if form is not None and form[0].key == "phone" and _few_codes(facts, topic):
+            form = None
+        usual = _usual(topic, facts) if topic is not None else BY_KEY[spoken[0]].scale if spoken else ""
+        in_series = batteries.in_series(facts)
+        found = scale_of(facts, usual, battery=batteries.asked_alike(facts, about_people))
+        decision = decide(
+            Seen(
+                facts,
+                topic,
+                form,
+                spoken,
+                found,
+                private,
+                about_people,
+                asked(gone),
+                several,
+                named,
+                in_series and found.scale is Scale.ORDERED,
+            )
+        )
+        found = found if facts.said_scale else with_scale(decision, found)
+        made.append((facts, decision, _finding(facts, decision, found.scale, found.order, gone)))
+    return _marked(made)
+
+
+def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, bool]:
+    """What a table is about, by the names of its columns but identifiers: health, money or conduct; who and what people are."""
+    told = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
+    known = [t for t in told if t is not None and t.key != "survey_weight"]
+    harm = sum(t is not None and (t.key in _PRIVATE or speaks_of_crime(n)) for t, n in zip(topics, names, strict=True))
+    followed = {n.lower() for n in names}
+    private = (
+        bool(followed & FOLLOWED and followed & OUTCOME)
+        or any(speaks_of_crime(n) for n in names)
+        or harm >= PRIVATE_SHARE * max(len(told), 1)
+        or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
+    )
+    quasi = sum(t.role is Role.QUASI for t in known)
+    health = sum(t.key in _HEALTH for t in known)
+    census = quasi >= max(LEAST_QUASI, QUASI_SHARE * len(known), CENSUS * health)
+    return private, not private and census
+
+
+def find_column(facts: ColumnFacts) -> ColumnFinding:
+    """A finding for one column alone, without what the rest of the table would tell."""
+    return find_columns([facts])[0]
+
+
+def _finding(
+    facts: ColumnFacts, decision: Decision, scale: Scale, order: tuple[str, ...], gone: tuple[str, ...]
+) -> ColumnFinding:
+    return ColumnFinding(
+        facts.name,
+        facts.kind,
+        facts.distinct,
+        facts.missing,
+        decision.role,
+        decision.reason,
+        round(decision.confidence, 2),
+        scale,
+        order if scale is Scale.ORDERED else (),
+        tuple(v.removesuffix(".0") for v in gone) if facts.kind == "float" else gone,  # as a person writes the number
+        decision.topic,
+        decision.change,
+        decision.evidence,
+        decision.hipaa,
+    )
+
+
+def _usual(topic: Topic, facts: ColumnFacts) -> str:
+    """The scale that columns of a topic have; amounts of money from 1 to 25 are numbered bands."""
+    if topic.key not in BANDED or not facts.whole or facts.numbers is None or facts.distinct < 3:
+        return topic.scale
+    return "ordered" if float(facts.numbers.min()) >= 0 and float(facts.numbers.max()) <= MOST_CODES else topic.scale
+
+
+def _few_codes(facts: ColumnFacts, topic: Topic | None) -> bool:
+    """Whether bare digits are so few that they may be codes of anything, and the name does not say telephone."""
+    bare = all(v.isdigit() for v in facts.values)
+    return bare and facts.distinct < FEWEST_PHONES and (topic is None or topic.key != "phone")
+
+
+def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[ColumnFinding, ...]:
+    """The findings, with the person column and the weights marked."""
+    unit = person_column([(facts, decision) for facts, decision, _ in made])
+    event = _event_time(made) if unit is not None else None
+    alike = _like_the_key(made, unit) if unit is not None else frozenset()
+    weight = next((facts.name for facts, decision, _ in made if decision.topic == "survey_weight"), None)
+    out = []
+    for facts, _, finding in made:
+        if facts.name == unit:
+            reason = finding.reason + "; people have several rows: name it as unit"
+            finding = replace(finding, mark="unit", reason=reason)
+        elif facts.name in alike:
+            why = "its values repeat exactly as those of the column that names people: another number of theirs"
+            finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.7, topic="key", hipaa=18)
+            finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
+        elif facts.name == event:
+            why = "people have several rows, and it tells when: others may know it"
+            finding = replace(finding, role=Role.QUASI, reason=why, confidence=0.6, topic="event_date")
+        elif facts.name == weight:
+            finding = replace(finding, mark="weight")
+        out.append(finding)
+    return tuple(out)
+
+
+def _like_the_key(made: list[tuple[ColumnFacts, Decision, ColumnFinding]], unit: str) -> frozenset[str]:
+    """Columns of whole numbers that no name explains and whose values repeat exactly as those of the key do: the same people."""
+    key = next(facts for facts, _, _ in made if facts.name == unit)
+    times = np.sort(key.counts)
+    if key.distinct < FEWEST_ROWS or key.distinct != len(times) or times[0] == times[-1]:
+        return frozenset()
+    return frozenset(
+        facts.name
+        for facts, decision, _ in made
+        if facts.whole
+        and not decision.topic
+        and decision.role is not Role.DIRECT
+        and len(facts.counts) == len(times)
+        and np.array_equal(np.sort(facts.counts), times)
+    )
+
+
+def _event_time(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> str | None:
+    """The only column of times, where its name says a technical one (``created_at``): of records of people it is the event."""
+    dates = [(f, d) for f, d, finding in made if finding.scale is Scale.DATE]
+    return dates[0][0].name if len(dates) == 1 and dates[0][1].topic == "technical" and dates[0][0].distinct > 1 else None

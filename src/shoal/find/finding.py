@@ -1,0 +1,169 @@
+"""What is known of a column before anybody is asked, and what is found: role, scale, order, missing spellings, and why."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.find.names.topics import HIPAA
+from shoal.model.roles import NUMBERS, Column, Role
+
+
+class Scale(enum.Enum):
+    """What the values of a column are."""
+
+    ID = "id"  # a name or number of somebody or something
+    TEXT = "text"  # free text
+    DATE = "date"  # a date, time, year or month
+    PLACE = "place"  # postcode, town, region, position
+    NUMBER = "number"  # amounts that can be added or banded
+    ORDERED = "ordered"  # categories with an order: bands, levels, ratings, also written 1, 2, 3
+    NOMINAL = "nominal"  # categories without an order, also written as numbers
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One observation about a column: what it looks like, by which share of its distinct values, and how telling that is."""
+
+    what: str
+    share: float
+    confidence: float
+
+
+def measured_scale(column: Column) -> str:
+    """The scale that follows from the measurement level of a statistical package; a number is "scale" there by default."""
+    return {"ordinal": "ordered", "nominal": "nominal"}.get(column.measure, "") if column.kind in NUMBERS else ""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnFacts:
+    """A column as it is counted: distinct values as text, how many rows hold each, and what the file says of it.
+
+    ``values`` may be a sample of the distinct ones, evenly spread; then ``counts`` are of that sample and ``distinct`` says how
+    many there are. ``label`` is the variable label, ``labels`` the value labels of a statistical package, by canonical text.
+    """
+
+    name: str
+    kind: str
+    values: Sequence[str]
+    counts: npt.NDArray[np.int64]
+    rows: int
+    missing: int = 0
+    distinct: int = -1
+    label: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    declared_missing: tuple[str, ...] = ()
+    declared_order: tuple[str, ...] = ()
+    declared_scale: str = ""
+    """What the file says (SPSS: ordinal, nominal), which is often a default: taken where the values do not speak against it."""
+    said_scale: str = ""
+    """What a person says: taken as it is."""
+
+    def __post_init__(self) -> None:
+        if self.distinct < 0:
+            object.__setattr__(self, "distinct", len(self.values))
+
+    @property
+    def filled(self) -> int:
+        """Rows with a value."""
+        return self.rows - self.missing
+
+    @cached_property
+    def numbers(self) -> npt.NDArray[np.float64] | None:
+        """The values as numbers, where all of them are; a decimal comma is read too."""
+        try:
+            return np.array([float(v.replace(",", ".") if v.count(",") == 1 else v) for v in self.values], dtype=np.float64)
+        except ValueError:
+            return None
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether every value is a whole number."""
+        numbers = self.numbers
+        return (
+            numbers is not None
+            and len(numbers) > 0
+            and bool(np.all(np.isfinite(numbers)) and np.all(numbers == np.rint(numbers)))
+        )
+
+    def without(self, spellings: Sequence[str]) -> ColumnFacts:
+        """The same column with these values taken for missing."""
+        gone = set(spellings)
+        if not gone:
+            return self
+        kept = [i for i, v in enumerate(self.values) if v not in gone]
+        rows = int(self.counts.sum() - self.counts[kept].sum())
+        return ColumnFacts(
+            self.name,
+            self.kind,
+            [self.values[i] for i in kept],
+            self.counts[kept],
+            self.rows,
+            self.missing + rows,
+            self.distinct - (len(self.values) - len(kept)),
+            self.label,
+            self.labels,
+            self.declared_missing,
+            tuple(v for v in self.declared_order if v not in gone),
+            self.declared_scale,
+            self.said_scale,
+        )
+
+
+@dataclass(frozen=True)
+class ColumnFinding:
+    """One column: the suggested role, what its values are, and why. A suggestion is not a decision: a person confirms it.
+
+    ``order`` lists the categories of an ordered column from low to high, ``missing_values`` the spellings that mean "no value"
+    (``missing`` counts rows with one of them, or empty). Reasons and evidence hold no data value.
+    """
+
+    name: str
+    kind: str
+    distinct: int
+    missing: int
+    role: Role
+    reason: str
+    confidence: float
+    scale: Scale = Scale.NOMINAL
+    order: tuple[str, ...] = ()
+    missing_values: tuple[str, ...] = ()
+    topic: str = ""
+    change: str = ""
+    """What would change the suggestion."""
+    evidence: tuple[Evidence, ...] = ()
+    hipaa: int | None = None
+    mark: str = ""
+    """``unit``: may name people who have several rows; ``weight``: may be a sampling weight."""
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {
+            "name": self.name,
+            "kind": self.kind,
+            "distinct": self.distinct,
+            "missing": self.missing,
+            "role": self.role.value,
+            "reason": self.reason,
+            "confidence": self.confidence,
+            "scale": self.scale.value,
+            "order": list(self.order),
+            "missing_values": list(self.missing_values),
+            "change": self.change,
+        }
+        if self.hipaa is not None:
+            out["hipaa"] = {"item": self.hipaa, "what": HIPAA[self.hipaa]}
+        return out | ({"mark": self.mark} if self.mark else {})
+
+
+@dataclass(frozen=True)
+class Found:
+    """A scale, with the order of an ordered one."""
+
+    scale: Scale
+    order: tuple[str, ...] = ()

@@ -1,0 +1,253 @@
+"""What the name of a column says, checked against its values."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from shoal.find.finding import ColumnFacts, Scale
+from shoal.find.names.lexicon import BY_KEY, expanded
+from shoal.find.names.topics import Topic
+from shoal.find.names.words import folded, raw_words, words_of
+from shoal.find.roles.keys import below_zero, drawn_key, is_key
+from shoal.find.roles.numbered import CLUSTERED
+from shoal.find.roles.seen import FEW_VALUES, FEWEST_ROWS, Decision, Seen
+from shoal.find.scales import reads_as_text
+from shoal.find.values.identifiers import spread
+from shoal.find.values.money import amounts
+from shoal.find.values.people import SINGLE_SHARE, names_share
+from shoal.model.roles import Role
+
+NUMBERS = ("patient_number", "person_number", "record_number")
+NAMES = ("person_name", "name_part", "name")
+
+SCHOOL_ENDS = (6.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 16.0)
+"""Years after which schools usually end."""
+MOST_ANSWERS = 5
+YES = frozenset("yes y ja oui si sim true".split())
+NO = frozenset("no n nein non nee nao false".split())
+"""Answers, and how many different ones a question has that takes yes and no."""
+TITLES = frozenset(
+    "mr mrs ms miss mx dr prof rev sir lady lord madam herr frau fraulein monsieur madame mademoiselle mme mlle m me maitre sr "
+    "sra srta don dona senor senora dhr mevr mevrouw drs ing sig sigra signor signora dott dottssa master capt col major".split()
+)
+SHORTEST_WORD = 3
+MOST_ORDINALS = 12
+"""Different words up to which a column called "first" or "last" may hold something else than names: months, choices."""
+LONGEST_TITLE = 12
+"""Letters of the longest usual form of address: Mademoiselle."""
+PERCENT = frozenset("perc pct percent percentage percentile score scores marks prozent pourcentage porcentaje".split())
+_DECIMALS = re.compile(r"[.,]\d{3,}$")
+
+
+def named(seen: Seen) -> Decision | None:
+    """What the name says, checked against the values."""
+    topic = seen.topic
+    if topic is None or topic.key == "survey_weight":
+        return None
+    if topic.role is Role.DIRECT:
+        return _named_direct(seen, topic)
+    if seen.found.scale is Scale.DATE and topic.role is not Role.QUASI and topic.key != "technical" and topic.scale != "date":
+        date = BY_KEY["event_date"]
+        return Decision(date.role, "its values are dates or times, which others may know", 0.7, date.key, date.hipaa)
+    if topic.key == "postcode" and seen.facts.distinct <= 12 and max(map(len, seen.facts.values)) < 3:
+        return None
+    if topic.key == "lab" and seen.about_people and seen.facts.whole and 2 < seen.facts.distinct <= 7:
+        return None  # few codes in a census are no measurement: ESR is the employment status there
+    if topic.key in ("event_date", "technical") and seen.found.scale is Scale.TEXT:
+        return None
+    if topic.key in ("facility", "place", "industry", "occupation", "group", "vehicle") and reads_as_text(seen.facts):
+        return None
+    if topic.key == "technical" and "cluster" in expanded(seen.facts.name) and _small_groups(seen.facts):
+        key = BY_KEY["person_number"]
+        return Decision(key.role, "it numbers small groups of records, as those of one person", 0.6, key.key, 18, Scale.ID)
+    if topic.key in ("occupation", "facility", "group", "employment") and _measured(seen.facts):
+        return None  # PCS is a list of occupations in France and a score of health elsewhere
+    if topic.key in ("education", "employment", "housing", "family") and seen.found.scale is not Scale.ORDERED:
+        if amounts(seen.facts):
+            why = "its values are large and round, like amounts of money"
+            return Decision(Role.SENSITIVE, why, 0.6, "spending", None, Scale.NUMBER)
+        if raw_words(seen.facts.name)[-1] in PERCENT and seen.facts.numbers is not None:
+            marks = BY_KEY["marks"]
+            return Decision(marks.role, "its name says a share or score of something", 0.6, marks.key, None, Scale.NUMBER)
+    if topic.key == "event_date" and _no_dates(seen):
+        return None
+    if topic.key in ("facility", "industry") and _answers(seen.facts):
+        return None
+    if topic.key == "title" and (_longer_than_titles(seen.facts) or not _titled(seen.facts)):
+        return None
+    if topic.key == "facility" and seen.found.scale is Scale.NUMBER and raw_words(seen.facts.name)[-1:] == ("count",):
+        return None
+    if topic.key in ("facility", "marks") and _years_at_school(seen.facts):
+        return Decision(
+            Role.QUASI, "its name says school or grade, and its values are years there", 0.75, "education", None, Scale.NUMBER
+        )
+    if topic.key in ("vehicle", "family", "relation") and inside_a_group(seen.facts):
+        return counted_inside()
+    if topic.key in ("care", "technical", "group") and _lettered_key(seen):
+        return None
+    return Decision.of(topic)
+
+
+def _few_small(facts: ColumnFacts) -> bool:
+    """A few whole numbers, each in many rows."""
+    return facts.whole and facts.distinct <= 20 and facts.filled >= 50 * facts.distinct
+
+
+def inside_a_group(facts: ColumnFacts) -> bool:
+    """Whether it numbers the members of a group, as VEH_NO does the cars of an accident: the word for number stands last."""
+    return raw_words(facts.name)[-1:] in (("no",), ("nr",), ("nbr",), ("reference",)) and _few_small(facts)
+
+
+def counted_inside() -> Decision:
+    """A number inside a group tells nothing by itself."""
+    why = "its name says a number, but it has few values: a number inside a group"
+    return Decision(Role.INSENSITIVE, why, 0.5, "technical", None, Scale.NOMINAL)
+
+
+def _years_at_school(facts: ColumnFacts) -> bool:
+    """Whether whole numbers up to 25, the end of some school the most frequent, are years there and no codes of schools."""
+    numbers = facts.numbers
+    if (
+        words_of(facts.name)[-1:] not in (("school",), ("grade",))
+        or numbers is None
+        or not facts.whole
+        or len(facts.counts) != len(numbers)
+    ):
+        return False
+    most = float(numbers[int(np.argmax(facts.counts))])
+    return facts.distinct >= 6 and float(np.max(numbers)) <= 25 and most in SCHOOL_ENDS
+
+
+def _answers(facts: ColumnFacts) -> bool:
+    """Whether yes and no are among a few values: an answer about the thing, not its name."""
+    said = {folded(v.strip()) for v in facts.values}
+    return facts.kind == "text" and facts.distinct <= MOST_ANSWERS and bool(said & YES) and bool(said & NO)
+
+
+def _measured(facts: ColumnFacts) -> bool:
+    """Whether most values are numbers with at least three decimals, as measurements are and no code is."""
+    looked = spread(facts.values)
+    return facts.numbers is not None and 2 * sum(bool(_DECIMALS.search(v)) for v in looked) > len(looked)
+
+
+def _no_dates(seen: Seen) -> bool:
+    """Words without a digit that are no months or weekdays: whether a date changed, not a date."""
+    facts = seen.facts
+    words = facts.kind == "text" and not any(c.isdigit() for v in facts.values for c in v)
+    return words and seen.found.scale is Scale.NOMINAL
+
+
+def _titled(facts: ColumnFacts) -> bool:
+    """Whether a form of address is among texts; codes may stand for one."""
+    return facts.kind != "text" or any(
+        folded(v.strip()).strip(".") in TITLES or len(v.strip()) < SHORTEST_WORD for v in facts.values
+    )
+
+
+def _longer_than_titles(facts: ColumnFacts) -> bool:
+    """Whether most values are longer than a form of address is, as titles of books, loans and jobs are."""
+    return 2 * sum(len(v.strip()) > LONGEST_TITLE for v in facts.values) > len(facts.values)
+
+
+def _small_groups(facts: ColumnFacts) -> bool:
+    """Whether the clusters hold at most ten records each on average: those of a survey hold whole villages."""
+    return facts.filled >= FEWEST_ROWS and facts.distinct >= CLUSTERED * facts.filled
+
+
+def _lettered_key(seen: Seen) -> bool:
+    """Codes of letters and digits, nearly every row its own: they number something, whatever the name says it is about."""
+    facts = seen.facts
+    if drawn_key(facts):
+        return True
+    if facts.kind != "text" or facts.distinct < 0.9 * facts.filled or seen.found.scale is Scale.DATE or not is_key(facts):
+        return False
+    return sum(any(c.isalpha() for c in v) for v in facts.values) >= 0.9 * len(facts.values)
+
+
+def _named_direct(seen: Seen, topic: Topic) -> Decision | None:
+    facts = seen.facts
+    few = facts.distinct <= 12 or (facts.distinct <= FEW_VALUES and facts.distinct < 0.02 * facts.filled)
+    if topic.key in NUMBERS:
+        return _named_number(seen, topic, few)
+    if topic.key in NAMES:
+        return _named_name(seen, topic, few)
+    if topic.key in ("email", "url", "ip", "biometric", "photo") and facts.numbers is not None:
+        return None
+    if topic.key == "position":
+        return _direct(topic) if facts.numbers is not None or not few else None
+    if topic.key == "text":
+        if not few and facts.kind == "text" and (reads_as_text(facts) or facts.distinct > 0.5 * facts.filled):
+            return _direct(topic, scale=Scale.TEXT)
+        return None
+    if facts.kind in ("date", "timestamp", "float", "decimal", "boolean") and not (topic.key == "account" and facts.whole):
+        return None
+    if few and facts.filled >= FEWEST_ROWS:
+        if topic.key == "street":
+            return Decision(
+                Role.QUASI, "its name says address, but it has few values: a kind of place", 0.6, "place", None, Scale.NOMINAL
+            )
+        if seen.private and len(facts.name) < SHORTEST_WORD + 1:
+            return None  # BIC is bicarbonate in a table about health
+        return Decision(
+            Role.INSENSITIVE, f"its name says {topic.says}, but it has few values: a code", 0.5, "technical", None, None
+        )
+    return _direct(topic)
+
+
+def _direct(topic: Topic, scale: Scale | None = None) -> Decision:
+    scales = {"place": Scale.PLACE, "text": Scale.TEXT}
+    return Decision(
+        Role.DIRECT,
+        f"its name says {topic.says}",
+        topic.confidence,
+        topic.key,
+        topic.hipaa,
+        scale or scales.get(topic.scale, Scale.ID),
+    )
+
+
+def _named_number(seen: Seen, topic: Topic, few: bool) -> Decision | None:
+    """A number of a person, household or record; few small numbers count inside a group, and fractions number nothing."""
+    facts = seen.facts
+    if facts.numbers is not None and (not facts.whole or below_zero(facts)):
+        return None
+    if seen.found.scale is Scale.DATE and topic.key != "patient_number":
+        return None
+    own = 2 < facts.distinct == facts.filled < FEWEST_ROWS  # a, b, c of a short table
+    if facts.kind == "text" and not own and not _written_as_numbers(facts, few):
+        return None
+    if few and _few_small(facts) and topic.key != "patient_number":
+        return counted_inside()
+    if few and topic.key == "record_number" and facts.filled >= FEWEST_ROWS:
+        return Decision(
+            Role.INSENSITIVE, "its name says a number or code, but it has few values", 0.5, "technical", None, Scale.NOMINAL
+        )
+    return _direct(topic)
+
+
+def _written_as_numbers(facts: ColumnFacts, few: bool) -> bool:
+    """Whether texts may number people or records: no words apart, and digits where there are few."""
+    looked = spread(facts.values)
+    apart = sum(" " in v for v in looked)
+    return apart < 0.2 * len(looked) and (not few or 2 * sum(any(c.isdigit() for c in v) for v in looked) >= len(looked))
+
+
+def _named_name(seen: Seen, topic: Topic, few: bool) -> Decision | None:
+    """Names of people; a name with few values may be that of a thing or place."""
+    facts = seen.facts
+    if facts.kind != "text" or facts.numbers is not None:
+        return None
+    letters = sum(bool(re.match(r"[^\W\d_]", v.strip())) for v in facts.values) >= 0.8 * len(facts.values)
+    if topic.key == "person_name":
+        return _direct(topic) if letters and facts.distinct > 2 else None
+    if topic.key == "name_part":
+        many = facts.distinct > MOST_ORDINALS and seen.found.scale is Scale.NOMINAL
+        names = facts.distinct > 2 and names_share(facts.values) >= SINGLE_SHARE
+        return _direct(topic) if letters and (many or names) else None
+    if few and facts.filled >= FEWEST_ROWS and names_share(facts.values) < SINGLE_SHARE:
+        return Decision(
+            Role.QUASI, "its name says a name, but it has few values: of a place or thing", 0.5, "facility", None, Scale.NOMINAL
+        )
+    return _direct(topic)

@@ -1,0 +1,163 @@
+"""Values that number rows, people or things: long codes, consecutive numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.find.finding import ColumnFacts
+from shoal.find.roles.seen import FEWEST_ROWS
+from shoal.find.values.identifiers import spread
+from shoal.find.values.shapes import rounded
+
+UNEVEN, VERY_UNEVEN, WIDE_GAP = 2.2, 0.15, 0.15
+"""Distance from even spread (times the root of their number) that numbers given out in turn pass once in 8,000 tables; distance
+that only amounts have; share of the range that lies empty between two blocks of numbers."""
+SEVERAL = 3
+"""Columns of whole numbers without a repetition from which a table holds amounts, not as many keys."""
+BLOCK_FROM, BLOCK_WIDTH = 100_000, 20
+"""The smallest number of a block, and its width for each number that is used: amounts are spread wider, or begin lower."""
+PANEL = 50
+"""Different numbers from which it is no accident that all are in equally many rows."""
+SHORTEST_HASH = 10_000_000
+"""Size from which numbers with a sign may be hashes."""
+LONG, MANY, SAME = 9, 20, 0.95
+"""Signs, different values and share of one shape from which codes are keys, however often they repeat."""
+
+
+def one_shape(facts: ColumnFacts) -> bool:
+    """Whether nearly all values have digits and letters at the same places."""
+    looked = spread(facts.values, 500)
+    shapes = Counter(re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", v)) for v in looked)
+    return shapes.most_common(1)[0][1] >= SAME * len(looked)
+
+
+def long_key(facts: ColumnFacts) -> bool:
+    """Long codes of one shape, mostly digits and not round: numbers of people, cards or telephones that repeat.
+
+    >>> import numpy as np
+    >>> calls = [f"4179{n * 7919 % 10**7:07d}" for n in range(1, 31)]
+    >>> long_key(ColumnFacts("a", "integer", calls, np.full(30, 50), 1500))
+    True
+    """
+    if facts.distinct < MANY or facts.kind not in ("text", "integer") or not one_shape(facts):
+        return False
+    looked = spread(facts.values, 500)
+    digits = min(sum(c.isdigit() for c in v) for v in looked)
+    return min(map(len, looked)) >= LONG and digits >= LONG - 3 and not rounded(facts)
+
+
+def drawn_key(facts: ColumnFacts) -> bool:
+    """Codes of one length with letters and digits at any place, as they are drawn for people: they repeat where people do.
+
+    >>> import numpy as np
+    >>> counted = [f"AB{1000 + n}" for n in range(30)]
+    >>> drawn_key(ColumnFacts("a", "text", counted, np.full(30, 50), 1500))
+    False
+    >>> drawn = [f"{n * 281474976710597 * 7919 % 16**12:012x}" for n in range(1, 31)]
+    >>> drawn_key(ColumnFacts("a", "text", drawn, np.full(30, 50), 1500))
+    True
+    """
+    if facts.kind != "text" or facts.distinct < MANY:
+        return False
+    looked = spread(facts.values, 500)
+    mixed = sum(v.isalnum() and any(map(str.isdigit, v)) and any(map(str.isalpha, v)) for v in looked)
+    return len(set(map(len, looked))) == 1 and len(looked[0]) >= LONG + 1 and mixed >= SAME * len(looked) and not _shaped(looked)
+
+
+def _shaped(looked: Sequence[str]) -> bool:
+    """Whether letters and digits stand at the same places in more than a tenth of the codes."""
+    shapes = Counter(re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", v)) for v in looked)
+    return 10 * shapes.most_common(1)[0][1] > len(looked)
+
+
+def equally_often(facts: ColumnFacts) -> bool:
+    """Many whole numbers with gaps between them, each in equally many rows: people who were all asked as often.
+
+    >>> import numpy as np
+    >>> equally_often(ColumnFacts("nr", "integer", [str(13 + 4 * i) for i in range(60)], np.full(60, 8), 480))
+    True
+    >>> equally_often(ColumnFacts("item", "integer", [str(1 + i) for i in range(60)], np.full(60, 8), 480))
+    False
+    """
+    numbers = facts.numbers
+    if numbers is None or not facts.whole or not facts.distinct == len(facts.counts) >= PANEL or below_zero(facts):
+        return False
+    gaps = float(np.max(numbers) - np.min(numbers)) + 1 > facts.distinct
+    return gaps and int(np.min(facts.counts)) == int(np.max(facts.counts)) > 1 and not rounded(facts)
+
+
+def below_zero(facts: ColumnFacts) -> bool:
+    """Whether some numbers lie below 0, as none does that is given to somebody; hashes with a sign are longer."""
+    numbers = facts.numbers
+    return numbers is not None and float(np.min(numbers)) < 0 and float(np.max(np.abs(numbers))) < SHORTEST_HASH
+
+
+def in_a_block(facts: ColumnFacts) -> bool:
+    """Whole numbers of at least six digits that lie close together, far from 0: given out in turn, also where they repeat.
+
+    >>> import numpy as np
+    >>> given = [str(500_000 + 3 * i) for i in range(40)]
+    >>> in_a_block(ColumnFacts("x", "integer", given, np.full(40, 2), 80))
+    True
+    """
+    numbers = facts.numbers
+    if facts.kind != "integer" or numbers is None or facts.distinct < MANY:
+        return False
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    return low >= BLOCK_FROM and high < 2 * low and high - low < BLOCK_WIDTH * facts.distinct
+
+
+def is_key(facts: ColumnFacts) -> bool:
+    """Long codes, mostly different: keys that name somebody, also where they repeat."""
+    if facts.numbers is not None and not facts.whole:
+        return False  # fractions number nobody
+    if long_key(facts) or drawn_key(facts):
+        return True
+    if facts.distinct < 0.5 * facts.filled or facts.filled < FEWEST_ROWS or facts.kind not in ("text", "integer", "binary"):
+        return False
+    looked = facts.values[:: max(1, len(facts.values) // 500)]
+    lengths = {len(v) for v in looked}
+    if facts.kind == "integer" or facts.whole:
+        return min(lengths) >= 7 and max(lengths) - min(lengths) <= 2
+    mixed = sum(bool(re.fullmatch(r"(?=.*\d)[\w\-./]{6,64}", v)) for v in looked)
+    return mixed >= 0.95 * len(looked) and max(lengths) - min(lengths) <= 4
+
+
+def numbering(facts: ColumnFacts, *, several: bool = False) -> bool:
+    """Whole numbers that number rows: close to one another, or nearly all with as many digits, and evenly spread as far as chance
+    allows. Amounts lie denser in one part of their range; ``several`` says that other columns differ in every row too.
+
+    >>> import numpy as np
+    >>> pay = [str(int(v)) for v in np.exp(np.linspace(9.3, 11.4, 200))]
+    >>> numbering(ColumnFacts("x", "integer", pay, np.ones(200, dtype=np.int64), 200))
+    False
+    >>> given = [str(10_000 + 1_471 * i) for i in range(60)]
+    >>> numbering(ColumnFacts("x", "integer", given, np.ones(60, dtype=np.int64), 60))
+    True
+    """
+    numbers = facts.numbers
+    if numbers is None or not facts.whole or below_zero(facts):
+        return False
+    width = float(np.max(numbers) - np.min(numbers))
+    if width < 2 * len(numbers):
+        return True
+    digits = Counter(len(v) for v in facts.values)
+    alike = width < 10 * len(numbers) or digits.most_common(1)[0][1] >= 0.85 * len(facts.values)
+    return alike and not _dense_in_one_part(numbers, several)
+
+
+def _dense_in_one_part(numbers: npt.NDArray[np.float64], several: bool) -> bool:
+    """Whether numbers are spread more unevenly than numbers given out in turn, and not because they come in blocks."""
+    place = np.sort(numbers)
+    place = (place - place[0]) / (place[-1] - place[0])
+    n = len(place)
+    steps = np.arange(n + 1) / n
+    distance = max(float(np.max(steps[1:] - place)), float(np.max(place - steps[:-1])))
+    middle = place[n // 20 : n - n // 20]
+    blocks = float(np.max(np.diff(middle))) > WIDE_GAP
+    return not blocks and distance > UNEVEN / np.sqrt(n) and (several or distance > VERY_UNEVEN)

@@ -1,0 +1,243 @@
+"""Which of the eighteen classes of 45 CFR 164.514(b)(2)(i) a column belongs to, by its values and its name.
+
+Takes    the facts of a column (distinct values with counts) and what the finder of ``shoal inspect`` found
+Returns  Classed: the class or none, whether name or values say so, the evidence in words, how such a column is treated
+Keeps    no data value in the evidence; values decide before names, and a name alone is not enough where the values contradict it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from shoal.find.columns import find_column
+from shoal.find.finding import ColumnFacts, ColumnFinding
+from shoal.find.names.lexicon import expanded
+from shoal.find.names.topics import HIPAA
+from shoal.find.names.words import opaque
+from shoal.find.safe_harbor import words
+from shoal.find.safe_harbor.coarse import fine_date, fine_zip, too_long_ago, too_old
+from shoal.find.safe_harbor.names import full_names_share, people_share
+from shoal.find.safe_harbor.places import as_large_as_a_state, kinds_of_places
+from shoal.find.safe_harbor.spellings import (
+    ZIP5,
+    ZIP9,
+    certain_in,
+    date_share,
+    month_or_weekday_share,
+    plate_share,
+    spread,
+)
+from shoal.find.values.people import FULL_SHARE
+from shoal.model.roles import Role
+from shoal.model.written import written
+
+Kind = Literal["", "remove", "zip", "date", "year", "birth", "age"]
+NONE = "none of the eighteen"
+FEW, FEWEST_ROWS = 12, 20
+"""A column with at most so many values, over at least so many rows, holds codes of kinds, not numbers of people."""
+OTHER = 18
+MOSTLY, SOME, NAMED = 0.8, 0.05, 0.3
+FIRST_DAY = 20_000
+"""The smallest number of a day that is taken for one: in October 1954, as spreadsheets count."""
+FULL_NAMES = FULL_SHARE
+"""Share of full names from which few values are people, whatever the column is called; ``NAMED`` where its name says people."""
+BLANK = ("*", "")
+
+
+@dataclass(frozen=True)
+class Classed:
+    """The class of a column.
+
+    ``item`` counts from 1 (A) to 18 (R); ``kind`` says what the rule asks: remove it, or keep only three digits, years, or ages
+    up to 89. ``by`` is ``values``, ``name`` or empty.
+    """
+
+    item: int | None
+    kind: Kind
+    by: str
+    evidence: str
+
+    @property
+    def title(self) -> str:
+        """The class as a report names it.
+
+        >>> Classed(3, "date", "values", "").title
+        'C: dates of a person, and ages over 89'
+        """
+        return NONE if self.item is None else f"{chr(ord('A') + self.item - 1)}: {HIPAA[self.item]}"
+
+
+def class_of(facts: ColumnFacts, *, finding: ColumnFinding | None = None) -> Classed:
+    """The class of a column; blanked values say nothing."""
+    facts = facts.without([v for v in facts.values if v.strip() in BLANK])
+    if not facts.values:
+        return Classed(None, "", "values", "it holds no value")
+    values, found = spread(facts.values), finding or find_column(facts)
+    for rule in (_formed, _certain, _dated, _zip, _aged, _years, _plates, _people, _found, _placed, _named):
+        classed = rule(facts, values, found)
+        if classed is not None:
+            return classed
+    return Classed(None, "", "", f"neither its name nor its {facts.distinct:,} different values point to one")
+
+
+def refusal(facts: ColumnFacts, classed: Classed, year: int) -> str:
+    """Why the rule does not let a column stay as it is; empty where it does.
+
+    ``year`` is the one in which ages count: that of the release, or the last in the data.
+    """
+    labels = [v for v in facts.values if v.strip() not in BLANK]
+    if not labels or classed.item is None:
+        return ""
+    if classed.kind == "remove":
+        return "columns of this class are removed"
+    if classed.kind == "zip":
+        return fine_zip(labels)
+    if classed.kind == "age":
+        return "ages above 89 are told" if too_old(labels, per_year=words.per_year(facts.name)) else ""
+    why = fine_date(labels)
+    return why or ("years are told that imply an age above 89" if too_long_ago(labels, year) else "")
+
+
+def _share(n: float) -> str:
+    return "all" if n == 1 else f"{written(100 * n, 3)} %"
+
+
+def _few(facts: ColumnFacts) -> bool:
+    return facts.distinct <= FEW and facts.filled >= FEWEST_ROWS
+
+
+def _formed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    """A form of identifier that most values have, by the finder."""
+    if found.role is not Role.DIRECT or found.hipaa is None or not found.evidence or found.topic == "person_name":
+        return None
+    share = _share(max(e.share for e in found.evidence))
+    return Classed(found.hipaa, "remove", "values", f"{found.reason} ({share} of the different ones)")
+
+
+def _certain(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    """A form that no other value has, in any cell."""
+    seen = None if facts.numbers is not None else certain_in(values)
+    if seen is None:
+        return None
+    form, share = seen
+    return Classed(form.item, "remove", "values", f"{_share(share)} of its different values are or hold {form.what}")
+
+
+def _dated(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    """Dates finer than a year, in any spelling; parts of dates where the name says so."""
+    kind: Kind = "birth" if found.topic == "birth_date" or words.birth(facts.name) else "date"
+    if facts.kind in ("date", "timestamp", "time"):
+        return Classed(3, kind, "values", "its values are dates or times")
+    number = facts.numbers is not None
+    share = 0.0 if number and not facts.whole else date_share(values, numbers=number)
+    if share > 0:
+        return Classed(3, kind, "values", f"{_share(share)} of its different values are or hold dates")
+    if not number and month_or_weekday_share(values) >= MOSTLY:
+        return Classed(3, kind, "values", "its values are months or days of the week")
+    part = words.part_of_date(facts.name)
+    if part and facts.whole and facts.numbers is not None and 0 <= facts.numbers.min() <= facts.numbers.max() <= part:
+        return Classed(3, kind, "name", "its name says a month, week or day, and its values fit")
+    days = facts.whole and facts.numbers is not None and facts.numbers.min() >= FIRST_DAY
+    if days and words.dated(facts.name) and found.role is not Role.DIRECT:
+        return Classed(3, kind, "name", "its name says a date, and its values are numbers of days or seconds")
+    return None
+
+
+def _zip(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    digits = [v for v in values if v.rstrip("*").isdigit() or ZIP9.fullmatch(v)]
+    if found.topic == "postcode" or words.zipped(facts.name):
+        if len(digits) >= SOME * len(values) and not (_few(facts) and max(map(len, values)) < 3):
+            return Classed(2, "zip", "name", "its name says ZIP code, and its values are digits")
+        return None if _few(facts) else Classed(2, "remove", "name", "its name says postcode")
+    if sum(ZIP9.fullmatch(v) is not None for v in values) >= MOSTLY * len(values):
+        return Classed(2, "zip", "values", "its values are written as ZIP codes with nine digits")
+    five = sum(ZIP5.fullmatch(v) is not None for v in values)
+    zeros = any(ZIP5.fullmatch(v) and v.startswith("0") for v in values)
+    if five == len(values) and facts.kind in ("text", "integer") and (zeros or facts.distinct > 1) and _unsaid(facts, found):
+        return Classed(2, "zip", "values", "its name says nothing and its values have five digits, as ZIP codes have")
+    return None
+
+
+def _unsaid(facts: ColumnFacts, found: ColumnFinding) -> bool:
+    """Whether the name of a column tells nothing that would explain its numbers."""
+    return opaque(facts.name) or (len(facts.name) <= 3 and not found.topic)
+
+
+def _aged(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    if found.topic == "age" or words.aged(facts.name):
+        if facts.kind == "boolean":
+            return None
+        return Classed(3, "age", "name", found.reason if found.topic == "age" else "its name says years of age")
+    return None
+
+
+def _years(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    """Years alone: of birth, of other events, or unnamed numbers that can be nothing else."""
+    numbers = facts.numbers
+    born = found.topic == "birth_date" or words.birth(facts.name)
+    yearly = numbers is not None and facts.whole and 1850 <= numbers.min() <= numbers.max() <= 2100
+    if born and found.topic != "birth_place" and (yearly or (numbers is None and any(c.isdigit() for v in values for c in v))):
+        return Classed(3, "birth", "name", "its name says birth, and its values are years")
+    if yearly and (words.dated(facts.name) or words.yearly(facts.name)):
+        return Classed(3, "year", "name", "its name says a date or year, and its values are years")
+    if yearly and facts.distinct > 2 and found.topic in ("", "event_date", "hire_date"):
+        return Classed(3, "year", "values", "its values are years")
+    return None
+
+
+def _plates(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    share = plate_share(values)
+    if share >= MOSTLY and facts.distinct > FEW:
+        return Classed(12, "remove", "values", f"{_share(share)} of its different values are written like number plates")
+    return None
+
+
+def _people(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    if facts.kind == "text" and people_share(values) >= NAMED:
+        return Classed(1, "remove", "values", "its values are written as names and hold given names")
+    least = NAMED if words.item_of(facts.name) == 1 else FULL_NAMES
+    if facts.kind == "text" and facts.distinct > 1 and full_names_share(values) >= least:
+        return Classed(1, "remove", "values", "its values are written as full names and hold given names")
+    return None
+
+
+def _found(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    """What the finder calls a direct identifier."""
+    if found.role is not Role.DIRECT or found.hipaa is None:
+        return None
+    if facts.numbers is not None and words.counted(facts.name):
+        return None
+    by = "values" if found.evidence or found.topic in ("key", "all_different", "uuid", "hash") else "name"
+    item = words.item_of(facts.name) if found.hipaa == OTHER else None
+    if item is None:
+        return Classed(found.hipaa, "remove", by, found.reason)
+    return Classed(item, "remove", "name", f"its name says {HIPAA[item]}, and {found.reason}")
+
+
+def _placed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    """Places smaller than a state."""
+    named = found.topic in ("place", "birth_place") or words.placed(facts.name)
+    if not named:
+        return None
+    said = expanded(facts.name)
+    if as_large_as_a_state((*said, facts.name.casefold()), values):
+        return Classed(None, "", "values", "its name says a place, and its values are as large as states")
+    letters = facts.distinct <= 3 and all(len(v) <= 2 and v.isalpha() for v in values)
+    if letters or kinds_of_places(values) or facts.kind == "boolean" or words.measured(facts.name):
+        return Classed(None, "", "values", "its name says a place, but its values are kinds of places")
+    if words.region(facts.name) and _few(facts):
+        return Classed(None, "", "name", "its name says a region, with few of them: check that each holds a whole state")
+    return Classed(2, "remove", "name", "its name says a place, and its values are not states")
+
+
+def _named(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    """Names of columns that the finder does not know, checked against the values."""
+    item = words.item_of(facts.name)
+    if item is None or facts.kind in ("boolean", "float", "decimal", "date", "timestamp"):
+        return None
+    if _few(facts) or words.measured(facts.name):
+        return None
+    if item == 1 and (facts.numbers is not None or found.scale.value == "ordered"):
+        return None
+    return Classed(item, "remove", "name", f"its name says {HIPAA[item]}, and it has {facts.distinct:,} different values")

@@ -1,0 +1,130 @@
+"""What the rule lets stay: three digits of a ZIP code, years, ages up to 89 and one group above.
+
+45 CFR 164.514(b)(2)(i)(B): the first three digits of a ZIP code where the area holds more than 20,000 people, else 000.
+(C): no element of a date but the year; ages over 89, and years that tell such an age, only as one group "90 or older".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from shoal.find.names.words import folded
+from shoal.find.safe_harbor.spellings import date_share, day_or_month, month_or_weekday_share
+from shoal.hierarchies.builders.postcodes import SMALL_ZIP3
+
+OLDEST = 89
+"""The highest age that may be told."""
+NOBODY = 120
+"""A band that ends here or above is open: nobody is older."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+_OPEN_ABOVE = re.compile(
+    r"\+|>|≥|&gt|\b(plus|over|above|older|more|up|onwards|later|after|since|from|ab|uber|mehr|alter|mas|mais|piu|oltre|ouder|"
+    r"meer|vanaf|ge|gt|max|inf)\b|∞"
+)
+_OPEN_BELOW = re.compile(
+    r"<|≤|\b(under|below|less|younger|fewer|earlier|before|until|up to|bis|unter|moins|menos|meno|minder|lt|le)\b"
+)
+
+
+class Reach(NamedTuple):
+    """The numbers that a label stands for, ends included."""
+
+    low: float
+    high: float
+
+
+def reach(label: str) -> Reach | None:
+    """The ages or years that a label stands for; None where it holds no number.
+
+    >>> reach("85-94"), reach("[85, 90)"), reach("90+"), reach("under 18"), reach("34"), reach("*")
+    (Reach(low=85.0, high=94.0), Reach(low=85.0, high=89.0), Reach(low=90.0, high=inf), Reach(low=-inf, high=17.0), \
+Reach(low=34.0, high=34.0), None)
+    """
+    plain = folded(label.strip())
+    numbers = [float(n.replace(",", ".")) for n in _NUMBER.findall(plain)]
+    if not numbers:
+        return None
+    low, high = min(numbers), max(numbers)
+    if len(numbers) == 1 and _OPEN_BELOW.search(plain):
+        closed = re.search(r"≤|<=|\b(earlier|until|up to|bis|le)\b|\bor (less|younger|under|fewer)\b", plain)
+        return Reach(-math.inf, low if closed else low - 1)
+    if len(numbers) == 1 and _OPEN_ABOVE.search(plain):
+        return Reach(low + 1 if re.search(r">(?!=)|\b(over|above|more than|older than|after|gt)\b", plain) else low, math.inf)
+    if len(numbers) > 1 and (re.search(r"[)\[]$", plain) or re.search(r"<\s*\d", plain)):
+        high -= 1  # the upper end is left out
+    if re.fullmatch(r"\d{3}0'?s", plain):
+        high = low + 9  # 1930s
+    return Reach(low, high)
+
+
+def too_old(labels: Iterable[str], *, per_year: float = 1.0) -> bool:
+    """Whether labels tell ages above 89 otherwise than as one group that begins at 90 or below and has no end.
+
+    >>> too_old(["34", "89"]), too_old(["34", "90"]), too_old(["34", "90+"]), too_old(["85-94"]), too_old(["90+", "95+"])
+    (False, True, False, True, True)
+    """
+    over = set()
+    for label in set(labels):
+        found = reach(label)
+        if found is not None and found.high / per_year >= OLDEST + 1:
+            over.add((label, found))
+    if not over:
+        return False
+    (_, found), *others = over
+    return bool(others) or found.high / per_year < NOBODY or found.low / per_year > OLDEST + 1
+
+
+def too_long_ago(labels: Iterable[str], year: int) -> bool:
+    """Whether years tell an age above 89 in ``year`` otherwise than as one group without a beginning.
+
+    Born 89 years before, a person is 88 or 89; born 90 years before, 89 or 90: that year belongs into the group.
+
+    >>> too_long_ago(["1937", "1990"], 2026), too_long_ago(["1936"], 2026), too_long_ago(["1936 or earlier", "1937"], 2026)
+    (False, True, False)
+    """
+    last = year - OLDEST - 1
+    over = set()
+    for label in set(labels):
+        found = reach(label)
+        if found is not None and found.low <= last:
+            over.add((label, found))
+    if not over:
+        return False
+    (_, found), *others = over
+    return bool(others) or found.low > 0 or found.high < last
+
+
+def fine_zip(labels: Iterable[str]) -> str:
+    """Why ZIP codes may not stay as they are; empty where they may.
+
+    >>> fine_zip(["021", "000", "10*"]), bool(fine_zip(["02139"])), bool(fine_zip(["036"])), bool(fine_zip(["36", "606"]))
+    ('', True, True, True)
+    """
+    known = [label.strip() for label in labels]
+    numbers = any(re.fullmatch(r"\d{3}", label) for label in known)  # then 36 is 036, which lost its zero
+    for label in known:
+        digits = re.match(r"\d*", label)
+        shown = digits.group() if digits else ""
+        shown = shown.zfill(3) if numbers and shown == label else shown
+        if len(shown) > 3 or (digits and re.search(r"\d{2,}", label[digits.end() :])):
+            return "more than the first three digits of ZIP codes are told"
+        if len(shown) == 3 and shown in SMALL_ZIP3:
+            return "a three-digit ZIP area with at most 20,000 people is told; it must be 000"
+    return ""
+
+
+def fine_date(labels: Iterable[str]) -> str:
+    """Why dates may not stay as they are; empty where only years are told."""
+    values = list(labels)
+    if any(map(day_or_month, values)) or date_share(values) > 0 or month_or_weekday_share(values) > 0:
+        return "more of dates than the year is told"
+    if any(reach(v) is not None and not _year_like(v) for v in values):
+        return "parts of dates are told that are no years"
+    return ""
+
+
+def _year_like(label: str) -> bool:
+    return all(re.fullmatch(r"1[5-9]\d\d|2[01]\d\d", n.split(".")[0]) for n in _NUMBER.findall(folded(label)))

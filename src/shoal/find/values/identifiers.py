@@ -1,0 +1,129 @@
+"""Values that name a person by their form: e-mail, telephone, national numbers with check digits, accounts, addresses of devices.
+
+A form counts where at least 80 % of the distinct values have it; a check digit alone is right by chance once in ten or eleven, so
+bare digits need 95 % of at least ten values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from shoal.find.finding import Evidence
+from shoal.find.values import checksums
+from shoal.kernels.patterns import Pattern
+
+MOST = 1_000
+"""Distinct values looked at, evenly spread over all."""
+SHARE, BARE_SHARE, BARE_LEAST = 0.8, 0.95, 10
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of values: what it is, the safe-harbor item, how sure, the test, and whether bare digits can have it by chance."""
+
+    key: str
+    what: str
+    hipaa: int
+    confidence: float
+    test: Callable[[str], bool]
+    by_chance: bool = False
+
+
+def _shape(pattern: str) -> Callable[[str], bool]:
+    compiled = Pattern(pattern, re.IGNORECASE)
+    return lambda text: compiled.fullmatch(text) is not None
+
+
+def _bare(check: Callable[[str], bool], marks: str = r"[ .\-/]") -> Callable[[str], bool]:
+    signs = Pattern(marks)
+    return lambda text: check(signs.sub("", text).upper())
+
+
+_BAND = Pattern(r"[<>=\s]*\d+([.,]\d+)?\s*(-|–|to|bis|a|à)\s*[<>=\s]*\d+([.,]\d+)?")
+_DATE = Pattern(r"\d{1,4}[-/. ]\d{1,2}[-/. ]\d{1,4}([T ].*)?|(19|20)\d{2}(-\d{2}){4,5}")
+_PHONE = Pattern(
+    r"(\+|00)\d[\d ().\-/]{6,20}(x\d+)?|\(?0\d{1,5}\)?[ \-/.]?[\d ()\-/.]{4,15}|\(?\d{3}\)?[-. ]?\d{3}[-. "
+    r"]\d{4}(\s*(x|ext\.?)\s*\d+)?|\d{2,4}([ .-]\d{2,4}){2,4}"
+)
+
+
+def phone(text: str) -> bool:
+    """Whether a text is written like a telephone number; bands of amounts and dates are not.
+
+    >>> [phone(t) for t in ("+31 20 123 4567", "(020) 7946 0123", "555-123-4567", "45000-54999", "2020-01-31", "12345678")]
+    [True, True, True, False, False, False]
+    """
+    digits = re.sub(r"\D", "", text)
+    return (
+        8 <= len(digits) <= 15 and _PHONE.fullmatch(text) is not None and not _BAND.fullmatch(text) and not _DATE.fullmatch(text)
+    )
+
+
+FORMS: tuple[Form, ...] = (
+    Form("email", "e-mail addresses", 6, 0.99, _shape(r"[^@\s]{1,64}@[^@\s]{1,255}\.[a-z]{2,24}")),
+    Form("url", "web addresses", 14, 0.95, _shape(r"(https?://|www\.)\S{3,}")),
+    Form(
+        "ip",
+        "internet (IP) addresses",
+        15,
+        0.95,
+        _shape(
+            r"(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|[0-9a-f:]*::[0-9a-f:]*"
+        ),
+    ),
+    Form("device", "device addresses", 13, 0.95, _shape(r"([0-9a-f]{2}[:-]){5}[0-9a-f]{2}")),
+    Form("uuid", "unique codes (UUID)", 18, 0.95, _shape(r"\{?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\}?")),
+    Form("hash", "hashes", 18, 0.85, _shape(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")),
+    Form("national_number", "social security numbers", 7, 0.95, _shape(r"\d{3}-\d{2}-\d{4}")),
+    Form(
+        "national_number",
+        "British national insurance numbers",
+        7,
+        0.95,
+        _shape(r"[a-ceghj-prtw-z][a-ceghj-nprtw-z] ?\d{2} ?\d{2} ?\d{2} ?[a-d]"),
+    ),
+    Form("national_number", "Italian tax codes", 7, 0.97, _bare(checksums.codice_fiscale)),
+    Form("national_number", "Spanish identity numbers", 7, 0.97, _bare(checksums.dni)),
+    Form("national_number", "French social security numbers", 7, 0.97, _bare(checksums.nir)),
+    Form("account", "bank account numbers", 10, 0.97, _bare(checksums.iban)),
+    Form("account", "bank account numbers", 10, 0.85, _shape(r"[a-z]{2}\d{2}( ?[a-z0-9]{4}){3,7}( ?[a-z0-9]{1,3})?")),
+    Form("plate", "vehicle identification numbers", 12, 0.95, _bare(checksums.vin)),
+    Form("national_number", "Brazilian tax numbers", 7, 0.95, _bare(checksums.cpf), by_chance=True),
+    Form("account", "payment card numbers", 10, 0.9, _bare(checksums.luhn), by_chance=True),
+    Form("national_number", "Dutch citizen numbers", 7, 0.93, _bare(checksums.bsn), by_chance=True),
+    Form("national_number", "British health service numbers", 7, 0.93, _bare(checksums.nhs), by_chance=True),
+    Form("position", "exact positions", 2, 0.9, _shape(r"\(?-?\d{1,3}\.\d{3,}\s*[,; ]\s*-?\d{1,3}\.\d{3,}\)?|POINT ?\(.*\)")),
+    Form("phone", "telephone numbers", 4, 0.85, phone),
+)
+
+
+SHORTEST = 6
+"""Characters that the shortest identifier of any form has (a@b.cc); columns of shorter values are not looked at one by one."""
+
+
+def spread(values: Sequence[str], most: int = MOST) -> list[str]:
+    """Values evenly spread over all, each cut to a length that any identifier has."""
+    step = max(1, len(values) // most)
+    return [v[:400].strip() for v in values[::step]]
+
+
+def identifier_form(values: Sequence[str], kind: str) -> tuple[Form, Evidence] | None:
+    """The form of identifier that the values have, with the share that has it; None where they have none."""
+    looked = spread(values)
+    if not looked or kind not in ("text", "other", "integer") or max(map(len, looked)) < SHORTEST:
+        return None
+    for form in FORMS:
+        if kind == "integer" and not form.by_chance:
+            continue
+        chance = form.by_chance and any(v.isdigit() for v in looked)
+        if chance and len(looked) < BARE_LEAST:
+            continue
+        needed = BARE_SHARE if chance else SHARE
+        if not any(form.test(v) for v in looked[:: max(1, len(looked) // 20)]):
+            continue
+        share = sum(form.test(v) for v in looked) / len(looked)
+        if share >= needed:
+            return form, Evidence(form.what, round(share, 3), form.confidence)
+    return None

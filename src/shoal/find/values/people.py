@@ -1,0 +1,96 @@
+"""Values that are names of people: full names in several spellings, and single given or family names.
+
+Takes    distinct values
+Returns  the share of them that is written as a name and holds a frequent one; 0 where most are written otherwise
+Keeps    words that are names and something else too (months, colours, saints of places) out of the count
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from shoal.find.names.words import folded
+from shoal.find.values.given_names import FAMILIES, GIVEN
+from shoal.find.values.identifiers import spread
+
+SINGLE_SHARE, SINGLE_LEAST = 0.3, 10
+"""A column of more than so many values holds names where this share has a known one: lists of names are never complete."""
+FULL_SHARE = 0.4
+"""Share of full names from which a column, however few its values, holds people."""
+_PARTICLES = "van de der den von zu zum zur di da dal del della dei do dos das du des la le el al ben bin ter ten y e te"
+_PARTICLE = frozenset(_PARTICLES.split())
+_TITLE = re.compile(
+    r"(?:(?:dr|dott|dottssa|dra|drs|prof|ing|mr|mrs|ms|miss|mme|mlle|sr|sra|sig|sigra|dhr|mevr|mw|herr|frau|me|maitre)\b\.?\s*)+"
+    r"(?=[^\W\d_]{2})"
+)
+_INITIALS = re.compile(r"(?:[^\W\d_]\.\s?-?){1,4}(?:[^\W\d_]+\s){0,3}[^\W\d_]{2}[\w'’-]*")
+_WORD = re.compile(r"[^\W\d_][^\W\d_'’.-]*(?:['’-][^\W\d_]+)*\.?")
+_SAINTS = frozenset(
+    "san santa santo sao saint sainte st ste sankt sint porto villa puerto fort mount port new north south".split()
+)
+_THINGS = frozenset(
+    "gmbh ag kg ohg ltd llc inc plc corp company co group group bv nv sa sarl sas spa srl gbr ev hospital clinic school college "
+    "university klinik schule hopital ecole escuela colegio escola scuola ospedale street road avenue strasse rue calle via "
+    "straat rua cabinet pharmacie pharmacy praxis apotheke apotheek farmacia farmacie consultorio ambulatorio laboratoire labor "
+    "bank store shop cafe hotel restaurant park lake river island unit team church center centre".split()
+)
+_ALSO_WORDS = frozenset(
+    "april june may august white black brown green gray grey braun schwarz weiss blanc blanco blanca rosa bianco bianca neri "
+    "gross klein lang long young king west virginia jordan florence georgia can said li post wood hill price wells cook baker "
+    "will mark rich page art frank groot wit prins winter sommer jung grace hope faith serena petit villa park berg ward".split()
+)
+
+
+def full_names_share(values: Sequence[str]) -> float:
+    """The share of values that name somebody in full: given and family name, initials or a title before one, "Name, Given".
+
+    >>> full_names_share(["Mary Jones", "J. de Vries", "Dott. Rossi", "SILVA, ANA", "North Ward"])
+    0.8
+    >>> full_names_share(["San Juan", "Santa Rosa", "Garcia GmbH", "Finance"])
+    0.0
+    """
+    looked = spread(values)
+    return sum(map(_full_name, looked)) / len(looked) if looked else 0.0
+
+
+def names_share(values: Sequence[str]) -> float:
+    """The share of values that hold a name of a person, full or single; 0 where they are not written as names."""
+    looked = spread(values)
+    if not looked or sum(bool(re.fullmatch(r"[^\W\d_][\w .,'’-]{1,60}", v)) for v in looked) < 0.9 * len(looked):
+        return 0.0
+    return sum(map(_holds_name, looked)) / len(looked)
+
+
+@cache
+def _full_name(value: str) -> bool:
+    plain = _TITLE.sub("", folded(value), count=1) if _TITLE.match(folded(value)) else folded(value)
+    if plain != folded(value) and _WORD.match(plain) and len(plain.split()) <= 4 and not set(plain.split()) & _THINGS:
+        return True
+    if _INITIALS.fullmatch(plain) and value[:1].isupper():
+        return True
+    last, comma, first = plain.partition(",")
+    words = (f"{first} {last}" if comma else plain).split()
+    if not 2 <= len(words) <= 6 or not all(_WORD.fullmatch(w) for w in words) or not _capitals(value):
+        return False
+    acronym = value.split()[0].isupper() and len(value.split()[0]) > 1 and not value.isupper() and not comma
+    if words[0] in _SAINTS or set(words) & _THINGS or acronym:
+        return False
+    many = len(words) >= 3  # two given names, two family names
+    begins = any(part in GIVEN for word in words[: 1 + many] for part in word.split("-"))
+    ends = any(word in FAMILIES and word not in _ALSO_WORDS for word in words[-1 - many :])
+    return begins or (ends and words[0] not in _ALSO_WORDS)
+
+
+def _capitals(value: str) -> bool:
+    """Whether every word but particles begins with a capital letter."""
+    return all(w[:1].isupper() or folded(w) in _PARTICLE or w[:2].lower() in ("d'", "d’") for w in re.split(r"[ ,]+", value) if w)
+
+
+@cache
+def _holds_name(value: str) -> bool:
+    words = re.split(r"[ ,.\-]+", folded(value))
+    if words[0] in _SAINTS or set(words) & _THINGS:
+        return False
+    return any((w in GIVEN or w in FAMILIES) and w not in _ALSO_WORDS for w in words)

@@ -1,0 +1,170 @@
+r"""SUDA2: minimal sample uniques, and a score per record and per column.
+
+A *minimal sample unique* (MSU) of a record is a set of columns on which the record is the only one, while it is not on any
+smaller part of the set. The fewer columns an MSU has, the more special the record. With :math:`M` columns an MSU of size
+:math:`s` weighs, in the original scores of Elliot,
+
+.. math:: (M - s)!
+
+and in the scaled scores of sdcMicro's default :math:`(2^{M-s} - 1)\, s!\,(M-s)!/M!`. A record's score is the sum over its
+MSUs; a column's contribution is the share of the score in MSUs that hold the column. The DIS-SUDA score spreads the
+probability that a unique match is right (Skinner and Elliot) over the records by their scores.
+
+Takes    ClassCounts with codes
+Keeps    only records that are unique on all columns score; an original score is 0 exactly where there is no MSU (scaled, an MSU
+         of all columns weighs 0 too)
+Cost     sets of columns, pruned: see ``suda_loops.py``
+Source   Elliot, Manning & Ford 2002; Manning, Haglin & Keane 2008; scores checked against the SDC practice guide
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from shoal.errors import UsageError
+from shoal.measures.classes.missing import adds_up
+from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
+
+MOST_SETS = 20_000_000
+"""More sets of columns than this are refused."""
+
+OVERLAP = (
+    "A minimal unique counts for each of its columns, so the shares of the columns overlap and can add up to more than 100 %."
+)
+
+Scores = Literal["original", "scaled"]
+
+
+@dataclass(frozen=True)
+class Suda:
+    """Minimal sample uniques of a table and what follows from them."""
+
+    columns: tuple[str, ...]
+    score: FloatArray  # per class
+    dis: FloatArray  # per class: DIS-SUDA score
+    share: FloatArray  # classes × columns: share of the score in MSUs with the column
+    msu_class: IntArray
+    msu_mask: IntArray  # bit j: column j
+    members: IntArray
+    scores: Scores
+
+    @property
+    def by_size(self) -> dict[int, int]:
+        """Number of MSUs of each size."""
+        sizes = np.bitwise_count(self.msu_mask)
+        return {int(s): int(n) for s, n in zip(*np.unique(sizes, return_counts=True), strict=True)}
+
+    @property
+    def by_column(self) -> dict[str, float]:
+        """Share of the total score in MSUs that hold the column (shares overlap, so they add up to more than 1)."""
+        total = float(self.score.sum())
+        if total == 0.0:
+            return dict.fromkeys(self.columns, 0.0)
+        part = (self.share * self.score[:, None]).sum(axis=0) / total
+        return {name: float(x) for name, x in zip(self.columns, part, strict=True)}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "records_with_msu": int(np.count_nonzero(self.score)),
+            "msus": len(self.msu_mask),
+            "msus_by_size": self.by_size,
+            "max_score": float(self.score.max()),
+            "contribution": self.by_column,
+            "remark": OVERLAP,
+            "scores": self.scores,
+        }
+
+
+def suda(
+    counts: ClassCounts,
+    *,
+    up_to: int | None = None,
+    scores: Scores = "original",
+    missing: Literal["own", "ignore"] = "own",
+    sampling_fraction: float = 0.01,
+) -> Suda:
+    """Minimal sample uniques and SUDA scores.
+
+    Parameters
+    ----------
+    up_to : int, optional
+        Largest MSU searched for; all sizes by default.
+    scores
+        ``original`` (Elliot) or ``scaled`` (sdcMicro's default).
+    missing
+        ``own``: a missing value is a value. ``ignore``: it may not be part of an MSU, as in sdcMicro.
+    sampling_fraction
+        Share of the population in the table, for the DIS-SUDA score.
+
+    Examples
+    --------
+    >>> c = ClassCounts((2, 1, 1), columns=("age", "sex", "town"), codes=([0, 0, 1], [0, 1, 1], [0, 0, 0]))
+    >>> s = suda(c)
+    >>> s.score.tolist(), s.by_size
+    ([0.0, 1.0, 2.0], {1: 1, 2: 1})
+    """
+    _check(counts, up_to, sampling_fraction)
+    from shoal.measures.subsets.suda_loops import minimal_uniques
+
+    width = len(counts.columns)
+    order = np.argsort([len(np.unique(c)) for c in counts.codes], kind="stable")  # most values: highest bit
+    codes = np.stack([counts.codes[j] for j in order])
+    single = counts.sizes == 1
+    klass, mask = minimal_uniques(codes, single, min(up_to or width, width), missing == "ignore")
+    bits = (mask[:, None] >> np.arange(width)) & 1 == 1
+    holds = np.zeros_like(bits)
+    holds[:, order] = bits
+    weight = _weights(width, scores)[holds.sum(axis=1)]
+    score = np.bincount(klass, weights=weight, minlength=counts.n_classes).astype(np.float64, copy=False)
+    share = np.zeros((counts.n_classes, width))
+    for j in range(width):
+        share[:, j] = np.bincount(klass[holds[:, j]], weights=weight[holds[:, j]], minlength=counts.n_classes)
+    share /= np.where(score > 0, score, 1.0)[:, None]
+    own_mask = (holds.astype(np.int64) << np.arange(width)).sum(axis=1)
+    dis = _dis(score, counts, width, sampling_fraction)
+    return Suda(counts.columns, score, dis, share, klass, own_mask, counts.sizes, scores)
+
+
+def _check(counts: ClassCounts, up_to: int | None, sampling_fraction: float) -> None:
+    width = len(counts.codes)
+    if width == 0:
+        raise UsageError("SUDA needs the codes of the quasi-identifiers.", hint="Count a table, not only class sizes.")
+    if not adds_up(counts):
+        raise UsageError(
+            "people are in several classes, so minimal uniques are not defined by class.", hint="Measure records: leave out unit."
+        )
+    if up_to is not None and up_to < 1:
+        raise UsageError(f"a minimal unique has at least one column; found {up_to}.", hint="Use for example up_to=3.")
+    if not 0.0 < sampling_fraction <= 1.0:
+        raise UsageError("the sampling fraction lies above 0 and at most at 1.", hint="Use for example 0.01.")
+    number = sum(math.comb(width, r) for r in range(1, min(up_to or width, width) + 1))
+    if number > MOST_SETS or width > 60:
+        raise UsageError(f"{width} columns have {number:,} sets to search.", hint="Limit the size of the sets, for example to 3.")
+
+
+def _weights(width: int, scores: Scores) -> FloatArray:
+    """Weight of an MSU by its size 0 … width."""
+    if scores == "original":
+        return np.array([0.0] + [float(math.factorial(width - s)) for s in range(1, width + 1)])
+    if scores == "scaled":
+        return np.array([0.0] + [(2.0 ** (width - s) - 1) / math.comb(width, s) for s in range(1, width + 1)])
+    raise UsageError(f"scores '{scores}' are not known.", hint="Scores: original, scaled.")
+
+
+def _dis(score: FloatArray, counts: ClassCounts, width: int, fraction: float) -> FloatArray:
+    """DIS-SUDA: the chance that a unique match is right, spread over the records by score."""
+    ones = int(np.count_nonzero(counts.sizes == 1))
+    twos = int(np.count_nonzero(counts.sizes == 2))
+    out = np.zeros(counts.n_classes)
+    scored = score > 0
+    if ones == 0 or not bool(scored.any()):
+        return out
+    theta = ones * fraction / (ones * fraction + 2 * twos * (1 - fraction))
+    power = score[scored] ** (1.0 + (8.0 - width) / 20.0)
+    scale = float((1.0 / power).sum())
+    out[scored] = 1.0 / (1.0 + ones * (1.0 / theta - 1.0) / (power * scale))
+    return out

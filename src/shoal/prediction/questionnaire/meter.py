@@ -1,0 +1,143 @@
+"""The mathematics of the questionnaire meter: unique share, crowds, smallest group (its range: :mod:`._dependence`)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.model.estimate import Estimate, Grade
+from shoal.prediction.attributes import loggrid as _loggrid
+from shoal.prediction.attributes.loggrid import Factor
+from shoal.prediction.distribution import Distribution, Floats
+from shoal.prediction.questionnaire.question_blocks import QuestionBlock
+
+ENUMERATE = 60_000
+COARSE = 1 << 11
+SIZES_ONLY = ("uniform", "kappa", "guess")
+"""Sources of a question of whose answers little more than the number is known."""
+
+
+def parts(blocks: Sequence[QuestionBlock], chosen: Sequence[str]) -> list[tuple[Distribution, Factor]]:
+    """One factor per block that holds a chosen question."""
+    wanted = set(chosen)
+    return [b.part(chosen) for b in blocks if wanted.intersection(b.names)]
+
+
+def unique_share(
+    pieces: Sequence[tuple[Distribution, Factor]], people: int, *, points: int = _loggrid.POINTS, listed: int = ENUMERATE
+) -> tuple[float, float]:
+    """Expected share of ``people`` that is unique when the pieces are independent, and the numeric error."""
+    return unique_shares(pieces, [people], points=points, listed=listed)[0]
+
+
+def unique_shares(
+    pieces: Sequence[tuple[Distribution, Factor]],
+    groups: Sequence[int],
+    *,
+    points: int = _loggrid.POINTS,
+    listed: int = ENUMERATE,
+) -> list[tuple[float, float]]:
+    """:func:`unique_share` for several group sizes with one convolution."""
+    factors = [f for _, f in pieces if f.y.size > 1 or f.base > 0]
+    if not factors:
+        return [(float(n <= 1) if n else 0.0, 0.0) for n in groups]
+    small = math.prod(f.y.size for f in factors) <= listed
+    product = None if small else _loggrid.Product.of(factors, points=points)
+    out = []
+    for n in groups:
+        if n <= 1:
+            out.append((float(n), 0.0))
+        elif product is None:
+            out.append((_loggrid.enumerate_cells(factors, _loggrid.alone(n)), 1e-14))
+        else:
+            value, error = product.expect(_loggrid.alone(n))
+            out.append((min(1.0, value), error))
+    return out
+
+
+def entropy(pieces: Sequence[tuple[Distribution, Factor]]) -> float:
+    """Entropy of the answers together, in nats."""
+    return sum(d.entropy for d, _ in pieces)
+
+
+def collision(pieces: Sequence[tuple[Distribution, Factor]]) -> float:
+    """Probability that two people give the same answers."""
+    return math.prod(d.power_sum(2) for d, _ in pieces)
+
+
+def smallest_group(pieces: Sequence[tuple[Distribution, Factor]], people: int) -> Estimate:
+    """Expected size of the smallest group of respondents with the same answers, with its 5 % and 95 % points.
+
+    Cells are taken as independent Poisson counts.
+    """
+    name = "Poisson counts per cell"
+    if people == 0:
+        return Estimate.exact(0.0, method="nobody")
+    factors = [f for _, f in pieces if f.y.size > 1 or f.base > 0]
+    if not factors:
+        return Estimate.exact(float(people), method="one group")
+    product = _loggrid.Product.of(factors, points=COARSE)
+    y = product.base + product.grid.places
+    keep = product.mass > 1e-15
+    p, mass = np.exp(-y[keep]), product.mass[keep]
+    sizes = np.unique(np.rint(np.geomspace(1, people, 48)).astype(np.int64))
+    chance = np.zeros(sizes.size)  # P(smallest > j)
+    for i, j in enumerate(sizes.tolist()):
+        chance[i] = _none_up_to(j, people * p, mass / p)
+        if chance[i] < 1e-9:
+            break
+    chance = np.minimum.accumulate(chance)
+    steps = np.concatenate(([0], sizes))
+    tail = np.concatenate(([1.0], chance))
+    mean = float(np.sum(np.diff(steps) * 0.5 * (tail[:-1] + tail[1:]))) + 0.5
+    low, high = (float(np.interp(-q, -tail, steps)) for q in (0.95, 0.05))
+    sure = float((mass / p)[people * p >= 30].sum())  # cells that nobody leaves empty share the people out
+    most = max(1.0, people / max(1.0, sure - 1e-6))
+    mean = min(most, max(1.0, mean))
+    low, high = max(1.0, min(low, mean)), min(most, max(high, mean))
+    if chance[0] < 1e-6:
+        return Estimate(1.0, 1.0, 1.0, level=0.9, method=name, grade="B")
+    return Estimate(mean, low, high, level=0.9, method=name, grade="B")
+
+
+def _none_up_to(j: int, x: Floats, cells: Floats) -> float:
+    """P(no cell holds 1..j people) for cells with mean x, ``cells`` many of each."""
+    from shoal.kernels.scipy.special import gammainc
+
+    some = -np.expm1(-x) - gammainc(j + 1, x)
+    with np.errstate(divide="ignore"):
+        log_none = np.log1p(-np.clip(some, 0.0, 1.0))
+    return math.exp(max(-745.0, float((cells * log_none).sum())))
+
+
+def grade_of(sources: Sequence[str], blocks: int, *, independence_known: bool, assumed: bool) -> Grade:
+    """A: everything known; B: from a registry; C: only sizes for some question, or independence or a form of dependence assumed.
+
+    An assumed dependence has no limits of validity inside which the value could be trusted.
+    """
+    if any(s in SIZES_ONLY for s in sources) or assumed or (blocks > 1 and not independence_known):
+        return "C"
+    return "A" if all(s == "given" for s in sources) else "B"
+
+
+def smallest_group_of_any(pieces: Sequence[tuple[Distribution, Factor]], people: int) -> Estimate:
+    """The same where the pieces may depend on each other: never above the smallest group by one piece alone, and grade C.
+
+    More questions only split groups, so each piece alone bounds the group of all of them from above, whatever the dependence.
+    """
+    guess = smallest_group(pieces, people)
+    most = min(smallest_group([piece], people).high for piece in pieces)
+    value = min(guess.value, most)
+    notes = ("unlinked questions are taken as independent; the range holds for every dependence",)
+    return Estimate(value, min(1.0, value), most, level=guess.level, method=guess.method, grade="C", notes=notes)
+
+
+def rank(blocks: Sequence[QuestionBlock], names: Sequence[str], people: int, size: int) -> list[tuple[tuple[str, ...], float]]:
+    """Every set of ``size`` questions with its unique share, most identifying first."""
+    found: list[tuple[tuple[str, ...], float]] = []
+    for subset in itertools.combinations(names, size):
+        found.append((subset, unique_share(parts(blocks, subset), people, points=COARSE, listed=2000)[0]))
+    return sorted(found, key=lambda item: (-item[1], item[0]))

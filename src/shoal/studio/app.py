@@ -1,0 +1,145 @@
+"""The application: every page, the guard before them, errors as friendly pages, and what runs as long as it is served."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from shoal.disk.atomic import disk_full
+from shoal.errors import DataError, InternalError, ShoalError
+from shoal.server.common import LOOPBACK, status_of
+from shoal.studio import events, improve, jobs, measure, policy, statics, understand
+from shoal.studio.answers import Answers, StillCounting
+from shoal.studio.bring import arriving, home, kept
+from shoal.studio.guard import Door, Guard
+from shoal.studio.here import Studio, trouble, waiting_page
+from shoal.studio.levels import page as levels
+from shoal.studio.proving import folders, harder
+from shoal.studio.proving import page as prove
+from shoal.studio.questionnaire import routes as questions
+from shoal.studio.registry import routes as registry
+from shoal.studio.vault import routes as vaults
+from shoal.studio.workspace import Workspace
+from shoal.studio.workspace.databases import Databases
+from shoal.studio.workspace.runner import Runner
+
+LIMIT = 2_000_000_000
+"""Bytes of a table that is taken, where nobody says otherwise."""
+TAB_OF = {"release": "prove"} | dict.fromkeys(
+    ("bands", "locks", "levels", "levels-file", "ask", "way", "plan", "offer"), "improve"
+)
+"""The page that a form belongs to, by the last part of its address."""
+
+
+def create_app(
+    workspace: Workspace,
+    *,
+    limit: int = LIMIT,
+    workers: int = 2,
+    hosts: Sequence[str] = LOOPBACK,
+    vault: str = "",
+    told: Callable[[str], Any] | None = None,
+    warm: bool = True,
+) -> FastAPI:
+    """The studio of one person. ``app.state.door.code`` opens the first session; ``told`` hears of every later code."""
+    app = pages_of(workspace, limit=limit, workers=workers, vault=vault, warm=warm)
+    app.state.door = Door(workspace.sessions, told)
+    app.add_middleware(Guard, door=app.state.door, sessions=workspace.sessions, hosts=tuple(hosts))
+    return app
+
+
+def pages_of(
+    workspace: Workspace,
+    *,
+    limit: int = LIMIT,
+    workers: int = 2,
+    vault: str = "",
+    warm: bool = True,
+    settings: Path | None = None,
+) -> FastAPI:
+    """Every page of a workspace, without a guard: whoever asks has been let in.
+
+    ``warm`` loads beforehand what the first table needs; else that is done when it comes. ``settings`` is the folder where an
+    admin names databases; the workspace's own where none is said.
+    """
+    answers, runner = Answers(workspace, processes=workers), Runner(workspace, workers=workers)
+    studio = Studio(workspace, answers, runner, limit, Databases(settings or workspace.files.root), vault)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        workspace.tables.sweep()
+        studio.runner.start()
+        if not any(job.open for job in workspace.jobs.all()):
+            workspace.releases.sweep()
+        warming = threading.Thread(target=_warmed, args=(studio,), daemon=True)
+        if warm:
+            warming.start()
+        yield
+        studio.answers.close()
+        if warm:
+            warming.join()  # its processes are gone, so it ends at once
+        studio.runner.close()
+        workspace.close()
+
+    app = FastAPI(title="Shoal studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    tables, steps = (home, arriving, kept), (measure, understand, events, improve, levels, prove, folders, harder)
+    for part in (*tables, *steps, policy, jobs, questions, registry, vaults):
+        app.include_router(part.create_router(studio))
+    app.include_router(statics.create_router())
+
+    _errors(app, studio)
+    return app
+
+
+def _warmed(studio: Studio) -> None:
+    """First what answers a dropped table, then what searches: beside each other both would take twice as long."""
+    studio.answers.warm()
+    studio.runner.warm()
+
+
+def _errors(app: FastAPI, studio: Studio) -> None:
+    """Errors as pages: asked, found, do; never a value, never a dead end."""
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ShoalError)
+        return trouble(request, error, status=status_of(error), back=_back(request))
+
+    async def counting(request: Request, error: Exception) -> Response:
+        return waiting_page(request, studio, request.url.path.split("/")[2])
+
+    async def unserved(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        found = DataError("there is nothing at this address.", hint="Begin at the tables.")
+        return trouble(request, found, status=error.status_code)
+
+    async def broken(request: Request, error: Exception) -> Response:
+        if disk_full(error):
+            full = DataError("the disk is full; nothing was lost.", hint="Free space and try again.")
+            return trouble(request, full, status=507, back=_back(request))
+        inside = InternalError(f"something went wrong inside: {type(error).__name__}.", hint="Your tables are intact. Go back.")
+        return trouble(request, inside, status=500, back=_back(request))
+
+    app.add_exception_handler(StillCounting, counting)
+    app.add_exception_handler(ShoalError, refused)
+    app.add_exception_handler(HTTPException, unserved)
+    app.add_exception_handler(OSError, broken)
+    app.add_exception_handler(Exception, broken)
+
+
+def _back(request: Request) -> str:
+    """The page that a form came from, by its path; the tables for others."""
+    parts = request.url.path.split("/")
+    if parts[1] in ("questions", "registry", "vault"):
+        return "/".join(parts[:3]) if parts[1] == "questions" and len(parts) > 3 else f"/{parts[1]}"
+    if len(parts) > 3 and parts[1] == "t":
+        if parts[3] == "levels" and len(parts) > 4 and parts[4]:
+            return f"/t/{parts[2]}/levels/{parts[4]}"
+        return f"/t/{parts[2]}/{TAB_OF.get(parts[3], 'measure')}"
+    return "/"

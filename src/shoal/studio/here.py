@@ -1,0 +1,180 @@
+"""What every page of a table knows: the table, the policy that holds, its history; and how it is rendered."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from shoal.errors import ShoalError, UsageError
+from shoal.find.finding import ColumnFinding
+from shoal.release.policy.policy import Policy
+from shoal.studio import forms
+from shoal.studio.answers import WHILE_CHANGING, Answers, patience
+from shoal.studio.guard import check_form, form_token
+from shoal.studio.pages import render
+from shoal.studio.workspace import Workspace, edits
+from shoal.studio.workspace.databases import Databases
+from shoal.studio.workspace.history import History
+from shoal.studio.workspace.rows import Kept, Step
+from shoal.studio.workspace.runner import Runner
+
+THEMES = ("light", "dark")
+LOOK = "shoal_look"
+GUESSED = "roles guessed"
+WHERE = {"events": "understand", "levels": "improve", "plans": "improve"}
+"""Pages that stand under another step."""
+
+
+@dataclass(frozen=True)
+class Studio:
+    """The parts that pages share."""
+
+    workspace: Workspace
+    answers: Answers
+    runner: Runner
+    limit: int
+    databases: Databases
+    """Those that an admin has named."""
+    vault: str = ""
+    """The address of a vault's service; empty where the studio has none."""
+
+
+@dataclass(frozen=True)
+class Here:
+    """A table as a page finds it."""
+
+    kept: Kept
+    step: Step
+    policy: Policy
+    columns: tuple[ColumnFinding, ...]
+
+    def column(self, number: str) -> str:
+        """The name of a column by its place: names never stand in an address or a form's value."""
+        if not number.isdecimal() or int(number) >= len(self.columns):
+            raise UsageError("there is no such column.", hint="Choose one of those shown.")
+        return self.columns[int(number)].name
+
+
+def here(studio: Studio, table_id: str) -> Here:
+    """The table and its policy; the first time, the roles are guessed and that is its first step."""
+    kept = studio.workspace.tables.get(table_id)
+    found = studio.answers.columns(kept)
+    step = studio.workspace.history.now(kept.id)
+    if step is None:
+        step = studio.workspace.history.add(kept.id, GUESSED, edits.first_policy(found))
+        studio.workspace.tables.tell(kept.id, {"rows": found.records, "columns": len(found.columns)})
+        kept = studio.workspace.tables.get(table_id)
+    return Here(kept, step, edits.parsed(step.policy), found.columns)
+
+
+def page(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+    """A page for the session that asks."""
+    theme = request.cookies.get(LOOK, "")
+    shared = {
+        "token": form_token(request.scope["session"]),
+        "theme": theme if theme in THEMES else "",
+        "person": request.scope.get("person"),
+    }
+    return HTMLResponse(render(template, **shared, **context), status_code=status)
+
+
+def may_change(request: Request) -> bool:
+    """Whether whoever asks is more than a viewer."""
+    person = request.scope.get("person")
+    return person is None or bool(person.changes)
+
+
+def table_page(request: Request, studio: Studio, at: Here, tab: str, *, template: str = "", **context: Any) -> HTMLResponse:
+    """A page of a table, with its bar, its history and, where asked for, the policy beside it."""
+    panel = "policy" if request.query_params.get("panel") == "policy" else ""
+    shared = {
+        "kept": at.kept,
+        "tab": tab,
+        "panel": panel or ("why" if context.get("why") else ""),
+        "why": None,
+        "problem": None,
+        **steps_of(studio.workspace.history, at.kept.id, at.step.number),
+        "text": at.step.policy,
+        "command": command(at.kept),
+        "python": python(at.kept),
+    }
+    return page(request, template or f"{tab}.html", **(shared | context))
+
+
+def steps_of(history: History, key: str, at: int) -> dict[str, Any]:
+    """Every step, the one that would be taken back and the one that would be done again."""
+    steps = history.steps(key)
+    return {"steps": steps, "undo": _undo(steps, at), "redo": next((s for s in steps if s.number == at + 1), None)}
+
+
+def waiting_page(request: Request, studio: Studio, table_id: str) -> HTMLResponse:
+    """The page that says that counting goes on, and then asks again for what was asked for; after a form, for Measure."""
+    kept = studio.workspace.tables.get(table_id)
+    looked = request.method == "GET"
+    tab = request.url.path.split("/")[3] if looked else "measure"
+    again = f"{request.url.path}?{request.url.query}".rstrip("?") if looked else f"/t/{kept.id}/measure"
+    nothing = dict.fromkeys(("panel", "text", "command", "python"), "") | dict.fromkeys(("why", "undo", "redo", "problem"))
+    context: dict[str, Any] = {**nothing, "steps": []}
+    return page(request, "wait.html", kept=kept, tab=WHERE.get(tab, tab), again=again, **context)
+
+
+def trouble(request: Request, error: ShoalError, *, status: int, back: str = "/") -> HTMLResponse:
+    """An error as a page: what was asked, found, to do; and the way on."""
+    words = "Back" if back != "/" else "Back to the tables"
+    found = error.message[:1].upper() + error.message[1:]
+    return page(
+        request,
+        "trouble.html",
+        status=status,
+        title="Something is in the way.",
+        asked="",
+        found=found.removeprefix("Found: "),
+        do=error.hint,
+        back=back,
+        back_words=words,
+    )
+
+
+async def fields_of(request: Request) -> dict[str, str]:
+    """The fields of a plain form that our own page made; what follows from it is waited for."""
+    patience.set(WHILE_CHANGING)
+    fields = await forms.read_fields(request.stream())
+    require_ours(request, fields)
+    return fields
+
+
+def require_ours(request: Request, fields: dict[str, str]) -> None:
+    if not check_form(request, fields):
+        raise Foreign("this form was not made by this studio.", hint="Load the page again and send it once more.")
+
+
+class Foreign(UsageError):
+    """A form without the session's token."""
+
+    status = 403
+
+
+def to(address: str) -> RedirectResponse:
+    return RedirectResponse(address, status_code=303)
+
+
+def _undo(steps: list[Step], at: int) -> Any:
+    """The step before the one that holds, under the name of what would be taken back."""
+    if at <= 0:
+        return None
+    return {"number": at - 1, "words": next(s.words for s in steps if s.number == at)}
+
+
+def command(kept: Kept) -> str:
+    """The release as a command."""
+    out = shlex.quote(f"{kept.name}-release")
+    return f"shoal anonymize {shlex.quote(kept.file)} --policy policy.yml --out {out}"
+
+
+def python(kept: Kept) -> str:
+    """The release as Python."""
+    return f'import shoal\n\nrelease = shoal.anonymize({kept.file!r}, "policy.yml")\nrelease.write({kept.name + "-release"!r})'

@@ -1,0 +1,168 @@
+"""Improve: plans to choose from, a slider per column with the verdict from counts, ways out, who is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from fastapi import APIRouter
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shoal.errors import ShoalError
+from shoal.report.charts import frontier, svg
+from shoal.studio import changes
+from shoal.studio.answers import StillCounting
+from shoal.studio.here import Here, Studio, fields_of, here, may_change, table_page, to
+from shoal.studio.search import is_taken, levels_of, search_of
+from shoal.studio.views import improved
+from shoal.studio.workspace import edits
+from shoal.studio.workspace.rows import Job
+
+MARKS = {"most detail": "○", "balanced": "◆", "safest": "□"}
+FIRST = "x-shoal-first"
+"""A script that sends this header gets the numbers first and asks for the rest of the page afterwards."""
+Change = Callable[[Here, dict[str, str]], tuple[str, str, tuple[str, ...]]]
+
+
+def create_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/t/{table_id}/improve")
+    def improve(request: Request, table_id: str) -> Response:
+        at = here(studio, table_id)
+        if not at.policy.quasi:
+            return table_page(request, studio, at, "improve", tried=None, job=None)
+        number = request.query_params.get("column", "")
+        column = at.column(number) if number else ""
+        try:
+            found = shown(studio, at, column, whole=FIRST not in request.headers, begin=may_change(request))
+        except ShoalError as error:
+            problem = {"found": error.message, "do": error.hint}
+            return table_page(request, studio, at, "improve", tried=None, job=None, problem=problem)
+        return table_page(request, studio, at, "improve", **found)
+
+    @router.get("/t/{table_id}/plans")
+    def plans(request: Request, table_id: str) -> Response:
+        at = here(studio, table_id)
+        named = named_plans(at, search_of(studio, at, begin=False)) if at.policy.quasi else []
+        levels = [p["levels"] for p in named]
+        columns = studio.answers.improvement(at.kept, at.policy, improved.compared, levels) if named else []
+        return table_page(request, studio, at, "improve", template="plans.html", plans=named, columns=columns)
+
+    def changing(path: str, change: Change) -> None:
+        @router.post("/t/{table_id}/" + path, name=path)
+        async def changed(request: Request, table_id: str) -> Response:
+            fields = await fields_of(request)
+
+            def work() -> None:
+                at = here(studio, table_id)
+                name, text, locked = change(at, fields)
+                studio.workspace.history.add(at.kept.id, name, text, locked=locked)
+
+            await run_in_threadpool(work)
+            return to(f"/t/{table_id}/improve")
+
+    changing("levels", lambda at, fields: changes.levels(studio, at, fields))
+    changing("locks", changes.locks)
+    changing("lock", lambda at, fields: changes.lock(studio, at, fields))
+    changing("bands", lambda at, fields: changes.bands(studio, at, fields))
+    changing("ask", changes.ask)
+    changing("way", changes.way)
+    changing("plan", lambda at, fields: changes.plan(studio, at, fields))
+    changing("offer", lambda at, fields: changes.offer(studio, at, fields))
+
+    @router.post("/t/{table_id}/search")
+    async def search(request: Request, table_id: str) -> Response:
+        await fields_of(request)
+        await run_in_threadpool(lambda: search_of(studio, here(studio, table_id), again=True))
+        return to(f"/t/{table_id}/improve")
+
+    return router
+
+
+def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, begin: bool = True) -> dict[str, Any]:
+    """What the page shows; not the ``whole`` of it where a moved slider waits for its numbers; ``begin`` a search if none ran."""
+    job = search_of(studio, at, begin=begin)
+    levels = levels_of(at, studio.answers.improvement(at.kept, at.policy, improved.heights))
+    told = dict(studio.answers.improvement(at.kept, at.policy, improved.shown, levels))
+    rest: dict[str, Any] = {"ways": [], "path": None, "effect": None, "effect_of": column}
+    if whole:
+        try:
+            rest = studio.answers.improvement(at.kept, at.policy, improved.more, levels, column)
+        except StillCounting:  # the numbers stand already; the page asks for the rest again
+            whole = False
+    plans = named_plans(at, job)
+    offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if changes.actionable(o)]
+    places = {c.name: i for i, c in enumerate(at.columns)}
+    return {
+        **told,
+        **rest,
+        "ways": [{**w, "column": places[w["column"]] if w["column"] is not None else None} for w in rest["ways"]],
+        "whole": whole,
+        "job": job,
+        "plans": plans,
+        "attacks": _attacks(studio, at),
+        "frontier": _frontier(at, job),
+        "found_problem": job.found.get("problem", "") if not plans else "",
+        "offers": offers,
+        "sliders": [{**_slider(at, name, places[name], levels[name]), **s} for name, s in told["stops"].items()],
+    }
+
+
+def named_plans(at: Here, job: Job) -> list[dict[str, Any]]:
+    """The plans that a search gave names, with their sign, and whether the policy asks for it."""
+    return [{**p, "taken": is_taken(at, p), "mark": MARKS[p["name"]]} for p in job.found.get("plans", []) if p["name"]]
+
+
+def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
+    """What the attacks on a release of exactly this policy found, its sign-off put aside; None where none is written."""
+    asked = replace(at.policy, about={})
+    for made in studio.workspace.releases.of_table(at.kept.id):
+        if replace(edits.parsed(made.told["policy"]), about={}) == asked:
+            verdicts = [a["verdict"] for a in made.told["attacks"]]
+            tried = [v for v in verdicts if v in ("holds", "warning", "broken")]
+            count = {v: tried.count(v) for v in ("holds", "warning", "broken")}
+            return {
+                "release": made.id, "tried": len(tried), "hold": count["holds"],
+                "read": count["warning"], "broken": count["broken"],
+            }  # fmt: skip
+    return None
+
+
+def _frontier(at: Here, job: Job) -> Markup | None:
+    found = job.found.get("plans", [])
+    points = [{"k": p["k"], "loss": p["loss"], "name": p["name"], "chosen": is_taken(at, p)} for p in found]
+    if len(points) < 2:
+        return None
+    tried = tuple((k, loss) for k, loss in job.found.get("tried", []))
+    return _drawn(tuple(tuple(p.items()) for p in points), tried, job.found.get("asked", 2))
+
+
+@lru_cache(maxsize=64)
+def _drawn(points: tuple[Any, ...], tried: tuple[tuple[int, float], ...], asked: int) -> Markup:
+    """The same plans are drawn once, however many look at them."""
+    return svg(frontier([dict(p) for p in points], asked=asked, title="Plans", width=440, tried=tried))
+
+
+def _slider(at: Here, name: str, number: int, level: int) -> dict[str, Any]:
+    return {
+        "number": number,
+        "name": name,
+        "level": level,
+        "locked": name in at.step.locked,
+        "weight": f"{at.policy.quasi[name].weight:g}",
+        "bands": _widths(at, name),
+    }
+
+
+def _widths(at: Here, name: str) -> str | None:
+    """The widths of the bands that a person gave; None for a column that is no number."""
+    scale = at.policy.scale.get(name) or next(c.scale.value for c in at.columns if c.name == name)
+    rule = at.policy.quasi[name].hierarchy
+    given = rule.get("intervals", []) if isinstance(rule, Mapping) else []
+    return ", ".join(f"{w:g}" for w in given) if scale == "number" and isinstance(given, list | tuple) else None

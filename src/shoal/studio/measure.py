@@ -1,0 +1,155 @@
+"""Measure: the sentence first, then the chips to correct it, four numbers, the histogram, two questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shoal.errors import UsageError
+from shoal.find.finding import Scale
+from shoal.model.roles import Role
+from shoal.release.policy.presets import PRESETS
+from shoal.studio import words
+from shoal.studio.here import Here, Studio, fields_of, here, table_page, to
+from shoal.studio.views import measured
+from shoal.studio.workspace import edits
+
+LETTERS = {Role.DIRECT: "D", Role.QUASI: "Q", Role.SENSITIVE: "S", Role.INSENSITIVE: "I"}
+CHOICES = (
+    ("D", "direct", "names a person: removed"),
+    ("Q", "quasi", "known to others"),
+    ("S", "sensitive", "must stay secret"),
+    ("I", "insensitive", "harmless"),
+)
+AUDIENCES = (
+    ("internal", "Colleagues inside", "k ≥ 5"),
+    ("named-recipient", "Named researchers, under contract", "k ≥ 5, average risk ≤ 1/10"),
+    ("ema-public", "Everyone: published", "largest risk ≤ 0.09 (k ≥ 12)"),
+    ("strict-public", "Health or minorities, strict", "k ≥ 20, secrets mixed"),
+)
+EXPLAINED = {"unique": "unique", "k": "k", "chance": "prosecutor.mean", "worst": "unique"}
+
+
+def create_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/t/{table_id}/measure")
+    def measure(request: Request, table_id: str) -> Response:
+        at = here(studio, table_id)
+        m = None
+        if at.policy.quasi:
+            m = studio.answers.measured(at.kept, at.policy, measured.shown, max(at.policy.smallest_class, 2))
+            _told(studio, at, m)
+        return table_page(request, studio, at, "measure", **shown(at, m), why=_why(request, studio, at))
+
+    def changed(request: Request, table_id: str, change: Callable[[Here, dict[str, str]], tuple[str, str]]) -> Any:
+        async def done() -> Response:
+            fields = await fields_of(request)
+
+            def work() -> None:
+                at = here(studio, table_id)
+                name, text = change(at, fields)
+                studio.workspace.history.add(at.kept.id, name, text, locked=at.step.locked)
+
+            await run_in_threadpool(work)
+            return to(f"/t/{table_id}/measure")
+
+        return done()
+
+    @router.post("/t/{table_id}/role")
+    async def role(request: Request, table_id: str) -> Response:
+        answer: Response = await changed(request, table_id, _role)
+        return answer
+
+    @router.post("/t/{table_id}/scale")
+    async def scale(request: Request, table_id: str) -> Response:
+        answer: Response = await changed(request, table_id, _scale)
+        return answer
+
+    @router.post("/t/{table_id}/unit")
+    async def unit(request: Request, table_id: str) -> Response:
+        answer: Response = await changed(request, table_id, _unit)
+        return answer
+
+    @router.post("/t/{table_id}/audience")
+    async def audience(request: Request, table_id: str) -> Response:
+        answer: Response = await changed(request, table_id, _audience)
+        return answer
+
+    return router
+
+
+def _role(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+    name, role = at.column(fields.get("column", "")), Role.parse(fields.get("role", ""))
+    said = {"direct": "names people", "quasi": "is known to others", "sensitive": "is secret", "insensitive": "is harmless"}
+    return f"{words.plain(name)} {said[role.value]}", edits.with_role(at.step.policy, name, role)
+
+
+def _scale(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+    name, scale = at.column(fields.get("column", "")), fields.get("scale", "")
+    if scale not in {s.value for s in Scale}:
+        raise UsageError("this scale is not known.", hint="Choose one of those shown.")
+    return f"{words.plain(name)} is of scale {scale}", edits.with_scale(at.step.policy, name, scale)
+
+
+def _unit(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+    given = fields.get("column", "")
+    if not given:
+        return "each row is one person", edits.with_unit(at.step.policy, None)
+    name = at.column(given)
+    return f"people are named by {words.plain(name)}", edits.with_unit(at.step.policy, name)
+
+
+def _audience(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+    preset = fields.get("preset", "")
+    said = {name: text.split(":")[0].split(",")[0].lower() for name, text, _ in AUDIENCES}
+    return f"{said.get(preset, preset)} will see it", edits.with_preset(at.step.policy, preset)
+
+
+def shown(at: Here, m: dict[str, Any] | None) -> dict[str, Any]:
+    """What the page shows; numbers are the library's."""
+    roles = {
+        **dict.fromkeys(at.policy.direct, Role.DIRECT),
+        **dict.fromkeys(at.policy.quasi, Role.QUASI),
+        **dict.fromkeys(at.policy.sensitive, Role.SENSITIVE),
+        **dict.fromkeys(at.policy.insensitive, Role.INSENSITIVE),
+    }
+    own = {at.policy.unit: Role.DIRECT, at.policy.weight: Role.INSENSITIVE}
+    columns = []
+    for number, c in enumerate(at.columns):
+        role = roles.get(c.name) or own.get(c.name) or (Role.DIRECT if at.policy.rest == "drop" else Role.INSENSITIVE)
+        reason = c.reason if role is c.role else "you said so"
+        scale = at.policy.scale.get(c.name, c.scale.value)
+        columns.append({"number": number, "name": c.name, "letter": LETTERS[role], "reason": reason, "scale": scale})
+    preset = at.policy.preset.name if at.policy.preset is not None else ""
+    out: dict[str, Any] = {
+        "columns": columns,
+        "choices": CHOICES,
+        "scales": [s.value for s in Scale],
+        "unit": at.policy.unit,
+        "preset": preset,
+        "audiences": [{"name": n, "words": w, "rule": r, "source": PRESETS[n].source} for n, w, r in AUDIENCES],
+        "m": m,
+        "shoal_sign": None,
+    }
+    return out if m is None else out | m
+
+
+def _told(studio: Studio, at: Here, m: dict[str, Any]) -> None:
+    """Keep what the card says, where it changed."""
+    new = {"sentence": " ".join(m["said"]), "unique": m["unique"], "people": m["people"], "k": m["k"]}
+    if any(at.kept.told.get(name) != value for name, value in new.items()):
+        studio.workspace.tables.tell(at.kept.id, new)
+
+
+def _why(request: Request, studio: Studio, at: Here) -> dict[str, Any] | None:
+    """The explanation of a number, as the command line gives it."""
+    asked = EXPLAINED.get(request.query_params.get("why", ""))
+    if asked is None or not at.policy.quasi:
+        return None
+    return {"title": "Why this number?", "lines": studio.answers.measured(at.kept, at.policy, measured.why, asked)}

@@ -1,0 +1,84 @@
+"""The policy of a table: saved as a file, replaced by one that somebody has, taken back and done again."""
+
+from __future__ import annotations
+
+import secrets
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shoal.errors import PolicyError, UsageError
+from shoal.release.policy.policy import Policy
+from shoal.studio import forms
+from shoal.studio.answers import WHILE_CHANGING, patience
+from shoal.studio.here import Studio, fields_of, here, require_ours, to
+from shoal.studio.workspace import edits
+
+TABS = ("measure", "understand", "improve", "prove")
+MOST_POLICY = 1_000_000
+
+
+def create_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+    workspace = studio.workspace
+
+    @router.get("/t/{table_id}/policy.yml")
+    def save(table_id: str) -> Response:
+        at = here(studio, table_id)
+        headers = {"content-disposition": 'attachment; filename="policy.yml"'}
+        return Response(at.step.policy, media_type="application/yaml", headers=headers)
+
+    @router.post("/t/{table_id}/policy")
+    async def use(request: Request, table_id: str) -> Response:
+        boundary = forms.boundary_of(request.headers.get("content-type", ""))
+        if boundary is None:
+            raise UsageError("there is no file.", hint="Choose one.")
+        with workspace.files.incoming(secrets.token_hex(8)) as arrived:
+            sent = await forms.read_parts(request.stream(), boundary, arrived, MOST_POLICY)
+            patience.set(WHILE_CHANGING)
+            require_ours(request, sent.fields)
+            raw = arrived.read_bytes()
+        await run_in_threadpool(_use, studio, table_id, raw)
+        return to(f"/t/{table_id}/{_tab(sent.fields)}?panel=policy")
+
+    @router.post("/t/{table_id}/go")
+    async def go(request: Request, table_id: str) -> Response:
+        fields = await fields_of(request)
+        number = fields.get("number", "")
+        if not number.isdecimal():
+            raise UsageError("there is no such step.", hint="Choose one of the list.")
+        await run_in_threadpool(workspace.history.go, table_id, int(number))
+        return to(f"/t/{table_id}/{_tab(fields)}")
+
+    return router
+
+
+def _use(studio: Studio, table_id: str, raw: bytes) -> None:
+    """A policy from a file: it must be readable and fit the table's columns."""
+    at = here(studio, table_id)
+    try:
+        text = edits.taken(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise PolicyError("the policy is no UTF-8 text.", hint="Choose a policy file (YAML).") from None
+    asked = Policy.parse(text)
+    known = {c.name for c in at.columns}
+    named = [*asked.quasi, *asked.direct, *asked.sensitive, *asked.insensitive, *(c for c in (asked.unit, asked.weight) if c)]
+    files = [r.hierarchy for r in asked.quasi.values()] + list(asked.sensitive.values()) + [asked.population_table]
+    if asked.events is not None or any(isinstance(f, str) for f in files):
+        raise PolicyError(
+            "the policy is one of an event table, or names files beside it; the studio reads neither.",
+            hint="Run it on the command line: shoal anonymize TABLE --policy FILE --out DIR",
+        )
+    unknown = [c for c in named if c not in known]
+    if unknown:
+        raise PolicyError(
+            f"the policy names {len(unknown)} columns that this table does not have.", hint="Choose the policy of this table."
+        )
+    studio.workspace.history.add(at.kept.id, "used a policy file", text)
+
+
+def _tab(fields: dict[str, str]) -> str:
+    tab = fields.get("tab", "measure")
+    return tab if tab in TABS else "measure"

@@ -1,0 +1,248 @@
+"""Questionnaires: the list, one of them with its meter, and every change of it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from shoal.api.forms import read_form
+from shoal.api.forms.read import ENDINGS
+from shoal.errors import ShoalError, UsageError
+from shoal.server.common import status_of
+from shoal.studio import forms
+from shoal.studio.here import Studio, fields_of, here, page, require_ours, steps_of, to
+from shoal.studio.questionnaire import fields as sent_fields
+from shoal.studio.questionnaire.example import EXAMPLE
+from shoal.studio.questionnaire.meters import Meters
+from shoal.studio.questionnaire.shown import shown
+from shoal.studio.workspace import question_edits as edits
+
+MOST_BYTES = 50_000_000
+Fields = dict[str, str]
+
+
+def create_router(studio: Studio) -> APIRouter:
+    router, meters = APIRouter(), Meters(studio.workspace)
+    _add_list(router, studio)
+    _add_page(router, studio, meters)
+    _add_changes(router, studio, meters)
+    return router
+
+
+def _add_list(router: APIRouter, studio: Studio) -> None:
+    """The list, and how a questionnaire begins."""
+
+    @router.get("/questions")
+    def listed(request: Request) -> Response:
+        return _listed(request, studio)
+
+    @router.post("/questions")
+    async def begin(request: Request) -> Response:
+        fields = await fields_of(request)
+        made = await run_in_threadpool(_begun, studio, fields)
+        return to(f"/questions/{made}")
+
+    @router.post("/questions/import")
+    async def bring(request: Request) -> Response:
+        """A form of another tool, or a questions.yml."""
+        boundary = forms.boundary_of(request.headers.get("content-type", ""))
+        if boundary is None:
+            raise UsageError("there is no file.", hint="Choose one.")
+        try:
+            with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
+                sent = await forms.read_parts(request.stream(), boundary, arrived, MOST_BYTES)
+                require_ours(request, sent.fields)
+                made = await run_in_threadpool(_brought, studio, arrived, sent)
+        except ShoalError as error:
+            return await run_in_threadpool(_listed, request, studio, error)
+        return to(f"/questions/{made}")
+
+
+def _add_page(router: APIRouter, studio: Studio, meters: Meters) -> None:
+    """One questionnaire: its page, its text and its numbers."""
+    kept = studio.workspace.questionnaires
+
+    @router.get("/questions/{key}")
+    def one(request: Request, key: str) -> Response:
+        found = kept.get(key)
+        now = kept.history.now(found.id)
+        assert now is not None
+        extra = shown(meters, now.policy)
+        return page(
+            request,
+            "questionnaire/one.html",
+            kept=found,
+            text=now.policy,
+            tables=studio.workspace.tables.all(),
+            pilot=edits.pilot_of(now.policy),
+            **steps_of(kept.history, found.id, now.number),
+            **extra,
+        )
+
+    @router.get("/questions/{key}/questions.yml")
+    def save(key: str) -> Response:
+        now = kept.history.now(kept.get(key).id)
+        assert now is not None
+        headers = {"content-disposition": 'attachment; filename="questions.yml"'}
+        return Response(edits.exported(now.policy), media_type="application/yaml", headers=headers)
+
+    @router.get("/questions/{key}/meter.json")
+    def numbers(key: str) -> Response:
+        now = kept.history.now(kept.get(key).id)
+        assert now is not None
+        found = meters.metered(now.policy)
+        headers = {"content-disposition": 'attachment; filename="meter.json"'}
+        return JSONResponse(found.meter.to_json() | {"letter": found.asked.paragraph()}, headers=headers)
+
+
+def _add_changes(router: APIRouter, studio: Studio, meters: Meters) -> None:
+    """What changes one: each a step with its name; steps taken back; the end."""
+    kept = studio.workspace.questionnaires
+
+    def changing(path: str, change: Callable[[str, Fields], tuple[str, str]]) -> None:
+        @router.post("/questions/{key}/" + path, name=f"questions {path}")
+        async def changed(request: Request, key: str) -> Response:
+            fields = await fields_of(request)
+
+            def work() -> None:
+                now = kept.history.now(kept.get(key).id)
+                assert now is not None
+                words, text = change(now.policy, fields)
+                kept.history.add(key, words, text)
+
+            await run_in_threadpool(work)
+            return to(f"/questions/{key}")
+
+    changing("add", _add)
+    changing("edit", _edit)
+    changing("remove", lambda text, f: (f"left out {_name(text, f)}", edits.without_question(text, _name(text, f))))
+    changing("move", _move)
+    changing("about", lambda text, f: ("said who is asked", edits.with_about(text, **sent_fields.about_of(f))))
+    changing("closed", _closed)
+    changing("pilot", lambda text, f: _pilot(studio, text, f))
+    changing("apply", lambda text, f: _apply(meters, text, f))
+
+    @router.post("/questions/{key}/go")
+    async def go(request: Request, key: str) -> Response:
+        fields = await fields_of(request)
+        await run_in_threadpool(kept.history.go, kept.get(key).id, sent_fields.whole(fields.get("number", ""), "the step"))
+        return to(f"/questions/{key}")
+
+    @router.post("/questions/{key}/delete")
+    async def delete(request: Request, key: str) -> Response:
+        await fields_of(request)
+        await run_in_threadpool(lambda: kept.delete(kept.get(key).id))
+        return to("/questions")
+
+
+def _listed(request: Request, studio: Studio, error: ShoalError | None = None) -> Response:
+    problem = None if error is None else {"found": error.message[:1].upper() + error.message[1:], "do": error.hint}
+    status = 200 if error is None else status_of(error)
+    kept, tables = studio.workspace.questionnaires.all(), studio.workspace.tables.all()
+    return page(request, "questionnaire/list.html", status=status, kept=kept, tables=tables, problem=problem)
+
+
+def _begun(studio: Studio, fields: Fields) -> str:
+    if fields.get("example") == "1":
+        return studio.workspace.questionnaires.add("Staff survey", "opened the example", EXAMPLE).id
+    about = {"population": 10_000, "respondents": 500} | sent_fields.about_of(fields)
+    if fields.get("table"):
+        text = _of_table(studio, fields["table"], about)
+        name = studio.workspace.tables.get(fields["table"]).name
+        return studio.workspace.questionnaires.add(_title({"title": name}), "began from a pilot", text).id
+    title = _title(fields)
+    text = edits.new(title, about["population"], about["respondents"])
+    return studio.workspace.questionnaires.add(title, "began", text).id
+
+
+def _brought(studio: Studio, arrived: Path, sent: forms.Sent) -> str:
+    """A form from its file; how many are asked stands in the form's own fields, since most tools do not say."""
+    ending = Path(sent.file).suffix.lower()
+    title = _title({"title": Path(sent.file).stem})
+    if ending in (".yml", ".yaml"):
+        text = edits.brought(edits.document_of(arrived.read_text(encoding="utf-8", errors="replace")))
+        return studio.workspace.questionnaires.add(title, "brought questions.yml", text).id
+    if ending not in ENDINGS:
+        raise UsageError("this is no form that is known.", hint=f"Forms end in {', '.join(ENDINGS)} or .yml.")
+    named = arrived.with_suffix(ending)
+    arrived.rename(named)
+    try:
+        form = read_form(named)
+    finally:
+        named.unlink(missing_ok=True)
+    about = {"population": 10_000, "respondents": 500, "target": 5} | sent_fields.about_of(sent.fields) | {"target": 0.05}
+    text = edits.brought(form.document(title=form.title or title, **about))
+    return studio.workspace.questionnaires.add(form.title or title, f"brought from {form.tool}", text).id
+
+
+def _of_table(studio: Studio, table_id: str, about: dict[str, Any]) -> str:
+    """A questionnaire whose questions are the columns of a table that others may know; the table is its pilot."""
+    at = here(studio, table_id)
+    asked = {c.name: {"values": max(c.distinct, 1)} for c in at.columns if c.name in at.policy.quasi}
+    if not asked:
+        raise UsageError("no column of this table is marked as known to others.", hint="Mark the questions with Q on Measure.")
+    text = edits.brought({"title": at.kept.name, **about, "target": 0.05, "questions": asked})
+    return edits.with_pilot(text, at.kept.id)
+
+
+def _pilot(studio: Studio, text: str, fields: Fields) -> tuple[str, str]:
+    """A table of answers that were given already; none takes it away."""
+    table_id = fields.get("table", "")
+    if not table_id:
+        return "no pilot any more", edits.with_pilot(text, "")
+    kept = studio.workspace.tables.get(table_id)
+    return f"pilot: {kept.name}"[:120], edits.with_pilot(text, kept.id)
+
+
+def _title(fields: Fields) -> str:
+    said = " ".join("".join(c for c in fields.get("title", "") if c.isprintable()).split())
+    return said[:80] or "Questionnaire"
+
+
+def _name(text: str, fields: Fields) -> str:
+    """A question by its place: names never stand in a form's value."""
+    names: list[str] = list(edits.document_of(text)["questions"])
+    number = fields.get("question", "")
+    if not number.isdecimal() or int(number) >= len(names):
+        raise UsageError("there is no such question.", hint="Choose one of those shown.")
+    return names[int(number)]
+
+
+def _add(text: str, fields: Fields) -> tuple[str, str]:
+    name = sent_fields.name_of(fields)
+    return f"added {name}", edits.with_question(text, name, sent_fields.spec_of(fields), new=True)
+
+
+def _edit(text: str, fields: Fields) -> tuple[str, str]:
+    name = _name(text, fields)
+    return f"described {name}", edits.with_question(text, name, sent_fields.spec_of(fields), new=False)
+
+
+def _move(text: str, fields: Fields) -> tuple[str, str]:
+    name = _name(text, fields)
+    return f"moved {name}", edits.moved(text, name, sent_fields.whole(fields.get("to", ""), "the place"))
+
+
+def _closed(text: str, fields: Fields) -> tuple[str, str]:
+    """An open question is asked no more."""
+    names, number = list(edits.document_of(text).get("open") or {}), fields.get("question", "")
+    if not number.isdecimal() or int(number) >= len(names):
+        raise UsageError("there is no such question.", hint="Choose one of those shown.")
+    return f"left out {names[int(number)]}", edits.without_open(text, names[int(number)])
+
+
+def _apply(meters: Meters, text: str, fields: Fields) -> tuple[str, str]:
+    suggested: list[Any] = meters.suggested(text) or []
+    number = fields.get("number", "")
+    if not number.isdecimal() or int(number) >= len(suggested) or not suggested[int(number)].changes:
+        raise UsageError("this change is not offered any more.", hint="Choose one of those shown.")
+    changes = suggested[int(number)].changes
+    words = "; ".join(c.text for c in changes)
+    return words[:120], edits.with_changes(text, meters.metered(text).asked, changes)

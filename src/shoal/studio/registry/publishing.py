@@ -1,0 +1,105 @@
+"""Publishing from a table of the workspace: first exactly what would leave, then, when somebody says so, signed and kept."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import shoal
+from shoal.errors import UsageError
+from shoal.kernels.signatures import Signer, signer
+from shoal.registry.publish.holder import Ledger, Proposal, make_key, propose, publish
+from shoal.registry.records.population import Population
+from shoal.registry.records.record import Record
+from shoal.registry.records.vocabulary import canonical, check_values
+from shoal.studio.here import Studio
+from shoal.studio.registry.shelf import Shelf
+from shoal.studio.workspace.rows import Kept
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What somebody wants to publish: columns of a table with their codes, about whom, in whose name."""
+
+    kept: Kept
+    columns: tuple[str, ...]
+    codes: tuple[str, ...]
+    population: Population
+    holder: str
+    method: str
+    unit: str | None
+
+
+def asked_of(studio: Studio, names: list[str], fields: dict[str, str]) -> Asked:
+    """What the form says; ``names`` are the table's columns, which the form counts."""
+    kept = studio.workspace.tables.get(fields.get("table", ""))
+    pairs = [(names[i], code) for i in range(len(names)) if (code := fields.get(f"code.{i}", "").strip())]
+    if not pairs:
+        raise UsageError("no column was given a code.", hint="Write for instance age/years beside the column with ages.")
+    holder = " ".join(fields.get("holder", "").split())
+    if not holder:
+        raise UsageError("a record needs its holder's name.", hint="Write who publishes.")
+    number = fields.get("unit", "")
+    unit = names[int(number)] if number.isdecimal() and int(number) < len(names) else None
+    method = "sample" if fields.get("sample") == "1" else "complete count"
+    people = Population.parse(fields.get("population", ""))
+    return Asked(kept, tuple(c for c, _ in pairs), tuple(k for _, k in pairs), people, holder, method, unit)
+
+
+def proposal_of(studio: Studio, shelf: Shelf, asked: Asked) -> Proposal:
+    """Exactly what would leave; nothing is signed or kept yet."""
+    with shoal.open(studio.workspace.tables.path(asked.kept)) as table:
+        counts = table.count(asked.columns, unit=asked.unit)
+    if counts.n_people is not None and counts.n_members != counts.n_people:
+        raise UsageError(
+            f"{counts.n_members - counts.n_people:,} times a person is in more than one cell of these columns.",
+            hint="A record counts each person once: keep one row per person, or fewer columns.",
+        )
+    for column, code, values in zip(asked.columns, asked.codes, counts.categories, strict=True):
+        check_values(code, column, values if len(values) > 100_000 else values.to_pylist())
+    published = None
+    if shelf.has_own:
+        with shelf.store() as store:
+            published = store.latest(canonical(asked.codes), str(asked.population), signer_of(shelf).public)
+    return propose(
+        counts.sizes,
+        asked.codes,
+        asked.population,
+        holder=asked.holder,
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        method=asked.method,
+        ledger=Ledger.load(shelf.ledger_file),
+        published=published,
+    )
+
+
+def leaves(proposal: Proposal) -> str:
+    """What would leave, as it is written."""
+    return json.dumps(proposal.shown(), indent=1, ensure_ascii=False)
+
+
+def published(shelf: Shelf, proposal: Proposal) -> Record:
+    """Sign and keep it in the workspace's registry; the ledger remembers it."""
+    own = signer_of(shelf)
+    with shelf.store() as store:
+        store.check_name(proposal.record.holder, own.public)
+        book = Ledger.load(shelf.ledger_file)
+        record = publish(proposal, own, book)
+        if not proposal.unchanged:
+            store.submit(record)
+            book.save(shelf.ledger_file)
+    return record
+
+
+def signer_of(shelf: Shelf) -> Signer:
+    """The key of this workspace, made when it is first needed."""
+    shelf.folder.mkdir(mode=0o700, exist_ok=True)
+    if not shelf.key_file.exists():
+        make_key(shelf.key_file)
+    return signer(shelf.key_file)
+
+
+def as_file(record: Record) -> Any:
+    return json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,162 @@
+"""Improve: the verdict of some levels, a slider per column, ways out; from counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.api.improve import Improvement, Tried, effect, path, ways
+from shoal.report.charts import Chart, before_after, rising
+from shoal.report.numbers import number, percent
+from shoal.studio import words
+
+
+def heights(found: Improvement) -> dict[str, int]:
+    """The highest level of each column."""
+    return found.heights
+
+
+def met(found: Improvement, levels: Mapping[str, int]) -> bool:
+    """Whether these levels meet all that is asked."""
+    return found.at(levels).met
+
+
+def shown(found: Improvement, levels: Mapping[str, int]) -> dict[str, Any]:
+    """The verdict of these levels, the sliders and who is left out: what a moved slider changes."""
+    tried = found.at(levels)
+    held = [v.met for v in tried.verdicts] + [tried.suppress_met, tried.loss_met]
+    return {
+        "tried": {"met": tried.met, "suppressed": tried.suppressed},
+        "said": _said(found, tried),
+        "met_count": (sum(held), len(held)) if tried.k is not None else (0, len(found.policy.requirements) + 2),
+        "cells": _cells(found, tried),
+        "stops": {name: _stops(found, name, level) for name, level in levels.items()},
+        "asked_k": max(found.policy.smallest_class, 2),
+        "asked_out": f"{100 * found.policy.suppress:g}",
+        "lost": [
+            {"column": g.column, "group": g.group, "suppressed": g.suppressed, "share": g.share} for g in found.left_out(tried)
+        ],
+        "least": found.policy.cells.minimum,
+        "verdicts": [
+            {"met": v.met, "sentence": v.sentence, "found": None if v.found is None else number(v.found)} for v in tried.verdicts
+        ],
+    }
+
+
+def compared(found: Improvement, plans: Sequence[Mapping[str, int]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """For each column what every plan makes of it: a label of its level, and how many values are left."""
+    out = []
+    for name in found.heights:
+        cells = []
+        for levels in plans:
+            told = _stops(found, name, levels[name])
+            label = told["stops"][levels[name]]["label"]
+            cells.append({"label": label, "level": levels[name], "height": told["height"], "groups": told["after"]})
+        out.append((name, cells))
+    return out
+
+
+def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str, Any]:
+    """What may come a moment later: ways out, the path from raw to safe, one column before and after."""
+    tried = found.at(levels)
+    name = column if column in found.heights else _most_changed(found, levels)
+    return {
+        "ways": [] if tried.met else _ways(found, levels),
+        "path": _path(found, levels, tried),
+        "effect_of": name,
+        "effect": _effect(found, name, tried),
+    }
+
+
+def _most_changed(found: Improvement, levels: Mapping[str, int]) -> str:
+    """The column with most values that is made coarser; the one with most values where none is."""
+    return max(levels, key=lambda c: (levels[c] > 0, found.shown(c)[0].groups))
+
+
+def _effect(found: Improvement, name: str, tried: Tried) -> Chart:
+    told = effect(found, name, tried)
+    return before_after(told.before, told.after, title=f"{words.plain(name)}, before and after", values=told.values)
+
+
+def _path(found: Improvement, levels: Mapping[str, int], tried: Tried) -> Chart | None:
+    steps = path(found, levels)
+    if not steps or not found.prepared.base.n_members:
+        return None
+    names = [words.plain(name) or "raw" for name, _ in steps]
+    people = [n for _, n in steps]
+    if people[-1] and tried.k is not None:
+        names, people = [*names, "left out"], [*people, 0]
+    asked = max(found.policy.smallest_class, 2)
+    y = f"people in groups under {asked:,}"
+    return rising(names, people, found.prepared.base.n_members, title="From raw to safe", y=y, joined="", width=340)
+
+
+def _said(found: Improvement, tried: Tried) -> tuple[str, str]:
+    """The verdict in a sentence."""
+    if tried.met:
+        out = f"{words.people(tried.suppressed)} {'is' if tried.suppressed == 1 else 'are'} left out."
+        return f"Everyone hides among at least {tried.k:,}.", out if tried.suppressed else "Nobody is left out."
+    if tried.k is None:
+        return "Not yet: nobody would be left.", f"Everybody is in a group smaller than {found.policy.smallest_class:,}."
+    if not tried.suppress_met:
+        return f"Not yet: {percent(tried.left_out)} would be left out.", f"You allow {percent(found.policy.suppress)}."
+    if not tried.loss_met:
+        return f"Not yet: {percent(tried.loss)} of the detail would be lost.", f"You allow {percent(tried.loss_limit)}."
+    failed = next(v for v in tried.verdicts if not v.met)
+    return "Not yet:", failed.sentence
+
+
+def _cells(found: Improvement, tried: Tried) -> list[dict[str, Any]]:
+    k = max(found.policy.smallest_class, 2)
+    smallest = f"{tried.k:,}" if tried.k is not None else "none"
+    return [
+        {
+            "name": "Smallest group",
+            "asked": f"asked {k:,}",
+            "value": smallest,
+            "unit": "people",
+            "met": tried.k is not None and tried.k >= k,
+            "word": "under",
+        },
+        {
+            "name": "Detail lost",
+            "asked": f"loss {tried.loss:.3f}",
+            "value": percent(tried.loss),
+            "unit": "",
+            "met": tried.loss_met,
+            "word": "over",
+        },
+        {
+            "name": "Left out",
+            "asked": f"allowed {percent(found.policy.suppress)}",
+            "value": percent(tried.left_out),
+            "unit": words.people(tried.suppressed),
+            "met": tried.suppress_met,
+            "word": "over",
+        },
+    ]
+
+
+def _ways(found: Improvement, levels: Mapping[str, int]) -> list[dict[str, Any]]:
+    out: list[dict[str, Any]] = []
+    for way in ways(found, levels):
+        if way.column:
+            top = found.heights[way.column]
+            said = "hidden" if way.level == top else f"level {way.level} of {top}"
+            cost = f"{percent(way.tried.left_out)} out"
+            told = f"{words.plain(way.column)}: {said}"
+            out.append({"column": way.column, "level": way.level, "words": told, "cost": cost})
+        else:
+            said = f"Allow {percent(way.suppress)} left out"
+            out.append({"column": None, "suppress": way.suppress, "words": said, "cost": f"{percent(way.tried.left_out)} out"})
+    return out
+
+
+def _stops(found: Improvement, name: str, level: int) -> dict[str, Any]:
+    """A column's levels under their labels; a label is one of a group that is large enough to be named."""
+    previews, top = found.shown(name), found.heights[name]
+    stops = []
+    for p in previews:
+        label = "hidden" if p.level == top else p.shown[0][0] if p.shown else f"level {p.level}" if p.level else "as it is"
+        stops.append({"level": p.level, "label": label})
+    return {"height": top, "before": previews[0].groups, "after": previews[level].groups, "stops": stops}

@@ -1,0 +1,147 @@
+"""Understand: pairs, staircase, group sizes, worst sets, secrets; in charts and sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.api.measurement import Measurement
+from shoal.measures.classes.hit_hardest import hit_hardest
+from shoal.measures.classes.made_up import made_up
+from shoal.measures.classes.smaller_groups import alone_in_groups
+from shoal.measures.subsets.subsets import coarser_classes, subset_count, uniqueness_matrix
+from shoal.report.charts import Chart, Line, curve, heat_map, rising
+from shoal.report.numbers import percent
+from shoal.studio import words
+
+MOST_COLUMNS = 12
+"""More would not fit a map that can be read."""
+POINTS = 40
+
+
+def shown(m: Measurement, asked: dict[str, str], k: int, least: int) -> dict[str, Any]:
+    """What the page shows; ``asked`` are places of columns (a, b, c), an order, and the number of an example.
+
+    ``k`` is the smallest group that is asked for; groups under ``least`` people are not named.
+    """
+    quasi = list(m.quasi)
+    order = _order(m, asked.get("order", ""))
+    names = [quasi[i] for i in order]
+    people = [subset_count(m.counts, names[: i + 1], recount=m.recount).unique for i in range(len(names))]
+    total, adds = m.crowds.n_members, m.counts.adds_up
+    small = [_under(m, names[: i + 1], k) for i in range(len(names))] if adds else []
+    return {
+        "m": True,
+        "said": _culprit(m, names[-1] if names else ""),
+        "quasi": quasi,
+        "pairs": _pairs(m, quasi[:MOST_COLUMNS]),
+        "pair": _pair(m, quasi, asked),
+        "stairs": rising([words.plain(n) for n in names], people, total, title="What each column adds", outlined=small),
+        "under": k if adds else None,
+        "order": [{"name": n, "earlier": _earlier(order, i)} for i, n in enumerate(names)],
+        "group": _group(m, names),
+        "example": _example(m, asked.get("example", ""), least),
+        "hit": [
+            {"column": h.column, "group": h.group, "people": h.people, "unique": h.unique, "share": h.share}
+            for h in hit_hardest(m.counts, least=max(least, k))
+        ],
+        "worst": m.worst_subsets(6) if m.knows_subsets else [],
+        "secrets": [
+            {"name": n, "distinct": d.distinct, "alpha": d.alpha, "t": f"{m.closeness[n].t:.3g}"} for n, d in m.diversity.items()
+        ],
+    }
+
+
+def _under(m: Measurement, names: list[str], k: int) -> int:
+    """People in groups smaller than k by these columns."""
+    sizes = coarser_classes(m.counts, names).sizes
+    return int(sizes[sizes < k].sum())
+
+
+def _example(m: Measurement, said: str, least: int) -> dict[str, Any] | None:
+    """A person who does not exist, and how the crowd shrinks; the number says which of many."""
+    if not said.isdecimal() or len(said) > 6:
+        return None
+    found = made_up(m.counts, least=least, rng=np.random.default_rng(int(said)))
+    if found is None:
+        return {"steps": [], "another": int(said) + 1}
+    steps = [{"column": c, "value": v, "crowd": n} for (c, v), n in zip(found.values, found.crowds, strict=True)]
+    return {"steps": steps, "another": int(said) + 1, "least": least}
+
+
+def _order(m: Measurement, said: str) -> list[int]:
+    """The columns in the order that was asked for; else those that single out fewest first."""
+    quasi = list(m.quasi)
+    given = [int(p) for p in said.split("-") if p.isdecimal()]
+    if sorted(given) == list(range(len(quasi))):
+        return given
+    alone = {n: subset_count(m.counts, [n], recount=m.recount) for n in quasi}
+    return sorted(range(len(quasi)), key=lambda i: (alone[quasi[i]].unique, alone[quasi[i]].classes, i))
+
+
+def _earlier(order: list[int], at: int) -> str | None:
+    """The order with one column a place earlier."""
+    if at == 0:
+        return None
+    moved = [*order[: at - 1], order[at], order[at - 1], *order[at + 1 :]]
+    return "-".join(str(i) for i in moved)
+
+
+def _culprit(m: Measurement, worst: str) -> tuple[str, str, str]:
+    """The column that does it, in a sentence."""
+    if not m.unique:
+        return "Nobody is one of a kind by these columns;", f"the smallest group has {m.k:,}.", "met"
+    by_two = m.worst_subsets(1, up_to=2)[0] if m.knows_subsets else None
+    if by_two is None or not by_two.unique:
+        return f"Only {words.several(m.quasi)} together give people away:", f"they single out {m.unique:,}.", "risk"
+    share = percent(by_two.unique / m.crowds.n_members)
+    name = words.several(by_two.columns)
+    verb = "gives" if len(by_two.columns) == 1 else "give"
+    by = "it" if len(by_two.columns) == 1 else "them"
+    return f"{name[:1].upper()}{name[1:]} {verb} people away:", f"by {by} alone, {share} are singled out.", "risk"
+
+
+def _pairs(m: Measurement, names: list[str]) -> Chart | None:
+    if len(names) < 2 or not m.knows_subsets:
+        return None
+    matrix = uniqueness_matrix(m.subsets(2), names, m.people)
+    return heat_map([words.plain(n) for n in names], matrix, title="Percent one of a kind for each pair of columns")
+
+
+def _pair(m: Measurement, quasi: list[str], asked: dict[str, str]) -> dict[str, Any] | None:
+    """One pair, perhaps with a third column; the worst pair where none was chosen."""
+    if len(quasi) < 2 or not m.knows_subsets:
+        return None
+    worst = next((s for s in m.worst_subsets(50, up_to=2) if len(s.columns) == 2), None)
+    first = [quasi.index(c) for c in worst.columns] if worst is not None else [0, 1]
+    place = [_number(asked.get(key), len(quasi)) for key in ("a", "b", "c")]
+    a, b = place[0] if place[0] is not None else first[0], place[1] if place[1] is not None else first[1]
+    chosen = list(dict.fromkeys(i for i in (a, b, place[2]) if i is not None))
+    names = [quasi[i] for i in chosen]
+    unique = subset_count(m.counts, names, recount=m.recount).unique
+    return {"a": a, "b": b, "c": place[2], "names": names, "unique": unique, "share": unique / m.crowds.n_members}
+
+
+def _number(said: str | None, most: int) -> int | None:
+    return int(said) if said is not None and said.isdecimal() and int(said) < most else None
+
+
+def _group(m: Measurement, names: list[str]) -> Chart | None:
+    """One of a kind against the size of a group of these people: by all columns, and by all but the one or two worst."""
+    if not m.counts.adds_up or m.crowds.n_members < 2:
+        return None
+    total = m.counts.n_members
+    sizes = sorted({int(g) for g in np.geomspace(2, total, POINTS)} | {total})
+    lines = []
+    for n in range(len(names), max(0, len(names) - 3), -1):
+        shares = alone_in_groups(coarser_classes(m.counts, names[:n]), sizes)
+        said = f"all {n} columns" if n == len(names) else f"without {words.several(names[n:])}"
+        lines.append(Line(said, [(float(g), 100 * share) for g, share in zip(sizes, shares, strict=True)]))
+    return curve(
+        lines,
+        x="people in the group",
+        y="one of a kind, %",
+        title="One of a kind by the size of the group",
+        here=(float(total), f"this table: {total:,}"),
+    )

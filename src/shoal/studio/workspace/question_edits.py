@@ -1,0 +1,224 @@
+"""Changes of a questionnaire as a person makes them: each takes the text of a ``questions.yml`` and gives the new text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.api.readers.questions import from_mapping, read_yaml_text
+from shoal.errors import PolicyError, UsageError
+from shoal.prediction.questionnaire.question import Question
+from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.suggest import Change
+from shoal.prediction.summaries.published import Resolver
+from shoal.release.policy import file as policy_file
+
+Document = dict[str, Any]
+NOWHERE = Path("/nonexistent/shoal")
+"""The folder of a questionnaire that has no file: nothing is read beside it."""
+MOST_QUESTIONS = 200
+PILOT = "pilot"
+"""Where the id of the pilot's table stands in the text; the studio's own, not part of a ``questions.yml``."""
+KEPT_OPTIONS = ("ordered", "unit", "weight", "keep", "text")
+
+
+def document_of(text: str) -> Document:
+    """The content, as plain values with names that are text."""
+    found = json.loads(json.dumps(read_yaml_text(text, "the questionnaire"), default=str))
+    if not isinstance(found, dict) or not isinstance(found.get("questions"), dict):
+        raise PolicyError("a questionnaire is a mapping with 'population' and 'questions'.")
+    return found
+
+
+def questionnaire_of(text: str, resolve: Resolver | None = None) -> Questionnaire:
+    """The library's questionnaire of a text; what a registry must say is asked of ``resolve``. The pilot is the caller's."""
+    document = document_of(text)
+    document.pop(PILOT, None)
+    return from_mapping(document, folder=NOWHERE, resolve=resolve)
+
+
+def pilot_of(text: str) -> str:
+    """The id of the table whose answers are the pilot; empty where there is none."""
+    return str(document_of(text).get(PILOT, ""))
+
+
+def with_pilot(text: str, table_id: str) -> str:
+    """Shares and dependence from a table of the workspace; an empty id takes it away."""
+
+    def change(document: Document) -> None:
+        document.pop(PILOT, None)
+        if table_id:
+            document[PILOT] = table_id
+
+    return _changed(text, change)
+
+
+def exported(text: str) -> str:
+    """The text for another place: without the id of a pilot, which means nothing there."""
+    return with_pilot(text, "")
+
+
+def new(title: str, population: int, respondents: int) -> str:
+    return _text({"title": title, "population": population, "respondents": respondents, "target": 0.05, "questions": {}})
+
+
+def brought(document: Document) -> str:
+    """A questionnaire from somebody's file, if it can be read alone."""
+    asked = document.get("questions")
+    named = [spec for spec in asked.values() if isinstance(spec, Mapping)] if isinstance(asked, Mapping) else []
+    links = document.get("linked") or []
+    beside = any("table" in s or isinstance(s.get("counts"), str) for s in named) or "registry" in document
+    if beside or any(isinstance(link, Mapping) and isinstance(link.get("joint"), str) for link in links):
+        raise PolicyError(
+            "the questionnaire names files beside it; the studio reads none.",
+            hint="Run it on the command line: shoal design FILE",
+        )
+    return _checked(document)
+
+
+def with_question(text: str, name: str, spec: Mapping[str, Any], *, new: bool) -> str:
+    """A question added at the end, or described anew where it stands."""
+
+    def change(document: Document) -> None:
+        asked = document["questions"]
+        if new and name in asked:
+            raise UsageError("there is a question of this name already.", hint="Take another name.")
+        if not new and name not in asked:
+            raise _unknown()
+        if len(asked) >= MOST_QUESTIONS:
+            raise UsageError(f"a questionnaire here has at most {MOST_QUESTIONS} questions.", hint="Leave some out.")
+        asked[name] = dict(spec)
+
+    return _changed(text, change)
+
+
+def without_question(text: str, name: str) -> str:
+    def change(document: Document) -> None:
+        if name not in document["questions"]:
+            raise _unknown()
+        _forget(document, name)
+
+    return _changed(text, change)
+
+
+def moved(text: str, name: str, to: int) -> str:
+    """A question asked earlier or later; the first is 0."""
+
+    def change(document: Document) -> None:
+        names = list(document["questions"])
+        if name not in names:
+            raise _unknown()
+        names.remove(name)
+        names.insert(max(0, min(to, len(names))), name)
+        document["questions"] = {n: document["questions"][n] for n in names}
+
+    return _changed(text, change)
+
+
+def with_about(text: str, **about: Any) -> str:
+    """Who could be asked, who answers, what is aimed for."""
+    return _changed(text, lambda document: document.update(about))
+
+
+def without_open(text: str, name: str) -> str:
+    """An open question that is asked no more."""
+
+    def change(document: Document) -> None:
+        left = {n: kind for n, kind in (document.get("open") or {}).items() if n != name}
+        document.pop("open", None)
+        if left:
+            document["open"] = left
+
+    return _changed(text, change)
+
+
+def with_changes(text: str, asked: Questionnaire, changes: tuple[Change, ...]) -> str:
+    """What a suggestion says, done: bands joined, rare answers joined, questions left out."""
+
+    def change(document: Document) -> None:
+        for one in changes:
+            if one.question not in document["questions"]:
+                raise _unknown()
+            if one.groups is None:
+                _forget(document, one.question)
+                continue
+            if any("joint" in link and one.question in link["questions"] for link in document.get("linked") or []):
+                raise UsageError("this question is tied to others by a table.", hint="Change it in the file, and bring it again.")
+            spec = document["questions"][one.question]
+            document["questions"][one.question] = _coarser(spec, asked.questions[one.question], np.asarray(one.groups))
+
+    return _changed(text, change)
+
+
+def _coarser(spec: Mapping[str, Any], question: Question, groups: Any) -> Document:
+    """The description of a question whose answers were joined."""
+    joined = int(np.count_nonzero(groups == groups[0]))
+    kept = {key: spec[key] for key in KEPT_OPTIONS if key in spec}
+    if question.band is not None and question.ordered:
+        kept["band"] = _short(question.band * joined)
+    if "range" in spec:
+        return {"range": spec["range"], **kept}
+    shares = np.bincount(groups, weights=question.p)
+    if "values" in spec and np.allclose(shares, shares[0]):
+        return {"values": int(shares.size), **kept}
+    source = {"given": {}, "table": {"source": "table"}}.get(question.source, {"source": "guess"})
+    if question.labels:
+        labels = [[label for label, g in zip(question.labels, groups, strict=True) if g == i] for i in range(shares.size)]
+        names = [one[0] if len(one) == 1 else f"{one[0]} – {one[-1]}" if question.ordered else "other" for one in labels]
+        return {"answers": dict(zip(names, (_short(s) for s in shares), strict=True)), **kept, **source}
+    return {"shares": [_short(s) for s in shares], **kept, **source}
+
+
+def _short(number: float) -> float | int:
+    found = float(f"{number:.12g}")
+    return int(found) if found.is_integer() else found
+
+
+def _forget(document: Document, name: str) -> None:
+    """A question with the links and subgroups that speak of it."""
+    del document["questions"][name]
+    links = [{**x, "questions": [n for n in x["questions"] if n != name]} for x in document.get("linked") or []]
+    left = [x for x in links if len(x["questions"]) > 1 and ("joint" not in x or x in (document.get("linked") or []))]
+    groups = [n for n in document.get("subgroups") or [] if n != name]
+    for key, value in (("linked", left), ("subgroups", groups)):
+        document.pop(key, None)
+        if value:
+            document[key] = value
+
+
+def _changed(text: str, change: Callable[[Document], None]) -> str:
+    document = document_of(text)
+    change(document)
+    return _checked(document)
+
+
+def _checked(document: Document) -> str:
+    """The text, if the library understands it; answers that a registry must say are looked up when they are needed."""
+    plain = {n: s for n, s in document["questions"].items() if "registry" not in s} if document.get("questions") else {}
+    named = isinstance(document.get("population"), str)
+    said = {key: value for key, value in document.items() if key != PILOT}
+    tied = {key: value for key, value in said.items() if key not in ("linked", "subgroups")}
+    whole = said if len(plain) == len(document.get("questions") or {}) else tied
+    from_mapping({**whole, "questions": plain, **({"population": 1_000_000_000} if named else {})}, folder=NOWHERE)
+    return _text(document)
+
+
+def _text(document: Document) -> str:
+    """A page of YAML: a line for each question."""
+    from ruamel.yaml.comments import CommentedMap  # not needed to read one
+
+    def line(spec: Any) -> Any:
+        flat = CommentedMap(spec)
+        flat.fa.set_flow_style()
+        return flat
+
+    asked = {name: line(spec) for name, spec in document["questions"].items()}
+    return policy_file.write_yaml({**document, "questions": asked})
+
+
+def _unknown() -> UsageError:
+    return UsageError("there is no such question.", hint="Choose one of those shown.")

@@ -1,0 +1,90 @@
+"""Every technique that makes a table safe, as a step of a plan. Importing this room registers its steps.
+
+Truthful: generalize, suppress, sample, round, top and bottom coding, intervals. Not truthful: microaggregation, quantile
+centres, noise, permutation, rank swapping, PRAM, date shifts, masks. :func:`guarantee` says what each keeps; :func:`apply`
+carries one out on a table in memory; engines carry them out where the data are.
+"""
+
+from shoal.hierarchies.rule import Generalize
+from shoal.techniques.apply import Applied, apply
+from shoal.techniques.coarsen.generalize import TreeCut, best_cut, generalize, level_for
+from shoal.techniques.coarsen.rare import Rare
+from shoal.techniques.coarsen.round_and_code import round_to, top_bottom
+from shoal.techniques.coarsen.suppress import suppress_cells, suppress_column, suppress_rare, suppress_records
+from shoal.techniques.group.microaggregate import Microaggregate
+from shoal.techniques.group.microaggregate_1d import microaggregate_1d
+from shoal.techniques.group.near import lost_share, near_groups
+from shoal.techniques.group.optimal_1d import Centres, Groups, Represent, optimal_groups
+from shoal.techniques.group.quantile import (
+    Reservoir,
+    equal_groups,
+    error_ratio,
+    group_sizes,
+    quantile_groups,
+    quantile_transform,
+    rank_difference,
+    sample_size,
+    streamed_quantiles,
+)
+from shoal.techniques.group.sketch import QuantileSketch
+from shoal.techniques.guarantees import GUARANTEES, Guarantee, guarantee
+from shoal.techniques.identity.date_shift import DateShift
+from shoal.techniques.identity.mask import Fake, KeyedHash, remove
+from shoal.techniques.perturb.noise import CorrelatedNoise, Noise, noise_for
+from shoal.techniques.perturb.permute import Permute, RankSwap
+from shoal.techniques.perturb.pram import Pram, estimate_counts, pram
+from shoal.techniques.perturb.sampling import Sample, sample
+from shoal.techniques.safe_harbor import safe_harbor
+
+__all__ = [
+    "GUARANTEES",
+    "Applied",
+    "Centres",
+    "CorrelatedNoise",
+    "DateShift",
+    "Fake",
+    "Generalize",
+    "Groups",
+    "Guarantee",
+    "KeyedHash",
+    "Microaggregate",
+    "Noise",
+    "Permute",
+    "Pram",
+    "QuantileSketch",
+    "RankSwap",
+    "Rare",
+    "Represent",
+    "Reservoir",
+    "Sample",
+    "TreeCut",
+    "apply",
+    "best_cut",
+    "equal_groups",
+    "error_ratio",
+    "estimate_counts",
+    "generalize",
+    "group_sizes",
+    "guarantee",
+    "level_for",
+    "lost_share",
+    "microaggregate_1d",
+    "near_groups",
+    "noise_for",
+    "optimal_groups",
+    "pram",
+    "quantile_groups",
+    "quantile_transform",
+    "rank_difference",
+    "remove",
+    "round_to",
+    "safe_harbor",
+    "sample",
+    "sample_size",
+    "streamed_quantiles",
+    "suppress_cells",
+    "suppress_column",
+    "suppress_rare",
+    "suppress_records",
+    "top_bottom",
+]

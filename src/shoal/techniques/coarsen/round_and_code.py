@@ -1,0 +1,97 @@
+"""Rounding, and top and bottom coding, with limits that can be taken from the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import DataError, UsageError
+from shoal.hierarchies.builders.number.bands import FARTHEST
+from shoal.hierarchies.values import counts_of
+from shoal.steps import Clamp, Round
+from shoal.techniques.columns import distinct_numbers, need_group
+from shoal.techniques.group.ranked import Ranked
+
+
+def round_to(column: str, base: float) -> Round:
+    """Round to the nearest multiple of ``base``, halves away from zero.
+
+    >>> round_to("pay", 100).base
+    100
+    """
+    return Round(column, base)
+
+
+def top_bottom(
+    column: str,
+    values: Any = None,
+    counts: Any = None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    people: int | None = None,
+    share: float | None = None,
+) -> Clamp:
+    """Top and bottom coding: numbers beyond the limits are published as the limit.
+
+    Give the limits, or let them be taken from the data so that at least ``people`` records (or a ``share`` of them) lie at
+    each end; limits are then rounded inwards, to steps of at most 1/20 of the range, finer where more than half as many again
+    records would be coded.
+
+    >>> top_bottom("age", high=90).high
+    90
+    >>> top_bottom("pay", [str(v) for v in range(1001)], share=0.05)
+    Clamp(column='pay', low=50.0, high=950.0)
+    """
+    if people is None and share is None:
+        if low is None and high is None:
+            raise UsageError(f"the coding of '{column}' needs low=, high=, people= or share=.")
+        return Clamp(column, low, high)
+    x = values if isinstance(values, Ranked) else _ranked(column, values, counts)
+    n = x.records
+    wanted = people if people is not None else math.ceil((share or 0.0) * n)
+    if wanted < 1:
+        raise UsageError(
+            f"the coding of '{column}' needs at least one record at each end.", hint="Such as share=0.01 or people=5."
+        )
+    if n and x.high / 2 - x.low / 2 > FARTHEST:
+        raise DataError(
+            f"the numbers of column '{column}' lie too far apart.", hint="Give the limits: low=, high=.", column=column
+        )
+    need_group(2 * wanted, n, f"column '{column}'")
+    first, last = x.at_ranks([wanted, n - wanted + 1])
+    step = (x.high - x.low) / 20
+    unit = 10.0 ** math.floor(math.log10(step)) if step > 0 else 1.0
+    bottom = _inwards(_past(first, np.inf), unit, x.up_to)
+    top = -_inwards(-_past(last, -np.inf), unit, lambda limits: [n - b for b in x.below([-v for v in limits])])
+    if bottom > top:
+        raise DataError(
+            f"the middle of column '{column}' is too narrow for this coding.",
+            hint="Code fewer people at each end.",
+            column=column,
+        )
+    return Clamp(column, bottom, top)
+
+
+def _ranked(column: str, values: Any, counts: Any) -> Ranked:
+    x = distinct_numbers(column, values)
+    return Ranked.held(x, counts_of(x, counts))
+
+
+def _past(x: float, side: float) -> float:
+    """``x``, or the next double where it may stand for a whole number on that side of it."""
+    return float(np.nextafter(x, side)) if abs(x) >= 2.0**53 else float(x)
+
+
+def _inwards(limit: float, unit: float, up_to: Callable[[list[float]], list[int]]) -> float:
+    """``limit`` rounded up to a multiple of ``unit``, or of a tenth, a hundredth … of it, until few more records lie below."""
+    tried = []
+    for _ in range(12):
+        shown = float(f"{math.ceil(limit / unit) * unit if unit > 0 else limit:.12g}")  # without the last digits of a double
+        tried.append(shown if shown >= limit else limit)
+        unit /= 10
+    least, *found = up_to([limit, *tried])
+    return next((out for out, n in zip(tried, found, strict=True) if n <= 1.5 * least), limit) + 0.0

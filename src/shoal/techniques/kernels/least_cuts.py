@@ -1,0 +1,153 @@
+"""Best cut of sorted numbers into groups of weight at least k: one pass of least-weight subsequences.
+
+``best(0) = 0``, ``best(e) = min_j best(j) + cost(j, e)`` over the cuts j before e that leave a group x[j..e) of weight ≥ k.
+A group that could be cut into two of weight ≥ k never costs less than the two, so only j in a short window matter: with
+unit weights e−2k+1 ≤ j ≤ e−k.
+
+All costs here satisfy the quadrangle inequality cost(a,c) + cost(b,d) ≤ cost(a,d) + cost(b,c) for a ≤ b < c ≤ d, so the
+best j does not fall when e rises. A block of ends whose windows lie wholly before the block is solved together: the middle
+row first, then halves (monotone minima). That takes O(n log k) evaluations, O(n·k) only where k is small and the plain scan is
+faster. Sums are kept per block around a value inside it, so that far-away numbers cannot drown small differences;
+``exact`` keeps them in twice the precision.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.jit import njit
+from shoal.techniques.kernels.cut_costs import best_cellular, best_median, best_rank, best_sse, best_sse_exact, local_sums
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+SSE, MEDIAN, CELLULAR, RANK = 0, 1, 2, 3
+SCAN_LIMIT = 8.0
+"""Mean width of a window up to which it is scanned rather than searched by halves."""
+
+
+@njit
+def windows(w: IntArray, k: int) -> tuple[IntArray, IntArray]:
+    """First and last useful cut before each end; last = −1 where no group of weight k fits. ``w``: cumulated weights."""
+    n = len(w) - 1
+    low = np.zeros(n + 1, np.int64)
+    high = np.full(n + 1, -1, np.int64)
+    j = -1
+    for e in range(1, n + 1):
+        while j + 1 < e and w[e] - w[j + 1] >= k:
+            j += 1
+        high[e] = j
+        if j >= 0:
+            low[e] = high[j] + 1  # high[j] is −1 where nothing fits before j
+    return low, high
+
+
+def least_sum(x: FloatArray, w: IntArray, k: int, kind: int, exact: bool, scan_limit: float) -> tuple[IntArray, float]:
+    """The cut before each end on the best way there, and a bound on how much rounding can have cost.
+
+    ``x`` rises; ``w`` are cumulated whole weights (w[0] = 0, w[n] ≥ k). Follow ``before[n]``, ``before[before[n]]``, … to 0.
+    """
+    low, high = windows(w, k)
+    best = np.full(len(x) + 1, np.inf)
+    best[0] = 0.0
+    before = np.full(len(x) + 1, -1, np.int64)
+    _, rounding = solve_blocks(x, w, low, high, best, before, first_end(high), kind, exact, scan_limit, True, 0.0)
+    return before, float(rounding)
+
+
+def first_end(high: IntArray) -> int:
+    """The first end before which a group fits; one past the last where there is none."""
+    fits = high >= 0
+    return int(np.argmax(fits)) if fits.any() else len(high)
+
+
+@njit
+def solve_blocks(
+    x: FloatArray,
+    w: IntArray,
+    low: IntArray,
+    high: IntArray,
+    best: FloatArray,
+    before: IntArray,
+    first: int,
+    kind: int,
+    exact: bool,
+    scan_limit: float,
+    whole: bool,
+    rounding: float,
+) -> tuple[int, float]:
+    """Fill ``best`` and ``before`` from the end ``first`` on, block by block; where the numbers go on (not ``whole``), up to the
+    last block that they cannot change. Returns the first end that is left, and the bound on rounding so far."""
+    n = len(x)
+    size = 64
+    s1, r1, s2, r2 = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
+    while first <= n:
+        last = first  # ends first..last have all their cuts before `first`
+        while last < n and high[last + 1] < first:
+            last += 1
+        if last == n and not whole:
+            break
+        start = low[first]
+        if last - start + 1 > size:
+            size = 2 * (last - start + 1)
+            s1, r1, s2, r2 = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
+        centre = 0.0
+        if kind < 2:
+            centre = local_sums(x, w, start, last, exact, s1, r1, s2, r2)
+            rounding += 1e-15 * (s2[last - start] if kind == 0 else 0.0)
+        rows = last - first + 1
+        step = 1
+        while 2 * step <= rows:
+            step *= 2
+        if high[last] - low[last] + 1 <= scan_limit:
+            step = 0
+        # halves: rows at odd multiples of `step`, between the answers of their neighbours; step 0: every row by itself
+        while True:
+            row = first + (step - 1 if step else 0)
+            while row <= last:
+                a, b = low[row], high[row]
+                if step:
+                    if row - step >= first and before[row - step] > a:
+                        a = before[row - step]
+                    if row + step <= last and before[row + step] < b and before[row + step] >= 0:
+                        b = before[row + step]
+                if kind == 0 and not exact:
+                    before[row] = best_sse(row, a, b, best, w, s1, s2, start)
+                elif kind == 0:
+                    before[row] = best_sse_exact(row, a, b, best, w, s1, r1, s2, r2, start)
+                elif kind == 1:
+                    before[row] = best_median(row, a, b, best, x, w, s1, centre, start)
+                elif kind == 2:
+                    before[row] = best_cellular(row, a, b, best, x, w)
+                else:
+                    before[row] = best_rank(row, a, b, best, w)
+                row += 2 * step if step else 1
+            if step <= 1:
+                break
+            step //= 2
+        first = last + 1
+    return first, rounding
+
+
+def total_cost(x: FloatArray, w: IntArray, cuts: IntArray, kind: str) -> float:
+    """The cost of given cuts by its definition, two passes per group."""
+    weights = np.diff(w).astype(np.float64)
+    starts, ends = cuts[:-1], cuts[1:]
+    group = np.repeat(np.arange(len(starts)), np.diff(cuts))
+    size = (w[ends] - w[starts]).astype(np.float64)
+    if kind == "sse":
+        centre = x[starts]  # shift first: means of numbers far from zero keep their digits
+        shifted = x - centre[group]
+        mean = np.bincount(group, weights * shifted) / size
+        return float(np.sum(weights * (shifted - mean[group]) ** 2))
+    if kind == "median":
+        half = w[starts] + (w[ends] - w[starts] + 1) // 2
+        median = x[np.searchsorted(w, half) - 1]
+        return float(np.sum(weights * np.abs(x - median[group])))
+    width = x[ends - 1] - x[starts]
+    if kind == "center":
+        return float(width.max() / 2)
+    if kind == "cellular":
+        return float(np.sum(width / 2 * size))
+    return float(((w[ends] - w[starts]) ** 2 // 4).sum())

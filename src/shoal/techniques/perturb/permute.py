@@ -1,0 +1,135 @@
+"""Values change owners: permutation (anyone's value) and rank swapping (a near one).
+
+Keeps    the column's own distribution exactly; relations to other columns are lost (permutation) or blurred (rank swapping)
+Source   Moore 1996 (rank swapping)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import PolicyError
+from shoal.model.plan import ColumnStep, Publishes, register_step
+from shoal.techniques.columns import numbers, with_column
+from shoal.techniques.kernels import draws as random
+from shoal.techniques.perturb.exchange import need_company, need_values, permuted, rank_swapped, window
+
+IntArray = npt.NDArray[np.int64]
+
+
+@register_step
+@dataclass(frozen=True)
+class Permute(ColumnStep):
+    """Shuffle a column's values among the records, inside groups of equal ``within`` columns; ``others`` move along with it.
+
+    Missing values move too, and so do codes declared missing: who has none is no longer known. A record that is alone in its
+    group would keep its value: refused.
+
+    >>> import pyarrow as pa
+    >>> t = pa.table({"pay": [1, 2, 3, 4], "sex": ["f", "f", "m", "m"]})
+    >>> out = Permute("pay", within=("sex",)).run(t, seed=3)["pay"].to_pylist()
+    >>> sorted(out[:2]), sorted(out[2:])
+    ([1, 2], [3, 4])
+    """
+
+    others: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    kind: ClassVar[str] = "permute"
+    publishes: ClassVar[Publishes] = "own"
+    codes_apart: ClassVar[bool] = False
+    truthful: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column, *self.others)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return self.within
+
+    def run(self, table: Any, seed: int) -> Any:
+        import pyarrow as pa
+
+        source = random.permutation(self._key(seed), table.num_rows)
+        strata = _strata(table, self.within)
+        need_company(self.column, self.within, int((np.bincount(strata) == 1).sum()))
+        source = _inside(strata, source) if self.within else source
+        for name in self.columns:
+            table = with_column(table, name, table.column(name).take(pa.array(source)))
+        return table
+
+    def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
+        return permuted(rows, spill, self._key(seed), self.columns, self.within)
+
+    def _key(self, seed: int) -> bytes:
+        return random.derive(seed, self.kind, *self.columns, *(f"within {name}" for name in self.within))
+
+
+@register_step
+@dataclass(frozen=True)
+class RankSwap(ColumnStep):
+    """Swap each number with one whose rank differs by at most ``percent`` of the records (5 ranks, where that is fewer).
+
+    Missing values stay where they are. Neighbours alone would be swapped the same way every time, for anyone to swap back.
+
+    >>> import pyarrow as pa
+    >>> t = pa.table({"x": list(range(100))})
+    >>> out = np.array(RankSwap("x", percent=5).run(t, seed=1)["x"])
+    >>> sorted(out.tolist()) == list(range(100)), int(np.abs(out - np.arange(100)).max()) <= 5
+    (True, True)
+    """
+
+    percent: float = 5.0
+    kind: ClassVar[str] = "rank_swap"
+    publishes: ClassVar[Publishes] = "own"
+    truthful: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.percent <= 100:
+            raise PolicyError(f"rank swapping of '{self.column}' needs a percentage between 0 and 100.")
+
+    def run(self, table: Any, seed: int) -> Any:
+        import pyarrow as pa
+
+        from shoal.techniques.kernels.swap import swap_ranks
+
+        x, present = numbers(table, self.column)
+        where = np.flatnonzero(present)
+        need_values(self.column, len(where))
+        ties, partners = self._keys(seed)
+        mixed = where[random.permutation(ties, len(where))]  # ties get their ranks by chance
+        ranked = mixed[np.argsort(x[mixed], kind="stable")]
+        draws = random.uniforms(partners, random.places(0, len(ranked)))
+        partner = swap_ranks(len(ranked), window(len(ranked), self.percent), draws)
+        source = np.arange(table.num_rows)
+        source[ranked] = ranked[partner]
+        return with_column(table, self.column, table.column(self.column).take(pa.array(source)))
+
+    def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
+        return rank_swapped(rows, spill, self.column, self.percent, *self._keys(seed))
+
+    def _keys(self, seed: int) -> tuple[bytes, bytes]:
+        settings = (self.column, f"{self.percent:.9g}")
+        return random.derive(seed, self.kind, "ties", *settings), random.derive(seed, self.kind, "partner", *settings)
+
+
+def _inside(strata: IntArray, shuffled: IntArray) -> IntArray:
+    """For each row the one that its value comes from; sorted by stratum, both orders meet inside the same one."""
+    source = np.empty(len(strata), dtype=np.int64)
+    source[np.argsort(strata, kind="stable")] = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    return source
+
+
+def _strata(table: Any, columns: tuple[str, ...]) -> IntArray:
+    """A number per combination of values; missing is a value."""
+    from shoal.kernels.text import canonical_text
+
+    out = np.zeros(table.num_rows, dtype=np.int64)
+    for name in columns:
+        codes = canonical_text(table.column(name)).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        _, out = np.unique(out * (codes.max(initial=0) + 2) + codes + 1, return_inverse=True)
+    return out

@@ -1,0 +1,251 @@
+"""Attacks over counts: by hand, by slow definition, by law; every planted leak is found."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.attacks import Scene, run_all
+from shoal.attacks._common import sizes_in, wilson
+from shoal.attacks.downcoding import _several, downcoding
+from shoal.attacks.homogeneity import background, homogeneity, skewness
+from shoal.attacks.intersection import intersection, joined_records
+from shoal.attacks.linkage import linkage, linkage_trial
+from shoal.attacks.minimality import minimality
+from shoal.attacks.structure import Recoded, joint_sizes
+from shoal.model.counts.classes import ClassCounts, SensitiveCounts
+
+
+def counts(rows: list[tuple[str, ...]], columns: list[str], sensitive: list[str] | None = None) -> ClassCounts:
+    """Class counts by hand, in order of first appearance."""
+    classes = list(dict.fromkeys(rows))
+    position = {c: i for i, c in enumerate(classes)}
+    sizes = Counter(rows)
+    codes, categories = [], []
+    for j in range(len(columns)):
+        words = sorted({c[j] for c in classes})
+        codes.append([words.index(c[j]) for c in classes])
+        categories.append(pa.array(words))
+    inside = {}
+    if sensitive is not None:
+        words = sorted(set(sensitive))
+        dense = np.zeros((len(classes), len(words)), dtype=int)
+        for row, value in zip(rows, sensitive, strict=True):
+            dense[position[row], words.index(value)] += 1
+        inside["disease"] = SensitiveCounts.from_dense("disease", dense, pa.array(words))
+    return ClassCounts([sizes[c] for c in classes], columns, codes, categories, inside)
+
+
+TOY = counts([("a",)] * 4 + [("b",)] * 4, ["zip"], ["flu", "flu", "hiv", "cancer", "flu", "flu", "flu", "flu"])
+
+
+def test_homogeneity_by_hand():
+    found = homogeneity(TOY, "disease")
+    assert found.rate == pytest.approx(6 / 8)
+    assert found.verdict == "warning"
+    assert "4 records" in found.sentence
+    assert homogeneity(TOY, "disease", distinct=2).verdict == "broken"
+
+
+@pytest.mark.parametrize(
+    ("values", "certain"),
+    [
+        pytest.param(["x", "x"], 1.0, id="one value: certain before anything is ruled out"),
+        pytest.param(["x", "y"], 1.0, id="two values: ruling out one leaves the other"),
+        pytest.param(["x", "y", "z"], 0.0, id="three values: one ruled out leaves two"),
+    ],
+)
+def test_background_knowledge_by_hand(values, certain):
+    found = background(counts([("a",)] * len(values), ["zip"], values), "disease")
+    assert found.rate == certain
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("uvwxyz")), min_size=1, max_size=40), st.integers(0, 3))
+@settings(max_examples=200, deadline=None)
+def test_background_equals_trying_every_set_of_excluded_values(people, excluded):
+    from itertools import combinations
+
+    table = counts([(c,) for c, _ in people], ["zip"], [v for _, v in people])
+    certain = 0
+    for name in {c for c, _ in people}:
+        inside = Counter(v for c, v in people if c == name)
+        best = 0.0
+        for value in inside:
+            others = [v for v in inside if v != value]
+            for out in combinations(others, min(excluded, len(others))):
+                best = max(best, inside[value] / (sum(inside.values()) - sum(inside[v] for v in out)))
+        certain += sum(inside.values()) if best >= 1 else 0
+    assert background(table, "disease", excluded=excluded).rate == pytest.approx(certain / len(people))
+
+
+def test_skewness_by_hand():
+    found = skewness(TOY, "disease", t=0.2)
+    assert found.verdict == "broken"  # class b: all flu, flu is 6 of 8 in the whole: distance 1/4
+    assert skewness(TOY, "disease", t=0.25).verdict == "holds"
+
+
+def test_linkage_by_hand():
+    released = counts([("a",)] * 5 + [("b",)] * 10, ["zip"])
+    external = counts([("a",)] * 5 + [("b",)] * 40 + [("c",)] * 3, ["zip"])
+    known, whole = linkage(released, external, k=5)
+    assert known.rate == pytest.approx((5 / 5 + 40 / 10) / 45)
+    assert known.verdict == "holds"
+    assert whole.rate == pytest.approx((5 * (1 / 5) + 10 * (1 / 40)) / 15)
+    assert linkage(released, external, k=6)[0].verdict == "broken"
+
+
+@given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=30), st.lists(st.sampled_from("cdef"), min_size=1, max_size=30))
+def test_sizes_in_each_other(left, right):
+    a, b = counts([(x,) for x in left], ["zip"]), counts([(x,) for x in right], ["zip"])
+    in_right, in_left = sizes_in(a, b)
+    assert in_right.tolist() == [right.count(x) for x in dict.fromkeys(left)]
+    assert in_left.tolist() == [left.count(x) for x in dict.fromkeys(right)]
+
+
+def test_the_trial_neither_beats_nor_misses_one_in_k():
+    rng = np.random.default_rng(11)
+    classes = np.repeat(np.arange(4000), 5)
+    owners = rng.permutation(len(classes))
+    rate, low, high = linkage_trial(classes, owners, classes, owners, rng=rng)
+    error = np.sqrt(0.2 * 0.8 / len(classes))
+    assert abs(rate - 0.2) < 3 * error
+    assert low < 0.2 < high
+
+
+def test_intersection_finds_the_planted_small_group():
+    base = ClassCounts([6, 1, 6, 7], ["a"], [[0, 1, 2, 3]])
+    one = Recoded(base, (np.array([0, 0, 1, 1], np.int32),))
+    two = Recoded(base, (np.array([0, 1, 1, 2], np.int32),))
+    found = intersection([one, two], k=5)
+    assert found.verdict == "broken"
+    assert "smallest has 1" in found.sentence
+    assert intersection([one, one], k=5).verdict == "holds"
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
+def test_joint_groups_are_never_larger_than_either(rows):
+    base = ClassCounts([s for s, _, _ in rows], ["a"], [list(range(len(rows)))])
+    parts = [Recoded(base, (np.array([r[i] for r in rows], np.int32),)) for i in (1, 2)]
+    joint = joint_sizes(parts)
+    for part in parts:
+        assert (joint <= joint_sizes([part])).all()
+    expected = [sum(s for s, a, b in rows if (a, b) == (r[1], r[2])) for r in rows]
+    assert joint.tolist() == expected
+
+
+def test_joined_records():
+    ours = pa.table({"zip": ["12**", "12**", "13**"], "cost": [1.5, 2.5, 2.5]})
+    theirs = pa.table({"age": ["30-39", "40-49", "40-49"], "cost": [1.5, 3.5, 9.0]})
+    found = joined_records(ours, theirs, ["cost"])
+    assert found.rate == pytest.approx(1 / 3)
+    assert found.verdict == "warning"
+    assert joined_records(ours, theirs, []).verdict == "holds"
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 2)), max_size=12))
+def test_classes_with_several_values_are_those_that_differ_somewhere(pairs):
+    found = _several(np.array([c for c, _ in pairs], dtype=np.int64), np.array([v for _, v in pairs], dtype=np.int32), 5)
+    assert found.tolist() == [len({v for c, v in pairs if c == g}) > 1 for g in range(5)]
+
+
+def test_downcoding_counts_classes_with_one_rare_finer_value():
+    base = ClassCounts([3, 4, 5], ["age"], [[0, 1, 2]])
+    wide = Recoded(base, (np.array([0, 0, 0], np.int32),), (np.array([0, 1, 1], np.int32),))
+    single = Recoded(base, (np.array([0, 0, 1], np.int32),), (np.array([0, 1, 2], np.int32),))
+    assert downcoding(wide, ("age",)).rate == 0  # the only class holds two finer values
+    assert downcoding(single, ("age",)).rate == 0  # the last range covers one value anywhere: no news
+    split = ClassCounts([3, 9, 5], ["age", "sex"], [[0, 1, 0], [0, 0, 1]])
+    sex = np.array([0, 0, 1], np.int32)
+    codes = Recoded(split, (np.zeros(3, np.int32), sex), (np.array([0, 1, 0], np.int32), sex))
+    assert downcoding(codes, ("age", "sex")).rate == pytest.approx(5 / 17)  # 8 of 17 have that finer value
+    common = Recoded(split, (np.zeros(3, np.int32), sex), (np.array([1, 0, 1], np.int32) * 0, sex))
+    assert downcoding(common, ("age", "sex")).rate == 0
+    assert downcoding(wide, ("age",)).verdict == "holds"  # nothing found: no warning, and no interval of a full count
+    assert downcoding(codes, ("age", "sex")).verdict == "warning"
+    found = downcoding(codes, ("age", "sex"))
+    assert found.low == found.rate == found.high
+
+
+def test_minimality_agrees_with_the_closed_form_for_two_values():
+    sizes = [2, 2]
+    base = counts([("young",)] * 2 + [("old",)] * 2, ["age"], ["hiv", "hiv", "flu", "flu"])
+    assert base.sizes.tolist() == sizes
+    recoded = Recoded(base, (np.zeros(2, np.int32),), (np.array([0, 1], np.int32),))
+    found = minimality(recoded, "disease", ("age",), distinct=2, rng=np.random.default_rng(3), draws=6000)
+    # a finer class fails only when both members are alike; each value then has chance one half: no gain
+    assert "gain in certainty: 0.0" in found.worst
+    skewed = counts([("young",)] * 2 + [("old",)] * 2, ["age"], ["hiv", "hiv", "hiv", "flu"])
+    found = minimality(
+        Recoded(skewed, recoded.published, recoded.finer), "disease", ("age",), distinct=2, rng=np.random.default_rng(3)
+    )
+    # 3 hiv, 1 flu in pairs: one pair is always all hiv; seen from either pair, P(hiv | fails) = 3/4: no gain either
+    assert found.verdict == "holds"
+    assert minimality(recoded, "disease", ("age",), distinct=None, rng=np.random.default_rng(3)).verdict == "holds"
+
+
+def test_minimality_finds_a_class_whose_split_betrays_it():
+    base = counts(
+        [("young",)] * 2 + [("old",)] * 8,
+        ["age"],
+        ["hiv", "hiv"] + ["flu", "cold", "hiv", "mumps", "flu", "cold", "mumps", "gout"],
+    )
+    recoded = Recoded(base, (np.zeros(2, np.int32),), (np.array([0, 1], np.int32),))
+    found = minimality(recoded, "disease", ("age",), distinct=2, rng=np.random.default_rng(3), draws=6000)
+    # the pair fails only if alike: C(3,2) hiv, C(2,2) flu, cold, mumps → P(hiv | fails) = 3/6 against 3/10
+    assert found.verdict == "warning"
+    gain = float(found.worst.split(";")[0].split()[-1])
+    assert found.worst.endswith("1 of 1 classes that a finer plan would split were examined")
+    assert gain == pytest.approx(0.2, abs=0.04)
+
+
+def test_run_all_lists_what_was_not_run_and_puts_the_worst_first():
+    heard: list[tuple[float, str]] = []
+    results = run_all(Scene(TOY, k=4, distinct={"disease": 2}), lambda done, what: heard.append((done, what)))
+    assert [what for _, what in heard] == [
+        "attacking: homogeneity",
+        "attacking: homogeneity: disease: broken",
+        "attacking: background",
+        "attacking: background knowledge: disease: warning",
+        "attacking: skewness",
+        "attacking: skewness: disease: holds",
+    ], "each verdict as soon as it is known; nothing of what was not run"
+    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
+    assert all(0 <= done < 1 for done, _ in heard)
+    assert results[0].verdict == "broken"
+    assert [r.verdict for r in results][-1] == "not run"
+    assert {r.name for r in results if r.verdict == "not run"} == {"linkage", "downcoding", "intersection"}
+
+
+@given(st.integers(1, 400), st.integers(0, 400))
+def test_wilson_holds_the_rate_and_stays_inside_zero_and_one(n, s):
+    s = min(s, n)
+    low, high = wilson(s, n)
+    assert 0 <= low <= s / n <= high <= 1
+
+
+def test_linkage_with_some_of_the_columns_counts_the_release_on_those():
+    from shoal.kernels.group import project
+
+    ages, zips = pa.array(["young", "old"]), pa.array(["1", "2"])
+    released = ClassCounts((5, 6, 7), ("age", "zip"), ([0, 0, 1], [0, 1, 0]), (ages, zips))
+    external = ClassCounts((1, 2), ("age",), ([0, 1],), (ages,))
+    part = linkage(released, external, k=5)
+    whole = linkage(project(released, ["age"]), external, k=5)
+    assert [(r.rate, r.verdict) for r in part] == [(r.rate, r.verdict) for r in whole]
+    assert part[0].rate == pytest.approx((1 / 11 + 2 / 7) / 3)
+    assert part[0].sentence.endswith("Linked on age only.")
+
+
+@pytest.mark.parametrize(
+    ("classes", "verdict"), [("ab|ab", "holds"), ("aa|bb", "holds"), ("aa|aa", "holds"), ("ab|ac", "warning")]
+)
+def test_ruling_out_a_value_of_two_tells_nothing_new(classes, verdict):
+    rows, values = zip(*((str(i), v) for i, part in enumerate(classes.split("|")) for v in part), strict=True)
+    found = background(counts([(r,) for r in rows], ["zip"], list(values)), "disease")
+    assert found.verdict == verdict
+    assert ("anyway" in found.sentence) == (verdict == "holds")

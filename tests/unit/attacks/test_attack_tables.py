@@ -1,0 +1,148 @@
+"""Tables of counts: hidden cells stay hidden, and the published margins of a naive table give them away."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.attacks.differencing import bounds, difference_of_versions, differencing
+from shoal.errors import DataError, InfeasibleError, UsageError
+from shoal.release.counts.protect import protect_table, with_margins
+
+
+def test_margins_reveal_a_single_hidden_cell():
+    full = with_margins(np.array([[3, 20], [25, 40]]))
+    known = full.copy()
+    known[0, 0] = np.nan
+    lines = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8]]
+    matrix = np.zeros((6, 9))
+    for row, line in zip(matrix, lines, strict=True):
+        row[line] = [1, 1, -1]
+    found = bounds(known.ravel(), matrix, np.zeros(6))
+    assert (found.low[0], found.high[0]) == (3, 3)
+    assert differencing(found, np.isnan(known.ravel()), threshold=10).verdict == "broken"
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 6), min_size=3, max_size=3), min_size=2, max_size=3),
+    st.lists(st.booleans(), min_size=9, max_size=9),
+)
+@settings(max_examples=60, deadline=None)
+def test_bounds_equal_enumeration_of_all_tables(rows, mask):
+    table = np.array(rows)
+    hidden = np.array(mask[: table.size]).reshape(table.shape)
+    known = np.where(hidden, np.nan, table.astype(float)).ravel()
+    n = table.size
+    equations = [
+        np.isin(np.arange(n), line).astype(float)
+        for line in (*np.arange(n).reshape(table.shape), *np.arange(n).reshape(table.shape).T)
+    ]
+    sums = np.array([e @ table.ravel() for e in equations])
+    found = bounds(known, np.array(equations), sums)
+    free = np.flatnonzero(hidden.ravel())
+    if len(free) > 3:
+        return
+    most = int(sums.max())
+    possible = []
+    for guess in itertools.product(range(most + 1), repeat=len(free)):
+        cells = known.copy()
+        cells[free] = guess
+        if all(abs(e @ cells - s) < 1e-9 for e, s in zip(equations, sums, strict=True)):
+            possible.append(cells)
+    stack = np.array(possible)
+    assert found.low.tolist() == stack.min(axis=0).tolist()
+    assert found.high.tolist() == stack.max(axis=0).tolist()
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 60), min_size=3, max_size=4), min_size=3, max_size=4).filter(
+        lambda r: len({len(x) for x in r}) == 1
+    )
+)
+@settings(max_examples=40, deadline=None)
+def test_every_small_cell_of_a_protected_table_stays_hidden(rows):
+    table = np.array(rows)
+    protected = protect_table(table, threshold=10)
+    full = with_margins(table)
+    assert protected.attack.verdict == "holds"
+    assert np.isnan(protected.cells[(full > 0) & (full < 10)]).all()
+    shown = ~np.isnan(protected.cells)
+    assert (protected.cells[shown] == full[shown]).all()
+    assert (protected.found.low <= full.ravel() + 1e-6).all()
+    assert (full.ravel() <= protected.found.high + 1e-6).all()
+
+
+def test_three_dimensions():
+    table = np.array([[[12, 3], [40, 22]], [[30, 18], [15, 60]]])
+    protected = protect_table(table, threshold=10)
+    assert protected.cells.shape == (3, 3, 3)
+    assert protected.attack.verdict == "holds"
+    assert protected.primary.sum() >= 1
+
+
+def test_rounding_happens_after_suppression():
+    protected = protect_table(np.array([[3, 21, 33], [26, 41, 12], [31, 22, 18]]), threshold=8, method="round", base=5)
+    assert np.isnan(protected.cells[0, 0])
+    shown = protected.cells[~np.isnan(protected.cells)]
+    assert (shown % 5 == 0).all()
+    assert protected.attack.verdict == "holds"
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+@pytest.mark.parametrize("seed", range(12))
+def test_an_attacker_who_knows_the_rounding_rule_does_not_confine_a_small_cell(seed, zeros):
+    """The published number, the rule "below the threshold is hidden" and all sums, by a linear program of the test's own."""
+    from scipy.optimize import linprog
+
+    rng = np.random.default_rng(seed)
+    table = rng.choice([0, 0, 1, 3, 5, 9, 10, 11, 12, 14, 35], size=(3, 3))
+    if seed == 0:
+        table = np.array([[3, 0], [11, 0], [0, 5]])
+    threshold, base = 10, 5
+    try:
+        protected = protect_table(table, threshold=threshold, method="round", base=base, zeros=zeros)
+    except InfeasibleError:
+        return
+    inner = table.size
+    box = [(0, None)] * inner
+    rows, low, high = [], [], []
+    places = np.arange(inner).reshape(table.shape)
+    for index in np.ndindex(*protected.cells.shape):
+        shown = protected.cells[index]
+        if np.isnan(shown):
+            continue
+        part = places[tuple(slice(None) if i == n else slice(i, i + 1) for i, n in zip(index, table.shape, strict=True))]
+        counts = [c for c in range(200) if np.round(c / base) * base == shown and (c >= threshold or (zeros and c == 0))]
+        rows.append(np.isin(np.arange(inner), part).astype(float))
+        low.append(min(counts))
+        high.append(max(counts))
+    matrix, sides = np.vstack([rows, -np.array(rows)]), np.concatenate([high, -np.array(low)])
+    for cell in np.flatnonzero(protected.primary[tuple(slice(0, -1) for _ in table.shape)].ravel()):
+        goal = np.eye(inner)[cell]
+        ends = [linprog(sign * goal, A_ub=matrix, b_ub=sides, bounds=box) for sign in (1, -1)]
+        least = np.ceil(ends[0].fun - 1e-6)
+        most = np.inf if ends[1].status == 3 else np.floor(-ends[1].fun + 1e-6)
+        assert least <= table.ravel()[cell] <= most
+        assert most - least >= threshold - 1
+    assert protected.attack.verdict == "holds"
+
+
+def test_small_differences_between_two_versions_are_found():
+    assert difference_of_versions([100, 50], [103, 50], threshold=10).verdict == "broken"
+    assert difference_of_versions([100, 50], [130, 50], threshold=10).verdict == "holds"
+    assert difference_of_versions([100, np.nan], [130, 50], threshold=10).verdict == "holds"
+
+
+def test_bad_input():
+    with pytest.raises(UsageError):
+        protect_table([[1.5, 2.0]])
+    with pytest.raises(UsageError):
+        protect_table([[1, 2]], threshold=1)
+    with pytest.raises(UsageError):
+        difference_of_versions([1], [1, 2], threshold=5)
+    with pytest.raises(DataError, match="contradict"):
+        bounds([np.nan], [[1.0], [1.0]], [1.0, 2.0])

@@ -1,0 +1,113 @@
+"""Attacks on traces and what an event table is used for, by hand and against slow definitions."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.attacks.traces import Published, draw, known_records, relinking, sparse_matching, targets, trail_matching
+from shoal.measures.events.traces import Traces
+from shoal.measures.events.utility import Log, compare_logs
+
+# points 0: all four traces; 1: traces 0, 1; 2: trace 2; 3: trace 3
+SHOWN = Published(Traces.of([0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 0, 1, 0, 2, 0, 3]), np.array([0, 1, 2, 3]))
+
+
+def test_known_records_by_hand():
+    found = known_records(SHOWN, np.array([0, 1, 2]), [np.array([0, 1]), np.array([0]), np.array([2])], 2, claimed=0.7)
+    assert found.rate == pytest.approx((1 / 2 + 1 / 4 + 1) / 3)
+    assert found.verdict == "holds"
+    wrong = known_records(SHOWN, np.array([3]), [np.array([2])], 1, claimed=None)  # the point of somebody else
+    assert (wrong.rate, wrong.verdict) == (0.0, "holds")
+    hidden = known_records(SHOWN, np.array([2]), [np.array([2, -1])], 2, claimed=None)  # a point that is not published
+    assert hidden.rate == 0.0
+    alone = known_records(SHOWN, np.array([2]), [np.array([2])], 1, claimed=None)
+    assert (alone.rate, alone.verdict) == (1.0, "warning")
+    many = known_records(SHOWN, np.repeat(2, 50), [np.array([2])] * 50, 1, claimed=0.5)
+    assert many.verdict == "broken"
+
+
+def test_pseudonyms_of_one_person_are_one_candidate():
+    shown = Published(SHOWN.traces, np.array([7, 7, 8, 9]))  # traces 0 and 1 are one person's
+    assert known_records(shown, np.array([7]), [np.array([1])], 1, claimed=None).rate == 1.0
+
+
+def test_scores_forgive_a_record_that_is_missing():
+    traces = Traces.of([*range(20), 3, 3], [0] * 20 + [1, 2])
+    shown = Published(traces, np.arange(20))
+    top, stands_out = shown.best(np.array([0, 1, -1]))
+    scores = np.full(20, 1 / math.log(21))
+    scores[3] += 1 / math.log(2)
+    assert top == 3
+    assert stands_out == pytest.approx((1 / math.log(2)) / scores.std())
+    assert sparse_matching(shown, np.array([3]), [np.array([0, 1, -1])], 3, claimed=None).rate == 1.0
+    assert sparse_matching(shown, np.array([4]), [np.array([0])], 1, claimed=None).rate == 0.0  # everybody scores the same
+    assert shown.best(np.array([-1])) == (-1, 0.0)
+
+
+def test_habits_join_renewed_pseudonyms():
+    """Traces 0 and 1 are one person's and share a rare place; thirty others share the common one."""
+    trace = [0, 0, 1, 1, *range(2, 32)]
+    shown = Published(Traces.of(trace, [0, 1, 0, 1, *[0] * 30]), np.array([0, 0, *range(1, 31)]))
+    found = relinking(shown, np.array([0, 1]))
+    assert (found.rate, found.verdict, found.claimed) == (1.0, "warning", None)
+
+
+def test_trails_of_a_list():
+    lists = [np.array([0, 1]), np.array([2]), np.array([0, 2]), np.array([1, 2]), np.array([-1])]
+    found = trail_matching(SHOWN, lists, covered=1, k=2)
+    assert found.rate == 2 / 5
+    assert found.verdict == "broken"  # one known record names trace 2
+    assert trail_matching(SHOWN, [np.array([0, 2])], covered=1, k=2).verdict == "warning"  # two records, one is claimed for
+    assert trail_matching(SHOWN, [np.array([0, 1])], covered=1, k=2).verdict == "holds"
+
+
+def test_draws():
+    rng = np.random.default_rng(0)
+    known = [np.array([1, 2, 3]), np.array([4])]
+    taken = draw(known, 2, rng)
+    assert [len(t) for t in taken] == [2, 1]
+    assert set(taken[0]) < {1, 2, 3}
+    assert targets(5, rng, 5).tolist() == [0, 1, 2, 3, 4]
+    assert len(set(targets(6, rng, 5).tolist())) == 5
+
+
+logs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 200), st.integers(0, 4)), min_size=1, max_size=30)
+HOUR = 3_600_000_000
+
+
+def as_log(rows):
+    rows = sorted(rows)
+    who, hour, place = (np.array(x, dtype=np.int64) for x in zip(*rows, strict=True))
+    return Log(who, hour * HOUR, place)
+
+
+def flows(rows):
+    by = defaultdict(list)
+    for who, _, place in sorted(rows):
+        by[who].append(place)
+    return Counter((a, b) for places in by.values() for a, b in pairwise(places) if a != b)
+
+
+@settings(max_examples=100, deadline=None)
+@given(logs, logs)
+def test_uses_are_the_definition(before, after):
+    found = {c.name: c for c in compare_logs(as_log(before), as_log(after), hours=True, days=True, trips=True)}
+    one, two = flows(before), flows(after)
+    trips = found["trips"]
+    assert (trips.before, trips.after) == (one.total(), two.total())
+    assert trips.kept == (None if not one else pytest.approx((one & two).total() / one.total()))
+    a, b = (Counter(p for _, p in {(w, p) for w, _, p in rows}) for rows in (before, after))
+    assert found["people per place"].kept == pytest.approx((a & b).total() / a.total())
+    assert (found["people per place"].before, found["people per place"].after) == (len(a), len(b))
+    hours = [Counter(h % 24 for _, h, _ in rows) for rows in (before, after)]
+    overlap = sum(min(hours[0][h] / len(before), hours[1][h] / len(after)) for h in range(24))
+    assert found["hour of the day"].kept == pytest.approx(overlap)
+    assert found["weekday"].before == pytest.approx(max(Counter((h // 24 + 3) % 7 for _, h, _ in before).values()) / len(before))
+    assert found["records"].kept == len(after) / len(before)

@@ -1,0 +1,209 @@
+"""Attacks on any table: copies are found, independent draws are not, and each part equals a slow definition."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.attacks.tables.closest import area_under, copied
+from shoal.attacks.tables.control import overlaps
+from shoal.attacks.tables.excess import Excess, result_of, verdict_of
+from shoal.attacks.tables.rows import Rows, distances, nearest
+from shoal.errors import DataError, MissingColumnError, UsageError
+
+
+def people(n: int, seed: int) -> dict[str, list[object]]:
+    rng = np.random.default_rng(seed)
+    town = rng.integers(0, 30, n)
+    return {
+        "age": rng.integers(18, 90, n).tolist(),
+        "town": [f"canary{t}" for t in town],
+        "income": (20_000 + 500 * town + rng.normal(0, 9_000, n)).round().tolist(),
+        "job": rng.integers(0, 40, n).astype(str).tolist(),
+        "ill": rng.choice(["flu", "hiv", "ok"], n, p=[0.3, 0.1, 0.6]).tolist(),
+    }
+
+
+def test_a_copy_is_found_by_every_attack_and_an_independent_draw_by_none() -> None:
+    original, control, fresh = people(400, 1), people(400, 2), people(400, 3)
+    found = {r.name: r for r in shoal.attack(original, original=original, control=control).results}
+    assert set(found) == {"singling out", "linkability", "inference", "closest records", "copies", "membership"}
+    assert {r.verdict for r in found.values()} == {"broken"}
+    assert found["copies"].rate == 1.0
+    report = shoal.attack(fresh, original=original, control=control, seed=4)
+    assert {r.verdict for r in report.results} == {"holds"}
+    assert report.holds
+    assert "canary" not in json.dumps(report.to_json())
+
+
+def test_half_copies_lie_between() -> None:
+    original, control, fresh = people(400, 1), people(400, 2), people(400, 3)
+    half = {c: [*v[:200], *fresh[c][:200]] for c, v in original.items()}
+    found = {r.name: r for r in shoal.attack(half, original=original, control=control).results}
+    assert 0.4 < found["copies"].rate < 0.6
+    assert 0.65 < found["membership"].rate < 0.85
+    assert not shoal.attack(half, original=original, control=control).holds
+
+
+def test_every_copy_is_counted_however_few_people_the_control_group_has() -> None:
+    original, control, fresh = people(400, 1), people(100, 2), people(300, 3)
+    published = {c: [*v[:61], *fresh[c]] for c, v in original.items()}
+    held = list(zip(*original.values(), strict=True))
+    slow = sum(row in held for row in zip(*published.values(), strict=True))
+    found = next(r for r in shoal.attack(published, original=original, control=control).results if r.name == "copies")
+    assert slow == 61
+    assert found.sentence.endswith("Of all 361 published records 61 equal one of the original.")
+
+
+def test_copies_by_hand() -> None:
+    """Missing values are equal to each other; a record that is published twice is two copies; order and others do not matter."""
+    table = Rows((np.array([0.5, 0.5, np.nan, 0.1, 0.5]), np.array([1, 1, -1, 2, 2])))
+    original = Rows((np.array([np.nan, 0.5, 0.7]), np.array([-1, 1, 2])))
+    assert copied(table, original) == 3
+    assert copied(original, table) == 2
+
+
+def test_noise_on_numbers_is_still_closer() -> None:
+    original, control = people(400, 1), people(400, 2)
+    rng = np.random.default_rng(5)
+    noisy = original | {"income": (np.array(original["income"]) + rng.normal(0, 300, 400)).tolist()}
+    found = {r.name: r for r in shoal.attack(noisy, original=original, control=control).results}
+    assert found["copies"].rate == 0.0
+    assert found["closest records"].verdict == "broken"
+
+
+def test_gower_distance_and_neighbours_by_a_slow_definition() -> None:
+    rng = np.random.default_rng(7)
+    x = Rows((np.array([0.0, 0.5, np.nan]), np.array([0, 1, -1])))
+    y = Rows((np.array([1.0, np.nan, 0.25, 0.5]), np.array([0, -1, 1, 1])))
+    slow = [[0.0] * 4 for _ in range(3)]
+    for i in range(3):
+        for j in range(4):
+            a, b = float(x.columns[0][i]), float(y.columns[0][j])
+            gap = 0.0 if math.isnan(a) and math.isnan(b) else 1.0 if math.isnan(a) or math.isnan(b) else abs(a - b)
+            slow[i][j] = gap + (x.columns[1][i] != y.columns[1][j])
+    assert distances(x, y, [0, 1]).tolist() == slow
+    a, b = Rows((rng.random(50),)), Rows((rng.random(60),))
+    places, far = nearest(a, b, [0], 3)
+    for i in range(50):
+        order = np.argsort(np.abs(a.columns[0][i] - b.columns[0]), kind="stable")[:3]
+        assert sorted(places[i].tolist()) == sorted(order.tolist())
+        assert np.all(np.diff(far[i]) >= 0)
+
+
+def test_risk_beyond_the_control_group_by_hand() -> None:
+    found = Excess(60, 100, 20, 100)
+    assert found.risk == pytest.approx((0.6 - 0.2) / 0.8)
+    low, high = found.interval
+    assert low < found.risk < high
+    assert Excess(5, 10, 10, 10).risk == 0.0
+    assert (verdict_of(0.0), verdict_of(1e-9), verdict_of(0.1), verdict_of(0.1000001)) == (
+        "holds",
+        "warning",
+        "warning",
+        "broken",
+    )
+    worse = result_of("x", "?", Excess(10, 100, 60, 100), "", "Said")
+    assert (worse.rate, worse.low, worse.verdict) == (0.0, 0.0, "holds")
+
+
+def test_the_interval_of_the_risk_holds_the_truth_at_its_level() -> None:
+    rng = np.random.default_rng(8)
+    true, control, n = 0.3, 0.2, 200
+    risk = (true - control) / (1 - control)
+    inside = 0
+    for _ in range(400):
+        low, high = Excess(int(rng.binomial(n, true)), n, int(rng.binomial(n, control)), n).interval
+        inside += low <= risk <= high
+    assert inside / 400 >= 0.95
+
+
+def test_area_under_the_curve_by_pairs() -> None:
+    rng = np.random.default_rng(9)
+    a, b = rng.integers(0, 5, 30).astype(float), rng.integers(0, 5, 40).astype(float)
+    slow = np.mean([1.0 if x > y else 0.5 if x == y else 0.0 for x in a for y in b])
+    area, (low, high) = area_under(a, b)
+    assert area == pytest.approx(slow)
+    assert low < area < high
+    assert area_under(np.ones(3), np.zeros(3))[0] == 1.0
+
+
+def test_what_is_missing_is_asked_for(tmp_path) -> None:
+    t = people(30, 1)
+    for words in ({"original": t}, {"control": t}, {"original": t, "control": t, "with_": t}):
+        with pytest.raises(UsageError):
+            shoal.attack(t, **words)
+    with pytest.raises(UsageError):
+        shoal.attack(t)
+    with pytest.raises(MissingColumnError):
+        shoal.attack(t, original=t, control=t, secrets="wage")
+    with pytest.raises(DataError, match="at least 20"):
+        shoal.attack(t, original={c: v[:19] for c, v in t.items()}, control=t)
+    shoal.attack({c: v[:20] for c, v in t.items()}, original=t, control=people(30, 2))
+    with pytest.raises(DataError, match="in common"):
+        shoal.attack({"a": list(range(30))}, original=t, control=t)
+
+
+def test_the_command(tmp_path, capsys) -> None:
+    from shoal.cli import main
+
+    files = {}
+    for name, seed in (("original", 1), ("control", 2), ("fresh", 3)):
+        t = people(120, seed)
+        files[name] = tmp_path / f"{name}.csv"
+        lines = [",".join(map(str, row)) for row in zip(*t.values(), strict=True)]
+        files[name].write_text(",".join(t) + "\n" + "\n".join(lines) + "\n")
+    words = ["--original", str(files["original"]), "--control", str(files["control"]), "--secret", "ill"]
+    with pytest.raises(SystemExit) as stop:
+        main(["attack", str(files["original"]), *words, "--json"])
+    assert stop.value.code == 1
+    found = json.loads(capsys.readouterr().out)
+    assert not found["holds"]
+    assert next(a for a in found["attacks"] if a["name"] == "inference")["worst"] == "column 'ill'"
+    with pytest.raises(SystemExit) as stop:
+        main(["attack", str(files["fresh"]), *words])
+    assert not stop.value.code
+    assert "No attack did better than on people who were not in its making." in capsys.readouterr().out
+    head, *fresh = files["fresh"].read_text().splitlines()
+    leaking = [head, *fresh[10:], *files["original"].read_text().splitlines()[1:11]]
+    (tmp_path / "leaking.csv").write_text("\n".join(leaking) + "\n")
+    with pytest.raises(SystemExit) as stop:
+        main(["attack", str(tmp_path / "leaking.csv"), *words])
+    told = capsys.readouterr()
+    assert not stop.value.code
+    assert "warning copies" in told.out
+    assert "Attacks did better than on people who were not in its making, surely for no more than a tenth." in told.out
+    assert "No attack" not in told.out
+    assert "read the warnings" in told.out + told.err
+
+
+def test_a_control_group_with_people_of_the_original_is_refused() -> None:
+    original, control = people(400, 1), people(400, 2)
+    mixed = {c: [*v[:200], *control[c][:200]] for c, v in original.items()}
+    part = {c: v[-60:] for c, v in original.items()}
+    for wrong in (original, mixed, part):
+        with pytest.raises(DataError, match="the control group holds people of the original"):
+            shoal.attack(original, original=original, control=wrong)
+
+
+def test_people_who_are_alike_by_chance_are_no_overlap() -> None:
+    rng = np.random.default_rng(1)
+    one, two = (Rows((rng.integers(0, 2, 300), rng.integers(0, 40, 300) / 40.0)) for _ in range(2))
+    assert not overlaps(one, two)
+    assert not overlaps(one, two.taken(np.arange(40)))
+    assert not overlaps(one.taken(np.arange(40)), two)
+    for shared, found in ((55, False), (56, True)):  # the low end of the interval is on either side of a tenth
+        a = Rows((np.arange(400),))
+        b = Rows((np.concatenate((np.arange(shared), 1_000 + np.arange(400 - shared))),))
+        assert overlaps(a, b) is found
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    tables = [people(400, s) for s in (1, 2, 3)]
+    turned = [{c: v[::-1] for c, v in t.items()} for t in tables]
+    results = [shoal.attack(t, original=o, control=c).results for t, o, c in (tables, turned)]
+    assert results[0] == results[1]

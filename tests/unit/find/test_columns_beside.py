@@ -1,0 +1,194 @@
+"""Names read beside the other names of their table, and the column of a person among keys of events."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shoal.find.columns import find_column, find_columns
+from shoal.find.finding import ColumnFacts, Scale
+from shoal.find.names.beside import topics_beside
+from shoal.find.values.bands import band_order
+from shoal.find.values.schooling import schooling_order
+from shoal.model.roles import Role
+
+
+def facts(name: str, values: list[str], kind: str = "integer", each: int = 20) -> ColumnFacts:
+    return ColumnFacts(name, kind, values, np.full(len(values), each, dtype=np.int64), each * len(values))
+
+
+def topics(*names: str) -> list[str]:
+    return [t.key if t else "" for t in topics_beside([(n, "") for n in names])]
+
+
+def test_a_relative_is_known_as_the_person_is() -> None:
+    assert topics("age", "ht", "dage", "dht") == ["age", "body", "age", "body"]
+    assert topics("dage", "dht") == ["", ""]  # no such column beside them
+    assert topics("age", "husage", "agew", "hus_age") == ["age", "age", "age", "age"]
+    assert topics("age", "xage", "agex") == ["age", "", ""]  # no letter of a relative
+    assert topics("age", "wage") == ["age", "income"]  # a word of its own
+    assert topics("salary", "dsalary")[1] != "age"
+
+
+def test_only_what_others_know_is_taken_over() -> None:
+    assert topics("glucose", "dglucose")[1] == ""
+
+
+def key(name: str, each: int = 2) -> ColumnFacts:
+    return facts(name, [f"2022{n * 7919 % 10**8:08d}" for n in range(1, 61)], "text", each)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [("Num_Acc", None), ("accident_id", None), ("patient_id", "unit"), ("case_id", "unit")]
+)
+def test_the_number_of_an_accident_is_no_person(name: str, unit: str | None) -> None:
+    sex = facts("sexe", ["1", "2"], each=60)
+    seen = find_columns([key(name), sex])
+    assert seen[0].role is Role.DIRECT
+    assert seen[0].mark == (unit or "")
+
+
+def test_years_are_dates_however_few() -> None:
+    assert find_column(facts("Year", ["2009", "2010", "2011"])).scale is Scale.DATE
+    assert find_column(facts("yearVeh", [str(y) for y in range(1980, 1999)])).scale is Scale.DATE
+    assert find_column(facts("Level", ["2009", "2010", "2011"])).scale is not Scale.DATE
+    assert find_column(facts("years", ["9", "10", "11"])).scale is not Scale.DATE
+    assert find_column(facts("birth_mo", [str(m) for m in range(1, 13)])).scale is Scale.DATE
+
+
+def test_scores_are_no_occupations() -> None:
+    scores = [f"{20 + n}.{(n * 7919) % 1000 + 1001:04d}"[:7] for n in range(50)]
+    assert find_column(facts("pcs", scores, "float")).role is Role.SENSITIVE
+    assert find_column(facts("pcs", [str(n) for n in range(10, 70)])).role is Role.QUASI
+    assert find_column(facts("occupation", [f"{n}.25" for n in range(10, 60)], "float")).role is Role.QUASI  # two decimals
+
+
+def test_bands_with_a_rate_and_schooling_in_short() -> None:
+    rates = ["20-29 per day", "never", "1-4 per day", "60+ per day"]
+    assert band_order(rates) == ("never", "1-4 per day", "20-29 per day", "60+ per day")
+    assert band_order(["55+", "1-9km/h", "25-39", "10-24"]) == ("1-9km/h", "10-24", "25-39", "55+")
+    assert schooling_order(["Univ", "<HS", "Grad", "HS"]) == ("<HS", "HS", "Univ", "Grad")
+
+
+@pytest.mark.parametrize(
+    ("name", "role"), [("vehicleSearch", Role.SENSITIVE), ("TRTA", Role.INSENSITIVE), ("vehicle", Role.QUASI)]
+)
+def test_what_a_search_and_a_trial_arm_are(name: str, role: Role) -> None:
+    assert find_column(facts(name, ["A", "B", "C"], "text")).role is role
+
+
+@pytest.mark.parametrize(("n", "role"), [(100, Role.DIRECT), (99, Role.QUASI)])
+def test_many_numbers_of_somebody_are_keys(n: int, role: Role) -> None:
+    assert find_column(facts("kid", [str(3 * i) for i in range(n)], each=1)).role is role
+
+
+def test_numbers_of_somebody_that_repeat_often_count() -> None:
+    many = [str(3 * i) for i in range(100)]
+    assert find_column(facts("kid", many, each=10)).role is Role.DIRECT  # a tenth of the rows
+    assert find_column(facts("kid", many, each=11)).role is Role.QUASI
+    assert find_column(facts("kids", many, each=10)).role is Role.QUASI  # the plural counts
+
+
+def unit(*table: ColumnFacts) -> str | None:
+    return next((f.name for f in find_columns(table) if f.mark == "unit"), None)
+
+
+def test_beside_an_id_of_its_own_another_number_is_no_person() -> None:
+    own = [f"{i * 7919 % 10**6 + 10**6}" for i in range(120)]
+    twice = facts("case_id", [str(5 * i) for i in range(60)], each=2)
+    assert unit(facts("id", own, each=1), twice) is None
+    assert unit(facts("visit_id", own, each=1), twice) == "case_id"
+    assert unit(facts("id", own, each=1), facts("patient_id", [str(5 * i) for i in range(60)], each=2)) == "patient_id"
+
+
+def test_money_and_marks_are_not_the_thing_they_are_for() -> None:
+    money = [str(500 * i) for i in range(1, 40)]
+    assert find_column(facts("housing_exp", money)).role is Role.SENSITIVE
+    assert find_column(facts("housing_exp", [str(i) for i in range(1, 10)])).role is Role.QUASI
+    assert find_column(facts("degree_perc", [f"{i}.5" for i in range(40, 99)], "float")).role is Role.SENSITIVE
+    assert find_column(facts("degree_type", [f"{i}.5" for i in range(40, 99)], "float")).role is Role.QUASI
+
+
+def test_a_date_that_changed_is_no_date() -> None:
+    assert find_column(facts("ret_date_chg", ["No change", "Sooner", "Later"], "text")).role is not Role.QUASI
+    assert find_column(facts("date_month", ["January", "February", "March", "April"], "text")).role is Role.QUASI
+
+
+@pytest.mark.parametrize(("step", "scale"), [(3, Scale.NUMBER), (2, Scale.NOMINAL)])
+def test_numbers_in_steps_are_no_codes(step: int, scale: Scale) -> None:
+    values = [str(step * n) for n in (1, 2, 7, 9, 11, 13, 17, 19, 23, 29, 31)]
+    assert find_column(facts("lapse", values, each=60)).scale is scale
+
+
+def test_salaries_with_a_point_are_numbers() -> None:
+    pay = [f"{20000 + 500 * i}.0" for i in range(45)]
+    assert find_column(facts("salary", pay, "float", each=4)).scale is Scale.NUMBER
+
+
+def test_a_number_reckoned_from_another_is_known_as_it_is() -> None:
+    assert topics("age", "agesq", "lage", "age_sq") == ["age"] * 4
+    assert topics("agesq", "lage") == ["", ""]
+    assert topics("age", "sqage") == ["age", ""]
+
+
+@pytest.mark.parametrize("name", ["idcode", "idnum", "codeid"])
+def test_an_id_in_one_word_is_an_id(name: str) -> None:
+    seen = find_column(ColumnFacts(name, "integer", [str(i) for i in range(1, 90)], np.arange(1, 90), 4005))
+    assert seen.role is Role.DIRECT
+    assert seen.mark == "unit"
+
+
+@pytest.mark.parametrize(("low", "scale"), [(30, Scale.DATE), (29, Scale.NUMBER)])
+def test_years_of_two_digits(low: int, scale: Scale) -> None:
+    assert find_column(facts("birth_yr", [str(y) for y in range(low, 55)])).scale is scale
+
+
+@pytest.mark.parametrize(("n", "scale"), [(5, Scale.ORDERED), (4, Scale.NOMINAL)])
+def test_questions_that_begin_alike_are_a_battery(n: int, scale: Scale) -> None:
+    names = ["natroad", "natpark", "natsci", "natmass", "nataid"][:n]
+    seen = find_columns([facts(name, ["0", "1", "2"]) for name in names])
+    assert {f.scale for f in seen} == {scale}
+    assert {f.role for f in seen} == {Role.SENSITIVE if n == 5 else Role.INSENSITIVE}
+
+
+def test_yes_and_no_are_no_battery() -> None:
+    names = ["natroad", "natpark", "natsci", "natmass", "nataid"]
+    assert {f.scale for f in find_columns([facts(n, ["0", "1"]) for n in names])} == {Scale.NOMINAL}
+    assert {f.scale for f in find_columns([facts(n, ["0", "1", "11"]) for n in names])} != {Scale.ORDERED}
+
+
+@pytest.mark.parametrize(("empty", "missing"), [(5, 5), (0, 60)])
+def test_minus_one_beside_empty_cells_is_an_answer(empty: int, missing: int) -> None:
+    """Less, as much, more; where no cell is empty, -1 that several columns share is asked about."""
+    times = np.array([60, 60, 60])
+    table = [ColumnFacts(n, "integer", ["-1", "0", "1"], times, 180 + empty, missing=empty) for n in ("a1", "b1", "c1")]
+    assert {f.missing for f in find_columns(table)} == {missing}
+
+
+def test_grades_of_schools_are_no_marks() -> None:
+    years = [str(y) for y in range(19)]
+    times = np.array([1, 1, 1, 1, 2, 3, 5, 9, 20, 12, 20, 15, 90, 20, 20, 15, 40, 9, 9])
+    assert find_column(ColumnFacts("grade", "integer", years, times, int(times.sum()))).topic == "education"
+    assert find_column(ColumnFacts("grade", "integer", years, times[::-1], int(times.sum()))).role is not Role.DIRECT
+    marks = np.roll(times, 2)  # the most frequent is 14
+    assert find_column(ColumnFacts("grade", "integer", years, marks, int(times.sum()))).topic == "marks"
+
+
+@pytest.mark.parametrize(("name", "role"), [("bic", Role.SENSITIVE), ("iban", Role.INSENSITIVE)])
+def test_a_short_name_with_few_values_may_be_a_measurement(name: str, role: Role) -> None:
+    """Three letters in a table about health: bicarbonate, not a bank; longer names say what they are."""
+    table = [facts(n, ["1", "2"]) for n in ("diagnosis", "cancer", "sepsis")]
+    assert find_columns([*table, facts(name, ["a", "b"], "text")])[-1].role is role
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_amounts_are_no_warning() -> None:
+    money = [str(500 * i) for i in range(1, 40)]
+    assert find_column(facts("hhspend", [*money, "inf"], "float")).role is Role.SENSITIVE
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"), [("finc25", "income"), ("faminc", "income"), ("Premie", "pregnancy"), ("fincher", "")]
+)
+def test_family_incomes_and_early_births(name: str, topic: str) -> None:
+    assert topics(name) == [topic]

@@ -1,0 +1,99 @@
+"""A questionnaire judged from a pilot: near the truth of a population where independence is far off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli import build
+from shoal.errors import MissingColumnError, UsageError
+from shoal.prediction.population.fitted.pilot import Pilot, _alone
+
+
+def people(n: int, seed: int) -> dict[str, list]:
+    """Three answers that mostly follow from each other."""
+    rng = np.random.default_rng(seed)
+    age = np.minimum(rng.gamma(4, 6, n).astype(int), 60)
+    work = np.where(rng.random(n) < 0.95, age // 3, rng.integers(0, 21, n))
+    home = np.where(rng.random(n) < 0.95, work // 2, rng.integers(0, 11, n))
+    return {"age": age.tolist(), "work": [f"w{x}" for x in work], "home": home.tolist()}
+
+
+def unique_share(table: dict[str, list]) -> float:
+    rows = list(zip(*table.values(), strict=True))
+    found = dict.fromkeys(rows, 0)
+    for row in rows:
+        found[row] += 1
+    return sum(1 for row in rows if found[row] == 1) / len(rows)
+
+
+@pytest.fixture(scope="module")
+def truth() -> float:
+    return float(np.mean([unique_share(people(1_500, seed)) for seed in range(20, 30)]))
+
+
+def test_a_pilot_comes_near_the_truth_and_independence_does_not(truth: float) -> None:
+    pilot = people(1_000, 1)
+    found = shoal.design(pilot=pilot, columns=["age", "work", "home"], population=100_000, respondents=1_500)
+    blind = shoal.Questionnaire(population=100_000, respondents=1_500)
+    for name, answers in pilot.items():
+        blind.add(name, counts=np.unique(answers, return_counts=True)[1])
+    assert blind.meter().unique.value > 2.5 * truth
+    assert found.unique.low <= truth <= found.unique.high
+    assert abs(found.unique.value - truth) < 0.04
+    assert found.unique.grade == "B"
+    assert found.pilot is not None and found.pilot["people"] == 1_000  # noqa: PT018
+    assert found.waterfall[-1].unique == pytest.approx(truth, abs=0.08)  # the single steps rest on the pilot, too
+
+
+def test_the_expected_share_is_that_of_gamma_draws() -> None:
+    g = np.random.default_rng(1).gamma(2.5, 1 / 3.0, 400_000)
+    x = 0.8 * g
+    assert _alone(2.5, 3.0, np.array([0.8]))[0] == pytest.approx(float((x * np.exp(-x)).mean()), rel=5e-3)
+
+
+def test_a_pilot_of_everybody_nearly_counts() -> None:
+    """Forty equally common answers, given by a thousand each: the share is that of the distribution."""
+    pilot = Pilot.of([np.arange(40), np.zeros(40, dtype=int)], np.full(40, 1_000), 10**6)
+    exact = float(shoal.predict.singletons(40, group_size=60).mean) / 60
+    assert pilot.unique(60).value == pytest.approx(exact, abs=0.01)
+    assert pilot.unique(1).value == 1.0
+    assert pilot.unique(0).value == 0.0
+
+
+def test_questions_of_a_file_are_columns_of_the_pilot(tmp_path: Path) -> None:
+    pilot = people(200, 2)
+    (tmp_path / "q.yml").write_text("population: 5000\nrespondents: 300\nquestions:\n  age: {values: 61}\n  home: {values: 11}\n")
+    found = shoal.design(tmp_path / "q.yml", pilot=pilot)
+    assert found.unique.method.startswith("pilot of 200 people")
+    (tmp_path / "q.yml").write_text("population: 5000\nquestions:\n  age: {values: 10}\n")
+    with pytest.raises(UsageError, match="question 'age' has 10 answers, but the pilot has"):
+        shoal.design(tmp_path / "q.yml", pilot=pilot)
+    (tmp_path / "q.yml").write_text("population: 5000\nquestions:\n  town: {values: 10}\n")
+    with pytest.raises(MissingColumnError):
+        shoal.design(tmp_path / "q.yml", pilot=pilot)
+    with pytest.raises(UsageError, match="does not say how many people"):
+        shoal.design(pilot=pilot, columns=["age"])
+    with pytest.raises(UsageError, match="no questions are named"):
+        shoal.design(population=10)
+
+
+def test_the_command_tells_of_the_pilot_and_of_no_value(tmp_path: Path) -> None:
+    pilot = people(400, 3)
+    lines = ["age,work,home", *(",".join(map(str, row)) for row in zip(*pilot.values(), strict=True))]
+    (tmp_path / "pilot.csv").write_text("\n".join(lines) + "\n")
+    words = ["design", "--pilot", str(tmp_path / "pilot.csv"), "--quasi", "age,work", "--population", "9000"]
+    words += ["--respondents", "500", "--letter"]
+    said = CliRunner().invoke(build(), words)
+    assert said.exit_code == 0, said.output
+    assert "from a pilot of 400 people" in said.output.replace("\n", " ")
+    found = json.loads(CliRunner().invoke(build(), [*words, "--json"]).stdout)
+    assert found["pilot"]["people"] == 400
+    assert "judged from a pilot of 400 people" in found["letter"]
+    assert "w7" not in said.output
+    assert "w7" not in json.dumps(found)

@@ -1,0 +1,230 @@
+"""What is stated of a population holds: ranges without a model, and where a fitted model may state its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import poisson
+
+import shoal
+from shoal.model.estimate import Estimate
+from shoal.prediction import population_risk
+from shoal.prediction.population.class_size_models import SampledClasses
+from shoal.prediction.population.fitted import limits, pilot, risk
+from shoal.prediction.population.fitted.choose import choose
+from shoal.prediction.population.fitted.sample import Sample
+from shoal.prediction.population.without_model import alone_range, poisson_limits, right_matches_range, unique_share_range
+
+POPULATIONS = {
+    "all in pairs": np.full(2_000, 2),
+    "all in threes": np.full(1_500, 3),
+    "everybody alone": np.full(3_000, 1),
+    "half alone, half in one crowd": np.array([1] * 2_000 + [2_000]),
+    "alone and in fifties": np.array([1] * 500 + [50] * 60),
+    "a heavy tail": np.maximum((3_000 / np.arange(1, 1_200) ** 1.1).astype(int), 1),
+    "crowds only": np.full(40, 120),
+}
+
+
+def sampled(sizes: np.ndarray, rate: float, seed: int) -> tuple[SampledClasses, np.ndarray, np.ndarray]:
+    """A sample's classes as counted, with the people of each in sample and population."""
+    n = round(rate * int(sizes.sum()))
+    f = np.random.default_rng(seed).multivariate_hypergeometric(sizes, n)
+    seen = f > 0
+    found, numbers = np.unique(f[seen], return_counts=True)
+    ones, twos = (int((f == j).sum()) for j in (1, 2))
+    return SampledClasses(found, numbers, n, int(seen.sum()), ones, twos, int(sizes.sum())), f[seen], sizes[seen]
+
+
+@pytest.mark.parametrize("name", POPULATIONS)
+@pytest.mark.parametrize("rate", [0.02, 0.2, 0.7])
+def test_ranges_without_a_model_hold_whatever_the_population(name: str, rate: float) -> None:
+    missed = [0, 0]
+    for seed in range(100):
+        s, f, whole = sampled(POPULATIONS[name], rate, seed)
+        alone, right = alone_range(s), right_matches_range(s)
+        missed[0] += not alone[0] <= ((f == 1) & (whole == 1)).sum() <= alone[1]
+        missed[1] += not right[0] - 1e-9 <= (f / whole).sum() <= right[1] + 1e-9
+    assert max(missed) <= 9  # five are expected at most; ten and more have a chance of 3 %, and the seeds are fixed
+
+
+def test_ranges_without_a_model_are_not_empty_words() -> None:
+    """Where the sample tells much, they are narrow."""
+    s, f, whole = sampled(POPULATIONS["crowds only"], 0.7, 1)
+    low, high = right_matches_range(s)
+    assert low > 0.6 * (f / whole).sum()
+    assert high < 1.5 * (f / whole).sum()
+    s, _, _ = sampled(POPULATIONS["everybody alone"], 0.7, 1)
+    assert alone_range(s)[0] > 0.98 * s.n1
+
+
+def test_lookalikes_are_never_more_than_those_not_sampled() -> None:
+    s = SampledClasses(np.array([1, 2]), np.array([5, 5]), 15, 10, 5, 5, 16)
+    assert alone_range(s) == (4.0, 5.0)
+    low, high = right_matches_range(s)
+    assert low >= 25 / 6 + 5 * 2 / 16 - 1e-9
+    assert high <= 10.0
+
+
+@pytest.mark.parametrize(("m", "n"), [(40, 40), (40, 120), (120, 40), (40, 2)])
+def test_the_share_of_others_lies_between_the_ends_of_jensen(m: int, n: int) -> None:
+    """Slow definition: E(1-p)^(n-1) over people of several made-up populations."""
+    for seed in range(20):
+        p = np.random.default_rng(seed).dirichlet(np.full(60, 0.3))
+        at = float((p * (1 - p) ** (m - 1)).sum())
+        true = float((p * (1 - p) ** (n - 1)).sum())
+        low, high = unique_share_range(round(at * m), m, n, level=1e-9)  # the ends of the count itself: its median
+        slack = 1.5 / m
+        assert min(low, high) - slack <= true <= max(low, high) + slack
+    wide, narrow = unique_share_range(20, 40, n), unique_share_range(20, 40, n, level=0.5)
+    assert wide[0] < narrow[0] <= narrow[1] < wide[1]
+
+
+def test_no_one_of_a_kind_is_said_with_a_range_above_nobody() -> None:
+    low, high = unique_share_range(0, 50, 500)
+    assert low == 0.0
+    assert high == pytest.approx(poisson_limits(0, 0.025)[1] / 50)
+
+
+def places(n: int, seed: int) -> np.ndarray:
+    """People of very many places: most places have few of any sample."""
+    rng = np.random.default_rng(seed)
+    size = rng.lognormal(0, 1.2, 900)
+    age = rng.integers(0, 18, n)
+    return np.stack([rng.choice(900, n, p=size / size.sum()), age, rng.integers(0, 2, n)], axis=1)
+
+
+def classes_of(rows: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    found, sizes = np.unique(rows, axis=0, return_counts=True)
+    return list(found.T), sizes
+
+
+def test_the_intervals_hold_where_most_values_have_few_people() -> None:
+    """Dutch postcodes at 2 % in small: the model halves the uniques, and what is stated must hold all the same."""
+    everybody = places(40_000, 1)
+    _, of, sizes = np.unique(everybody, axis=0, return_inverse=True, return_counts=True)
+    of = of.ravel()
+    for seed in (1, 2):
+        chosen = np.random.default_rng(seed).choice(40_000, 800, replace=False)
+        codes, f = classes_of(everybody[chosen])
+        r = population_risk(codes, f, 40_000)
+        classes, counts = np.unique(of[chosen], return_counts=True)
+        true = sizes[classes]
+        told = (
+            (r.sample_uniques_alone, ((counts == 1) & (true == 1)).sum()),
+            (r.right_matches, (counts / true).sum()),
+            (r.population_uniques, (sizes == 1).sum()),
+        )
+        for e, truth in told:
+            assert e.low <= truth <= e.high
+            assert e.grade == "C"
+            assert risk.OUTSIDE in e.notes
+
+
+@pytest.mark.parametrize(
+    ("people", "values", "grade"),
+    [
+        pytest.param(500, 50, "B", id="enough people, ten per value"),
+        pytest.param(499, 40, "C", id="one person too few"),
+        pytest.param(500, 51, "C", id="fewer than ten per value"),
+    ],
+)
+def test_a_model_states_its_own_interval_exactly_inside_its_limits(people: int, values: int, grade: str) -> None:
+    one = np.arange(people) % values
+    s = Sample.of(*_two(one, one % 5), 10 * people)
+    found = choose(s, "tree")
+    assert limits.grade_of(s, found) == grade
+    assert pilot.Pilot(s, found).unique(50).grade == grade
+
+
+def _two(a: np.ndarray, b: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    return classes_of(np.stack([a, b], axis=1))
+
+
+def test_independence_is_a_model_of_one_column_only() -> None:
+    values = np.arange(600) % 20
+    alone = population_risk([np.arange(20)], np.bincount(values), 6_000, model="independent")
+    assert alone.right_matches.grade == "B"
+    codes, sizes = _two(values, values % 3)
+    assert population_risk(codes, sizes, 6_000, model="independent").right_matches.grade == "C"
+
+
+def test_values_that_one_person_has_leave_the_model_outside_its_limits() -> None:
+    """At most a tenth of those who are alone may have a value of their own, exactly."""
+    for own, grade in ((3, "B"), (4, "C")):
+        one = np.concatenate((np.tile(np.arange(30), 20), 30 + np.arange(own), np.arange(30 - own)))
+        two = np.concatenate((np.repeat(np.arange(2), 300), np.zeros(own, int), np.full(30 - own, 2)))
+        s = Sample.of(*_two(one, two), 63_000)
+        alone, shared = int((s.sizes == 1).sum()), limits.rare(s)
+        assert (alone, int(shared.sum()), int(s.sizes[shared].sum())) == (30, own, own)
+        assert limits.rare_share(s) == own / 30
+        assert limits.grade_of(s, replace(choose(s, "tree"), shape=limits.FIRM)) == grade
+
+
+@pytest.mark.parametrize(
+    ("shape", "gain", "grade"),
+    [(limits.FIRM, 0.0, "B"), (limits.FIRM - 0.01, 0.0, "C"), (0.2, limits.GAIN, "B"), (0.2, limits.GAIN - 0.001, "C")],
+)
+def test_a_model_must_leave_little_open_or_do_better_than_independence(shape: float, gain: float, grade: str) -> None:
+    one = np.arange(500) % 50
+    s = Sample.of(*_two(one, one % 5), 5_000)
+    fit = replace(choose(s, "tree"), shape=shape, scores={"independent": -gain, "tree": 0.0})
+    assert limits.grade_of(s, fit) == grade
+    assert limits.grade_of(s, replace(fit, scores={"tree": 0.0})) == ("B" if shape >= limits.FIRM else "C")
+
+
+def test_the_intervals_hold_for_amounts_with_a_long_tail() -> None:
+    """Rounded incomes: most of those who are alone have an amount of their own, which a model takes for too common."""
+    rng = np.random.default_rng(3)
+    everybody = np.stack([np.round(np.exp(rng.normal(3, 1, 40_000))).astype(int), rng.integers(0, 2, 40_000)], axis=1)
+    _, of, sizes = np.unique(everybody, axis=0, return_inverse=True, return_counts=True)
+    of = of.ravel()
+    chosen = rng.choice(40_000, 2_000, replace=False)
+    codes, f = classes_of(everybody[chosen])
+    r = population_risk(codes, f, 40_000, model="tree")
+    classes, counts = np.unique(of[chosen], return_counts=True)
+    true = sizes[classes]
+    for e, truth in (
+        (r.sample_uniques_alone, ((counts == 1) & (true == 1)).sum()),
+        (r.right_matches, (counts / true).sum()),
+        (r.population_uniques, (sizes == 1).sum()),
+    ):
+        assert e.low <= truth <= e.high
+        assert e.grade == "C"
+    assert (r.crowd_low <= true)[true == 1].all()
+
+
+def test_a_model_outside_the_range_without_one_does_not_state_its_own() -> None:
+    one = np.arange(500) % 50
+    s = Sample.of(*_two(one, one % 5), 5_000)  # fifty classes of ten, nobody alone
+    fit = choose(s, "tree")
+    near = [Estimate(x, x, x, grade="B") for x in (0.0, 5.0, 0.0)]
+    assert list(risk._inside_their_limits(s, fit, *near)) == near
+    far = [*near[:2], Estimate(900.0, 800.0, 1_000.0)]
+    told = risk._inside_their_limits(s, fit, *far)
+    assert [e.grade for e in told] == ["C", "C", "C"]
+    assert told[2].low < 40 < 900 == told[2].high
+
+
+@pytest.mark.parametrize("mean", [0.2, 2.0, 9.0])
+def test_plausible_counts_are_the_quantiles_of_a_count(mean: float) -> None:
+    low, high = risk._plausible_counts(mean, mean, 1.0)
+    assert (low, high) == (poisson.ppf(0.025, mean), poisson.ppf(0.975, mean))
+    narrow = risk._plausible_counts(mean, mean, 0.2)
+    assert low <= narrow[0] <= narrow[1] <= high
+    assert risk._plausible_counts(3.0, 3.0, 0.0) == (3.0, 3.0)
+    assert risk._plausible_counts(0.0, 0.0, 0.5) == (0.0, 0.0)
+
+
+def test_kappa_alone_is_drawn_beside_equally_likely_cells(tmp_path: Path) -> None:
+    for question in ("singletons", "uniqueness"):
+        found = shoal.predict(question, group_size=20, kappa=0.3, cells=100)
+        file = found.plot(tmp_path / f"{question}.svg")
+        drawn = Path(file).read_text(encoding="utf-8")
+        assert "this κ" in drawn
+        assert "100 equally likely cells" in drawn
+        even = shoal.predict(question, group_size=20, kappa=0.0, cells=100).plot(tmp_path / "even.svg")
+        assert "equally likely" not in Path(even).read_text(encoding="utf-8")

@@ -1,0 +1,115 @@
+"""Changes of a policy: what is changed is in the text, what is not stays, and the text is always a policy."""
+
+from __future__ import annotations
+
+import pytest
+
+import shoal
+from shoal.errors import PolicyError, UsageError
+from shoal.model.roles import Role
+from shoal.release.policy.policy import Policy
+from shoal.studio.workspace import edits
+
+PEOPLE = {
+    "name": [f"Ann Bakker {i}" for i in range(30)],
+    "age": [20 + i % 7 for i in range(30)],
+    "sex": ["f", "m"] * 15,
+    "diagnosis": ["flu", "cold", "hiv"] * 10,
+}
+
+
+@pytest.fixture(scope="module")
+def first() -> str:
+    return edits.first_policy(shoal.inspect(PEOPLE))
+
+
+def roles(text: str) -> dict[str, set[str]]:
+    made = Policy.parse(text)
+    named = {"direct": made.direct, "quasi": made.quasi, "sensitive": made.sensitive, "insensitive": made.insensitive}
+    return {role: set(columns) for role, columns in named.items()}
+
+
+def test_the_first_policy_has_a_role_for_every_column(first: str) -> None:
+    made = Policy.parse(first)
+    assert set().union(*roles(first).values()) == set(PEOPLE)
+    assert (made.smallest_class, made.suppress) == (5, 0.05)
+
+
+def test_a_role_moves_a_column_and_nothing_else(first: str) -> None:
+    moved = edits.with_role(first, "age", Role.SENSITIVE)
+    before, after = roles(first), roles(moved)
+    assert after["sensitive"] == before["sensitive"] | {"age"}
+    assert after["quasi"] == before["quasi"] - {"age"}
+    assert roles(edits.with_role(moved, "age", Role.QUASI)) == before
+    fixed = edits.with_levels(first, {"age": 1})
+    assert edits.with_role(fixed, "age", Role.QUASI) == fixed, "the role it has already leaves its levels"
+
+
+def test_levels_are_both_bounds(first: str) -> None:
+    made = Policy.parse(edits.with_levels(edits.with_weight(first, "age", 2), {"age": 1}))
+    assert (made.quasi["age"].min_level, made.quasi["age"].max_level, made.quasi["age"].weight) == (1, 1, 2)
+    assert (made.quasi["sex"].min_level, made.quasi["sex"].max_level) == (None, None)
+    for change in (lambda: edits.with_levels(first, {"diagnosis": 1}), lambda: edits.with_weight(first, "diagnosis", 2)):
+        with pytest.raises(UsageError):
+            change()
+
+
+def test_bands_replace_levels_and_are_taken_away_again(first: str) -> None:
+    made = edits.with_bands(edits.with_levels(first, {"age": 1}), "age", [5, 10])
+    rule = Policy.parse(made).quasi["age"]
+    assert (rule.hierarchy, rule.min_level) == ({"intervals": [5, 10]}, None)
+    assert Policy.parse(edits.with_bands(made, "age", [])).quasi["age"].hierarchy is None
+    with pytest.raises(UsageError):
+        edits.with_bands(first, "diagnosis", [5])
+
+
+def test_what_differs_in_k_only_is_the_same_without_it(first: str) -> None:
+    assert edits.without_k(edits.with_k(first, 7)) == edits.without_k(first)
+    assert edits.without_k(edits.with_suppress(first, 0.2)) != edits.without_k(first)
+    assert edits.freed(edits.with_levels(first, {"age": 1, "sex": 0})) == edits.freed(first)
+    assert Policy.parse(edits.freed(edits.with_levels(first, {"age": 1, "sex": 0}), ["age"])).quasi["age"].min_level == 1
+
+
+def test_who_sees_it_and_what_is_asked(first: str) -> None:
+    public = edits.with_preset(first, "ema-public")
+    assert Policy.parse(public).smallest_class == 12
+    by_hand = edits.with_k(public, 7)
+    assert Policy.parse(by_hand).smallest_class == 7
+    assert Policy.parse(edits.with_preset(by_hand, "internal")).smallest_class == 5
+    assert Policy.parse(edits.with_suppress(first, 0.1)).suppress == 0.1
+    for wrong in (lambda: edits.with_preset(first, "nonsense"), lambda: edits.with_k(first, 1)):
+        with pytest.raises(PolicyError):
+            wrong()
+
+
+def test_the_person_column_has_no_other_role(first: str) -> None:
+    named = edits.with_unit(first, "name")
+    assert Policy.parse(named).unit == "name"
+    assert "name" not in set().union(*roles(named).values())
+    assert roles(edits.with_unit(named, None))["direct"] >= {"name"}, "whoever names people is left out again"
+    assert Policy.parse(edits.with_role(named, "name", Role.DIRECT)).unit is None
+
+
+def test_the_sign_off(first: str) -> None:
+    signed = edits.with_about(first, {"approved_by": " M.  Okafor ", "purpose": "study 7", "recipient": ""})
+    about = Policy.parse(signed).about
+    assert (about["approved_by"], about["purpose"], "recipient" in about) == ("M. Okafor", "study 7", False)
+    assert edits.with_about(signed, {}) == first
+
+
+def test_a_policy_that_was_written_otherwise_is_read(first: str) -> None:
+    text = "roles:\n  quasi: [age, sex]\n  direct: {name: {}}\n  rest: drop\nrequire: {k: 3}   # three\n"
+    assert edits.taken(text) == text
+    made = Policy.parse(edits.with_levels(text, {"age": 2}))
+    assert (made.quasi["age"].min_level, list(made.quasi), made.rest, made.k) == (2, ["age", "sex"], "drop", 3)
+    with pytest.raises(PolicyError):
+        edits.taken("roles: {quasi: [age]}\nrequire: {k: 0}")
+
+
+def test_hostile_names_come_back_as_they_were() -> None:
+    names = ["<img src=x onerror=alert(1)>", "=cmd()", "no", 'a"b', "x" * 200, "\u202eright", "a: {b}", "- c", "#d"]
+    table = {name: ["f", "m"] * 15 for name in names}
+    text = edits.first_policy(shoal.inspect(table))
+    for name in names:
+        text = edits.with_role(text, name, Role.QUASI)
+    assert set(Policy.parse(edits.with_levels(text, dict.fromkeys(names, 1))).quasi) == set(names)

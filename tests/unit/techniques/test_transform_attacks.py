@@ -1,0 +1,239 @@
+"""Attacks that need no seed at all: fixed exchanges, noise that rounding takes off, rows in an order that tells their origin."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+import shoal.techniques as tf
+from shoal.engines.recode.spill import Spill
+from shoal.errors import DataError, PolicyError
+from shoal.kernels.order import row_hashes
+from shoal.model.plan import Plan
+from shoal.techniques.perturb.exchange import _alone
+from shoal.techniques.perturb.noise import Precision
+from shoal.techniques.perturb.spread import decimals_of
+
+
+def swapped(n, run=0, percent=5.0):
+    return tf.apply(tf.RankSwap("x", percent), pa.table({"x": np.arange(n)}), seed=10**16 + run).table["x"].to_numpy()
+
+
+@pytest.mark.parametrize("n", [6, 10, 20, 39])
+def test_rank_swapping_of_few_records_is_not_the_same_every_time(n):
+    """5 % of fewer than 40 records is one rank: neighbours changed places, and anyone could change them back."""
+    runs = [swapped(n, run) for run in range(12)]
+    assert len({tuple(r.tolist()) for r in runs}) > 1
+    neighbours = np.arange(n) ^ 1
+    assert np.mean([(r == neighbours).mean() for r in runs]) < 0.7
+    assert max(np.abs(r - np.arange(n)).max() for r in runs) <= 5
+
+
+def test_rank_swapping_needs_five_values():
+    assert sorted(swapped(5).tolist()) == [0, 1, 2, 3, 4]
+    with pytest.raises(DataError, match="4 values"):
+        swapped(4)
+
+
+@pytest.mark.parametrize(("n", "farthest"), [(100, 5), (119, 5), (120, 6)])
+def test_the_window_is_five_ranks_or_the_percentage(n, farthest):
+    assert max(int(np.abs(swapped(n, run) - np.arange(n)).max()) for run in range(60)) == farthest
+
+
+CENTS = np.round(np.random.default_rng(1).normal(3000, 400, 300), 2)
+
+
+@pytest.mark.parametrize(("scale", "fine"), [(0.005, True), (0.00499, False)])
+def test_a_stated_scale_below_half_a_cent_is_refused_for_cents(tmp_path, scale, fine):
+    table = pa.table({"pay": CENTS})
+    plan = {"steps": [{"column": "pay", "noise": {"scale": scale}}]}
+    if fine:
+        shoal.transform(table, plan, tmp_path / "out.parquet")
+        tf.apply(tf.Noise("pay", scale), table)
+        return
+    with pytest.raises(PolicyError, match="half a step"):
+        shoal.transform(table, plan, tmp_path / "out.parquet")
+    with pytest.raises(PolicyError, match="half a step"):
+        tf.apply(tf.Noise("pay", scale), table)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_stated_scale_is_rounded_to_the_columns_own_decimals(tmp_path):
+    shoal.transform(pa.table({"pay": CENTS}), {"steps": [{"column": "pay", "noise": {"scale": 0.02}}]}, tmp_path / "o.parquet")
+    out = pq.read_table(tmp_path / "o.parquet")["pay"].to_numpy()
+    assert decimals_of(out) == 2
+    own = tf.apply(tf.Noise("pay", 0.02, decimals=4), pa.table({"pay": CENTS})).table["pay"].to_numpy()
+    assert decimals_of(own) == 4
+
+
+@pytest.mark.parametrize(("scale", "fine"), [(0.25, True), (0.2499, False)])
+def test_multiplicative_noise_that_rounding_takes_off_is_refused(scale, fine):
+    table = pa.table({"n": [2, 2, -2, 2]})  # root of the mean square: 2, steps of 1
+    step = tf.Noise("n", scale, mode="multiplicative")
+    if fine:
+        assert tf.apply(step, table).table["n"].type == pa.int64()
+        return
+    with pytest.raises(PolicyError, match="half a step"):
+        tf.apply(step, table)
+
+
+def test_what_multiplicative_noise_leaves_is_said():
+    step = tf.Noise("n", 0.5, mode="multiplicative")
+    after = tf.apply(step, pa.table({"n": [0, 0, 100]})).table["n"].to_pylist()
+    assert after[:2] == [0, 0]
+    assert "0 stays 0" in tf.guarantee(step).loses
+    assert "0 stays 0" not in tf.guarantee(tf.Noise("n", 0.5)).loses
+
+
+def test_a_column_without_values_has_no_step_to_be_too_small_for(tmp_path):
+    look = Precision(tf.Noise("x", 1e-9))
+    look.add(pa.table({"x": pa.array([None, None], pa.float64())}))
+    assert look.step().decimals is None
+
+
+@given(st.lists(st.lists(st.sampled_from([1.0, 2.5, 0.25, 1e6, -3.125]), max_size=4), max_size=4))
+def test_decimals_of_parts_are_those_of_the_whole(parts):
+    found = 0
+    for part in parts:
+        found = decimals_of(np.array(part), found)
+    assert found == decimals_of(np.array([v for part in parts for v in part]))
+
+
+# -- the order of the rows -------------------------------------------------------------------------------------------
+
+N = 400
+PEOPLE = pa.table({"id": [f"P{i:04d}" for i in range(N)], "pay": np.random.default_rng(5).integers(0, 10_000, N)})
+
+
+@pytest.mark.parametrize("step", [{"noise": {"scale": 900}}, {"permute": {}}, {"microaggregate": {"k": 3}}], ids=str)
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_the_order_of_the_rows_does_not_tell_the_original_values(tmp_path, step, shuffle):
+    """Rows stood in the order of a hash of the original row: a guess of a value could be checked by the place it gives."""
+    spec = {"steps": [{"column": "pay", **step}], "shuffle": shuffle}
+    shoal.transform(PEOPLE, spec, tmp_path / "out.parquet", seed=10**16 + 3)
+    ids = pq.read_table(tmp_path / "out.parquet")["id"].to_pylist()
+    place = {name: i for i, name in enumerate(ids)}
+    ranks = np.argsort(np.argsort(row_hashes(PEOPLE.columns, N, 0)))
+    found = np.corrcoef(ranks, [place[n] for n in PEOPLE["id"].to_pylist()])[0, 1]
+    assert abs(found) < 0.25  # was 1; five deviations of chance
+    if not shuffle:
+        assert ids == PEOPLE["id"].to_pylist()
+
+
+def test_rows_go_back_to_their_order_through_the_disk_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.engines.recode.write.HELD", 500)
+    plan = Plan((tf.Noise("pay", 900.0), tf.Permute("id")), shuffle=False)
+    with shoal.open(PEOPLE.append_column("row", pa.array(range(N)))) as table:
+        table.recode(plan, tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet")["row"].to_pylist() == list(range(N))
+
+
+# -- top and bottom coding -------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.floats(-1e6, 1e6),
+            st.integers(-5, 5).map(float),
+            st.floats(0, 1e-13),
+            st.sampled_from([0.1 * 3, 0.3, 1e-15, 1e12]),
+        ),
+        min_size=6,
+        max_size=60,
+    ),
+    st.integers(1, 3),
+)
+def test_at_least_so_many_people_lie_at_each_limit(values, people):
+    try:
+        step = tf.top_bottom("x", [repr(v) for v in values], people=people)
+    except DataError:
+        return
+    x = np.array(values)
+    assert (x <= step.low).sum() >= people
+    assert (x >= step.high).sum() >= people
+    coded = tf.apply(step, pa.table({"x": x})).table["x"].to_numpy()
+    assert (coded == step.low).sum() >= people
+    assert (coded == step.high).sum() >= people
+
+
+@pytest.mark.parametrize("scale", [1e-15, 1e-300, 1.0, 1e15])
+def test_limits_keep_the_size_of_the_numbers(scale):
+    x = np.arange(1, 200) * scale
+    step = tf.top_bottom("x", [repr(v) for v in x.tolist()], people=5)
+    assert 5 <= (x <= step.low).sum() <= 8
+    assert 5 <= (x >= step.high).sum() <= 8
+    assert math.isfinite(step.low)
+
+
+# -- columns that are too long for memory ------------------------------------------------------------------------------
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(5, 120), st.integers(0, 2**32), st.sampled_from([1, 7, 50]), st.sampled_from([150, 1 << 20]))
+def test_exchanges_on_disk_are_those_in_memory(tmp_path_factory, n, chance, size, held):
+    rng = np.random.default_rng(chance)
+    numbers = [None if i >= 5 and rng.random() < 0.2 else int(v) for i, v in enumerate(rng.integers(-9, 9, n))]
+    pairs = np.resize(np.arange(n // 2), n)  # nobody is alone in a stratum
+    strata = {"g": rng.choice(["a", "b", ""], n // 2)[pairs], "h": rng.integers(0, 3, n // 2)[pairs]}
+    table = pa.table({"x": pa.array(numbers, pa.int16()), "y": -rng.random(n), **strata})
+    spill = Spill(tmp_path_factory.mktemp("spill"), held)
+    for step in (
+        tf.Permute("x", ("y",)),
+        tf.Permute("x", ("y",), ("g", "h")),
+        tf.RankSwap("x", 3.0),
+        tf.RankSwap("y", 60.0),
+    ):
+        rows = lambda: (table.slice(s, size) for s in range(0, n, size))  # noqa: E731
+        made = pa.concat_tables(step.streamed(rows, spill, 10**17)).combine_chunks()
+        assert made.equals(step.run(table, 10**17).select(list(step.columns)).combine_chunks())
+
+
+PERMUTED_ALONE = [
+    pytest.param([1], [], 1, id="one record"),
+    pytest.param([], [], 0, id="no record"),
+    pytest.param([1, 2], [], 0, id="two records"),
+    pytest.param([1, 2, 3], ["a", "a", "b"], 1, id="one alone"),
+    pytest.param([1, 2, 3, 4], ["a", None, None, "a"], 0, id="missing is a stratum"),
+    pytest.param([1, 2, 3, 4, 5], ["a", "b", "c", "d", "d"], 3, id="three alone"),
+]
+
+
+@pytest.mark.parametrize(("values", "strata", "alone"), PERMUTED_ALONE)
+def test_a_record_that_has_nobody_to_exchange_with_is_not_published_as_it_was(tmp_path, values, strata, alone):
+    table = pa.table({"x": pa.array(values, pa.int64()), "s": pa.array(strata or ["a"] * len(values), pa.string())})
+    within = ("s",) if strata else ()
+    in_memory = lambda: tf.apply(tf.Permute("x", within=within), table, seed=10**16)  # noqa: E731
+    streamed = lambda: shoal.transform(table, Plan((tf.Permute("x", within=within),)), tmp_path / "o.csv")  # noqa: E731
+    for run in (in_memory, streamed):
+        if not alone:
+            run()
+            continue
+        where = " within 's': " if strata else ": "
+        with pytest.raises(DataError, match=rf"^{alone} record\(s\) are alone{where}"):
+            run()
+
+
+@given(st.lists(st.lists(st.integers(0, 6), max_size=4), max_size=5))
+def test_records_alone_are_counted_over_parts_in_order(parts):
+    flat = sorted(v for part in parts for v in part)
+    sizes = [len(p) for p in parts]
+    ends = np.cumsum([0, *sizes])
+    cut = [np.array(flat[a:b], np.uint64) for a, b in itertools.pairwise(ends)]
+    assert _alone(iter(cut)) == sum(flat.count(v) == 1 for v in flat)
+
+
+def test_both_zeros_are_one_number_on_disk_as_in_memory(tmp_path):
+    table = pa.table({"x": [0.0, -0.0, 1.0, -1.0, -0.0, 0.0, 2.0, -2.0]})
+    step = tf.RankSwap("x", 10.0)
+    made = pa.concat_tables(step.streamed(lambda: iter([table]), Spill(tmp_path, 1 << 20), 10**17))["x"].to_pylist()
+    assert list(map(str, made)) == list(map(str, step.run(table, 10**17)["x"].to_pylist()))
