@@ -11,7 +11,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._registry import catalogue as _registry_catalogue
-from shoal.cli._registry import exposed as _registry_exposed
+from shoal.cli._registry import catalogue as _registry_exposed
 from shoal.cli._registry import holder as _registry_holder
 from shoal.cli._registry import publish as _registry_publish
 from shoal.cli._shell import common, typed
@@ -61,7 +61,7 @@ def register(app: typer.Typer) -> None:
 def query(attributes: Codes, population: People, registry: Source = "", trust: Trust = "", as_json: common.Json = False) -> None:
     """What the registry knows: the exact record, another coding, a wider population, or the margins."""
     from shoal.kernels.signatures import fingerprint
-    from shoal.registry.answer.as_json import shown
+    from shoal.registry.answer.answer import shown
 
     answer = _asked(registry, trust).query(_split(attributes), population)
     if as_json:
@@ -98,7 +98,7 @@ def analyse(
 ) -> None:
     """How many of a group will be one of a kind? And, with --my-share, will you be?"""
     from shoal.registry.answer.analyse import one_person
-    from shoal.registry.answer.as_json import analysed
+    from shoal.registry.answer.answer import analysed
 
     you = one_person(_shares(my_share), group) if my_share else None
     found = analysed(_asked(registry, trust).query(_split(attributes), population, size=size), group)
@@ -206,7 +206,7 @@ def search(
     as_json: common.Json = False,
 ) -> None:
     """Populations whose name contains a text, with what is known about them."""
-    from shoal.registry.answer.listing import populations
+    from shoal.registry.answer.query import populations
 
     source = _asked(registry, "").source
     found = populations(source, text.strip(), limit=most + 1)
