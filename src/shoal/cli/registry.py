@@ -11,7 +11,6 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._registry import catalogue as _registry_catalogue
-from shoal.cli._registry import catalogue as _registry_exposed
 from shoal.cli._registry import holder as _registry_holder
 from shoal.cli._registry import publish as _registry_publish
 from shoal.cli._shell import common, typed
@@ -44,7 +43,7 @@ def register(app: typer.Typer) -> None:
         ("query", query),
         ("analyse", analyse),
         ("decide", decide),
-        ("exposed", _registry_exposed.exposed),
+        ("exposed", _registry_catalogue.exposed),
         ("verify", verify),
         ("mirror", mirror),
         ("key", _registry_holder.key),
@@ -191,7 +190,7 @@ def mirror(
             f"there is no registry '{Path(registry).name}'.", hint="Name a SQLite file, a database URL or an address."
         )
     write_mirror(
-        _registry_holder.submit_to(registry), folder, earlier=earlier, also=partial(_registry_exposed.pages_of, trust=trust)
+        _registry_holder.submit_to(registry), folder, earlier=earlier, also=partial(_registry_catalogue.pages_of, trust=trust)
     )
     if as_json:
         _shared.put_json({"folder": str(folder)})
