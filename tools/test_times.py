@@ -62,9 +62,8 @@ def write_times(record: Path) -> None:
             files[file] = max(0.0, files.get(file, 0.0)) + functions[name]
     lines = [f"{files[f]:8.1f} {f}" for f in sorted(files)] + [f"{functions[n]:8.1f} {n}" for n in sorted(slow)]
     (ROOT / "tests" / "times.txt").write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
-    print(
-        f"{len(functions) - len(slow)} quick tests of {spent:.0f} s, {len(slow)} slow ones of {sum(functions[n] for n in slow):.0f} s"
-    )
+    rest = sum(functions[name] for name in slow)
+    print(f"{len(functions) - len(slow)} quick tests of {spent:.0f} s, {len(slow)} slow ones of {rest:.0f} s")
 
 
 def main(arguments: Sequence[str]) -> int:
