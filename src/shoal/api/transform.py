@@ -15,9 +15,9 @@ from shoal.engines.recode.seed import read_seed
 from shoal.engines.recode.write import Recoded
 from shoal.engines.table import Table
 from shoal.errors import UsageError
+from shoal.model.display import Progress
 from shoal.model.exclusion import Excluded
 from shoal.model.plan import Plan
-from shoal.model.progress import Progress
 from shoal.techniques import Guarantee
 from shoal.techniques.guarantees import guarantees
 

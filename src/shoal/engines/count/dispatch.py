@@ -9,7 +9,7 @@ from shoal.engines.core.request import CountRequest
 from shoal.engines.count.by_codes import KeptCodes, can_count, count_by_codes
 from shoal.engines.count.sql import count_by_sql
 from shoal.model.counts.classes import ClassCounts
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 
 
 def count(

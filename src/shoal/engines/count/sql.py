@@ -20,8 +20,7 @@ from shoal.engines.core.request import CountRequest
 from shoal.engines.core.shaping import Shaped, check_gaps, cleaned, people, shaped_columns, shaped_from
 from shoal.engines.count.assemble import Assembled, assemble
 from shoal.errors import DataError
-from shoal.model.counts.classes import ClassCounts
-from shoal.model.counts.people import PeopleCounts
+from shoal.model.counts.classes import ClassCounts, PeopleCounts
 from shoal.model.roles import Column
 from shoal.steps.sql import aliased, cast, column
 from shoal.steps.sqlglot import exp

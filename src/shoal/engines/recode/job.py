@@ -24,8 +24,8 @@ from shoal.engines.recode.spill import KEY, Held, in_order
 from shoal.engines.recode.sql import Rows, facts, final, hashed
 from shoal.kernels.arrow import from_numpy
 from shoal.kernels.order import row_hashes
+from shoal.model.display import Progress
 from shoal.model.plan import Plan
-from shoal.model.progress import Progress
 from shoal.model.roles import Column
 from shoal.steps.sql import aliased, column
 from shoal.steps.sqlglot import exp

@@ -32,8 +32,8 @@ from shoal.engines.recode.sql import Published, published, suppressed, suppressi
 from shoal.engines.recode.staging import Staging, is_staged
 from shoal.engines.recode.told import told_after, told_before
 from shoal.errors import UsageError
+from shoal.model.display import Progress
 from shoal.model.plan import ColumnStep, Plan, RowStep
-from shoal.model.progress import Progress
 from shoal.model.roles import Schema
 from shoal.steps import Drop, ExpressionStep, Keep
 from shoal.steps.sql import aliased, column

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UsageError
+from shoal.model.display import written
 from shoal.model.estimate import Estimate
-from shoal.model.written import written
 from shoal.prediction.distribution import Floats, whole
 
 

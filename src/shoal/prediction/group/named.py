@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from shoal.model.display import written
 from shoal.model.estimate import Estimate
-from shoal.model.written import written
 
 CLOSE = 0.05
 

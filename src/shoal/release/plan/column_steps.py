@@ -18,15 +18,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shoal.errors import InfeasibleError
+from shoal.errors import InfeasibleError, InternalError, PolicyError
 from shoal.model.attack import AttackResult
+from shoal.model.display import written
+from shoal.model.plan import Step
 from shoal.model.requirement import DistinctDiversity
-from shoal.model.written import written
+from shoal.release.gate.checklist import safe_harbor_steps
 from shoal.release.plan.prepare import Prepared
+from shoal.release.policy.policy import Policy
+from shoal.steps import Drop, Keep
 
 if TYPE_CHECKING:
     from shoal.attacks.structure import Recoded
     from shoal.release.plan.published_classes import Decision
+
 
 LIMITS = {"minimality": 0.05, "downcoding": 0.01}
 """What ``hardened: true`` allows: share of classes with a gain in certainty, share of records refined."""
@@ -113,3 +118,60 @@ def _tried(search: Callable[[Mapping[str, int]], Decision], floor: Mapping[str, 
 
 def _late(prepared: Prepared, begun: float) -> bool:
     return time.monotonic() - begun > prepared.policy.search_time
+
+
+def other_steps(prepared: Prepared) -> tuple[Step, ...]:
+    """What happens to the columns that are not quasi-identifiers; and which records there are at all."""
+    policy, steps = prepared.policy, list[Step](sample_of(prepared.policy))
+    by_list = safe_harbor_steps(prepared)
+    changed = {c for s in policy.transform.values() for c in s.columns}
+    both = sorted(changed & set(by_list))
+    if both:
+        raise PolicyError(
+            f"column '{both[0]}' is changed by the safe-harbor list; 'transform' names it too.", hint="Leave it out there."
+        )
+    for name in prepared.schema.names:
+        if name in policy.direct:
+            steps.append(_direct(name, policy.direct[name]))
+        elif name == policy.unit and name not in policy.quasi:
+            steps.append(_unit(name, policy.publish_unit))
+        elif name in policy.transform:
+            steps.append(policy.transform[name])
+        elif name in changed:
+            continue  # replaced by the step of another column
+        elif name in (*policy.sensitive, *policy.insensitive) or name == policy.weight:
+            steps.append(by_list.get(name, Keep(name)))
+        elif name not in policy.quasi:
+            raise InternalError(f"column '{name}' has no step.")
+    return tuple(steps)
+
+
+def sample_of(policy: Policy) -> tuple[Step, ...]:
+    """The step that draws the sample that the policy asks for: records, or people with all their records."""
+    if policy.sample is None:
+        return ()
+
+    from shoal.techniques.perturb.sampling import Sample  # the room of all techniques, loaded where one is asked for
+
+    return (Sample(share=policy.sample, unit=policy.unit),)
+
+
+def _direct(name: str, mask: str) -> Step:
+    if mask.startswith("vault:"):
+        from shoal.protector.pseudonyms.plan_step import Pseudonymize
+
+        return Pseudonymize(name, domain=mask.removeprefix("vault:"))
+    return Drop(name) if mask == "drop" else _pseudonym(name)
+
+
+def _unit(name: str, publish: str) -> Step:
+    if publish == "pseudonym":
+        return _pseudonym(name)
+    return Keep(name) if publish == "keep" else Drop(name)
+
+
+def _pseudonym(name: str) -> Step:
+    """A keyed hash; the key comes from the environment (``SHOAL_KEY``), never from the policy."""
+    from shoal.techniques.identity.mask import KeyedHash
+
+    return KeyedHash(name)

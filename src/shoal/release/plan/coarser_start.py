@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shoal.engines.table import Table
     from shoal.model.hierarchy import Hierarchy
 
+
 Values = Mapping[str, tuple[Any, IntArray]]
 """The distinct values of each column, without the missing one, and how many records hold each."""
 

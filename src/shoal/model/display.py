@@ -1,8 +1,9 @@
-"""Numbers as people read them: significant digits, never an exponent."""
+"""What people see while and after Shoal works: numbers as text, and progress."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 SMALLEST = 1e-9
 """A smaller number is not written out."""
@@ -40,3 +41,11 @@ def as_percent(x: float) -> str:
         return "over 99.9 %"
     digits = 0 if 0.095 <= x <= 0.99 or x == 1 else 1 if x >= 0.01 else 2
     return f"{100 * x:.{digits}f} %"
+
+
+Progress = Callable[[float, str], None]
+"""Called with the share done (0 to 1) and what is being done."""
+
+
+def silent(done: float, what: str) -> None:
+    """Progress that nobody watches."""
