@@ -143,7 +143,7 @@ class Engine(ABC):
         """Stop every statement that takes longer."""
         raise UsageError(f"statements of {self.name} cannot be limited in time.", hint="Leave --statement-timeout out.")
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  most engines need nothing here
         """Give back connections and temporary objects."""
 
     # -- portable defaults ------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class Engine(ABC):
         """
         return None
 
-    def will_write(self) -> None:
+    def will_write(self) -> None:  # noqa: B027  most engines need nothing here
         """A run begins that ends with a new table in this database."""
 
     def isolates(self, relation: Relation) -> bool:
@@ -186,7 +186,7 @@ class Engine(ABC):
         """Name, size and time of the last change of each file behind a table that this engine reads; none for other tables."""
         return ()
 
-    def keep(self) -> None:
+    def keep(self) -> None:  # noqa: B027  most engines need nothing here
         """End what :meth:`hold` began; a table that was made in it stays."""
 
     def key(self, value: exp.Expr, column: Column) -> exp.Expr:
