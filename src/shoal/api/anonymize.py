@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from shoal.api.arguments import PolicyWords, Source, opened, policy_of
 from shoal.engines.core.limits import refused
 from shoal.engines.core.memory import RELEASED, RELEASED_AT_MOST
-from shoal.engines.exclude.without import leave_out
+from shoal.engines.exclusion import leave_out
 from shoal.engines.files.frames import as_arrow
 from shoal.engines.table import Table
 from shoal.errors import UsageError

@@ -11,7 +11,7 @@ from shoal.api.measurement import Measurement
 from shoal.api.population.beside import from_sample, inside_each, population_of, who_is_where
 from shoal.api.readers.person_column import repeating_ids
 from shoal.api.readers.written_order import in_written_order
-from shoal.engines.count.in_order import in_order
+from shoal.engines.count.dispatch import in_order
 from shoal.engines.table import Table
 from shoal.errors import RoleError, UsageError
 from shoal.kernels.text import canonical_text

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.memory import left_for_data
-from shoal.engines.core.stored import can_be_former, former_fits, in_kind, restored, with_former
+from shoal.engines.core.stored_types import can_be_former, former_fits, in_kind, restored, with_former
 from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import KINDS, KeptCodes, check_gap, read_ahead
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow

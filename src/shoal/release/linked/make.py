@@ -15,7 +15,7 @@ import numpy as np
 from shoal.disk import folder
 from shoal.disk.private import write_private
 from shoal.engines.core.state import changed
-from shoal.engines.exclude.without import LeftOut, without
+from shoal.engines.exclusion import LeftOut, without
 from shoal.errors import OutputError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, REPORT

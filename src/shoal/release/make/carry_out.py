@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from shoal.attacks.by_value import ValueLink
 from shoal.engines.core.state import Held
-from shoal.engines.exclude.without import LeftOut
+from shoal.engines.exclusion import LeftOut
 from shoal.errors import UsageError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import PLAN

@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import is_nested, kind_of
-from shoal.engines.core.stored import RAW, WHOLE, fine_durations
+from shoal.engines.core.stored_types import RAW, WHOLE, fine_durations
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, string
 from shoal.steps.sql import column as column_of
@@ -38,7 +38,7 @@ def path_literal(path: Path) -> str:
 def flat(relation: Relation, schema: Any) -> Relation:
     """The relation with lists, structures and other types of DuckDB's own read as text: JSON where they are nested.
 
-    Each of them is there in its own type too, under its name and :data:`~shoal.engines.core.stored.RAW`; durations of
+    Each of them is there in its own type too, under its name and :data:`~shoal.engines.core.stored_types.RAW`; durations of
     nanoseconds, which DuckDB cuts, come as whole numbers under it.
     """
     odd = {f.name: is_nested(f.type) for f in schema if kind_of(f.type) == "other"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.request import gap_error
-from shoal.engines.core.stored import RAW
+from shoal.engines.core.stored_types import RAW
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
 from shoal.steps.sql import aliased, column

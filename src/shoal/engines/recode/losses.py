@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.engines.core.base import Relation
-from shoal.engines.core.from_text import returns_from_text
-from shoal.engines.core.stored import fine_durations
+from shoal.engines.core.stored_types import fine_durations, returns_from_text
 from shoal.engines.files.losses import listed, not_kept, read_as_text
 from shoal.engines.files.statistical.coding import room_left
 from shoal.kernels.codes import is_numeric
