@@ -16,7 +16,7 @@ from shoal.cli._registry import publish as _registry_publish
 from shoal.cli._shell import common, typed
 from shoal.cli._shell.commands import Commands
 from shoal.errors import UnreadableError, UsageError
-from shoal.model.written import written
+from shoal.model.display import written
 
 Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/5y,sex.")]
 People = _registry_holder.People

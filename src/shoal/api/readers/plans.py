@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from shoal.disk.folder import scratch
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.count.distinct import TooManyValues, few_of, in_order
-from shoal.engines.recode.codes import without_codes
+from shoal.engines.recode.declared_codes import without_codes
 from shoal.engines.recode.spill import Spill
 from shoal.errors import PolicyError, ShoalError, UnreadableError, nearest
 from shoal.kernels.arrow import as_doubles, to_numpy
