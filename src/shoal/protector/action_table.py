@@ -439,7 +439,8 @@ ACTIONS: tuple[Action, ...] = (
         _takes(*_PERSON, ("into", TEXT)), OBJECT, "correct", care=True,
     ),
     Action(
-        "split", "POST /domains/{domain}/split", "owner", "Undo a merge, after confirmation", _PERSON, OBJECT, "correct", care=True
+        "split", "POST /domains/{domain}/split", "owner", "Undo a merge, after confirmation", _PERSON, OBJECT, "correct",
+        care=True,
     ),
     Action(
         "export", "POST /domains/{domain}/export", "owner", "Export what is stored about a person, after confirmation",
