@@ -15,7 +15,7 @@ from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.vocabulary import canonical, check_values
 from shoal.studio.here import Studio
-from shoal.studio.registry.shelf import Shelf
+from shoal.studio.registry.routes import Shelf
 from shoal.studio.workspace.rows import Kept
 
 

@@ -1,4 +1,4 @@
-"""The page that edits the levels of one column. Everything is a plain form; with scripts, values can be dragged into groups."""
+"""The page that edits the levels of one column."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from shoal.release.policy.policy import Policy
 from shoal.studio import forms, words
 from shoal.studio.answers import WHILE_CHANGING, patience
 from shoal.studio.here import Here, Studio, fields_of, here, require_ours, table_page, to
-from shoal.studio.levels import groups
-from shoal.studio.views import edited, improved
+from shoal.studio.views import improved, measured
 from shoal.studio.workspace import edits
 
 MOST_FILE = 5_000_000
@@ -57,7 +56,7 @@ def create_router(studio: Studio) -> APIRouter:
     @router.get("/t/{table_id}/levels-file/{number}")
     def save(table_id: str, number: str) -> Response:
         at = here(studio, table_id)
-        rows = studio.answers.improvement(at.kept, at.policy, edited.rows, _column(at, number))
+        rows = studio.answers.improvement(at.kept, at.policy, measured.rows, _column(at, number))
         out = io.StringIO(newline="")
         csv.writer(out, delimiter=";", lineterminator="\n").writerows(rows)
         headers = {"content-disposition": 'attachment; filename="levels.csv"'}
@@ -68,12 +67,12 @@ def create_router(studio: Studio) -> APIRouter:
 
 def shown(studio: Studio, at: Here, name: str, number: str) -> dict[str, Any]:
     """What the page shows: the levels now, and a form for each way to build them that fits the column."""
-    told = studio.answers.improvement(at.kept, at.policy, edited.levels, name)
+    told = studio.answers.improvement(at.kept, at.policy, measured.levels, name)
     scale = at.policy.scale.get(name) or next(c.scale.value for c in at.columns if c.name == name)
     rule = at.policy.quasi[name].hierarchy
     given = rule if isinstance(rule, Mapping) else {}
     values = [label for label, _ in told["values"]]
-    named = groups.groups_of(given, values)
+    named = groups_of(given, values)
     counts = dict(told["values"])
     places = {value: i for i, value in enumerate(values)}
     return {
@@ -91,7 +90,7 @@ def shown(studio: Studio, at: Here, name: str, number: str) -> dict[str, Any]:
         "groups": [
             {"place": i, "name": g, "values": [{"place": places[v], "text": v, "n": counts[v]} for v in inside]}
             for i, (g, inside) in enumerate(named.items())
-            if groups.is_group(g, inside)
+            if is_group(g, inside)
         ],
         "alone": [{"place": places[v], "text": v, "n": counts[v]} for g, (v, *more) in named.items() if g == v and not more],
     }
@@ -104,7 +103,7 @@ def _prefix_words(given: Any) -> str:
 def _column(at: Here, number: str) -> str:
     name = at.column(number)
     if name not in at.policy.quasi:
-        raise UsageError("this column is not made coarser.", hint="Give it the role Q first.")
+        raise UsageError("this column is not generalized.", hint="Give it the role Q first.")
     return name
 
 
@@ -128,18 +127,18 @@ def _kept(studio: Studio, at: Here, name: str, said: str, rule: Any) -> None:
 
 
 def _grouped(studio: Studio, at: Here, name: str, kind: str, fields: Mapping[str, str]) -> tuple[str, Any]:
-    values = [label for label, _ in studio.answers.improvement(at.kept, at.policy, edited.values, name)]
+    values = [label for label, _ in studio.answers.improvement(at.kept, at.policy, measured.values, name)]
     rule = at.policy.quasi[name].hierarchy
-    now = groups.groups_of(rule, values)
+    now = groups_of(rule, values)
     if kind == "apart":
         names = list(now)
         place = fields.get("group", "")
         if not place.isdecimal() or int(place) >= len(names):
             raise UsageError("there is no such group.", hint="Choose one of those shown.")
-        return "a group taken apart", groups.rule_of(groups.apart(now, names[int(place)]))
+        return "a group taken apart", rule_of(apart(now, names[int(place)]))
     chosen = [v for i, v in enumerate(values) if f"v.{i}" in fields]
-    made = groups.together(now, chosen, fields.get("name", ""))
-    return f"{len(chosen)} values put together", groups.rule_of(made)
+    made = together(now, chosen, fields.get("name", ""))
+    return f"{len(chosen)} values put together", rule_of(made)
 
 
 def _numbers(said: str) -> list[float | int]:
@@ -149,7 +148,7 @@ def _numbers(said: str) -> list[float | int]:
             try:
                 n = float(part)
             except ValueError:
-                raise UsageError("this is no list of numbers.", hint="Write numbers such as 5, 10, 20.") from None
+                raise UsageError("this is not a list of numbers.", hint="Write numbers such as 5, 10, 20.") from None
             out.append(int(n) if n.is_integer() else n)
     return out
 
@@ -197,12 +196,12 @@ def _brought(studio: Studio, table_id: str, number: str, raw: bytes) -> Redirect
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UsageError("the file is no UTF-8 text.", hint="Save it as CSV in UTF-8.") from None
+        raise UsageError("the file is not valid UTF-8.", hint="Save it as CSV in UTF-8.") from None
     try:
         rows = parse_rows(text, sniff(text), "levels.csv")
     except ShoalError as error:
         raise UsageError(error.message, hint=error.hint) from None
-    _kept(studio, at, name, "levels from a file", {"tree": groups.tree_of(_even(rows)), "on_gap": "top"})
+    _kept(studio, at, name, "levels from a file", {"tree": tree_of(_even(rows)), "on_gap": "top"})
     return to(f"/t/{table_id}/levels/{number}")
 
 
@@ -215,3 +214,88 @@ def _even(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     if not kept or len({row[0] for row in kept}) != len(kept):
         raise UsageError("the file names a value twice, or none.", hint="Give one line per value.")
     return kept
+
+
+LONGEST = 80
+MOST = 2000
+"""Values that can be put into groups by hand."""
+Groups = dict[str, list[str]]
+
+
+def groups_of(rule: Any, values: Sequence[str]) -> Groups:
+    """The groups that a policy's rule names; each value it does not name is by itself.
+
+    >>> groups_of({"groups": {"west": ["NL", "BE"]}}, ["BE", "JP", "NL"])
+    {'west': ['BE', 'NL'], 'JP': ['JP']}
+    """
+    given = rule.get("groups") if isinstance(rule, Mapping) else None
+    named = {str(g): {str(v) for v in inside} for g, inside in given.items()} if isinstance(given, Mapping) else {}
+    out: Groups = {g: [v for v in values if v in inside] for g, inside in named.items()}
+    taken = {v for inside in out.values() for v in inside}
+    return {g: inside for g, inside in out.items() if inside} | {v: [v] for v in values if v not in taken}
+
+
+def together(groups: Groups, values: Sequence[str], name: str) -> Groups:
+    """These values in one group; with the name of a group that is there they join it.
+
+    >>> together({"a": ["a"], "b": ["b"], "c": ["c"]}, ["a", "b"], "early")
+    {'c': ['c'], 'early': ['a', 'b']}
+    """
+    said = " ".join(name.split())
+    if not said or len(said) > LONGEST:
+        raise UsageError(
+            f"a group needs a name of 1 to {LONGEST} letters.", hint="Write one that readers of the release understand."
+        )
+    if not values:
+        raise UsageError("no value was chosen.", hint="Tick the values that belong together.")
+    left = {g: [v for v in inside if v not in values] for g, inside in groups.items()}
+    joined = [*left.pop(said, []), *values]
+    return {g: inside for g, inside in left.items() if inside} | {said: sorted(joined)}
+
+
+def apart(groups: Groups, name: str) -> Groups:
+    """The values of a group by themselves again.
+
+    >>> apart({"early": ["a", "b"], "c": ["c"]}, "early")
+    {'c': ['c'], 'a': ['a'], 'b': ['b']}
+    """
+    if name not in groups:
+        raise UsageError("there is no such group.", hint="Choose one of those shown.")
+    left = {g: inside for g, inside in groups.items() if g != name}
+    for value in groups[name]:
+        if value in left:
+            raise UsageError("another group has the name of one of these values.", hint="Take that group apart first.")
+        left[value] = [value]
+    return left
+
+
+def is_group(name: str, inside: Sequence[str]) -> bool:
+    """Whether it is more than a value by itself."""
+    return list(inside) != [name]
+
+
+def rule_of(groups: Groups) -> dict[str, Any] | None:
+    """The groups as a policy writes them; None where every value is by itself."""
+    if not any(is_group(g, inside) for g, inside in groups.items()):
+        return None
+    return {"groups": groups, "on_gap": "top"}
+
+
+def tree_of(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Rows of a file (value, group, larger group, …) as a tree that a policy can hold; a common top is left out.
+
+    >>> tree_of([["NL", "west", "Europe", "*"], ["BE", "west", "Europe", "*"], ["JP", "east", "Asia", "*"]])
+    {'Europe': {'west': ['NL', 'BE']}, 'Asia': {'east': ['JP']}}
+    """
+    width = len(rows[0])
+    while width > 2 and len({row[width - 1] for row in rows}) == 1:
+        width -= 1
+    if width < 2:
+        raise UsageError("the file has no groups.", hint="Each line is: value; group; larger group; …")
+    tree: dict[str, Any] = {}
+    for row in rows:
+        inside: Any = tree
+        for place in range(width - 1, 1, -1):
+            inside = inside.setdefault(row[place], {})
+        inside.setdefault(row[1], []).append(row[0])
+    return tree

@@ -1,22 +1,30 @@
-"""Prove: the release as a job whose lines tick when proven; the sign-off."""
+"""The page Prove: a release, its folders and harder requirements."""
 
 from __future__ import annotations
 
+import secrets
 import shlex
+import shutil
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 
+import shoal
+from shoal.disk.folder import scratch
 from shoal.errors import ShoalError, UsageError
-from shoal.studio import words
+from shoal.release.certificate.outcome import Verification
+from shoal.release.make import seed
+from shoal.server.common import status_of
+from shoal.studio import forms, packed, words
 from shoal.studio.guard import POLICY
-from shoal.studio.here import Here, Studio, fields_of, here, table_page, to
-from shoal.studio.proving.folders import files_of
-from shoal.studio.search import levels_of
+from shoal.studio.here import Here, Studio, fields_of, here, page, require_ours, table_page, to
+from shoal.studio.improve import levels_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.rows import Job, Kept, Made
@@ -32,14 +40,14 @@ FIELDS = (
 )
 NUMBERS = ("No", "One", "Two", "Three", "Four")
 WORDS = {
-    "Recode": "Values made coarser, groups too small left out.",
+    "Recode": "Values generalized, groups that are too small suppressed.",
     "Recount": "Read back from the file, counted by a second way.",
     "Attacks": "What somebody who has the file could still learn.",
     "Certificate": "Signed, and the whole folder proven again.",
 }
 
 
-def create_router(studio: Studio) -> APIRouter:
+def create_prove_router(studio: Studio) -> APIRouter:
     router = APIRouter()
 
     @router.get("/t/{table_id}/prove")
@@ -62,7 +70,7 @@ def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
     """Put the sign-off into the policy, then the job into the queue."""
     at = here(studio, table_id)
     if not _ready(studio, at):
-        raise UsageError("what was asked is not met yet.", hint="Choose a plan, or move the sliders, until all is met.")
+        raise UsageError("the requirements are not met yet.", hint="Choose a plan, or move the sliders, until all is met.")
     signed = edits.with_about(at.step.policy, fields)
     step = studio.workspace.history.add(at.kept.id, "signed off", signed, locked=at.step.locked)
     queue_release(studio, at.kept.id, step.policy, fields.get("format", "csv"))
@@ -190,3 +198,138 @@ def _said(job: Job | None, made: Made | None) -> tuple[str, str, str]:
         return "Nothing is written yet.", "", "met"
     said = made.told.get("says") or f"everyone hides among at least {made.told['k']:,}."
     return "Recounted from the written file:", said, "met"
+
+
+def create_folders_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+    workspace = studio.workspace
+
+    @router.get("/r/{release_id}/{name}.zip")
+    def whole(release_id: str, name: str) -> Response:
+        made = workspace.releases.get(release_id)
+        place = workspace.files.root / "incoming" / secrets.token_hex(8)
+        packed.pack(workspace.releases.folder(made), place, made.name)
+        done = BackgroundTask(place.unlink, missing_ok=True)
+        return FileResponse(place, filename=f"{made.name}.zip", media_type="application/zip", background=done)
+
+    @router.get("/r/{release_id}/file/{number}")
+    def file(release_id: str, number: int) -> Response:
+        made = workspace.releases.get(release_id)
+        found = files_of(workspace.releases.folder(made))
+        if not 0 <= number < len(found):
+            raise UsageError("there is no such file.", hint="Choose one of the list.", reason="unknown")
+        path = found[number]
+        if path.name != "report.html":
+            return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+        text = path.read_text(encoding="utf-8")
+        return HTMLResponse(text, headers={"content-security-policy": packed.policy_of(text), "x-frame-options": "SAMEORIGIN"})
+
+    @router.get("/r/{release_id}/policy.yml")
+    def asked(release_id: str) -> Response:
+        made = workspace.releases.get(release_id)
+        headers = {"content-disposition": 'attachment; filename="policy.yml"'}
+        return Response(made.told.get("policy", ""), media_type="application/yaml", headers=headers)
+
+    @router.post("/r/{release_id}/policy-with-seed.yml")
+    async def repeats(request: Request, release_id: str) -> Response:
+        """The policy with the seed of its random changes. Sent, not linked to, so that a viewer is refused."""
+        await fields_of(request)
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        text = await run_in_threadpool(_with_seed, made, workspace.releases.folder(made))
+        headers = {"content-disposition": 'attachment; filename="policy-with-seed.yml"', "cache-control": "no-store"}
+        return Response(text, media_type="application/yaml", headers=headers)
+
+    @router.get("/verify")
+    def ask(request: Request) -> Response:
+        return page(request, "verify.html", found=None, problem=None)
+
+    @router.post("/verify")
+    async def verify(request: Request) -> Response:
+        boundary = forms.boundary_of(request.headers.get("content-type", ""))
+        if boundary is None:
+            raise UsageError("there is no file.", hint="Choose one.")
+        try:
+            with workspace.files.incoming(secrets.token_hex(8)) as arrived:
+                sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
+                require_ours(request, sent.fields)
+                found = await run_in_threadpool(_verified, arrived, studio.limit)
+        except ShoalError as error:
+            said = error.message.removeprefix("Found: ")
+            problem = {"found": said[:1].upper() + said[1:], "do": error.hint}
+            return page(request, "verify.html", status=status_of(error), found=None, problem=problem)
+        return page(request, "verify.html", found=found, problem=None)
+
+    return router
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file()) if folder.is_dir() else []
+
+
+def _with_seed(made: Made, folder: Path) -> str:
+    kept = seed.read(seed.place_of(folder)).seed if made.told.get("private") else None
+    if kept is None:
+        raise UsageError("nothing of this release was drawn.", hint="Its policy.yml alone repeats it.", reason="unknown")
+    return edits.with_seed(made.told["policy"], kept)
+
+
+def _verified(arrived: Path, limit: int) -> Verification:
+    with scratch() as place:
+        folder = packed.unpack(arrived, place / "release", limit)
+        return shoal.verify(folder)
+
+
+def create_attack_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+    workspace = studio.workspace
+
+    @router.post("/r/{release_id}/with")
+    async def outside(request: Request, release_id: str) -> Response:
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        boundary = _boundary(request)
+        with workspace.files.incoming(secrets.token_hex(8)) as arrived:
+            sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
+            require_ours(request, sent.fields)
+            other = await run_in_threadpool(workspace.tables.add, arrived, sent.file)
+        return _try(made, {"release": made.id, "other": other.id})
+
+    @router.post("/r/{release_id}/earlier")
+    async def earlier(request: Request, release_id: str) -> Response:
+        fields = await fields_of(request)
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        before = await run_in_threadpool(workspace.releases.get, fields.get("release", ""))
+        return _try(made, {"release": made.id, "earlier": before.id})
+
+    @router.post("/r/{release_id}/earlier-file")
+    async def dropped(request: Request, release_id: str) -> Response:
+        """An earlier release as a zip: kept until it was tried, then gone."""
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        boundary = _boundary(request)
+        with workspace.files.incoming(secrets.token_hex(8)) as arrived:
+            sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
+            require_ours(request, sent.fields)
+            key = await run_in_threadpool(_unpacked, studio, arrived)
+        return _try(made, {"release": made.id, "dropped": key})
+
+    def _try(made: Made, asked: dict[str, str]) -> Response:
+        workspace.jobs.add(made.table_id, "tries", asked)
+        studio.runner.wake()
+        return to(f"/t/{made.table_id}/prove?release={made.id}")
+
+    return router
+
+
+def _boundary(request: Request) -> bytes:
+    found = forms.boundary_of(request.headers.get("content-type", ""))
+    if found is None:
+        raise UsageError("there is no file.", hint="Choose one.")
+    return found
+
+
+def _unpacked(studio: Studio, arrived: Path) -> str:
+    """A dropped release, inside a folder of an id that no release has; it keeps the name it had in the zip."""
+    key, folder = studio.workspace.releases.place()
+    with scratch() as place:
+        inside = packed.unpack(arrived, place / "release", studio.limit)
+        shutil.copytree(inside, folder / inside.name[:100])
+    return key
