@@ -15,9 +15,10 @@ from starlette.responses import Response
 
 from shoal.errors import ShoalError
 from shoal.report.charts import frontier, svg
-from shoal.studio import policy
+from shoal.studio import policy_changes
 from shoal.studio.answers import StillCounting
 from shoal.studio.here import Here, Studio, fields_of, here, may_change, table_page, to
+from shoal.studio.policy_changes import is_taken, levels_of, search_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.rows import Job
@@ -66,14 +67,14 @@ def create_router(studio: Studio) -> APIRouter:
             await run_in_threadpool(work)
             return to(f"/t/{table_id}/improve")
 
-    changing("levels", lambda at, fields: policy.levels(studio, at, fields))
-    changing("locks", policy.locks)
-    changing("lock", lambda at, fields: policy.lock(studio, at, fields))
-    changing("bands", lambda at, fields: policy.bands(studio, at, fields))
-    changing("ask", policy.ask)
-    changing("way", policy.way)
-    changing("plan", lambda at, fields: policy.plan(studio, at, fields))
-    changing("offer", lambda at, fields: policy.offer(studio, at, fields))
+    changing("levels", lambda at, fields: policy_changes.levels(studio, at, fields))
+    changing("locks", policy_changes.locks)
+    changing("lock", lambda at, fields: policy_changes.lock(studio, at, fields))
+    changing("bands", lambda at, fields: policy_changes.bands(studio, at, fields))
+    changing("ask", policy_changes.ask)
+    changing("way", policy_changes.way)
+    changing("plan", lambda at, fields: policy_changes.plan(studio, at, fields))
+    changing("offer", lambda at, fields: policy_changes.offer(studio, at, fields))
 
     @router.post("/t/{table_id}/search")
     async def search(request: Request, table_id: str) -> Response:
@@ -96,7 +97,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         except StillCounting:  # the numbers stand already; the page asks for the rest again
             whole = False
     plans = named_plans(at, job)
-    offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if policy.actionable(o)]
+    offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if policy_changes.actionable(o)]
     places = {c.name: i for i, c in enumerate(at.columns)}
     return {
         **told,
@@ -165,41 +166,3 @@ def _widths(at: Here, name: str) -> str | None:
     rule = at.policy.quasi[name].hierarchy
     given = rule.get("intervals", []) if isinstance(rule, Mapping) else []
     return ", ".join(f"{w:g}" for w in given) if scale == "number" and isinstance(given, list | tuple) else None
-
-
-_freed = lru_cache(maxsize=64)(edits.freed)
-_without_k = lru_cache(maxsize=64)(edits.without_k)
-NONE_YET = Job("", "", "plans", "cancelled", {}, 0.0, "", {}, "Nobody has searched for plans yet.", "", 0.0, 0.0, 0.0)
-
-
-def search_of(studio: Studio, at: Here, *, again: bool = False, begin: bool = True) -> Job:
-    """The search for plans under this policy; started if there is none yet, unless the user may change nothing.
-
-    Choosing a plan sets the group size; the search that found the plan stays visible.
-    """
-    free = _freed(at.step.policy, at.step.locked)
-    asked: dict[str, Any] = {"policy": free, "locked": list(at.step.locked)}
-    if not again:
-        rest = _without_k(free)
-        for job in studio.workspace.jobs.of_table(at.kept.id, "plans"):
-            if job.asked == asked:
-                return job
-            same = job.asked["locked"] == asked["locked"] and _without_k(job.asked["policy"]) == rest
-            if same and any(is_taken(at, plan) for plan in job.found.get("plans", [])):
-                return job
-    if not begin:
-        return NONE_YET
-    job = studio.workspace.jobs.add(at.kept.id, "plans", asked)
-    studio.runner.wake()
-    return job
-
-
-def is_taken(at: Here, plan: Mapping[str, Any]) -> bool:
-    """Whether the policy asks for exactly this plan."""
-    fixed = {c: r.min_level for c, r in at.policy.quasi.items()}
-    return bool(plan["k"] == at.policy.smallest_class and plan["levels"] == fixed)
-
-
-def levels_of(at: Here, heights: Mapping[str, int]) -> dict[str, int]:
-    """Where the sliders stand: the levels that the policy fixes; the values themselves where it says nothing."""
-    return {c: min(at.policy.quasi[c].min_level or 0, top) for c, top in heights.items()}

@@ -14,7 +14,7 @@ from shoal.errors import ShoalError, UsageError
 from shoal.find.finding import Scale
 from shoal.model.roles import Role
 from shoal.release.policy.presets import PRESETS
-from shoal.studio import policy, words
+from shoal.studio import policy_changes, words
 from shoal.studio.here import Here, Studio, fields_of, here, table_page, to
 from shoal.studio.prove import FORMATS, queue_release
 from shoal.studio.views import measured, understood
@@ -218,9 +218,9 @@ def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
         [c.name for c in at.columns],
         time=at.column(fields["time"]) if fields.get("time") else "",
         place=at.column(fields["place"]) if fields.get("place") else "",
-        records=policy.whole(fields.get("records", "")),
-        k=policy.whole(fields.get("k", "")),
-        suppress=float(f"{policy.finite(fields.get('suppress', '')) / 100:.6g}"),
+        records=policy_changes.whole(fields.get("records", "")),
+        k=policy_changes.whole(fields.get("k", "")),
+        suppress=float(f"{policy_changes.finite(fields.get('suppress', '')) / 100:.6g}"),
     )
     queue_release(studio, at.kept.id, text, fields.get("format", "csv"))
 

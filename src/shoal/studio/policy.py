@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import secrets
-from collections.abc import Mapping
-from typing import Any
 
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
@@ -13,14 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.errors import PolicyError, UsageError
-from shoal.model.roles import Role
 from shoal.release.policy.policy import Policy
-from shoal.report.numbers import percent
-from shoal.studio import forms, words
+from shoal.studio import forms
 from shoal.studio.answers import WHILE_CHANGING, patience
-from shoal.studio.here import Here, Studio, fields_of, here, require_ours, to
-from shoal.studio.improve import search_of
-from shoal.studio.views import improved
+from shoal.studio.here import Studio, fields_of, here, require_ours, to
 from shoal.studio.workspace import edits
 
 TABS = ("measure", "understand", "improve", "prove")
@@ -89,123 +82,3 @@ def _use(studio: Studio, table_id: str, raw: bytes) -> None:
 def _tab(fields: dict[str, str]) -> str:
     tab = fields.get("tab", "measure")
     return tab if tab in TABS else "measure"
-
-
-def _numbered(at: Here, fields: dict[str, str], prefix: str) -> dict[str, str]:
-    """Fields ``prefix.N`` by the name of column N."""
-    return {at.column(key[len(prefix) :]): value for key, value in fields.items() if key.startswith(prefix)}
-
-
-def whole(said: str) -> int:
-    if not said.isdecimal() or len(said) > 9:
-        raise UsageError("this is not a whole number.", hint="Choose one of those shown.")
-    return int(said)
-
-
-def finite(said: str) -> float:
-    """
-    >>> finite("2.5")
-    2.5
-    """
-    try:
-        found = float(said)
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        raise UsageError("this is not a number.", hint="Write a number such as 5.")
-    return found
-
-
-def levels(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    wanted = {name: whole(value) for name, value in _numbered(at, fields, "level.").items()}
-    tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
-    if any(level > tops.get(name, -1) for name, level in wanted.items()):
-        raise UsageError("there is no such level.", hint="Choose one of those shown.")
-    moved = [c for c, level in wanted.items() if c in at.policy.quasi and level != (at.policy.quasi[c].min_level or 0)]
-    said = ", ".join(f"{words.plain(c)}: level {wanted[c]}" for c in moved[:2]) or "levels as they are"
-    return said, edits.with_levels(at.step.policy, wanted), at.step.locked
-
-
-def bands(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    """Own bands of a column of numbers; they are tried before they are kept."""
-    name = at.column(fields.get("column", ""))
-    widths = [finite(part) for part in fields.get("widths", "").replace(";", ",").split(",") if part.strip()]
-    whole = [int(w) if w.is_integer() else w for w in widths]
-    text = edits.with_bands(at.step.policy, name, whole)
-    studio.answers.improvement(at.kept, Policy.parse(text), improved.heights)
-    said = f"bands of {', '.join(f'{w:g}' for w in whole)}" if whole else "bands as Shoal builds them"
-    return f"{words.plain(name)}: {said}", text, at.step.locked
-
-
-def locks(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    locked = tuple(_numbered(at, fields, "lock."))
-    text = at.step.policy
-    fixed = {c: at.policy.quasi[c].min_level or 0 for c in locked if c in at.policy.quasi}
-    if fixed:
-        text = edits.with_levels(text, fixed)
-    for name, value in _numbered(at, fields, "weight.").items():
-        if name in at.policy.quasi and value and finite(value) != at.policy.quasi[name].weight:
-            text = edits.with_weight(text, name, finite(value))
-    said = f"locked {words.several(locked)}" if locked else "nothing is locked"
-    return said, text, locked
-
-
-def lock(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    """Lock a column where its slider stands, or unlock it; the sliders stay where the form has them."""
-    name = at.column(fields.get("lock", ""))
-    text = levels(studio, at, fields)[1]
-    if name in at.step.locked:
-        return f"unlocked {words.plain(name)}", text, tuple(c for c in at.step.locked if c != name)
-    return f"locked {words.plain(name)}", text, (*at.step.locked, name)
-
-
-def ask(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    text, said = at.step.policy, []
-    k = whole(fields.get("k", ""))
-    if k != max(at.policy.smallest_class, 2):
-        text = edits.with_k(text, k)
-        said.append(f"groups of at least {k}")
-    share = finite(fields.get("suppress", "")) / 100
-    if f"{share:g}" != f"{at.policy.suppress:g}":
-        text = edits.with_suppress(text, float(f"{share:.6g}"))
-        said.append(f"left out: at most {percent(share)}")
-    return ", ".join(said) or "asked the same", text, at.step.locked
-
-
-def way(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    if "suppress" in fields:
-        return ask(at, {"k": str(max(at.policy.smallest_class, 2)), "suppress": f"{100 * finite(fields['suppress']):g}"})
-    name, level = at.column(fields.get("column", "")), whole(fields.get("level", ""))
-    kept = {c: r.min_level or 0 for c, r in at.policy.quasi.items()}
-    said = f"{words.plain(name)}: level {level}"
-    return said, edits.with_levels(at.step.policy, {**kept, name: level}), at.step.locked
-
-
-def plan(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    """Take a plan: its levels, and the size of its groups, without which they would be smaller than it says."""
-    k, job = whole(fields.get("k", "")), search_of(studio, at)
-    found = next((p for p in job.found.get("plans", []) if p["k"] == k), None)
-    if found is None:
-        raise UsageError("this plan is not there any more.", hint="Choose one of those shown.")
-    text = edits.with_levels(at.step.policy, found["levels"])
-    if k != at.policy.smallest_class:
-        text = edits.with_k(text, k)
-    return f"took plan “{found['name'] or k}”", text, at.step.locked
-
-
-def actionable(offer: Mapping[str, Any]) -> bool:
-    return offer.get("change") in ("suppress", "k", "drop column")
-
-
-def offer(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    offers, number_ = search_of(studio, at).found.get("offers", []), whole(fields.get("number", ""))
-    if number_ >= len(offers) or not actionable(offers[number_]):
-        raise UsageError("this offer is not there any more.", hint="Choose one of those shown.")
-    offer = offers[number_]
-    if offer["change"] == "suppress":
-        share = offer["suppress"]
-        return f"left out: at most {percent(share)}", edits.with_suppress(at.step.policy, share), at.step.locked
-    if offer["change"] == "k":
-        return f"groups of at least {offer['k']}", edits.with_k(at.step.policy, offer["k"]), at.step.locked
-    name = offer["column"]
-    return f"left out {words.plain(name)}", edits.with_role(at.step.policy, name, Role.DIRECT), at.step.locked

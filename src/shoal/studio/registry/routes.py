@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
@@ -19,13 +16,13 @@ from shoal.kernels.signatures import fingerprint
 from shoal.registry.answer.answer import Answer, analysed
 from shoal.registry.answer.exposure import places_of
 from shoal.registry.answer.query import Registry, populations
-from shoal.registry.keep.store import Store
 from shoal.registry.records.record import SHARE_STEP, Record
 from shoal.report import exposed
 from shoal.report.numbers import percent
 from shoal.server.common import status_of
 from shoal.studio.here import Studio, fields_of, page
 from shoal.studio.registry import publishing
+from shoal.studio.registry.publishing import OWN, SHIPPED, Shelf
 from shoal.studio.words import in_n
 
 MOST_TEXT = 200
@@ -237,51 +234,3 @@ def _dispute(answer: Answer) -> dict[str, Any] | None:
         "rows": rows,
         "cautious": answer.dispute.cautious.holder,
     }
-
-
-OWN, SHIPPED = "own", "shipped"
-
-
-class Shelf:
-    """Both registries of one workspace. The own one is a file beside the tables, made by the first publication."""
-
-    def __init__(self, studio: Studio) -> None:
-        self.folder: Path = studio.workspace.files.root / "registry"
-        self.shipped = Registry()
-
-    @property
-    def has_own(self) -> bool:
-        return self._file.is_file()
-
-    @property
-    def key_file(self) -> Path:
-        """The key that signs what this workspace publishes."""
-        return self.folder / "key"
-
-    @property
-    def ledger_file(self) -> Path:
-        """The private memory of what was published."""
-        return self.folder / "ledger.json"
-
-    @property
-    def _file(self) -> Path:
-        return self.folder / "registry.db"
-
-    @contextmanager
-    def asked(self, which: str) -> Iterator[Registry]:
-        """The registry to ask: the own one where it is there and wanted."""
-        if which != OWN or not self.has_own:
-            yield self.shipped
-            return
-        with self.store() as opened:
-            yield Registry(opened)
-
-    @contextmanager
-    def store(self) -> Iterator[Store]:
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-        opened = Store(f"sqlite:///{self._file}")
-        try:
-            self._file.chmod(0o600)
-            yield opened
-        finally:
-            opened.close()

@@ -18,7 +18,7 @@ from shoal.report.charts import Chart, class_sizes, fish, svg
 from shoal.report.charts.shoal_sign import caption
 from shoal.report.events_report import curves, sets
 from shoal.studio import words
-from shoal.studio.column_levels import MOST
+from shoal.studio.value_groups import MOST
 
 FISHES = 50
 
