@@ -6,14 +6,18 @@ disk or Ctrl-C it is removed. What a killed process left is removed by the next 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import re
+import secrets
+import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from shoal.disk.locks import hold
-from shoal.disk.passing import passing_name, sweep
+from shoal.disk.folder import hold, is_free
 from shoal.errors import OutputError
 
 
@@ -86,3 +90,67 @@ def _refused(path: Path, error: OSError) -> OutputError:
         return error
     reason = "the disk is full" if disk_full(error) else "the system refused"
     return OutputError(f"'{path}' could not be written: {reason}.", hint="Free space and run again; nothing was left behind.")
+
+
+YOUNG = 60.0
+"""Seconds in which a file or folder is left alone while a process of its number lives: it may be about to be locked."""
+_PASSING = re.compile(r"\.shoal-(?:stage|seed|part|kept)-(\d+)-[0-9a-f]{16}(?:\.\w+)?")
+
+
+def passing_name(kind: str, ending: str = "") -> str:
+    """A new name of this process."""
+    return f".shoal-{kind}-{os.getpid()}-{secrets.token_hex(8)}{ending}"
+
+
+def owner(left: Path) -> int | None:
+    """The process that a passing name belongs to; None for a name that is not one."""
+    found = _PASSING.fullmatch(left.name)
+    return int(found[1]) if found else None
+
+
+def alive(process: int) -> bool:
+    """Whether a process of this number runs (perhaps another one that got its number); so it is said where nobody may ask."""
+    if os.name != "posix":
+        return True  # Windows would end the process that is asked for
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def sweep(place: Path, kind: str) -> None:
+    """Remove the passing files or folders of processes that no longer live."""
+    for left in place.glob(f".shoal-{kind}-*"):
+        with contextlib.suppress(OSError):  # another user's, or removed meanwhile
+            if left.is_symlink() or not is_left(left):
+                continue
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink()
+
+
+def is_left(left: Path) -> bool:
+    """Whether nobody works with it. Its number alone does not tell: containers on one disk number apart."""
+    process = owner(left)
+    if process is None or not is_free(left):
+        return False
+    return not alive(process) or time.time() - left.stat().st_mtime > YOUNG
+
+
+def write_private(path: Path, text: str) -> None:
+    """A new text file of mode 600, on the disk when this returns; never over another file."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+    except OSError as error:
+        raise OutputError(
+            f"the private file beside the output could not be written: {type(error).__name__}.",
+            hint="Check rights and space beside the output.",
+        ) from None

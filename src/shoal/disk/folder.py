@@ -17,9 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from shoal.disk import passing
+from shoal.disk import atomic as passing
 from shoal.disk.atomic import umask
-from shoal.disk.locks import hold
 from shoal.errors import OutputError
 
 PREFIX = ".shoal-stage-"
@@ -118,3 +117,34 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def lock(handle: int, *, wait: bool = True) -> bool:
+    """Lock an open file or folder against other processes; whether that was done."""
+    try:
+        import fcntl  # Unix only
+
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def hold(path: Path) -> int | None:
+    """Open and lock a file or folder; the handle, to be closed in the end, or None."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    if lock(handle, wait=False):
+        return handle
+    os.close(handle)
+    return None
+
+
+def is_free(path: Path) -> bool:
+    """Whether no process holds a file or folder; False where this cannot be known."""
+    handle = hold(path)
+    if handle is not None:
+        os.close(handle)
+    return handle is not None

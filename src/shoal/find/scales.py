@@ -14,7 +14,7 @@ from shoal.find.values.identifiers import spread
 from shoal.find.values.ladders import ladder_order
 from shoal.find.values.measured import written_amounts
 from shoal.find.values.schooling import schooling_order
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 
 def scale_of(facts: ColumnFacts, topic_scale: str, *, battery: bool = False) -> Found:

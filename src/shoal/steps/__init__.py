@@ -6,15 +6,12 @@ A new step is a file with a subclass of :class:`ExpressionStep` and a line here 
 :mod:`shoal.techniques.guarantees`); tests/engines compares its forms.
 """
 
-from shoal.steps.clamp import Clamp
-from shoal.steps.constant import Constant
+from shoal.steps.constant import Constant, Drop, Keep
 from shoal.steps.cut import Cut
 from shoal.steps.expression import ExpressionStep, evaluate
-from shoal.steps.keep import Drop, Keep
-from shoal.steps.labels import Labelled
 from shoal.steps.prefix import Prefix
-from shoal.steps.rounding import Round
-from shoal.steps.value_map import MapValues
+from shoal.steps.rounding import Clamp, Round
+from shoal.steps.value_map import Labelled, MapValues
 
 __all__ = [
     "Clamp",

@@ -14,7 +14,7 @@ from shoal.kernels.codes import code_labels, is_code
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Step
 from shoal.model.roles import Column
-from shoal.steps.labels import Labelled, listed
+from shoal.steps.value_map import Labelled, listed
 
 if TYPE_CHECKING:
     from sqlglot import exp

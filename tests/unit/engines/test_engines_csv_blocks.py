@@ -20,8 +20,7 @@ from shoal.engines.files.csv.fields import Field, converted
 from shoal.engines.open import open as open_table
 from shoal.errors import EngineError, ShoalError
 from shoal.kernels.jit import HAVE_NUMBA
-from shoal.steps.sql import aliased, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, column, exp
 
 pytestmark = pytest.mark.skipif(not HAVE_NUMBA, reason="without numba the database reads every file")
 

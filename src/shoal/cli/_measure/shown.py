@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.cli import _shared
-from shoal.kernels.chance import one_in
+from shoal.kernels.numbers import one_in
 
 if TYPE_CHECKING:
     from shoal import Measurement

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import pyarrow as pa
 from shoal.engines.core.base import Engine
 from shoal.engines.core.limits import is_aggregate
 from shoal.model.roles import Column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp
 
 Returns = Literal["nothing", "aggregates", "rows"]
 _CATALOG = "pg_catalog."

@@ -23,8 +23,7 @@ from shoal.engines.duckdb.words import flat, fraction_of_time, identifier, liter
 from shoal.engines.servers.tables import Remembered, spellings, table_expression
 from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, string
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import cast, exp, string
 
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",

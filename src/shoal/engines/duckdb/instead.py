@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from shoal.engines.core.kinds import normalize
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp
 
 
 class Source(Protocol):

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from shoal.disk.atomic import atomic
 from shoal.engines.files.csv.write import write_csv, write_header
-from shoal.engines.files.excel.write import write_excel
+from shoal.engines.files.excel import write_excel
 from shoal.engines.files.formats import ENDINGS
-from shoal.engines.files.jsonl_write import write_jsonl
+from shoal.engines.files.jsonl import write_jsonl
 from shoal.engines.files.packing import Packing, asked, ending, packed
 from shoal.engines.files.statistical.write import write_spss, write_stata, write_transport
 from shoal.errors import UsageError

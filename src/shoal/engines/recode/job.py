@@ -27,8 +27,7 @@ from shoal.kernels.order import row_hashes
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, column, exp
 
 
 @dataclass

@@ -20,7 +20,7 @@ from shoal.engines.count.by_codes import KeptCodes
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
 from shoal.engines.files.readers import expected_rows
-from shoal.engines.files.statistical.refused import need_names
+from shoal.engines.files.statistical.read import need_names
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
 from shoal.engines.recode.job import Job
@@ -36,8 +36,7 @@ from shoal.model.plan import ColumnStep, Plan, RowStep
 from shoal.model.progress import Progress
 from shoal.model.roles import Schema
 from shoal.steps import Drop, ExpressionStep, Keep
-from shoal.steps.sql import aliased, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, column, exp
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from shoal.engines.core.base import Marks
-from shoal.engines.files.lakes.logs import refuse_inside_lake
+from shoal.engines.files.lakes import refuse_inside_lake
 from shoal.engines.spark.errors import condition_of, spark_errors
 from shoal.errors import UnreadableError, UsageError
 

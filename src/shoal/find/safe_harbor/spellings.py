@@ -14,7 +14,7 @@ from typing import NamedTuple
 from shoal.find.names.words import folded
 from shoal.find.values import checksums
 from shoal.find.values.dates import CACHED, MONTHS, WEEKDAYS, compact_date, place_in, written_as_date
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 MOST = 200_000
 """Distinct values of a column that are looked at one by one, evenly spread over all."""

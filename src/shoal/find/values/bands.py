@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from shoal.find.names.words import folded
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 CACHED = 1 << 16
 """Texts whose reading is kept: the columns of a wide table hold the same few."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 
 @dataclass(frozen=True)

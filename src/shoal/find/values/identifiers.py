@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from shoal.find.finding import Evidence
 from shoal.find.values import checksums
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 MOST = 1_000
 """Distinct values looked at, evenly spread over all."""

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from shoal.find.values.dates import CACHED
 from shoal.find.values.identifiers import spread
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 FEWEST, SHARE, BELOW = 10, 0.95, 0.2
 """Different values, share of them that is a number with the same sign, and the most of them that tell a limit only (<5)."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from shoal.find.names.words import folded
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 _HEIGHTS: tuple[tuple[float, str], ...] = (
     (9.0, r"doctor|docto|ph\.?d|doktor|promotion|doutor|dottorato|dr\b|postgrad|post-grad|post grad|third cycle"),

@@ -14,7 +14,7 @@ from shoal.find.names.words import folded
 from shoal.find.values.coded import CODES, Vocabulary
 from shoal.find.values.dates import CACHED
 from shoal.find.values.identifiers import spread
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 SHARE = 0.6
 

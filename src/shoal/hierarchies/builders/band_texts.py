@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 _NUMBER = r"-?\d+(?:[,' ]\d{3})*(?:\.\d+)?"
 _MONEY = r"\s*[$€£]?\s*"

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 from shoal.errors import HierarchyError
 from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import check_gap_choice, covered
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 from shoal.model.plan import OnGap, Step
 
 _ICD10 = Pattern(r"([A-Z])([0-9])([0-9A-Z])(?:\.?[0-9A-Z]{1,4})?", re.ASCII)

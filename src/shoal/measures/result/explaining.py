@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.kernels.chance import one_in
+from shoal.kernels.numbers import one_in
 from shoal.measures.metrics import lookup
 from shoal.measures.result.checking import number_of
 from shoal.measures.result.figures import Figures

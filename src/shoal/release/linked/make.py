@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shoal.disk import folder
-from shoal.disk.private import write_private
+from shoal.disk.atomic import write_private
 from shoal.engines.core.state import changed
 from shoal.engines.exclude.without import LeftOut, without
 from shoal.errors import OutputError, UsageError, VerificationError

@@ -24,7 +24,7 @@ from shoal.engines.files.csv.fields import Field, converted
 from shoal.engines.files.csv.plain import Convert, Form, is_one_line, read_lines
 from shoal.engines.files.csv.small import arrow_type
 from shoal.engines.files.csv.sniff import Dialect
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp
 
 BLOCK = 1 << 23
 """Bytes of a block."""

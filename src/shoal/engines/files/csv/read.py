@@ -21,13 +21,11 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.words import identifier, literal, path_literal
-from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding
 from shoal.engines.files.csv.fields import Field, converted
 from shoal.engines.files.csv.small import read_plain, typed
-from shoal.engines.files.csv.sniff import SHORTEST, Dialect, guess_types, sample_bytes, sniff
+from shoal.engines.files.csv.sniff import SAMPLE_BYTES, SHORTEST, Dialect, guess_encoding, guess_types, sample_bytes, sniff
 from shoal.engines.files.frames import open_deferred
-from shoal.engines.files.options import require_option
-from shoal.engines.files.packing import opened, packing_of
+from shoal.engines.files.packing import opened, packing_of, require_option
 from shoal.engines.files.readers import EngineReader
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column
 from shoal.kernels.jit import up_to
