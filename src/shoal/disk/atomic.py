@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all.
+"""Files and private folders that appear whole or not at all, and disappear with their process.
 
 Everything is written to a temporary file (mode 0600) in the destination's folder, synced, and renamed; on any error, a full
 disk or Ctrl-C it is removed. What a killed process left is removed by the next that writes into the same folder.
@@ -12,12 +12,15 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from shoal.disk.folder import hold, is_free
 from shoal.errors import OutputError
 
 
@@ -154,3 +157,132 @@ def write_private(path: Path, text: str) -> None:
             f"the private file beside the output could not be written: {type(error).__name__}.",
             hint="Check rights and space beside the output.",
         ) from None
+
+
+PREFIX = ".shoal-stage-"
+
+
+@contextlib.contextmanager
+def staged(parent: str | Path) -> Iterator[Path]:
+    """A private folder in ``parent``; removed at the end whatever happens, unless it was moved away."""
+    place = Path(parent)
+    with contextlib.suppress(OSError):
+        place.mkdir(parents=True, exist_ok=True)
+        sweep_scratch(place)
+    with _private(place) as folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A private folder among the temporary files of the system, for the time of a block."""
+    _sweep_once(tempfile.gettempdir())
+    with _private(Path(tempfile.gettempdir())) as folder:
+        yield folder
+
+
+def scratch_of(owner: Any) -> tuple[Path, Callable[[], Any]]:
+    """A private folder, and the function that removes it; it is called when ``owner`` is collected or the process ends."""
+    _sweep_once(tempfile.gettempdir())
+    stack = contextlib.ExitStack()
+    remove = weakref.finalize(owner, stack.close)
+    return stack.enter_context(_private(Path(tempfile.gettempdir()))), remove
+
+
+@contextlib.contextmanager
+def _private(place: Path) -> Iterator[Path]:
+    """Whoever is interrupted right after the folder is made removes it, too."""
+    folder = place / passing_name("stage")
+    handle = None
+    try:
+        _make(folder)
+        handle = hold(folder)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        raise OutputError(
+            f"the output place cannot be written: {type(error).__name__}.", hint="Check the path, rights and space."
+        ) from None
+
+
+@cache
+def _sweep_once(place: str) -> None:
+    sweep_scratch(Path(place))
+
+
+def sweep_scratch(place: Path) -> None:
+    """Remove the private folders of processes that no longer live."""
+    sweep(place, "stage")
+
+
+def free(target: str | Path) -> Path:
+    """The final place, if nothing is there yet (an empty folder may be)."""
+    place = Path(target)
+    if place.is_symlink() or (place.exists() and not (place.is_dir() and not any(place.iterdir()))):
+        raise OutputError(f"'{place.name}' exists already.", hint="Name a new folder; nothing is written over another.")
+    return place
+
+
+def publish(stage: Path, target: Path) -> None:
+    """Give the finished folder its name; readable as the user's other folders are."""
+    try:
+        allowed = ~umask()
+        for path in stage.rglob("*"):
+            path.chmod((0o777 if path.is_dir() else 0o666) & allowed)
+            _sync(path)
+        stage.chmod(0o777 & allowed)
+        _sync(stage)
+        os.rename(stage, target)
+        _sync(target.parent)
+    except OSError as error:
+        raise OutputError(
+            f"the folder could not be put in place: {type(error).__name__}.",
+            hint="Check that the target is empty and on the same disk.",
+        ) from None
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def lock(handle: int, *, wait: bool = True) -> bool:
+    """Lock an open file or folder against other processes; whether that was done."""
+    try:
+        import fcntl  # Unix only
+
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def hold(path: Path) -> int | None:
+    """Open and lock a file or folder; the handle, to be closed in the end, or None."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    if lock(handle, wait=False):
+        return handle
+    os.close(handle)
+    return None
+
+
+def is_free(path: Path) -> bool:
+    """Whether no process holds a file or folder; False where this cannot be known."""
+    handle = hold(path)
+    if handle is not None:
+        os.close(handle)
+    return handle is not None

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.engines.core.base import BATCH_ROWS
 from shoal.engines.core.preview import Recorder, Statement
 from shoal.engines.core.state import Held

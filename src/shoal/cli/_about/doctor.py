@@ -77,7 +77,7 @@ def _core() -> Iterator[dict[str, Any]]:
 
 
 def _private_folder() -> dict[str, str]:
-    from shoal.disk import folder
+    from shoal.disk import atomic as folder
 
     try:
         with folder.scratch() as place:

@@ -7,7 +7,7 @@ from pathlib import Path
 import shoal
 from shoal.cli import _shared
 from shoal.cli._shell.again import word
-from shoal.disk.folder import free
+from shoal.disk.atomic import free
 from shoal.model.written import written
 
 

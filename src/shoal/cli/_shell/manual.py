@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli._shell.commands import ALL, examples
-from shoal.disk.folder import free, publish, staged
+from shoal.disk.atomic import free, publish, staged
 
 
 def manual(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from shoal.disk.folder import scratch_of
+from shoal.disk.atomic import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.memory import for_database

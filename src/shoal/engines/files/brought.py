@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shoal.disk.atomic import disk_full
-from shoal.disk.folder import scratch_of
+from shoal.disk.atomic import disk_full, scratch_of
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.csv.sniff import SAMPLE_BYTES, guess_encoding

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.engines.connect import is_url, refuse_misspelt
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.memory import left_for_data

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from shoal.disk.folder import scratch_of
+from shoal.disk.atomic import scratch_of
 from shoal.errors import DependencyError
 
 LOWEST_JAVA = 17

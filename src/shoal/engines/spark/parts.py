@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from shoal.disk.folder import staged
+from shoal.disk.atomic import staged
 from shoal.engines.core.state import changed
 from shoal.engines.spark.answers import shared_folder
 from shoal.errors import InternalError

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.disk import folder
+from shoal.disk import atomic as folder
 from shoal.disk.atomic import write_private
 from shoal.engines.core.state import changed
 from shoal.engines.exclude.without import LeftOut, without

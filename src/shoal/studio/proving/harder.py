@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import UsageError
 from shoal.studio import forms, packed
 from shoal.studio.here import Studio, fields_of, require_ours, to
