@@ -8,10 +8,10 @@ A new step is a file with a subclass of :class:`ExpressionStep` and a line here 
 
 from shoal.steps.constant import Constant, Drop, Keep
 from shoal.steps.cut import Cut
-from shoal.steps.expression import ExpressionStep, evaluate
+from shoal.steps.expression import ExpressionStep, Labelled, evaluate
 from shoal.steps.prefix import Prefix
 from shoal.steps.rounding import Clamp, Round
-from shoal.steps.value_map import Labelled, MapValues
+from shoal.steps.value_map import MapValues
 
 __all__ = [
     "Clamp",

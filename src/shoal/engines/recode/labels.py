@@ -14,7 +14,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, Plan, Step, StreamStep
 from shoal.model.roles import Column, Schema
 from shoal.steps import ExpressionStep
-from shoal.steps.value_map import natural
+from shoal.steps.expression import natural
 
 
 @dataclass(frozen=True)
