@@ -11,16 +11,15 @@ from shoal.api.measurement import Measurement
 from shoal.api.population.beside import from_sample, inside_each, population_of, who_is_where
 from shoal.api.readers.person_column import repeating_ids
 from shoal.api.readers.written_order import in_written_order
-from shoal.engines.count.in_order import in_order
+from shoal.engines.count.dispatch import in_order
 from shoal.engines.table import Table
 from shoal.errors import RoleError, UsageError
 from shoal.kernels.text import canonical_text
-from shoal.measures.classes.closeness import Distance
+from shoal.measures.classes.closeness import Distance, in_spoken_order
 from shoal.measures.classes.missing import drop_missing
-from shoal.measures.classes.spoken_order import in_spoken_order
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.progress import Progress
 from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from shoal.cli._shell.terminal import printable as printable
 from shoal.cli._shell.terminal import shown as shown
 from shoal.cli._shell.terminal import table_of as table_of
 from shoal.cli._shell.volume import Volume
-from shoal.model.plain import plain
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
+from shoal.model.strict_json import plain
 
 _loud = Volume()
 

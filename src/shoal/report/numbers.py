@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from shoal.kernels.numbers import one_in
-from shoal.model.written import written
+from shoal.model.display import written
 
 
 def chance(value: float) -> str:

@@ -29,12 +29,12 @@ from shoal.measures.utility.analyses import compare as run_analysis
 from shoal.measures.utility.models import MOST_ROWS, ModelScore
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.file import is_of_events, read_certificate
+from shoal.model.display import Progress, silent
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
-from shoal.model.progress import Progress, silent
 from shoal.release.linked.certificate import read_linked
 from shoal.release.make.release import Release
-from shoal.release.plan.earlier_plan import read_plan
+from shoal.release.plan.starting_plans import read_plan
 
 
 @dataclass(frozen=True, eq=False, repr=False)

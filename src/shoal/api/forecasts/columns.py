@@ -9,8 +9,8 @@ from shoal.api.forecasts.given import alone, counted, needed
 from shoal.api.forecasts.prediction import Prediction, draw_interval, draw_quasi, draw_two_values
 from shoal.api.forecasts.words import IntervalWords, QuasiWords
 from shoal.errors import UsageError
+from shoal.model.display import written
 from shoal.model.estimate import Estimate
-from shoal.model.written import written
 from shoal.prediction import (
     bivariate_normal,
     cell_budget,

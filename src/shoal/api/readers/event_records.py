@@ -20,8 +20,8 @@ from shoal.errors import EmptyTableError, InternalError
 from shoal.measures.events.granularity import place_codes, time_buckets
 from shoal.measures.events.traces import Traces
 from shoal.model.counts.classes import IntArray
+from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.progress import Progress
 
 PIECE = 2_000_000
 """Rows that are read and coded at a time."""

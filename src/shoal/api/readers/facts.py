@@ -12,7 +12,7 @@ from shoal.engines.table import Table
 from shoal.find.finding import ColumnFacts, measured_scale
 from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.text import canonical_text
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.model.roles import Column
 
 SMALL = 5_000_000

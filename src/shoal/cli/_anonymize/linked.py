@@ -8,7 +8,7 @@ import shoal
 from shoal.cli import _shared
 from shoal.cli._shell.again import word
 from shoal.disk.atomic import free
-from shoal.model.written import written
+from shoal.model.display import written
 
 
 def release_linked(policy: Path, out: Path, form: str, key: Path | None, exclude: str | None, *, as_json: bool) -> None:

@@ -17,7 +17,7 @@ ATTACKS_SHOWN = 5
 
 
 def tell(release: Release, out: Path, place: str = "") -> None:
-    from shoal.model.certificate.cost import cost_of
+    from shoal.model.certificate.certificate import cost_of
 
     made = release.certificate
     cost = cost_of(made)

@@ -9,7 +9,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shell.again import word
-from shoal.model.written import written
+from shoal.model.display import written
 
 if TYPE_CHECKING:
     from shoal.model.certificate.events import EventCertificate, EventSteps

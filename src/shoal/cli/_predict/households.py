@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.cli import _shared
-from shoal.model.written import as_percent
+from shoal.model.display import as_percent
 
 if TYPE_CHECKING:
     from shoal.measures.classes.household import HouseholdRisk

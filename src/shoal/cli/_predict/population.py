@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.cli import _shared
 from shoal.cli._predict import households
 from shoal.errors import UsageError
-from shoal.model.written import as_percent
+from shoal.model.display import as_percent
 
 if TYPE_CHECKING:
     from shoal.prediction import PopulationEstimate, PopulationRisk

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shoal.model.written import written
+from shoal.model.display import written
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

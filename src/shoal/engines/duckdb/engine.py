@@ -15,11 +15,11 @@ import pyarrow as pa
 from shoal.disk.atomic import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.kinds import columns_of
+from shoal.engines.core.limits import ended_after, too_long
 from shoal.engines.core.memory import for_database
-from shoal.engines.core.stored import with_stored
-from shoal.engines.core.timed import ended_after, too_long
+from shoal.engines.core.stored_types import with_stored
 from shoal.engines.duckdb.errors import LateTypeError, stopped, translated
-from shoal.engines.duckdb.words import flat, fraction_of_time, identifier, literal, moment, to_microseconds
+from shoal.engines.duckdb.sql import flat, fraction_of_time, identifier, literal, moment, to_microseconds
 from shoal.engines.servers.tables import Remembered, spellings, table_expression
 from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError
 from shoal.model.roles import Column

@@ -19,7 +19,7 @@ import pyarrow as pa
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import is_nested
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.duckdb.words import identifier, literal, path_literal
+from shoal.engines.duckdb.sql import identifier, literal, path_literal
 from shoal.engines.files.csv.read import transcoded
 from shoal.engines.files.csv.sniff import guess_encoding, is_date, sample_bytes
 from shoal.engines.files.packing import Packing, packed, packing_of, require_option

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.engines.duckdb.words import literal
+from shoal.engines.duckdb.sql import literal
 from shoal.engines.files.csv.sniff import Dialect
 
 

@@ -20,7 +20,7 @@ from shoal.disk.atomic import disk_full
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.duckdb.words import identifier, literal, path_literal
+from shoal.engines.duckdb.sql import identifier, literal, path_literal
 from shoal.engines.files.csv.fields import Field, converted, read_plain, typed
 from shoal.engines.files.csv.sniff import SAMPLE_BYTES, SHORTEST, Dialect, guess_encoding, guess_types, sample_bytes, sniff
 from shoal.engines.files.frames import open_deferred
