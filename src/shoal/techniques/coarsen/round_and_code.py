@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import DataError, UsageError
-from shoal.hierarchies.builders.number.bands import FARTHEST
+from shoal.hierarchies.builders.numbers import FARTHEST
 from shoal.hierarchies.values import counts_of, texts_of
 from shoal.model.plan import Suppression
 from shoal.steps import Clamp, Constant, Drop, MapValues, Round
