@@ -97,8 +97,6 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.anonymize_tables import anonymize_tables
     from shoal.api.attack import AttackReport, attack
     from shoal.api.check import check
-    from shoal.api.compare.compare import compare
-    from shoal.api.compare.result import Comparison
     from shoal.api.count_table import count_table
     from shoal.api.design import design
     from shoal.api.events import EventMeasurement
@@ -113,10 +111,10 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.predict import predict
     from shoal.api.preview import preview
     from shoal.api.protect import protect
-    from shoal.api.study.result import Study
-    from shoal.api.study.study import study
     from shoal.api.transform import Transformed, transform
     from shoal.api.verify import verify
+    from shoal.comparison.compare import compare
+    from shoal.comparison.result import Comparison
     from shoal.engines.table import Table
     from shoal.linkage.encoded.files import Encodings
     from shoal.model.estimate import Estimate
@@ -129,6 +127,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.release.gate.result import CheckResult
     from shoal.release.make.release import Release
     from shoal.release.policy.policy import Policy
+    from shoal.studies.result import Study
+    from shoal.studies.study import study
 else:
     import importlib
 

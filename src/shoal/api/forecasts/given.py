@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.forecasts.words import Counted
-from shoal.api.readers.counts import read_counts
 from shoal.errors import UsageError
+from shoal.forms.counts import read_counts
 
 
 def counted(given: Counted) -> list[float]:

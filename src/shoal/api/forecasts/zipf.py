@@ -10,8 +10,8 @@ from typing import Any, Unpack
 from shoal.api.forecasts.given import alone, counted, needed
 from shoal.api.forecasts.prediction import Prediction, draw_zipf
 from shoal.api.forecasts.words import Counted, ZipfWords
-from shoal.api.readers.counts import are_identifiers
 from shoal.errors import UsageError
+from shoal.forms.counts import are_identifiers
 from shoal.prediction import Zipf, expected_share, fit_zipf, pseudonym_life, share_below, threshold_rank
 
 

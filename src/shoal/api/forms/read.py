@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shoal.api.forms import limesurvey, redcap, xlsform
-from shoal.api.forms.form import Form
+from shoal.api.forms import xlsform
 from shoal.errors import UnreadableError
+from shoal.forms import limesurvey, redcap
+from shoal.forms.form import Form
 
 ENDINGS = (".xlsx", ".xlsm", ".xls", ".csv", ".lss")
 MOST_BYTES = 50_000_000

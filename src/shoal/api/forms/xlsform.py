@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shoal.api.forms.form import Form, FormQuestion
 from shoal.api.readers import xlsform
 from shoal.errors import PolicyError, UnreadableError, need
+from shoal.forms.form import Form, FormQuestion
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 
 DEVICE = ("deviceid", "phonenumber", "username", "email", "simserial", "subscriberid", "audit")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.forms import read_form
-from shoal.api.readers.counts import opened
-from shoal.api.readers.question_kinds import Asked, add_question, check_known
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
+from shoal.forms.counts import opened
+from shoal.forms.questions import Asked, add_question, check_known
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.summaries.published import Resolver
 

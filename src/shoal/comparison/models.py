@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shoal.api.compare.columns import ComparedColumn
+from shoal.comparison.columns import ComparedColumn
 from shoal.measures.utility.models import MOST_CLASSES, MOST_ROWS, Learned, ModelScore, model_scores
 from shoal.measures.utility.propensity import Propensity, propensity
 from shoal.measures.utility.queries import Queried, QueryErrors, query_errors

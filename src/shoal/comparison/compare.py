@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.compare.columns import Coded, ComparedColumn, compare_column, matched_rows, read_columns, trees_of
-from shoal.api.compare.facets import (
+from shoal.comparison.changes import (
     class_change,
     column_change,
     correlation_change,
@@ -19,9 +18,9 @@ from shoal.api.compare.facets import (
     pair_changes,
     private_changes,
 )
-from shoal.api.compare.learning import answered, learned, scores
-from shoal.api.compare.result import Comparison
-from shoal.api.compare.trade_off import trade_off
+from shoal.comparison.columns import Coded, ComparedColumn, compare_column, matched_rows, read_columns, trees_of
+from shoal.comparison.models import answered, learned, scores
+from shoal.comparison.result import Comparison, FrontierPoint
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError, MissingColumnError, UsageError
 from shoal.measures.utility.analyses import AnalysisChange
@@ -35,6 +34,8 @@ from shoal.model.progress import Progress, silent
 from shoal.release.linked.certificate import read_linked
 from shoal.release.make.release import Release
 from shoal.release.plan.earlier_plan import read_plan
+from shoal.release.plan.prepare import guessed_rule
+from shoal.search import frontier
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -281,3 +282,34 @@ def _notes(columns: Sequence[ComparedColumn], n: int, m: int, quasi: Sequence[st
         said.append("No quasi-identifiers are named: numbers over classes are left out (--quasi a,b).")
     said.append("Exact numbers of the original stand here: share this with people who may see the original.")
     return said
+
+
+KS = (2, 3, 5, 10, 20, 50)
+SECONDS = 15.0
+"""Time that the search may take; what it found by then is shown."""
+MOST_CLASSES = 300_000
+
+
+def trade_off(
+    table: Table, quasi: Sequence[str], trees: Mapping[str, Hierarchy], suppress: float
+) -> tuple[tuple[FrontierPoint, ...], str]:
+    """Points of the frontier, k by k, and in words what is missing of it."""
+    if not quasi:
+        return (), "no quasi-identifiers are named (--quasi a,b), so there is no k to trade."
+    counts = table.count(tuple(quasi))
+    if counts.n_classes > MOST_CLASSES:
+        return (), f"the original has {counts.n_classes:,} classes; it is drawn up to {MOST_CLASSES:,}."
+    levels = {}
+    for j, name in enumerate(counts.columns):
+        own = trees.get(name)
+        here = counts.codes[j] >= 0
+        values = counts.categories[j]
+        seen = np.bincount(counts.codes[j][here], weights=counts.sizes[here], minlength=len(values)).astype(np.int64)
+        levels[name] = own or guessed_rule(table.schema[name], values, seen, k=min(KS)).over(name, values, seen)
+    ks = [k for k in KS if k <= counts.n_members]
+    found = frontier(counts, levels, ks=ks, suppress=(suppress,), time_budget=SECONDS)
+    points = tuple(FrontierPoint(p.k, p.loss) for p in found if p.loss is not None)
+    if len(found) < len(ks):
+        return points, f"the search was stopped after {SECONDS:g} seconds; larger k are not shown."
+    missing = [p.k for p in found if p.loss is None]
+    return points, f"no plan reaches k = {missing[0]:,} within the records left out here." if missing else ""

@@ -7,8 +7,8 @@ import io
 import re
 from collections.abc import Mapping
 
-from shoal.api.forms.form import Form, FormQuestion
 from shoal.errors import PolicyError
+from shoal.forms.form import Form, FormQuestion
 
 HEADS = {
     "variable / field name": "name",

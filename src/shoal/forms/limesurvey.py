@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
-from shoal.api.forms.form import Form, FormQuestion
 from shoal.errors import PolicyError, UnreadableError
+from shoal.forms.form import Form, FormQuestion
 
 ONE, MANY, ROWS = "!LO", "MP", {"A": 5, "B": 10, "C": 3, "E": 3}
 """Types of one answer, of several, and of arrays with fixed answers per row."""

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.study.kappa import bands_by_group, bands_of, bits, by_group_size, kappa_of
-from shoal.api.study.result import ColumnResult, GroupResult, Regression, SetResult, Study
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, UsageError
 from shoal.kernels.group import group_codes, sum_by
@@ -21,6 +19,8 @@ from shoal.measures.subsets.lattice import column_sets
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 from shoal.model.progress import Progress, silent
 from shoal.prediction import Distribution, singletons, uniqueness
+from shoal.studies.kappa import bands_by_group, bands_of, bits, by_group_size, kappa_of
+from shoal.studies.result import ColumnResult, GroupResult, Regression, SetResult, Study
 
 EXACTLY = tuple(range(1, 11))
 COMPANIONS = (1, 2, 3)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.api.readers.counts import count_column, read_counts
 from shoal.errors import PolicyError, ShoalError, nearest
+from shoal.forms.counts import count_column, read_counts
 from shoal.prediction.distribution import Distribution, whole
 from shoal.prediction.questionnaire.question_blocks import MOST_CELLS
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
