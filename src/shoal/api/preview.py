@@ -12,19 +12,20 @@ from shoal.api.anonymize import anonymize
 from shoal.api.arguments import policy_of
 from shoal.api.attack import attack
 from shoal.api.check import check
+from shoal.api.comparison import compare
 from shoal.api.count_table import count_table
 from shoal.api.design import questionnaire
+from shoal.api.encode import encode
 from shoal.api.events import measure_events
 from shoal.api.hierarchy import hierarchy
 from shoal.api.inspect import inspect
-from shoal.api.linkage.encode import encode
-from shoal.api.linkage.link import link
+from shoal.api.link import link
 from shoal.api.measure import measure
 from shoal.api.open import open
 from shoal.api.predict import predict
+from shoal.api.study import study
 from shoal.api.transform import transform
 from shoal.api.verify import verify
-from shoal.comparison.compare import compare
 from shoal.disk.folder import scratch
 from shoal.engines.connect import SERVERS, is_url, scheme_of
 from shoal.engines.core.preview import Statement
@@ -33,7 +34,6 @@ from shoal.engines.table import Table
 from shoal.errors import DataError, EngineError, InfeasibleError, UsageError
 from shoal.model.plan import Plan
 from shoal.release.policy.policy import Policy
-from shoal.studies.study import study
 
 ALWAYS = (
     "Only the catalog was asked. What is counted decides the rest: levels and value maps in the statement that reads the rows, "

@@ -131,7 +131,7 @@ def test_all_group_sizes_at_once_equal_one_after_the_other(monkeypatch) -> None:
 
 
 def test_regression_equals_numpy() -> None:
-    from shoal.studies.study import regression
+    from shoal.studies.column_sets import regression
 
     x, y = [0.1, 0.2, 0.4, 0.9], [-1.0, -1.5, -1.4, -3.0]
     found = regression(x, y)

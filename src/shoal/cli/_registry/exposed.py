@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common
+from shoal.cli._shell import texts as typed
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
