@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from shoal.cli import build
 from shoal.errors import UsageError
-from shoal.measures.glossary import GLOSSARY, explain_term, words
+from shoal.measures.metrics import GLOSSARY, explain_term, words
 from shoal.release.policy.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ import pytest
 
 from shoal.cli import main
 from shoal.cli._shared import LONGEST, _least, _parts, console, progress, shown, table_of
-from shoal.model.written import LEAST, written
+from shoal.model.display import LEAST, written
 
 WIDE = "how_often_somebody_in_the_household_used_the_local_swimming_pool_last_year"
 TOWNS = ("Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch", "Bath", "York", "Newcastle upon Tyne")

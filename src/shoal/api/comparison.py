@@ -12,10 +12,10 @@ from shoal.comparison.tables import Released, compare_tables
 from shoal.errors import UsageError
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.file import is_of_events, read_certificate
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent
 from shoal.release.linked.certificate import read_linked
 from shoal.release.make.release import Release
-from shoal.release.plan.earlier_plan import read_plan
+from shoal.release.plan.starting_plans import read_plan
 
 
 def compare(

@@ -14,7 +14,7 @@ from shoal.api.arguments import Names, Source, population_of
 from shoal.api.table_population import from_pilot, with_pilot
 from shoal.errors import PolicyError, UnreadableError, UsageError
 from shoal.forms.files import parse_target, read_questionnaire, read_yaml
-from shoal.prediction.questionnaire.meter_result import Meter
+from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.summaries.published import PublishedSummary, Resolver
 

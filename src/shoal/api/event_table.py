@@ -14,11 +14,10 @@ from shoal.errors import EmptyTableError, InternalError
 from shoal.kernels.group import group_codes, pack, sum_by
 from shoal.measures.events.granularity import microseconds, place_codes, time_buckets
 from shoal.measures.events.habits import HOURS, WEEKDAYS, rare_places, seasons, top_places
-from shoal.measures.events.moments import moments_of
-from shoal.measures.events.traces import Traces
+from shoal.measures.events.traces import Traces, moments_of
 from shoal.model.counts.classes import MISSING, ClassCounts, IntArray
+from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.progress import Progress
 
 DAY, HOUR = 86_400_000_000, 3_600_000_000
 

@@ -31,8 +31,8 @@ from shoal.api.prediction import (
 )
 from shoal.errors import UsageError
 from shoal.forms.counts import are_identifiers, read_counts
+from shoal.model.display import written
 from shoal.model.estimate import Estimate
-from shoal.model.written import written
 from shoal.prediction import (
     Distribution,
     PopulationEstimate,

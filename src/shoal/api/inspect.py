@@ -19,8 +19,8 @@ from shoal.errors import EmptyTableError, MemoryBudgetError
 from shoal.find.columns import find_columns
 from shoal.find.finding import ColumnFinding, Scale
 from shoal.find.safe_harbor.classes import class_of
-from shoal.measures.subsets.subsets import Subset
-from shoal.model.progress import Progress
+from shoal.measures.subsets.column_sets import Subset
+from shoal.model.display import Progress
 from shoal.model.roles import ByRole, Role, Schema
 
 MOST_COLUMNS = 12

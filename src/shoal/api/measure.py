@@ -16,16 +16,15 @@ from shoal.api.measure_inputs import (
     subpopulation_sizes,
 )
 from shoal.api.measurement import Measurement
-from shoal.engines.count.in_order import in_order
+from shoal.engines.count.dispatch import in_order
 from shoal.engines.table import Table
 from shoal.errors import RoleError, UsageError
 from shoal.kernels.text import canonical_text
-from shoal.measures.classes.closeness import Distance
+from shoal.measures.classes.closeness import Distance, in_spoken_order
 from shoal.measures.classes.missing import drop_missing
-from shoal.measures.classes.spoken_order import in_spoken_order
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.progress import Progress
 from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:

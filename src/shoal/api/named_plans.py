@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.api.improvement import Improvement, freed
 from shoal.errors import InfeasibleError, ShoalError
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent
 from shoal.model.requirement import K, MaxRisk
 from shoal.release.plan.decide import decide
 from shoal.release.plan.prepare import Prepared

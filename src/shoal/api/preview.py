@@ -28,8 +28,7 @@ from shoal.api.transform import transform
 from shoal.api.verify import verify
 from shoal.disk.folder import scratch
 from shoal.engines.connect import SERVERS, is_url, scheme_of
-from shoal.engines.core.preview import Statement
-from shoal.engines.previewed import MADE_UP_ROWS, PreviewTable
+from shoal.engines.preview import MADE_UP_ROWS, PreviewTable, Statement
 from shoal.engines.table import Table
 from shoal.errors import DataError, EngineError, InfeasibleError, UsageError
 from shoal.model.plan import Plan

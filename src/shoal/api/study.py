@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent
 from shoal.studies.column_sets import study_table
 from shoal.studies.result import Study
 

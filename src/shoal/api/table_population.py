@@ -19,9 +19,9 @@ from shoal.measures.classes.household import HouseholdRisk, household_risk
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.prediction import PopulationEstimate, PopulationRisk, population, population_risk
 from shoal.prediction.distribution import Floats
-from shoal.prediction.population.fitted.pilot import Pilot
-from shoal.prediction.questionnaire.question import Question
+from shoal.prediction.population.pilot import Pilot
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questions import Question
 
 
 def count_table_classes(table: Source, columns: Names | None, unit: str | None) -> tuple[Table, ClassCounts]:

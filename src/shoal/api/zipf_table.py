@@ -14,12 +14,12 @@ from shoal.api.arguments import opened
 from shoal.api.prediction import Prediction, draw_shares, draw_zipf
 from shoal.engines.table import Table
 from shoal.errors import DataError, RoleError, UsageError
-from shoal.measures.events.sequences import Sequences
+from shoal.measures.events.sets import Sequences
 from shoal.measures.events.traces import Traces
 from shoal.measures.events.unicity import known
 from shoal.model.counts.classes import MISSING, ClassCounts
+from shoal.model.display import written
 from shoal.model.estimate import Estimate, Grade
-from shoal.model.written import written
 from shoal.prediction import Distribution, Zipf, ZipfFit, expected_share, fit_zipf, pseudonym_life
 from shoal.prediction.zipf.chain import Chain, Dependence, chain_share, dependence
 

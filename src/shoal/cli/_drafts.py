@@ -13,7 +13,7 @@ from shoal.cli import _shared
 from shoal.cli._shared import shell_word
 from shoal.disk.atomic import write_text
 from shoal.errors import UsageError
-from shoal.release.plan.first import PRECIOUS, first_plan
+from shoal.release.plan.starting_plans import PRECIOUS, first_plan
 from shoal.release.policy.draft import amounts_as_known, draft_policy
 from shoal.release.policy.policy import Policy
 

@@ -13,7 +13,7 @@ from shoal.cli import _shared
 from shoal.cli._shell import texts
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
-from shoal.model.written import written
+from shoal.model.display import written
 
 if TYPE_CHECKING:
     from shoal import EventMeasurement

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli import _shared
 from shoal.errors import UsageError
-from shoal.model.written import as_percent, written
+from shoal.model.display import as_percent, written
 
 if TYPE_CHECKING:
     from shoal import Prediction

@@ -11,7 +11,7 @@ import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import shell_word
 from shoal.disk.folder import free
-from shoal.model.written import written
+from shoal.model.display import written
 
 if TYPE_CHECKING:
     from shoal.model.certificate.events import EventCertificate, EventSteps
@@ -25,7 +25,7 @@ ATTACKS_SHOWN = 5
 
 
 def show_release(release: Release, out: Path, place: str = "") -> None:
-    from shoal.model.certificate.cost import cost_of
+    from shoal.model.certificate.certificate import cost_of
 
     made = release.certificate
     cost = cost_of(made)

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.errors import ShoalWarning
-from shoal.model.plain import plain
-from shoal.model.progress import Progress
-from shoal.model.written import written
+from shoal.model.display import Progress, written
+from shoal.model.strict_json import plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

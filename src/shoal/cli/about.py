@@ -129,7 +129,7 @@ def explain(
 
     Examples: shoal explain quasi-identifier; shoal explain t_closeness; shoal explain
     """
-    from shoal.measures.glossary import explain_term, words
+    from shoal.measures.metrics import explain_term, words
 
     if term:
         text = explain_term(" ".join(term))

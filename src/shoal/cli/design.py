@@ -12,7 +12,7 @@ from shoal.cli import _shared
 from shoal.cli._shell import common, process, texts
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import ShoalError
-from shoal.model.written import as_percent
+from shoal.model.display import as_percent
 
 if TYPE_CHECKING:
     from shoal.prediction import Degradation, Meter, Questionnaire, Suggestion

@@ -11,7 +11,7 @@ import numpy as np
 from shoal.comparison.columns import ComparedColumn
 from shoal.comparison.result import ColumnChange, PairChange
 from shoal.kernels.group import count_by, group_codes
-from shoal.measures.utility.association import contingency, correlations, cramers_v, ranks, table_distance
+from shoal.measures.utility.analyses import contingency, correlations, cramers_v, ranks, table_distance
 from shoal.measures.utility.class_losses import average_class_size, discernibility
 from shoal.measures.utility.distances import hellinger, kolmogorov_smirnov, total_variation, wasserstein
 from shoal.measures.utility.published import column_losses, private_information

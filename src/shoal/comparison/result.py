@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from shoal.measures.utility.analyses import AnalysisChange
+from shoal.measures.utility.distances import Propensity, QueryErrors
 from shoal.measures.utility.models import ModelScore
-from shoal.measures.utility.propensity import Propensity
-from shoal.measures.utility.queries import QueryErrors
-from shoal.model.plain import plain
-from shoal.model.written import written
+from shoal.model.display import written
+from shoal.model.strict_json import plain
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from shoal.errors import DataError, EmptyTableError, MissingColumnError, UsageEr
 from shoal.measures.utility.analyses import AnalysisChange
 from shoal.measures.utility.analyses import compare as run_analysis
 from shoal.measures.utility.models import MOST_ROWS, ModelScore
+from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
-from shoal.model.progress import Progress
 from shoal.release.plan.prepare import guessed_rule
 from shoal.search import frontier
 

@@ -14,9 +14,9 @@ from shoal.errors import EmptyTableError, UsageError
 from shoal.kernels.group import group_codes, sum_by
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.anonymity import NAMED_FROM, THRESHOLDS, pearson, size_table, spearman
-from shoal.measures.subsets.lattice import column_sets
+from shoal.measures.subsets.column_sets import column_sets
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent
 from shoal.prediction import Distribution, singletons, uniqueness
 from shoal.studies.kappa import bands_by_group, bands_of, bits, by_group_size, kappa_of
 from shoal.studies.result import ColumnResult, GroupResult, Regression, SetResult, Study

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.measures.classes.anonymity import SizeTable
-from shoal.measures.subsets.lattice import Lattice
-from shoal.model.plain import plain
-from shoal.model.written import written
+from shoal.measures.subsets.column_sets import Lattice
+from shoal.model.display import written
+from shoal.model.strict_json import plain
 
 
 @dataclass(frozen=True)

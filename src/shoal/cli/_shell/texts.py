@@ -167,7 +167,7 @@ def explained(words: list[str]) -> list[str]:
     """
     if "--explain" not in words or words[:1] != ["measure"]:
         return words
-    from shoal.measures.glossary import words as known
+    from shoal.measures.metrics import words as known
     from shoal.measures.shown import SHOWN
 
     at = words.index("--explain")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.errors import DataError, PolicyError, UsageError
-from shoal.find.safe_harbor import words
+from shoal.find.safe_harbor import column_names as words
 from shoal.find.safe_harbor.classes import Classed
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Step

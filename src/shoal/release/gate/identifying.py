@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING
 from shoal.errors import RoleError
 from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts
-from shoal.find.names.words import opaque
-from shoal.find.safe_harbor import words
-from shoal.find.safe_harbor.spellings import certain_in, spread
-from shoal.find.values.shapes import (
+from shoal.find.identifiers import (
     NAMED_PLACES,
     PLACED,
     exact_degrees,
@@ -29,6 +26,9 @@ from shoal.find.values.shapes import (
     position_pairs,
     rounded,
 )
+from shoal.find.name_words import opaque
+from shoal.find.safe_harbor import column_names as words
+from shoal.find.safe_harbor.spellings import certain_in, spread
 from shoal.model.roles import Role
 from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.published_columns import Refused, refused_as_sensitive

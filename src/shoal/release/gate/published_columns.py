@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts
-from shoal.find.safe_harbor import together
+from shoal.find.safe_harbor import coarse as together
 from shoal.find.safe_harbor.classes import Classed, class_of, refusal
 from shoal.kernels.patterns import Pattern
 from shoal.kernels.text import canonical_text

@@ -17,7 +17,7 @@ from shoal.kernels.codes import label_texts
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts, IntArray
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent
 from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader
@@ -25,7 +25,7 @@ from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.on_list import OnList, class_columns, with_groups
 from shoal.release.gate.population import population_counts
 from shoal.release.gate.sensitive_trees import sensitive_trees
-from shoal.release.plan.begin_coarser import Coarser, Values, began, crowd, require_coarser, values_of
+from shoal.release.plan.coarser_start import Coarser, Values, began, crowd, require_coarser, values_of
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def _hierarchy(
     population too, so that its people have a class.
     """
     from shoal.hierarchies import from_policy
-    from shoal.hierarchies.builders.apart import Apart
+    from shoal.hierarchies.builders.special_codes import Apart
 
     values, counts = counted
     asked: Any = policy.quasi[name].hierarchy
