@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
 import shoal
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import ShoalError, UsageError
 from shoal.release.certificate.outcome import Verification
 from shoal.release.make import seed

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import shoal
+from shoal.api.arguments import population_of
 from shoal.api.design import resolver
-from shoal.api.forms import FormQuestion
-from shoal.api.population.pilot import with_pilot
-from shoal.api.readers.people import population_of
+from shoal.api.table_population import with_pilot
 from shoal.errors import ShoalError, UsageError
+from shoal.forms import FormQuestion
 from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.suggest import Suggestion

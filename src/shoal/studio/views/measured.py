@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from markupsafe import Markup
 
 from shoal.api.events import measure_events
-from shoal.api.improve import Improvement
+from shoal.api.improvement import Improvement
 from shoal.api.measurement import Measurement
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError

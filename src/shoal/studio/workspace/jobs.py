@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shoal.disk.locks import hold, is_free
+from shoal.disk.atomic import hold, is_free
 from shoal.errors import UsageError
 from shoal.studio.workspace.database import JOBS, sa, writing
 from shoal.studio.workspace.files import Files
