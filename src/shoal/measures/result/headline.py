@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.kernels.chance import one_in
+from shoal.kernels.numbers import one_in
 from shoal.measures.classes.profile import profile
 from shoal.measures.metrics import lookup
 from shoal.measures.result.checking import number_of
