@@ -84,9 +84,10 @@ def trusted_keys(anchors: Iterable[str], statements: Iterable[Statement]) -> dic
     >>> trusted_keys(["A"], [a]), trusted_keys(["A"], [a, Statement("revoke-key", "B", "B", "2026-01-02", 1)])
     ({'A': 0, 'B': 1}, {'A': 0})
     """
-    said = sorted((s for s in statements if s.kind != "revoke-record"), key=lambda s: (s.key, s.number))
-    last = {(s.key, s.subject): s.kind for s in said}
-    revoked = {s.subject for s in said if s.kind == "revoke-key" and s.subject == s.key}
+    ordered = sorted((s for s in statements if s.kind != "revoke-record"), key=lambda s: (s.key, s.number))
+    last = {(s.key, s.subject): s.kind for s in ordered}
+    # any of its statements, not the last: whoever stole the key could otherwise endorse it again
+    revoked = {s.subject for s in ordered if s.kind == "revoke-key" and s.subject == s.key}
     roots = [key for key in dict.fromkeys(anchors) if key not in revoked]
     revoked |= {subject for (key, subject), kind in last.items() if kind == "revoke-key" and key in roots}
     distance = {key: 0 for key in roots if key not in revoked}
