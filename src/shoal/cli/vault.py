@@ -198,10 +198,10 @@ def pseudonymize(
     """Replace identities by pseudonyms. A person has the same one in all files of a domain."""
     from shoal.protector.pseudonyms.tables import pseudonymize_table
 
-    told: dict[str, Any] = {"domain": domain, "purpose": purpose, "role": role, "relation": relation, "raw": raw}
-    told |= {"exclude": exclude, "exclude_by": exclude_by}
+    details: dict[str, Any] = {"domain": domain, "purpose": purpose, "role": role, "relation": relation, "raw": raw}
+    details |= {"exclude": exclude, "exclude_by": exclude_by}
     with _shared.progress("pseudonymising") as progress:
-        done = pseudonymize_table(session, table, out, columns=names(id), drop=names(drop), progress=progress, **told)
+        done = pseudonymize_table(session, table, out, columns=names(id), drop=names(drop), progress=progress, **details)
     words = f"{done.rows:,} rows written to {out}; {done.missing:,} identities were missing. Key {done.key_id}."
     words += f" {done.excluded.sentence}" if done.excluded else ""
     warn_of(done.left)
@@ -221,16 +221,16 @@ def find(
     relation: Relation = "",
 ) -> Answer:
     """Find the pseudonyms of identities, without making any. Identities come from a file, never from the command line."""
-    told = {"purpose": purpose, "role": role, "relation": relation}
+    details = {"purpose": purpose, "role": role, "relation": relation}
     if table is not None:
         from shoal.protector.pseudonyms.tables import find_in_table
 
         columns, path = table_options(identity_file, id, out)
-        return replaced(find_in_table(session, table, path, columns=columns, domain=domain, **told), path)
+        return replaced(find_in_table(session, table, path, columns=columns, domain=domain, **details), path)
     if identity_file is None:
         raise UsageError("no identities were given.", hint="--identity-file FILE, or --table FILE --id COLUMN --out FILE.")
     lines = read_secret(identity_file).splitlines()
-    found = session.find_many(domain, lines, **told)
+    found = session.find_many(domain, lines, **details)
     return {"pseudonyms": found}, "\n".join(f or "-" for f in found)
 
 
@@ -253,8 +253,8 @@ def translate(
         from shoal.protector.pseudonyms.tables import translate_table
 
         columns, path = table_options(pseudonyms or file, id, out)
-        told = {"source": source, "target": target, "purpose": purpose}
-        return replaced(translate_table(session, table, path, columns=columns, **told), path)
+        details = {"source": source, "target": target, "purpose": purpose}
+        return replaced(translate_table(session, table, path, columns=columns, **details), path)
     given = lines_of(pseudonyms, file, "pseudonyms")
     made = session.translate(given, source=source, target=target, purpose=purpose, role=role, relation=relation)
     return {"pseudonyms": made}, "\n".join(m or "-" for m in made)

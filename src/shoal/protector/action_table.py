@@ -257,7 +257,8 @@ ACTIONS: tuple[Action, ...] = (
         _takes(_REQUEST, ("digest", _text(optional=True), None), _FACTOR), "RequestView", "approve",
     ),
     Action(
-        "deny", "POST /requests/{request_id}/deny", "approver", "Deny somebody else's request", (_REQUEST,), "RequestView", "deny",
+        "deny", "POST /requests/{request_id}/deny", "approver", "Deny somebody else's request", (_REQUEST,), "RequestView",
+        "deny",
     ),
     Action(
         "withdraw", "POST /requests/{request_id}/withdraw", "requester", "Withdraw your own request", (_REQUEST,), "RequestView",

@@ -69,8 +69,8 @@ def domain_add(
     result |= {"renew_uses": str(made.renewal.uses)} if made.renewal.uses else {}
     words = f"Domain '{made.name}' ({made.kind}, {made.scope}), key {made.key_id}."
     if renew_zipf:
-        told = "1 place" if records_per_row == 1 else f"{records_per_row} places"
-        words += f" A pseudonym covers {made.renewal.uses} rows of {told} each; if a row tells more, say --records-per-row."
+        places = "1 place" if records_per_row == 1 else f"{records_per_row} places"
+        words += f" A pseudonym covers {made.renewal.uses} rows of {places} each; if a row contains more, give --records-per-row."
     return result, words
 
 
@@ -125,10 +125,10 @@ def actor_grant(
 ) -> Answer:
     """Set the roles of a person, or lock the person out. More roles need a second person."""
     change = session.grant(name, role, enabled=not disable)
-    told = {"actor": name, "roles": list(role), "enabled": not disable}
+    details = {"actor": name, "roles": list(role), "enabled": not disable}
     if change is None:
-        return {**told, "change": None}, f"{name}: {'locked out' if disable else ', '.join(role)}."
-    return {**told, "change": change.id}, waits(change)
+        return {**details, "change": None}, f"{name}: {'locked out' if disable else ', '.join(role)}."
+    return {**details, "change": change.id}, waits(change)
 
 
 @acting
@@ -146,7 +146,7 @@ def actor_token(
     return _proposed(lambda: session.issue_token(name, **asked), code_out, {"actor": name})
 
 
-def _proposed(propose: Callable[[], Any], code_out: Path | None, told: dict[str, Any]) -> Answer:
+def _proposed(propose: Callable[[], Any], code_out: Path | None, details: dict[str, Any]) -> Answer:
     """Propose a change that enrols somebody; the owner's half of the code goes into a file."""
     if code_out is None:
         raise UsageError("--code-out is required, for your half of the enrolment code.", hint="Add --code-out FILE.")
@@ -154,7 +154,7 @@ def _proposed(propose: Callable[[], Any], code_out: Path | None, told: dict[str,
         change = propose()
         put(change.code)
     words = f"{waits(change, ' --code-out FILE')} Your half of the code is in {code_out}."
-    return {**told, "change": change.id, "code_file": str(code_out)}, words
+    return {**details, "change": change.id, "code_file": str(code_out)}, words
 
 
 def _revoked(count: int, given: Mapping[str, Any]) -> Answer:

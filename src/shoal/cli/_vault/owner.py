@@ -171,8 +171,8 @@ def export(
     with secret_file(out) as put:
         found = care_of(session).export(session, domain, read_secret(identity_file))
         put(jsonlib.dumps(found, ensure_ascii=False, indent=1))
-    told = {"pseudonyms": len(found["pseudonyms"]), "told": len(found["told"]), "out": str(out)}
-    return told, f"{told['pseudonyms']} pseudonyms, told {told['told']} times: in {out}."
+    details = {"pseudonyms": len(found["pseudonyms"]), "told": len(found["told"]), "out": str(out)}
+    return details, f"{details['pseudonyms']} pseudonyms, told {details['told']} times: in {out}."
 
 
 @acting

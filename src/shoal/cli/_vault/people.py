@@ -210,8 +210,8 @@ def _reveal_table(rows: Any, _: Mapping[str, Any]) -> Answer:
 def _event(event: dict[str, Any]) -> dict[str, Any]:
     """An event as a line for people: to the minute, with what it was about in one place."""
     about = [str(event[k]) for k in ("change", "detail", "domain", "request", "purpose", "count", "reason") if k in event]
-    told = {k: event[k] for k in ("actor", "action", "outcome")}
-    return {"n": event["n"], "time": event["time"][:16].replace("T", " "), **told, "about": ", ".join(about)}
+    details = {k: event[k] for k in ("actor", "action", "outcome")}
+    return {"n": event["n"], "time": event["time"][:16].replace("T", " "), **details, "about": ", ".join(about)}
 
 
 @opening
@@ -232,11 +232,11 @@ def resolve(
     if (pseudonym is None) == (identity_file is None) or bool(domain) != (identity_file is not None):
         raise UsageError("resolve takes an audit pseudonym, or --identity-file with --domain.")
     owner, auditor = vault.login(read_secret(owner_token)), vault.login(read_secret(auditor_token))
-    told = {"owner_share": read_secret(owner_share), "auditor_share": read_secret(auditor_share), "reason": reason}
+    details = {"owner_share": read_secret(owner_share), "auditor_share": read_secret(auditor_share), "reason": reason}
     if identity_file is not None:
-        subject = care.subject_of(owner, auditor, domain, read_secret(identity_file), **told)
+        subject = care.subject_of(owner, auditor, domain, read_secret(identity_file), **details)
         return {"pseudonym": subject}, f"{subject}: see `shoal vault reveals --of {subject}`."
-    name = care.resolve(owner, auditor, pseudonym or "", **told)
+    name = care.resolve(owner, auditor, pseudonym or "", **details)
     return {"pseudonym": pseudonym, "name": name}, name
 
 
@@ -259,7 +259,7 @@ def intake(
     """Make pseudonyms for people recognized by name, birth date … despite typing errors. A clerk decides uncertain cases."""
     from shoal.protector.intake.tables import intake_table
 
-    told: dict[str, Any] = {
+    details: dict[str, Any] = {
         "domain": domain,
         "fields": pairs_of(fields, "--fields"),
         "purpose": purpose,
@@ -267,7 +267,7 @@ def intake(
         "possible": possible,
     }
     with _shared.progress("recognising"):
-        done = intake_table(session, table, out, **told)
+        done = intake_table(session, table, out, **details)
     counts = done["counts"]
     words = f"{done['rows']:,} rows written to {out}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()) + "."
     if counts["waiting"]:

@@ -277,8 +277,8 @@ def table_options(other: object, id: str, out: Path | None) -> tuple[list[str], 
 def replaced(done: Any, out: Path) -> Answer:
     """What is said of a table whose columns were replaced."""
     warn_of(done.left)
-    told = {"rows": done.rows, "missing": done.missing, "left": {k: list(v) for k, v in done.left.items()}, "out": str(out)}
-    return told, f"{done.rows:,} rows written to {out}; {done.missing:,} cells have no value there."
+    details = {"rows": done.rows, "missing": done.missing, "left": {k: list(v) for k, v in done.left.items()}, "out": str(out)}
+    return details, f"{done.rows:,} rows written to {out}; {done.missing:,} cells have no value there."
 
 
 def warn_of(left: Mapping[str, Sequence[str]]) -> None:

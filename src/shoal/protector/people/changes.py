@@ -44,8 +44,8 @@ class Change:
 
     def to_json(self) -> dict[str, Any]:
         """What the two people may see."""
-        told = ("id", "action", "what", "proposer", "created", "expires", "status", "second")
-        return {name: getattr(self, name) for name in told}
+        details = ("id", "action", "what", "proposer", "created", "expires", "status", "second")
+        return {name: getattr(self, name) for name in details}
 
 
 class SecondPersonNeeded(AccessError):

@@ -178,11 +178,11 @@ def _cannot_both(record: Record, other: Record) -> str | None:
     if order not in ("coarser", "finer"):
         return None
     coarse, fine = (record, other) if order == "coarser" else (other, record)
-    told = f"It contradicts the record for {', '.join(other.codes)}:"
+    start = f"It contradicts the record for {', '.join(other.codes)}:"
     for name in ("h2", *(f"unique_{k}" for k in GROUP_SIZES)):
         if coarse.summary.statistics[name].low > fine.summary.statistics[name].high:
-            return f"{told} a coarser coding cannot tell people better apart."
+            return f"{start} a coarser coding cannot tell people better apart."
     most = min(fine.summary.cells - coarse.summary.cells + 1, most_merged(coarse.codes, fine.codes))
     if most >= 1 and coarse.summary.statistics["h2"].high + math.log(ROOM * most) < fine.summary.statistics["h2"].low:
-        return f"{told} joining at most {most:,.0f} cells into one cannot hide people so well."
+        return f"{start} merging at most {most:,.0f} cells into one cannot make people so alike."
     return None
