@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.readers.event_table import read_counted, read_in_pieces
+from shoal.api.event_table import read_counted, read_in_pieces
 from shoal.engines.table import Table
 from shoal.errors import DataError, RoleError, UsageError
 from shoal.hierarchies import read_arx

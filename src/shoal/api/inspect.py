@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.api.arguments import Names, Source, opened, quasi_of
+from shoal.api.column_facts import SMALL, Sanity, check_sanity, facts_of, table_facts
 from shoal.api.measure import measure
-from shoal.api.readers.facts import SMALL, facts_of, table_facts
-from shoal.api.readers.sanity import Sanity, check_sanity
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError

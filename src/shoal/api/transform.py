@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.arguments import Source, opened
-from shoal.api.readers.plans import plan_for, read_plan
+from shoal.api.plan_files import plan_for, read_plan
 from shoal.engines.core.memory import WRITTEN, WRITTEN_AT_MOST
 from shoal.engines.exclusion import leave_out
 from shoal.engines.recode.private_seed import read_seed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.kernels.chance import one_in
+from shoal.kernels.numbers import one_in
 from shoal.measures.classes.profile import profile
 from shoal.measures.metrics import lookup
 from shoal.measures.result.checking import number_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
 from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts, ColumnFinding, measured_scale

@@ -30,7 +30,7 @@ LINES = {
 
 
 def line_of(doing: str) -> str:
-    """The line that a piece of work belongs to; an attack is told by its own kind.
+    """The line that a piece of work belongs to; an attack has a line of its own.
 
     >>> line_of("building the hierarchies"), line_of("attacking"), line_of("attacking: leftovers"), line_of("certifying")
     ('Recode', 'Attacks', 'leftovers', 'Certificate')
