@@ -8,6 +8,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.plan import Plan
 from shoal.release.make import seed as private
+from shoal.release.plan.plan_json import parse_plan
 from shoal.release.plan.prepare import Prepared
 from shoal.steps import MapValues
 
@@ -18,7 +19,7 @@ def whole_plan(place: Path, claims: Certificate) -> Plan | None:
     if not beside.is_file():
         return None
     kept = private.read(beside)
-    return Plan.from_json(kept.plan) if kept.plan is not None and private.fits(kept, claims.plan) else None
+    return parse_plan(kept.plan) if kept.plan is not None and private.fits(kept, claims.plan) else None
 
 
 def unknown_column(prepared: Prepared, published: Plan) -> str | None:

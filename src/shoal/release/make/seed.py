@@ -25,6 +25,7 @@ from shoal.model.certificate.file import is_of_events, read_certificate, read_ev
 from shoal.model.certificate.parts import PlanEntry
 from shoal.model.plan import Plan
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
+from shoal.release.plan.plan_json import parse_plan
 
 if TYPE_CHECKING:
     from shoal.kernels.signatures import Signer
@@ -155,7 +156,7 @@ def read(path: str | Path) -> Kept:
         if data["format"] != PRIVATE_FORMAT:
             raise ValueError
         seed, plan = data["seed"], data.get("plan")
-        text = None if plan is None else Plan.from_json(json.dumps(plan)).to_json()
+        text = None if plan is None else parse_plan(json.dumps(plan)).to_json()
         salts = str(data["salt"]), str(data.get("list_salt", ""))
         return Kept(None if seed is None else int(seed), salts[0], text, str(data.get("release", "")), salts[1])
     except OSError as error:

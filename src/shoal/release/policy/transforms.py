@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.model.plan import Step, step_from_json
+from shoal.model.plan import Step
+from shoal.release.plan.plan_json import parse_step
 
 KINDS = (
     "clamp", "correlated_noise", "cut", "date_shift", "fake", "keyed_hash", "microaggregate", "noise", "permute", "pram",
@@ -37,7 +38,7 @@ def _step(column: str, kind: str, words: Any) -> Step:
     if kind not in KINDS:
         raise PolicyError(f"'{place}' is not a transformation.", hint=f"Known: {', '.join(KINDS)}.", path=place)
     try:
-        return step_from_json({**(words or {}), "kind": kind, "column": column})
+        return parse_step({**(words or {}), "kind": kind, "column": column})
     except (TypeError, ValueError, KeyError) as error:
         if isinstance(error, PolicyError):
             raise
