@@ -25,7 +25,7 @@ from shoal.model.written import written
 from shoal.release.plan.prepare import Prepared
 
 if TYPE_CHECKING:
-    from shoal.attacks.structure import Recoded
+    from shoal.attacks.downcoding import Recoded
     from shoal.release.plan.published_classes import Decision
 
 LIMITS = {"minimality": 0.05, "downcoding": 0.01}
@@ -36,7 +36,7 @@ MOST_SEARCHES = 300
 
 def structure(prepared: Prepared, decision: Decision) -> Recoded:
     """The base classes with their published and their next finer codes."""
-    from shoal.attacks.structure import Recoded
+    from shoal.attacks.downcoding import Recoded
 
     return Recoded(prepared.base, decision.codes, decision.finer, decision.stays)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shoal.errors import InternalError, PolicyError
 from shoal.model.plan import Step
-from shoal.release.gate.checklist import safe_harbor_steps
+from shoal.release.gate.safe_harbor import safe_harbor_steps
 from shoal.release.plan.prepare import Prepared
 from shoal.release.policy.policy import Policy
 from shoal.steps import Drop, Keep

@@ -18,7 +18,7 @@ from shoal.model.requirement import K, MaxRisk
 from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.plan.other_columns import other_steps
 from shoal.release.plan.prepare import Prepared
-from shoal.release.proof.judge import Given, judge, recursive_levels
+from shoal.release.proof.facts import Given, judge, recursive_levels
 
 if TYPE_CHECKING:
     from shoal.search.problem.search_result import SearchResult

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, need
-from shoal.release.proof import read_jsonl
-from shoal.release.proof.arrow_bounds import check_arrow, check_flat, check_long_texts
-from shoal.release.proof.bounds import check_cells, check_workbook
-from shoal.release.proof.read_csv import csv_batches, csv_names, csv_rows
-from shoal.release.proof.read_statistical import statistical_batches, statistical_names
-from shoal.release.proof.written import BROKEN, places, unreadable
+from shoal.release.proof import formats as read_jsonl
+from shoal.release.proof.bounds import check_arrow, check_cells, check_flat, check_long_texts, check_text, check_workbook
+from shoal.release.proof.formats import csv_batches, csv_names, csv_rows, statistical_batches, statistical_names
 
 BATCH = 500_000
 
@@ -205,3 +205,63 @@ def _jsonl_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     places(read_jsonl.names(path), columns, path.name)
     for block in read_jsonl.cells(path, columns):
         yield pa.RecordBatch.from_arrays([pa.array(values, pa.string()) for values in block], names=columns)
+
+
+BROKEN = (
+    OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, SystemError,
+    SyntaxError, NotImplementedError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What readers of packed files raise on bytes that nobody wrote on purpose, besides Arrow's own errors."""
+
+
+def unreadable(path: Path, error: BaseException) -> UnreadableError:
+    """The error that tells of a file which cannot be read, and nothing of what is in it."""
+    return UnreadableError(
+        f"the written file '{path.name}' cannot be read: {type(error).__name__}.", hint="Ask the publisher for the release again."
+    )
+
+
+def places(header: Sequence[str], columns: Sequence[str], name: str) -> list[int]:
+    """Where each wanted column stands; a name the formula guard put a quotation mark before is found too."""
+    plain = {h: i for i, h in reversed(list(enumerate(header)))}
+    for h, i in [(h[1:], i) for h, i in plain.items() if h.startswith("'")]:
+        plain.setdefault(h, i)
+    lacking = [c for c in columns if c not in plain]
+    if lacking:
+        raise TamperError(f"'{name}' lacks {len(lacking)} columns that the certificate names: {', '.join(lacking[:5])}.")
+    return [plain[c] for c in columns]
+
+
+def logical(found: Sequence[str], known: Collection[str]) -> list[str]:
+    """Names of columns as the table has them: without the mark that a CSV puts before a name that would run as a formula.
+
+    >>> logical(["age", "'=sum", "'quoted"], ["age", "=sum", "'quoted"])
+    ['age', '=sum', "'quoted"]
+    """
+    return [name if name in known or name[1:] not in known else name[1:] for name in found]
+
+
+LOG = "_delta_log/00000000000000000000.json"
+_ACTIONS = ("commitInfo", "protocol", "metaData", "add")
+
+
+def check_log(file: Path, parts: Mapping[str, int], columns: Sequence[str]) -> None:
+    """``parts`` are the names and sizes of the files beside the folder of the log."""
+    check_text(file)
+    try:
+        found: dict[str, list[Any]] = {name: [] for name in _ACTIONS}
+        for line in file.read_text(encoding="utf-8").splitlines():
+            ((name, said),) = json.loads(line).items()
+            found[name].append(said)
+        added = [(a["path"], a["size"]) for a in found["add"]]
+        plain = not any(a["partitionValues"] or a.get("deletionVector") or a.get("stats") for a in found["add"])
+        (table,) = found["metaData"]
+        names = [field["name"] for field in json.loads(table["schemaString"])["fields"]]
+        as_they_are = (table["partitionColumns"], table["configuration"], table["format"]["provider"]) == ([], {}, "parquet")
+        once = len(found["protocol"]) == 1
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise TamperError("the log of the Delta table is not one that Shoal writes.") from None
+    if sorted(added) != sorted(parts.items()) or names != list(columns):
+        raise TamperError("the log of the Delta table names other files or columns than the certificate.")
+    if not (plain and as_they_are and once):
+        raise TamperError("the log of the Delta table changes what a reader sees of its files.")

@@ -8,7 +8,7 @@ from shoal.api.forms import FormQuestion
 from shoal.errors import ShoalError
 from shoal.prediction.questionnaire.suggest import Suggestion
 from shoal.report.charts import dial, staircase
-from shoal.report.charts.dial import share_words as percent
+from shoal.report.charts.bars import share_words as percent
 from shoal.studio.questionnaire.meters import Metered, Meters
 from shoal.studio.words import in_n
 from shoal.studio.workspace.question_edits import document_of

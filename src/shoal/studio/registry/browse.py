@@ -11,7 +11,7 @@ from shoal.registry.answer.as_json import analysed
 from shoal.registry.answer.listing import populations
 from shoal.registry.answer.query import Registry
 from shoal.registry.records.record import Record
-from shoal.report.numbers import percent
+from shoal.report.blocks import percent
 from shoal.studio.words import in_n
 
 MOST_ROWS = 20

@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.api.measurement import Measurement
 from shoal.report.charts import class_sizes, fish
-from shoal.report.charts.shoal_sign import caption
+from shoal.report.charts.sizes import caption
 from shoal.studio import words
 
 FISHES = 50
