@@ -118,9 +118,9 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.transform import Transformed, transform
     from shoal.api.verify import verify
     from shoal.engines.table import Table
-    from shoal.linkage.encoded.files import Encodings
+    from shoal.linkage.encodings import Encodings
     from shoal.model.estimate import Estimate
-    from shoal.prediction.questionnaire.meter_result import Meter
+    from shoal.prediction.questionnaire.meter import Meter
     from shoal.prediction.questionnaire.questionnaire import Questionnaire
     from shoal.protector.vault import Vault
     from shoal.registry.answer.query import Registry

@@ -18,7 +18,7 @@ import predict_limits as limits
 from shoal import predict
 from shoal.prediction import Distribution, Zipf
 from shoal.prediction.attributes.quasi_identifier import excess_probability, unique_share_limit
-from shoal.prediction.attributes.rounding_expansions import density_integral, groups_expansion, variance_expansion
+from shoal.prediction.attributes.rounding import density_integral, groups_expansion, variance_expansion
 from shoal.prediction.population.class_size_models import ewens_uniques, pitman_uniques, poisson_gamma_uniques
 from shoal.prediction.summaries.kappa import singletons_from_kappa, variance_from_kappa
 from shoal.prediction.zipf.records import hard_threshold_share, joint_exponent

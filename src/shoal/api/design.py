@@ -15,7 +15,7 @@ from shoal.api.population.pilot import from_pilot, with_pilot
 from shoal.api.readers.people import population_of
 from shoal.api.readers.questions import parse_target, read_questionnaire, read_yaml
 from shoal.errors import PolicyError, UnreadableError, UsageError
-from shoal.prediction.questionnaire.meter_result import Meter
+from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.summaries.published import PublishedSummary, Resolver
 

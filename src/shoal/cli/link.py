@@ -49,7 +49,7 @@ def link(
 ) -> None:
     """Records of one person, in spite of typing errors and changed names: matches, and pairs for a person to decide."""
     import shoal
-    from shoal.linkage.encoded.files import is_encodings
+    from shoal.linkage.encodings import is_encodings
     from shoal.linkage.linking import MATCH, POSSIBLE
 
     if is_encodings(left) or (right is not None and is_encodings(right)):
@@ -99,7 +99,7 @@ def _encoded(
 ) -> None:
     """Compare files of encodings: no key, no values, only the holders' ids."""
     import shoal
-    from shoal.linkage.encoded.compare import MATCH, POSSIBLE
+    from shoal.linkage.encodings import MATCH, POSSIBLE
 
     limits = {"match": MATCH if match is None else match, "possible": POSSIBLE if possible is None else possible}
     with _shared.progress("comparing"):

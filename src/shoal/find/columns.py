@@ -15,22 +15,19 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
+from shoal.find.identifiers import identifier_form
+from shoal.find.missing_values import BELOW, asked, below_codes, missing_spellings, number_codes
 from shoal.find.names.beside import topics_beside
 from shoal.find.names.health import HEALTH
 from shoal.find.names.lexicon import BY_KEY, speaks_of_crime
 from shoal.find.names.private import CONDUCT, MONEY
 from shoal.find.names.topics import Topic
-from shoal.find.roles.decide import decide, with_scale
+from shoal.find.roles.decide import decide, person_column, with_scale
+from shoal.find.roles.decision import CHANGE, FEWEST_ROWS, Decision, Seen
 from shoal.find.roles.keys import SEVERAL
-from shoal.find.roles.seen import CHANGE, FEWEST_ROWS, Decision, Seen
-from shoal.find.roles.unit import person_column
 from shoal.find.scales import scale_of
-from shoal.find.values.batteries import Batteries
-from shoal.find.values.identifiers import identifier_form
-from shoal.find.values.missing_numbers import BELOW, below_codes, number_codes
-from shoal.find.values.spelled_missing import asked, missing_spellings
-from shoal.find.values.vocabulary import spoken_of
-from shoal.find.values.whole_numbers import MOST_CODES
+from shoal.find.value_topics import spoken_of
+from shoal.find.whole_numbers import MOST_CODES, Batteries
 from shoal.model.roles import Role
 
 PRIVATE_SHARE = 0.25

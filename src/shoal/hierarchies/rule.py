@@ -23,8 +23,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from shoal.errors import PolicyError, UsageError
-from shoal.hierarchies.rows import CodedRows
-from shoal.hierarchies.values import gap_error, texts_of
+from shoal.hierarchies.values import CodedRows, gap_error, texts_of
 from shoal.kernels.numbers import numbers_of
 from shoal.kernels.text import canonical_text
 from shoal.model.hierarchy import Hierarchy, Level

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import DataError, UsageError
-from shoal.linkage.compare.blocking import candidate_pairs
-from shoal.linkage.compare.levels import levels
-from shoal.linkage.linked import Linked
+from shoal.linkage import model as em
+from shoal.linkage.blocking import candidate_pairs
+from shoal.linkage.model import weigh
+from shoal.linkage.pairs import Linked
 from shoal.linkage.pairs import one_to_one as one_to_one_decisions
-from shoal.linkage.weights import em
-from shoal.linkage.weights.score import weigh
+from shoal.linkage.similarity import levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.linkage.fields.records import Records
-    from shoal.linkage.weights.model import Model
+    from shoal.linkage.model import Model
+    from shoal.linkage.records import Records
 
 SAMPLE = 50_000
 """Pairs drawn beside the candidates, to see how people who are not the same agree."""

@@ -45,20 +45,16 @@ from shoal.prediction.attributes.quasi_identifier import (
     rank_subsets,
     unique_share_bound,
 )
-from shoal.prediction.attributes.rounding import interval_singletons, rounded, sd_from_singletons, width_for
-from shoal.prediction.attributes.rounding_expansions import expansion
-from shoal.prediction.distribution import Distribution, as_distribution
-from shoal.prediction.group.degradation import Degradation, degradation
-from shoal.prediction.group.no_singleton import no_singleton, no_singleton_table
-from shoal.prediction.group.person import Person, person
+from shoal.prediction.attributes.rounding import expansion, interval_singletons, rounded, sd_from_singletons, width_for
+from shoal.prediction.distribution import Distribution, as_distribution, log_uniform
+from shoal.prediction.group.pmf import no_singleton, no_singleton_table
 from shoal.prediction.group.singletons import Singletons, best_code_size, largest_mean, singletons
-from shoal.prediction.group.uniform import log_uniform
-from shoal.prediction.group.uniqueness import simulation_runs, uniqueness
-from shoal.prediction.population.fitted.risk import PopulationRisk, population_risk
+from shoal.prediction.group.uniqueness import Degradation, Person, degradation, person, simulation_runs, uniqueness
+from shoal.prediction.population.risk import PopulationRisk, population_risk
 from shoal.prediction.population.uniques import PopulationEstimate, match_probability, population, sample_unique_risk
-from shoal.prediction.questionnaire.meter_result import Meter
-from shoal.prediction.questionnaire.question import Question
+from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questions import Question
 from shoal.prediction.questionnaire.suggest import Suggestion
 from shoal.prediction.summaries.kappa import (
     corrected_kappa,
@@ -69,10 +65,11 @@ from shoal.prediction.summaries.kappa import (
     variance_from_kappa,
 )
 from shoal.prediction.summaries.power_sums import uniqueness_from_power_sums
-from shoal.prediction.zipf.fit import ZipfFit, fit_zipf
 from shoal.prediction.zipf.records import (
     Zipf,
+    ZipfFit,
     expected_share,
+    fit_zipf,
     mean_rank,
     pseudonym_life,
     share_below,

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from shoal.errors import UsageError, nearest
 from shoal.hierarchies.builders.dates import Dates
-from shoal.hierarchies.builders.number.intervals import Intervals
+from shoal.hierarchies.builders.numbers import Intervals
 from shoal.hierarchies.builders.postcodes import SMALL_ZIP3, Postcode, small_zip3
 from shoal.hierarchies.rule import Generalize
 from shoal.model.plan import Step

@@ -7,8 +7,8 @@ import pytest
 
 from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts
+from shoal.find.identifiers import FEWEST_ADDRESSES, street_addresses
 from shoal.find.names.lexicon import topic_of
-from shoal.find.values.addresses import FEWEST, street_addresses
 from shoal.model.roles import Role
 
 WRITTEN = (
@@ -47,8 +47,8 @@ def test_half_of_at_least_five_texts_are_enough() -> None:
     form, words = WRITTEN[0], [f"corner {letter}" for letter in "abcdefghij"]
     assert street_addresses([*several(form, 10), *words])
     assert not street_addresses([*several(form, 9), *words])
-    assert street_addresses(several(form, FEWEST))
-    assert not street_addresses(several(form, FEWEST - 1))
+    assert street_addresses(several(form, FEWEST_ADDRESSES))
+    assert not street_addresses(several(form, FEWEST_ADDRESSES - 1))
 
 
 @pytest.mark.parametrize(

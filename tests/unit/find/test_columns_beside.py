@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shoal.find.bands import band_order
 from shoal.find.columns import find_column, find_columns
 from shoal.find.finding import ColumnFacts, Scale
 from shoal.find.names.beside import topics_beside
-from shoal.find.values.bands import band_order
-from shoal.find.values.schooling import schooling_order
+from shoal.find.orders import schooling_order
 from shoal.model.roles import Role
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shoal.find.bands import band_order, open_numbers
 from shoal.find.columns import FEWEST_PHONES, find_column, find_columns
 from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
+from shoal.find.missing_values import missing_spellings
 from shoal.find.roles.keys import in_a_block
-from shoal.find.values.bands import band_order, open_numbers
-from shoal.find.values.spelled_missing import missing_spellings
 from shoal.model.roles import Role
 
 

@@ -6,25 +6,24 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.find.bands import FEWEST, written_amounts
 from shoal.find.columns import find_column, find_columns
 from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
-from shoal.find.names.lexicon import speaks_of_crime, topic_of
-from shoal.find.number_scales import LONG_RUN
-from shoal.find.values.coded import CODES
-from shoal.find.values.identifiers import phone
-from shoal.find.values.measured import FEWEST, written_amounts
-from shoal.find.values.missing_numbers import (
+from shoal.find.identifiers import phone
+from shoal.find.missing_values import (
     BELOW,
     FAR_BELOW,
     FAR_FEW,
     FAR_ROWS,
     LONE_SHARE,
     LONE_VALUES,
+    missing_spellings,
     no_days,
     number_codes,
 )
-from shoal.find.values.spelled_missing import missing_spellings
-from shoal.find.values.vocabulary import spoken_of
+from shoal.find.names.lexicon import speaks_of_crime, topic_of
+from shoal.find.scales import LONG_RUN
+from shoal.find.value_topics import CODES, spoken_of
 from shoal.model.roles import Role
 
 

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli import build
 from shoal.errors import MissingColumnError, UsageError
-from shoal.find.sanity.days import read_day
-from shoal.find.sanity.meaning import meaning_of, start_and_end
+from shoal.find.sanity import meaning_of, read_day, start_and_end
 
 TODAY = datetime.date(2026, 11, 16)
 FINE = 12

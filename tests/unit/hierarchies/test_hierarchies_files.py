@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from shoal.errors import HierarchyError, OutputError, UnreadableError
 from shoal.hierarchies import FromTree, lint, preview, read_arx, rule_from_json, write_arx
-from shoal.hierarchies.builders.listed import parse_rows, sniff
-from shoal.hierarchies.rows import CodedRows
+from shoal.hierarchies.builders.explicit import parse_rows, sniff
+from shoal.hierarchies.values import CodedRows
 from shoal.model.hierarchy import Hierarchy
 
 

@@ -19,10 +19,10 @@ from shoal.hierarchies import (
     infer,
     rule_from_json,
 )
-from shoal.hierarchies.builders.band_texts import band_of, bands_in_order, joined
+from shoal.hierarchies.builders.codes import edition_of
 from shoal.hierarchies.builders.dates import form_of
-from shoal.hierarchies.builders.icd import edition_of
-from shoal.hierarchies.builders.number.bands import ladder
+from shoal.hierarchies.builders.number_texts import band_of, bands_in_order, joined
+from shoal.hierarchies.builders.numbers import ladder
 from shoal.hierarchies.builders.postcodes import country_of
 from shoal.model.roles import Column
 from shoal.steps import evaluate

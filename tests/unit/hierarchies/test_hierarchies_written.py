@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.hierarchies import infer, rule_from_json
-from shoal.hierarchies.builders.number.written import FAR, Spelling, Written
+from shoal.hierarchies.builders.number_texts import FAR, Spelling, Written
 from shoal.model.roles import Column
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.find.values import dates
+from shoal.find import dates
 from shoal.kernels.patterns import Pattern
 
 

@@ -16,11 +16,9 @@ import shoal
 from pattern_mining import guessed_names, patterns, success
 from shoal.cli import main
 from shoal.errors import DataError, UsageError
-from shoal.linkage.encoded.compare import MATCH, POSSIBLE, compare
-from shoal.linkage.encoded.features import features_of, tags_of
-from shoal.linkage.encoded.files import Encodings, is_encodings
-from shoal.linkage.encoded.filters import LENGTH, encode_records, one_filter
-from shoal.linkage.fields.records import fields_of, records_of
+from shoal.linkage.encodings import MATCH, POSSIBLE, Encodings, compare, is_encodings
+from shoal.linkage.filters import LENGTH, encode_records, features_of, one_filter, tags_of
+from shoal.linkage.records import fields_of, records_of
 from typing_errors import FIELDS, people_twice
 
 KEY = bytes(range(32))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shoal.errors import UsageError
-from shoal.linkage.fields import spelling
-from shoal.linkage.fields.check_digits import CHECK_DIGITS
-from shoal.linkage.fields.records import fields_of, records_of
+from shoal.linkage import spelling
+from shoal.linkage.records import CHECK_DIGITS, fields_of, records_of
 
 
 @pytest.mark.parametrize(

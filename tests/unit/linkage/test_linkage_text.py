@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.linkage.compare.text import LONGEST, edit_distance, jaro_winkler
+from shoal.linkage.similarity import LONGEST, edit_distance, jaro_winkler
 
 words = st.text(alphabet="abcé", max_size=9)
 

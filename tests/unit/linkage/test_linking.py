@@ -14,11 +14,11 @@ import pytest
 
 import shoal
 from shoal.errors import DataError, UsageError
-from shoal.linkage.compare.blocking import candidate_pairs
-from shoal.linkage.compare.levels import LEVELS, levels
-from shoal.linkage.fields.records import fields_of, records_of
-from shoal.linkage.weights import em
-from shoal.linkage.weights.model import Model
+from shoal.linkage import model as em
+from shoal.linkage.blocking import candidate_pairs
+from shoal.linkage.model import Model
+from shoal.linkage.records import fields_of, records_of
+from shoal.linkage.similarity import LEVELS, levels
 from typing_errors import FIELDS, people_twice
 
 
@@ -117,7 +117,7 @@ def test_equally_good_rivals_are_left_to_a_person() -> None:
 def test_rare_names_count_for_more_than_common_ones() -> None:
     columns = {"last": ["jansen"] * 50 + ["quispe"] * 2 + [f"name{i}" for i in range(48)]}
     records = records_of(columns, fields_of({"last": "family"}))
-    from shoal.linkage.weights.score import weigh
+    from shoal.linkage.model import weigh
 
     model = Model.usual(records.fields, prior=0.01)
     left, right = np.array([0, 50]), np.array([1, 51])
@@ -132,10 +132,10 @@ def test_every_pair_with_a_shared_birth_date_is_a_candidate_and_large_blocks_are
     records = records_of(columns, fields_of({"dob": "birth"}))
     left, right, large = candidate_pairs(records, None)
     assert (set(zip(left.tolist(), right.tolist(), strict=True)), large) == ({(0, 1), (0, 2), (1, 2), (3, 4)}, 0)
-    monkeypatch.setattr("shoal.linkage.compare.blocking.MOST", 2)
+    monkeypatch.setattr("shoal.linkage.blocking.MOST", 2)
     left, right, large = candidate_pairs(records, None)
     assert (set(zip(left.tolist(), right.tolist(), strict=True)), large) == ({(3, 4)}, 1)
-    monkeypatch.setattr("shoal.linkage.compare.blocking.MOST", 3)
+    monkeypatch.setattr("shoal.linkage.blocking.MOST", 3)
     assert candidate_pairs(records, None)[2] == 0
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli import build
 from shoal.errors import MissingColumnError, UsageError
-from shoal.prediction.population.fitted.pilot import Pilot, _alone
+from shoal.prediction.population.pilot import Pilot, _alone
 
 
 def people(n: int, seed: int) -> dict[str, list]:

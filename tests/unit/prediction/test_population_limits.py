@@ -12,10 +12,10 @@ from scipy.stats import poisson
 import shoal
 from shoal.model.estimate import Estimate
 from shoal.prediction import population_risk
+from shoal.prediction.population import model_choice, pilot, risk
 from shoal.prediction.population.class_size_models import SampledClasses
-from shoal.prediction.population.fitted import limits, pilot, risk
-from shoal.prediction.population.fitted.choose import choose
-from shoal.prediction.population.fitted.sample import Sample
+from shoal.prediction.population.model_choice import choose
+from shoal.prediction.population.sample import Sample
 from shoal.prediction.population.without_model import alone_range, poisson_limits, right_matches_range, unique_share_range
 
 POPULATIONS = {
@@ -136,7 +136,7 @@ def test_a_model_states_its_own_interval_exactly_inside_its_limits(people: int, 
     one = np.arange(people) % values
     s = Sample.of(*_two(one, one % 5), 10 * people)
     found = choose(s, "tree")
-    assert limits.grade_of(s, found) == grade
+    assert model_choice.grade_of(s, found) == grade
     assert pilot.Pilot(s, found).unique(50).grade == grade
 
 
@@ -158,22 +158,27 @@ def test_values_that_one_person_has_leave_the_model_outside_its_limits() -> None
         one = np.concatenate((np.tile(np.arange(30), 20), 30 + np.arange(own), np.arange(30 - own)))
         two = np.concatenate((np.repeat(np.arange(2), 300), np.zeros(own, int), np.full(30 - own, 2)))
         s = Sample.of(*_two(one, two), 63_000)
-        alone, shared = int((s.sizes == 1).sum()), limits.rare(s)
+        alone, shared = int((s.sizes == 1).sum()), model_choice.rare(s)
         assert (alone, int(shared.sum()), int(s.sizes[shared].sum())) == (30, own, own)
-        assert limits.rare_share(s) == own / 30
-        assert limits.grade_of(s, replace(choose(s, "tree"), shape=limits.FIRM)) == grade
+        assert model_choice.rare_share(s) == own / 30
+        assert model_choice.grade_of(s, replace(choose(s, "tree"), shape=model_choice.FIRM)) == grade
 
 
 @pytest.mark.parametrize(
     ("shape", "gain", "grade"),
-    [(limits.FIRM, 0.0, "B"), (limits.FIRM - 0.01, 0.0, "C"), (0.2, limits.GAIN, "B"), (0.2, limits.GAIN - 0.001, "C")],
+    [
+        (model_choice.FIRM, 0.0, "B"),
+        (model_choice.FIRM - 0.01, 0.0, "C"),
+        (0.2, model_choice.GAIN, "B"),
+        (0.2, model_choice.GAIN - 0.001, "C"),
+    ],
 )
 def test_a_model_must_leave_little_open_or_do_better_than_independence(shape: float, gain: float, grade: str) -> None:
     one = np.arange(500) % 50
     s = Sample.of(*_two(one, one % 5), 5_000)
     fit = replace(choose(s, "tree"), shape=shape, scores={"independent": -gain, "tree": 0.0})
-    assert limits.grade_of(s, fit) == grade
-    assert limits.grade_of(s, replace(fit, scores={"tree": 0.0})) == ("B" if shape >= limits.FIRM else "C")
+    assert model_choice.grade_of(s, fit) == grade
+    assert model_choice.grade_of(s, replace(fit, scores={"tree": 0.0})) == ("B" if shape >= model_choice.FIRM else "C")
 
 
 def test_the_intervals_hold_for_amounts_with_a_long_tail() -> None:

@@ -13,10 +13,10 @@ from scipy.stats import nbinom
 import shoal
 from shoal.errors import UsageError
 from shoal.prediction import population_risk
-from shoal.prediction.population.fitted import crowd, loglinear
-from shoal.prediction.population.fitted.choose import FEWEST, deal, log_likelihood
-from shoal.prediction.population.fitted.copula import Copula
-from shoal.prediction.population.fitted.sample import Sample
+from shoal.prediction.population import crowd, models
+from shoal.prediction.population.model_choice import FEWEST, deal, log_likelihood
+from shoal.prediction.population.models import Copula
+from shoal.prediction.population.sample import Sample
 
 
 def classes_of(rows: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
@@ -76,7 +76,7 @@ def test_two_way_effects_keep_every_smoothed_pair_and_no_third_order_interaction
     assert table.sum() == pytest.approx(1.0)
     for i, j in itertools.combinations(range(3), 2):
         rest = tuple(k for k in range(3) if k not in (i, j))
-        assert np.abs(table.sum(axis=rest) - loglinear.smoothed(s, i, j)).max() < 1e-5
+        assert np.abs(table.sum(axis=rest) - models.smoothed(s, i, j)).max() < 1e-5
     odds = np.log(table[:-1, :-1] * table[1:, 1:] / (table[:-1, 1:] * table[1:, :-1]))
     assert np.ptp(odds, axis=2).max() < 1e-6  # the odds ratio of two columns is the same at every value of the third
 
@@ -87,27 +87,27 @@ def _listed(s: Sample) -> np.ndarray:
     inside = {tuple(c): n for c, n in zip(s.codes.tolist(), s.sizes.tolist(), strict=True)}
     sizes = np.array([inside.get(tuple(c), 0) for c in cells.tolist()])
     whole = Sample(cells, sizes, s.levels, s.population, np.arange(len(cells)))
-    return loglinear.two_way(whole).observed.reshape(s.levels)
+    return models.two_way(whole).observed.reshape(s.levels)
 
 
 def test_a_tree_is_the_product_of_its_pairs_over_the_shared_columns() -> None:
     codes, sizes, _ = classes_of(people(800) % np.array([5, 4, 3]))
     s = Sample.of(codes, sizes, 8_000)
-    edges = loglinear.spanning_tree(s)
+    edges = models.spanning_tree(s)
     slow = []
     for c in s.codes:
         share = s.margins[edges[0][0]][c[edges[0][0]]]
         for a, b in edges:
-            share *= loglinear.smoothed(s, a, b)[c[a], c[b]] / s.margins[a][c[a]]
+            share *= models.smoothed(s, a, b)[c[a], c[b]] / s.margins[a][c[a]]
         slow.append(share)
-    found = loglinear.tree(s, np.random.default_rng(0))
+    found = models.tree(s, np.random.default_rng(0))
     assert found.observed == pytest.approx(slow, rel=1e-12)
     assert (found.numbers * found.at).sum() == pytest.approx(1.0)  # the draws stand for all combinations
 
 
 def test_listed_shares_keep_their_sum_and_number() -> None:
     every = np.random.default_rng(0).dirichlet(np.full(5_000, 0.3))
-    found = loglinear.Shares.listed("x", every[:5], every)
+    found = models.Shares.listed("x", every[:5], every)
     assert found.numbers.sum() == np.count_nonzero(every)
     assert (found.numbers * found.at).sum() == pytest.approx(1.0)
     slow = np.log1p(900 * every).sum()
@@ -117,7 +117,7 @@ def test_listed_shares_keep_their_sum_and_number() -> None:
 def test_the_likelihood_of_left_out_counts_is_that_of_all_combinations() -> None:
     every = np.array([0.4, 0.3, 0.2, 0.1])
     counts, a = np.array([3, 0, 1]), 1.7
-    found = log_likelihood(a, loglinear.Shares("x", every[:3], every, np.ones(4)), counts)
+    found = log_likelihood(a, models.Shares("x", every[:3], every, np.ones(4)), counts)
     slow = sum(float(nbinom.logpmf(n, a, a / (a + 4 * p))) for n, p in zip([3, 0, 1, 0], every, strict=True))
     assert found == pytest.approx(slow)
 

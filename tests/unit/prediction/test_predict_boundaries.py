@@ -13,7 +13,7 @@ from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.prediction.population.class_size_models import SampledClasses
 from shoal.prediction.population.without_model import poisson_limits, uniques_range
-from shoal.prediction.questionnaire.meter_result import Meter
+from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.summaries.kappa import (
     groups_from_kappa,
     singletons_from_kappa,

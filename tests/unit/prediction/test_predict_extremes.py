@@ -14,7 +14,7 @@ from shoal import predict
 from shoal.api.readers.questions import parse_target, read_questionnaire
 from shoal.errors import PolicyError, ShoalError, UsageError
 from shoal.prediction import Distribution
-from shoal.prediction.group.binomial import binomial
+from shoal.prediction.group.tilt import binomial
 from shoal.prediction.population.class_size_models import SampledClasses
 from shoal.prediction.population.without_model import uniques_range
 

@@ -92,7 +92,7 @@ def test_links_lower_uniqueness_and_a_joint_table_is_used_as_it_is() -> None:
 
 
 def test_one_factor_block_equals_the_bivariate_copula() -> None:
-    from shoal.prediction.questionnaire.question_blocks import one_factor
+    from shoal.prediction.questionnaire.questions import one_factor
 
     margins = [np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.4]), np.array([0.3, 0.7])]
     joint = one_factor(margins, 0.5)

@@ -15,9 +15,8 @@ import pytest
 
 from protector_support import House
 from shoal.errors import AccessError, DataError, UsageError
-from shoal.linkage.compare import blocking
-from shoal.linkage.compare.blocking import candidate_pairs
-from shoal.linkage.compare.known import Known
+from shoal.linkage import blocking
+from shoal.linkage.blocking import Known, candidate_pairs
 from shoal.protector import care
 from shoal.protector.intake import waiting
 from shoal.protector.intake.recognise import recognise
@@ -190,7 +189,7 @@ def test_a_call_that_fails_leaves_nothing_in_the_register(clinic: House, monkeyp
 
 def test_a_large_register_tells_how_often_strangers_agree() -> None:
     """From a thousand records on u is counted; one fewer takes the usual one. Nobody is mixed up."""
-    from shoal.linkage.weights.model import Model
+    from shoal.linkage.model import Model
     from shoal.protector.intake import recognise as recognising
 
     table = people_twice(1000, seed=4)

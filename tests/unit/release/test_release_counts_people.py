@@ -143,7 +143,7 @@ def test_people_who_lost_some_of_their_records_are_told(seed: int) -> None:
 
 def test_population_uniques_are_estimated_from_people() -> None:
     """Three of three people are alone somewhere; six memberships in a population of six would count three of six."""
-    from shoal.prediction.population.unique_share import unique_share
+    from shoal.prediction.population.uniques import unique_share
     from shoal.release.gate.count_facts import classes_of, estimates
 
     counts = shoal.open({"id": [1, 1, 2, 2, 3, 3], "q": list("abacad")}).count(["q"], unit="id")

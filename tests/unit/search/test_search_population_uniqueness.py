@@ -10,7 +10,7 @@ import pytest
 from search_oracle import estimated_uniques, judge, random_table
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
-from shoal.prediction.population import unique_share as shares
+from shoal.prediction.population import uniques as shares
 from shoal.search import lattice
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.objective import Objective

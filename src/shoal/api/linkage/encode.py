@@ -12,11 +12,9 @@ from typing import Any
 from shoal.api.arguments import Source, opened
 from shoal.disk.atomic import atomic
 from shoal.errors import DataError
-from shoal.linkage.encoded.compare import MATCH, POSSIBLE, Encountered, compare
-from shoal.linkage.encoded.files import Encodings
-from shoal.linkage.encoded.filters import encode_records
-from shoal.linkage.fields.cells import text_columns
-from shoal.linkage.fields.records import fields_of, records_of
+from shoal.linkage.encodings import MATCH, POSSIBLE, Encodings, Encountered, compare
+from shoal.linkage.filters import encode_records
+from shoal.linkage.records import fields_of, records_of, text_columns
 
 
 def encode(

@@ -9,12 +9,10 @@ from typing import Any
 
 from shoal.api.arguments import Source, opened
 from shoal.errors import UsageError
-from shoal.linkage.fields.cells import text_columns
-from shoal.linkage.fields.records import fields_of, records_of
-from shoal.linkage.linked import Linked
 from shoal.linkage.linking import MATCH, POSSIBLE, link_records
-from shoal.linkage.pairs import Quality
-from shoal.linkage.weights.model import Model
+from shoal.linkage.model import Model
+from shoal.linkage.pairs import Linked, Quality
+from shoal.linkage.records import fields_of, records_of, text_columns
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from shoal.api.population.coded import counted
 from shoal.errors import UsageError
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import ClassCounts, IntArray
-from shoal.prediction.population.fitted.pilot import Pilot
-from shoal.prediction.questionnaire.question import Question
+from shoal.prediction.population.pilot import Pilot
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questions import Question
 
 
 def with_pilot(q: Questionnaire, table: Source, *, unit: str | None = None, model: str = "auto") -> Questionnaire:

@@ -121,7 +121,7 @@ def _step(table: Table, entry: Any, folder: Path, before: Sequence[Step], *, sam
 
 def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
     from shoal.hierarchies import from_policy, infer
-    from shoal.hierarchies.builders.apart import Apart
+    from shoal.hierarchies.builders.special_codes import Apart
     from shoal.techniques import best_cut, level_for
 
     asked = words.pop("hierarchy", None)

@@ -10,8 +10,8 @@ from typing import Any
 from shoal.api.readers.counts import count_column, read_counts
 from shoal.errors import PolicyError, ShoalError, nearest
 from shoal.prediction.distribution import Distribution, whole
-from shoal.prediction.questionnaire.question_blocks import MOST_CELLS
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questions import MOST_CELLS
 from shoal.prediction.summaries.published import Resolver, shape_of
 
 

@@ -15,9 +15,7 @@ import pyarrow.compute as pc
 from shoal.engines.table import Table
 from shoal.errors import UsageError
 from shoal.find.finding import ColumnFacts, ColumnFinding
-from shoal.find.sanity.days import read_day
-from shoal.find.sanity.meaning import meaning_of
-from shoal.find.sanity.rules import Rule, guessed_rules, said_rule
+from shoal.find.sanity import Rule, guessed_rules, meaning_of, read_day, said_rule
 from shoal.kernels.arrow import is_missing, positions, to_numpy
 from shoal.model.counts.classes import FloatArray
 from shoal.model.roles import MOMENTS, NUMBERS

@@ -41,7 +41,7 @@ def written_order(sensitive: SensitiveCounts) -> tuple[str, ...]:
     texts = canonical_text(values).to_pylist()
     if not all(any(map(str.isdigit, t)) for t in texts):
         return ()
-    from shoal.hierarchies.builders.number.written import Spelling  # loads every hierarchy builder
+    from shoal.hierarchies.builders.number_texts import Spelling  # loads every hierarchy builder
 
     spelling = Spelling.of(texts)
     numbers = {t: number for t in texts if (number := spelling.number(t)) is not None} if spelling else {}

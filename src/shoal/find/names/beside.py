@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shoal.find.name_words import folded, opaque
 from shoal.find.names.lexicon import topic_of
 from shoal.find.names.topics import Topic
-from shoal.find.names.words import folded, opaque
 from shoal.model.roles import Role
 
 RELATIVES = tuple("m f p w h d s".split()) + tuple(

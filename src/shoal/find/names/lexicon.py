@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from shoal.find.name_words import pieces, raw_words, telling, words_of
 from shoal.find.names import demography, health, identity, private, work
 from shoal.find.names.topics import Topic, found_in
-from shoal.find.names.words import pieces, raw_words, telling, words_of
 from shoal.model.roles import Role
 
 TOPICS: tuple[Topic, ...] = (

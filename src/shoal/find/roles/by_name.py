@@ -7,16 +7,15 @@ import re
 import numpy as np
 
 from shoal.find.finding import ColumnFacts, Scale
+from shoal.find.identifiers import spread
+from shoal.find.name_words import folded, raw_words, words_of
 from shoal.find.names.lexicon import BY_KEY, expanded
 from shoal.find.names.topics import Topic
-from shoal.find.names.words import folded, raw_words, words_of
-from shoal.find.roles.keys import below_zero, drawn_key, is_key
-from shoal.find.roles.numbered import CLUSTERED
-from shoal.find.roles.seen import FEW_VALUES, FEWEST_ROWS, Decision, Seen
+from shoal.find.people import SINGLE_SHARE, names_share
+from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, Decision, Seen
+from shoal.find.roles.keys import CLUSTERED, below_zero, drawn_key, is_key
 from shoal.find.scales import reads_as_text
-from shoal.find.values.identifiers import spread
-from shoal.find.values.money import amounts
-from shoal.find.values.people import SINGLE_SHARE, names_share
+from shoal.find.whole_numbers import amounts
 from shoal.model.roles import Role
 
 NUMBERS = ("patient_number", "person_number", "record_number")

@@ -12,23 +12,24 @@ from typing import Literal
 
 from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts, ColumnFinding
+from shoal.find.name_words import opaque
 from shoal.find.names.lexicon import expanded
 from shoal.find.names.topics import HIPAA
-from shoal.find.names.words import opaque
-from shoal.find.safe_harbor import words
+from shoal.find.people import FULL_SHARE
+from shoal.find.safe_harbor import column_names as words
 from shoal.find.safe_harbor.coarse import fine_date, fine_zip, too_long_ago, too_old
-from shoal.find.safe_harbor.names import full_names_share, people_share
-from shoal.find.safe_harbor.places import as_large_as_a_state, kinds_of_places
+from shoal.find.safe_harbor.column_names import as_large_as_a_state, kinds_of_places
 from shoal.find.safe_harbor.spellings import (
     ZIP5,
     ZIP9,
     certain_in,
     date_share,
+    full_names_share,
     month_or_weekday_share,
+    people_share,
     plate_share,
     spread,
 )
-from shoal.find.values.people import FULL_SHARE
 from shoal.model.roles import Role
 from shoal.model.written import written
 

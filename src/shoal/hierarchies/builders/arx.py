@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from shoal.disk.atomic import atomic
 from shoal.errors import HierarchyError, UnreadableError
-from shoal.hierarchies.builders.listed import Listed, Rows, parse_rows, sniff
-from shoal.hierarchies.rows import CodedRows
+from shoal.hierarchies.builders.explicit import Listed, Rows, parse_rows, sniff
 from shoal.hierarchies.rule import TOP, register_rule
+from shoal.hierarchies.values import CodedRows
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import OnGap
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from shoal.errors import DataError, HierarchyError, UsageError
-from shoal.hierarchies.builders.number.intervals import Intervals, interval_labels
+from shoal.hierarchies.builders.numbers import Intervals, interval_labels
 from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import is_text, texts_of
 from shoal.kernels.patterns import Pattern

@@ -10,17 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.hierarchies.builders.apart import Apart
-from shoal.hierarchies.builders.band_texts import bands_in_order
-from shoal.hierarchies.builders.categories import FrequencyMerge
-from shoal.hierarchies.builders.codes import Flat, Mask, PrefixCode, scheme_of
+from shoal.hierarchies.builders.categories import FrequencyMerge, Ordered
+from shoal.hierarchies.builders.codes import Diagnosis, Flat, Mask, PrefixCode, edition_of, scheme_of
 from shoal.hierarchies.builders.dates import Dates, form_of
-from shoal.hierarchies.builders.icd import Diagnosis, edition_of
-from shoal.hierarchies.builders.number.bands import in_words, number_bands
-from shoal.hierarchies.builders.number.intervals import Intervals
-from shoal.hierarchies.builders.number.written import Written
-from shoal.hierarchies.builders.ordered import Ordered
+from shoal.hierarchies.builders.number_texts import Written, bands_in_order
+from shoal.hierarchies.builders.numbers import Intervals, in_words, number_bands
 from shoal.hierarchies.builders.postcodes import Postcode, country_of
+from shoal.hierarchies.builders.special_codes import Apart
 from shoal.hierarchies.rule import Rule, register_rule
 from shoal.hierarchies.values import counts_of, is_text, texts_of
 from shoal.kernels.codes import is_declared, label_texts

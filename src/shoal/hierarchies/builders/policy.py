@@ -19,15 +19,12 @@ from typing import Any
 
 from shoal.errors import HierarchyError, PolicyError, nearest
 from shoal.hierarchies.builders.arx import read_arx
-from shoal.hierarchies.builders.categories import FrequencyMerge
-from shoal.hierarchies.builders.codes import Flat, Mask, PrefixCode
+from shoal.hierarchies.builders.categories import FrequencyMerge, Ordered
+from shoal.hierarchies.builders.codes import Diagnosis, Flat, Mask, PrefixCode
 from shoal.hierarchies.builders.dates import Ages, Dates
-from shoal.hierarchies.builders.icd import Diagnosis
+from shoal.hierarchies.builders.explicit import FromTree
 from shoal.hierarchies.builders.infer import Infer
-from shoal.hierarchies.builders.listed import FromTree
-from shoal.hierarchies.builders.number.intervals import Intervals
-from shoal.hierarchies.builders.number.quantiles import Quantiles
-from shoal.hierarchies.builders.ordered import Ordered
+from shoal.hierarchies.builders.numbers import Intervals, Quantiles
 from shoal.hierarchies.builders.postcodes import SMALL_ZIP3, Postcode, small_zip3
 from shoal.hierarchies.rule import Rule, rule_from_json
 

@@ -39,8 +39,8 @@ def spoken_order(sensitive: SensitiveCounts) -> tuple[str, ...]:
         or not (kinds.is_string(values.type) or kinds.is_large_string(values.type))
     ):
         return ()
-    from shoal.find.values.bands import band_order
-    from shoal.find.values.ladders import ladder_order
+    from shoal.find.bands import band_order
+    from shoal.find.orders import ladder_order
 
     texts = canonical_text(values).to_pylist()
     return ladder_order(texts)[1] or band_order(texts)

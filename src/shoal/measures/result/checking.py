@@ -123,7 +123,7 @@ def number_for(measured: Figures, asked: Requirement) -> float | None:
         case req.SampleUniqueness():
             return measured.unique_share
         case req.PopulationUniqueness():
-            from shoal.prediction.population.unique_share import unique_share
+            from shoal.prediction.population.uniques import unique_share
 
             sizes, numbers = np.unique(measured.counts.sizes, return_counts=True)
             return unique_share(dict(zip(sizes.tolist(), numbers.tolist(), strict=True)), asked.population, asked.method)

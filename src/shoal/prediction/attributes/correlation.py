@@ -87,7 +87,7 @@ def normal_expansion(covariance: Any, widths: Sequence[float], group_size: int, 
     >>> round(normal_expansion(cov, [1, 1], 10, order=1).value, 5)
     9.67566
     """
-    from shoal.prediction.attributes.rounding_expansions import expansion
+    from shoal.prediction.attributes.rounding import expansion
 
     sigma = _covariance(covariance)
     w = np.asarray(list(widths), dtype=np.float64)

@@ -25,8 +25,8 @@ from shoal.model.estimate import Estimate
 from shoal.prediction.distribution import Distribution, Floats, as_distribution, fraction, whole
 from shoal.prediction.group import moments as _moments
 from shoal.prediction.group import pmf as _pmf
-from shoal.prediction.group.binomial import binomial
-from shoal.prediction.group.no_singleton import no_singleton
+from shoal.prediction.group.pmf import no_singleton
+from shoal.prediction.group.tilt import binomial
 
 MOST_CELLS = 5_000_000
 

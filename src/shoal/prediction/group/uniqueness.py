@@ -13,16 +13,18 @@ Differs  the source's approximations are kept by name (``method=``) but never ch
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
-from shoal.prediction.distribution import Distribution, as_distribution, whole
+from shoal.model.written import written
+from shoal.prediction.attributes.correlation import frechet_bounds
+from shoal.prediction.distribution import Distribution, as_distribution, fraction, log_uniform, whole
 from shoal.prediction.group import tilt as _tilt
-from shoal.prediction.group.named import beside
-from shoal.prediction.group.uniform import log_uniform
 from shoal.prediction.summaries.kappa import uniqueness_formula
 
 Method = Literal["auto", "exact", "saddlepoint", "poisson", "kappa", "kappa-limit", "chi", "collisions"]
@@ -142,15 +144,15 @@ def _named(d: Distribution, k: int, method: str) -> Estimate:
         if best.grade == "B" or k == d.occupied:
             return best
         found = _saddlepoint(d, k)
-        return beside(found.log_value or 0.0, found.method, best)
+        return compare_to_best(found.log_value or 0.0, found.method, best)
     if method in ("kappa", "kappa-limit"):
         log_value, name, broken = uniqueness_formula(d.kappa, d.cells, k, d.p_max, limit=method == "kappa-limit")
-        return beside(log_value, name, best, notes=tuple(broken))
+        return compare_to_best(log_value, name, best, notes=tuple(broken))
     if method == "poisson":
-        return beside(d.total(np.log1p(k * d.p)) - k, "Poissonised e^-k prod(1 + k p)", best)
+        return compare_to_best(d.total(np.log1p(k * d.p)) - k, "Poissonised e^-k prod(1 + k p)", best)
     if method == "chi":
-        return beside(log_uniform(k, d.cells) - d.chi * k * k / d.cells, "uniform times exp(-chi k^2/N)", best)
-    return beside(-0.5 * k * (k - 1) * d.power_sum(2), "exp(-C(k,2) S_2)", best)
+        return compare_to_best(log_uniform(k, d.cells) - d.chi * k * k / d.cells, "uniform times exp(-chi k^2/N)", best)
+    return compare_to_best(-0.5 * k * (k - 1) * d.power_sum(2), "exp(-C(k,2) S_2)", best)
 
 
 def _around(log_value: float, relative: float, method: str, fine: bool, notes: tuple[str, ...]) -> Estimate:
@@ -167,3 +169,101 @@ def _around(log_value: float, relative: float, method: str, fine: bool, notes: t
 
 
 _NAMED = ("saddlepoint", "poisson", "kappa", "kappa-limit", "chi", "collisions")
+
+
+@dataclass(frozen=True)
+class Degradation:
+    """``chain``: expected crowd after each answer; ``crowd``: after all, with Fréchet's bounds as its range."""
+
+    population: float
+    shares: tuple[float, ...]
+    chain: tuple[float, ...]
+    crowd: Estimate
+
+
+def degradation(population: float, shares: Sequence[float]) -> Degradation:
+    """The crowd after each answer, and the bounds that hold without independence.
+
+    >>> d = degradation(16_000_000, [0.30, 0.79, 0.33, 0.37, 0.44, 0.00002])
+    >>> [round(x, 1) for x in d.chain]
+    [4800000.0, 3792000.0, 1251360.0, 463003.2, 203721.4, 4.1]
+    >>> round(d.crowd.value, 4), d.crowd.low, round(d.crowd.high, 6)
+    (4.0744, 0.0, 320.0)
+    """
+    if not population > 0:
+        raise UsageError(f"the population must be positive; found {population!r}.")
+    low, high = frechet_bounds(shares)
+    chain = population * np.cumprod(np.asarray(list(shares), dtype=np.float64))
+    value = float(chain[-1])
+    crowd = Estimate(
+        value,
+        min(value, low * population),
+        max(value, high * population),
+        level=1.0,
+        method="product of shares (independence); range by Fréchet",
+        grade="B" if len(shares) > 1 else "A",
+        notes=("the product assumes independent answers; the range holds for every dependence",) if len(shares) > 1 else (),
+    )
+    return Degradation(float(population), tuple(float(s) for s in shares), tuple(chain.tolist()), crowd)
+
+
+@dataclass(frozen=True)
+class Person:
+    """How one person stands in a group: ``unique``, ``crowd`` (with the person), ``match`` (a guess is right)."""
+
+    unique: Estimate
+    crowd: Estimate
+    match: Estimate
+
+
+def person(probability: float, group_size: int) -> Person:
+    """For someone whose cell has this probability, in a group of ``group_size`` that includes the person.
+
+    >>> p = person(0.1, group_size=10)
+    >>> round(p.unique.value, 10), p.crowd.value, round(p.match.value, 10)
+    (0.387420489, 1.9, 0.6513215599)
+    """
+    p = fraction(probability, what="probability")
+    k = whole(group_size, what="group_size", least=1)
+    if p == 0.0 or k == 1:
+        one = Estimate.exact(1.0, method="alone by definition", log_value=0.0)
+        return Person(one, one, one)
+    log_rest = -math.inf if p == 1.0 else math.log1p(-p)
+    log_unique = (k - 1) * log_rest
+    unique = Estimate.exact(math.exp(log_unique), method="(1-p)^(k-1)", log_value=log_unique)
+    crowd = Estimate.exact(1 + (k - 1) * p, method="1 + (k-1) p")
+    match = Estimate.exact(-math.expm1(k * log_rest) / (k * p), method="(1-(1-p)^k)/(k p)")
+    return Person(unique, crowd, match)
+
+
+CLOSE = 0.05
+
+
+def compare_to_best(log_value: float, method: str, best: Estimate, *, notes: tuple[str, ...] = ()) -> Estimate:
+    """The approximation as the value, in an interval that also holds the best answer; B within 5 % of it, else C.
+
+    ``notes`` are validity limits that were passed: any makes it C.
+
+    >>> best = Estimate.exact(0.5, method="exact", log_value=math.log(0.5))
+    >>> e = compare_to_best(math.log(0.51), "an approximation", best)
+    >>> e.low, round(e.high, 9), e.grade
+    (0.5, 0.51, 'B')
+    >>> compare_to_best(math.log(0.7), "an approximation", best).grade
+    'C'
+    """
+    log_value = min(0.0, log_value)
+    value = math.exp(log_value)
+    known = best.log_value if best.log_value is not None else math.log(best.value) if best.value > 0 else -math.inf
+    close = log_value == known or abs(log_value - known) <= math.log1p(CLOSE)
+    if not close:
+        notes = (*notes, f"{written(best.value)} is the better answer ({best.method}): this approximation is more than 5 % off")
+    return Estimate(
+        value,
+        min(value, best.low),
+        max(value, best.high),
+        level=1.0,
+        method=method,
+        grade="B" if close and not notes else "C",
+        log_value=log_value,
+        notes=notes,
+    )

@@ -20,15 +20,13 @@ from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
 from shoal.model.written import as_percent
 from shoal.prediction.distribution import Distribution, Floats, fraction, whole
-from shoal.prediction.group.degradation import Degradation, degradation
-from shoal.prediction.population.fitted.pilot import Pilot
+from shoal.prediction.group.uniqueness import Degradation, degradation
+from shoal.prediction.population.pilot import Pilot
 from shoal.prediction.questionnaire import meter as _meter
-from shoal.prediction.questionnaire import question_blocks as _blocks
-from shoal.prediction.questionnaire.dependence import Piece, share_range
-from shoal.prediction.questionnaire.meter_result import Meter, WaterfallStep
-from shoal.prediction.questionnaire.question import Question
-from shoal.prediction.questionnaire.single_changes import single_changes
-from shoal.prediction.questionnaire.suggest import Suggestion, suggest
+from shoal.prediction.questionnaire import questions as _blocks
+from shoal.prediction.questionnaire.meter import Meter, WaterfallStep
+from shoal.prediction.questionnaire.questions import Piece, Question, share_range
+from shoal.prediction.questionnaire.suggest import Suggestion, single_changes, suggest
 
 MARGIN = 0.02
 """A joint table and the questions' own shares may differ by this much: they come from different sources."""

@@ -25,7 +25,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from shoal.prediction.group.uniform import log_uniform
+from shoal.prediction.distribution import log_uniform
 
 Floats = npt.NDArray[np.float64]
 Curve = Callable[[Floats], Floats]

@@ -4,7 +4,7 @@ Takes    the register of a domain and new records
 Returns  for each new record an answer, in their order
 Keeps    nobody is merged where two known people fit, nor on less than the probability of a match, nor (twins) where neither the
          given name nor a number agrees exactly
-Source   Fellegi–Sunter weights: m as usual (:data:`shoal.linkage.weights.model.USUAL`), u counted among pairs of the register,
+Source   Fellegi–Sunter weights: m as usual (:data:`shoal.linkage.model.USUAL`), u counted among pairs of the register,
          where it is large enough; rare values by the register's own shares
 """
 
@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from shoal.linkage.compare.blocking import candidate_pairs
-from shoal.linkage.compare.levels import LEVELS, levels
-from shoal.linkage.weights import em
-from shoal.linkage.weights.model import Model
-from shoal.linkage.weights.score import weigh
+from shoal.linkage import model as em
+from shoal.linkage.blocking import candidate_pairs
+from shoal.linkage.model import Model, weigh
+from shoal.linkage.similarity import LEVELS, levels
 from shoal.protector.intake.register import Person, Register, comparable, identity_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.linkage.fields.records import Changes, Records
+    from shoal.linkage.records import Changes, Records
 
 MATCH, POSSIBLE = 0.99, 0.05
 """Probabilities from which a record is of a known person, or a clerk decides. A wrong merge mixes two people: hence the first."""

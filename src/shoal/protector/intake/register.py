@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import DataError, UsageError
-from shoal.linkage.compare.known import Known
-from shoal.linkage.fields import spelling
-from shoal.linkage.fields.check_digits import CHECK_DIGITS
-from shoal.linkage.fields.records import Field, Records, days_before_months, fields_of, records_of
-from shoal.linkage.weights.model import Model
+from shoal.linkage import spelling
+from shoal.linkage.blocking import Known
+from shoal.linkage.model import Model
+from shoal.linkage.records import CHECK_DIGITS, Field, Records, days_before_months, fields_of, records_of
 from shoal.protector.pseudonyms import merges
 from shoal.protector.pseudonyms.domains import Domain, Renewal
 from shoal.protector.pseudonyms.minting import OpenDomain

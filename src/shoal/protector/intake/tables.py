@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import UsageError
-from shoal.linkage.fields.cells import text_columns
-from shoal.linkage.fields.records import fields_of
+from shoal.linkage.records import fields_of, text_columns
 from shoal.model.roles import Column
 from shoal.protector.intake.register import keys_of
 

@@ -18,8 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.model.estimate import Estimate
-from shoal.prediction.group.uniform import log_uniform
-from shoal.prediction.summaries.moment_problem import Points, log_coefficient, principal
+from shoal.prediction.distribution import log_uniform
+from shoal.prediction.summaries.power_sums import Points, log_coefficient, principal
 from shoal.registry.records.summary import LARGER, Summary
 
 OPEN = math.log(1.1)

@@ -17,10 +17,7 @@ import pyarrow as pa
 from shoal.errors import RoleError
 from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts, Scale
-from shoal.find.names.words import opaque
-from shoal.find.safe_harbor import words
-from shoal.find.safe_harbor.spellings import certain_in, spread
-from shoal.find.values.shapes import (
+from shoal.find.identifiers import (
     NAMED_PLACES,
     PLACED,
     exact_degrees,
@@ -29,6 +26,9 @@ from shoal.find.values.shapes import (
     position_pairs,
     rounded,
 )
+from shoal.find.name_words import opaque
+from shoal.find.safe_harbor import column_names
+from shoal.find.safe_harbor.spellings import certain_in, spread
 from shoal.kernels.group import sum_by
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import MISSING, ClassCounts
@@ -190,7 +190,7 @@ def identifying(facts: ColumnFacts) -> str:
     numbers of people, or are named like an identifier.
     """
     number = facts.kind in NUMBERS
-    if not facts.values or (facts.numbers is not None and words.counted(facts.name)):
+    if not facts.values or (facts.numbers is not None and column_names.counted(facts.name)):
         return ""
     if facts.kind == "text":
         seen = certain_in(spread(facts.values))

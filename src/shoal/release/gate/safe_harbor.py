@@ -14,7 +14,7 @@ import numpy as np
 from shoal.errors import DataError, PolicyError, UsageError
 from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts
-from shoal.find.safe_harbor import together, words
+from shoal.find.safe_harbor import coarse, column_names
 from shoal.find.safe_harbor.classes import Classed, class_of, refusal
 from shoal.kernels.patterns import Pattern
 from shoal.kernels.text import canonical_text
@@ -181,8 +181,8 @@ def refused_by_list(found: Published, date: str, stated: Mapping[str, str]) -> t
         for name, one in classed.items()
         if (why := refusal(found.columns[name], one, year))
     ]
-    for three in together.triples(classed):
-        if together.told(found.rows(three)):
+    for three in coarse.triples(classed):
+        if coarse.told(found.rows(three)):
             out.append(Refused(three[0], f"with '{three[1]}' and '{three[2]}' it tells an age above 89 at death"))
     return classed, tuple(out)
 
@@ -224,7 +224,7 @@ def _step(prepared: Prepared, column: Column, classed: Classed) -> Step | None:
     texts = [v for v in canonical_text(prepared.table.values(column.name)[0]).to_pylist() if v is not None]
     if classed.kind == "zip" and all(len(v) <= 3 for v in texts):
         return None  # areas already: what is too small among them only a person can join
-    if classed.kind == "age" and words.per_year(column.name) != 1:
+    if classed.kind == "age" and column_names.per_year(column.name) != 1:
         return None
     name = {"year": "birth"}.get(classed.kind, classed.kind)
     item = next(i for i in ITEMS if i.name == name)

@@ -272,7 +272,7 @@ def _hierarchy(
     population too, so that its people have a class.
     """
     from shoal.hierarchies import from_policy
-    from shoal.hierarchies.builders.apart import Apart
+    from shoal.hierarchies.builders.special_codes import Apart
 
     values, counts = counted
     asked: Any = policy.quasi[name].hierarchy

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from shoal.find.roles.seen import CHANGE
+from shoal.find.roles.decision import CHANGE
 from shoal.model.roles import Role
 from shoal.model.written import written
 

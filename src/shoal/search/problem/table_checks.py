@@ -63,7 +63,7 @@ def table_holds(checks: Checks, members: IntArray, records: IntArray, lost: Flag
 
 
 def _population_holds(checks: Checks, classes: dict[int, int]) -> bool:
-    from shoal.prediction.population.unique_share import unique_share  # a room of fifty files, for few searches
+    from shoal.prediction.population.uniques import unique_share  # a room of fifty files, for few searches
 
     return all(r.holds(unique_share(classes, r.population, r.method)) for r in checks.estimates)
 

@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 
 from shoal.errors import ShoalError, UsageError
 from shoal.hierarchies import SCHEMES
-from shoal.hierarchies.builders.listed import parse_rows, sniff
+from shoal.hierarchies.builders.explicit import parse_rows, sniff
 from shoal.release.policy.policy import Policy
 from shoal.studio import forms, words
 from shoal.studio.answers import WHILE_CHANGING, patience

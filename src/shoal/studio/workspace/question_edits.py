@@ -11,8 +11,8 @@ import numpy as np
 
 from shoal.api.readers.questions import from_mapping, read_yaml_text
 from shoal.errors import PolicyError, UsageError
-from shoal.prediction.questionnaire.question import Question
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questions import Question
 from shoal.prediction.questionnaire.suggest import Change
 from shoal.prediction.summaries.published import Resolver
 from shoal.release.policy import file as policy_file

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import DataError, UsageError
-from shoal.hierarchies.builders.number.bands import FARTHEST
+from shoal.hierarchies.builders.numbers import FARTHEST
 from shoal.hierarchies.values import counts_of
 from shoal.steps import Clamp, Round
 from shoal.techniques.columns import distinct_numbers, need_group

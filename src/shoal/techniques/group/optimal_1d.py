@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
-from shoal.hierarchies.builders.number.quantiles import roundest
+from shoal.hierarchies.builders.numbers import roundest
 from shoal.hierarchies.values import counts_of
 from shoal.model.plan import Publishes, Step, StreamStep, register_step
 from shoal.model.roles import Column
@@ -119,7 +119,7 @@ def step_of(
     """The step of cut points, and of the centres between them; ``whole`` says that the numbers are."""
     cuts = tuple(points.tolist())
     if publish == "interval":
-        from shoal.hierarchies.builders.number.intervals import interval_labels
+        from shoal.hierarchies.builders.numbers import interval_labels
 
         return Cut(column, cuts, interval_labels(cuts, integer=whole and all(p.is_integer() for p in cuts)))
     if decimals is not None:

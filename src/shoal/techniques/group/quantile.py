@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
-from shoal.hierarchies.builders.number.quantiles import roundest
+from shoal.hierarchies.builders.numbers import roundest
 from shoal.hierarchies.values import counts_of
 from shoal.model.plan import Step
 from shoal.techniques.columns import distinct_numbers, need_group

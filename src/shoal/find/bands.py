@@ -1,0 +1,221 @@
+"""Bands written as text, in order: ``[10-20)``, ``25 to 34``, ``<18``, ``85+``, ``unter 20``, ``GT3``, ``$10,000 - $14,999``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+from shoal.find.dates import CACHED
+from shoal.find.identifiers import spread
+from shoal.find.name_words import folded
+from shoal.kernels.patterns import Pattern
+
+_N = r"-?\d+(?:[ .,']\d{3})*(?:[.,]\d+)?|-?\d+(?:[.,]\d+)?"
+_UNIT = (
+    r"(?:\s*(?:years?|yrs?|y|jahre?n?|ans?|anos?|anni|jaar|jarigen|months?|monate?|mois|meses|mesi|kg|lbs?|cm|eur|euro?s?|"
+    r"usd|dm|k|m|%|h|hours?|hrs?|stunden|heures|min|minutes?|days?|weeks?|personen?|persons?|people|children|employees|old|"
+    r"or older|and over|and older|km/h|mph|km|miles|mm|mg|ml|times|(?:per|a|/|pro|par|por|al) ?(?:day|week|month|year|hour|tag|"
+    r"woche|monat|jahr|jour|semaine|mois|an|dia|semana|mes|ano|giorno)))*"
+)
+_BELOW = Pattern(
+    rf"(?:<=?|≤|lt|le|under|below|less than|fewer than|lower than|smaller than|"
+    rf"kleiner als|kleiner dan|inferieur a|menor que|minore di|up to|unter|bis(?: zu)?|bis unter|weniger als|moins de|jusqu'a|"
+    rf"menos de|hasta|menor de|ate|meno di|fino a|minder dan|tot|onder|jonger dan|younger than|no more than|at most|"
+    rf"max)\s*\.?\s*({_N}){_UNIT}"
+    rf"|({_N}){_UNIT}\s*(?:or less|or under|and under|or younger|oder weniger|und junger|o menos|ou moins|ou menos|o "
+    rf"meno|of minder|or fewer|and younger)"
+)
+_ABOVE = Pattern(
+    rf"(?:>=?|≥|gt|ge|over|above|more than|greater than|higher than|grosser als|groter dan|"
+    rf"superieur a|mayor que|maior que|maggiore di|uber|ueber|mehr als|ab|plus de|mas de|mais de|acima de|piu di|oltre|meer dan|"
+    rf"boven|at least|mayor de|desde|a partir de|vanaf|older than|min)\s*\.?\s*({_N}){_UNIT}"
+    rf"|({_N}){_UNIT}\s*(?:\+{_UNIT}|plus|or more|or over|or older|and over|and above|and older|oder mehr|oder alter|und mehr|"
+    rf"und alter|u\.? ?a\.?|et plus|ou plus|y mas|o mas|e mais|ou mais|e oltre|o piu|en ouder|of meer|and up)"
+)
+_BETWEEN = Pattern(
+    rf"[\[\](]?\s*({_N}){_UNIT}\s*(?:-|–|—|to|bis(?: unter)?|und|and|a|until|tot|y|e|au|ate|;|:|,|/|thru|through|"
+    rf"<)\s*<?\s*({_N}|inf|max)?{_UNIT}\s*[\])(]?"
+)
+_STRICT = Pattern(
+    r">(?!=)|gt|over|above|more|greater|higher|grosser|groter|superieur|mayor|maior|maggiore|uber|ueber|mehr|plus de|mas|mais|"
+    r"piu|oltre|meer|boven|older"
+)
+_SINGLE = Pattern(rf"({_N}){_UNIT}")
+_DIGIT = re.compile(r"\d")
+"""Each of them needs one: without, none is asked, and none has to be compiled."""
+_LOWEST = frozenset(
+    "none norm normal no zero nil nothing keine kein keiner aucun aucune ninguno ninguna nenhum nenhuma nessuno nessuna geen "
+    "negative ohne sans sin sem senza zonder never nie jamais nunca mai nooit".split()
+)
+
+
+@lru_cache(maxsize=CACHED)
+def _single(plain: str) -> str:
+    """The number of a text that is one, with a unit or a sign of money; empty where it is none."""
+    found = _SINGLE.fullmatch(re.sub(r"[$€£]", "", plain)) if _DIGIT.search(plain) else None
+    return found.group(1) if found else ""
+
+
+@lru_cache(maxsize=CACHED)
+def lower_end(text: str) -> tuple[float, int] | None:
+    """Where a band begins: a number and, for equals, 0 for "below it", 1 for "from it", 2 for "above it"; None for other texts.
+
+    >>> [lower_end(t) for t in ("[40-50)", "<18", "85+", "GT3", "$10,000 - $14,999", "blue")]
+    [(40.0, 1), (18.0, 0), (85.0, 1), (3.0, 2), (10000.0, 1), None]
+    """
+    plain = re.sub(r"[$€£¥]|\busd\b|\beur\b", "", folded(text)).strip()
+    if not _DIGIT.search(plain):
+        return None
+    plain = re.sub(r"^(from|von|de|entre|between|zwischen|tussen|van|da|age|ages|aged)\s+", "", plain)
+    if found := _BELOW.fullmatch(plain):
+        return _number(found), 0
+    if found := _ABOVE.fullmatch(plain):
+        strict = _STRICT.match(plain) is not None
+        return _number(found), 2 if strict else 1
+    if found := _BETWEEN.fullmatch(plain):
+        return None if _upside_down(*found.groups()) else (_value(found.group(1)), 1)
+    return None
+
+
+def _upside_down(low: str, high: str | None) -> bool:
+    """Whether a second number below the first makes it a code (718-7); 1998-99 is a span of years."""
+    if high is None or not high[-1].isdigit():
+        return False
+    years = len(low) == 4 and len(high) == 2 and low.isdigit() and high.isdigit()
+    return _value(high) < _value(low) and not years
+
+
+def band_order(values: Sequence[str]) -> tuple[str, ...]:
+    """The values from low to high, where they are bands (numbers and a word such as ``normal`` may stand among them); else empty.
+
+    >>> band_order([">30", "NO", "<30"]), band_order(["a", "b"]), band_order(["1", "2", "3"])
+    (('NO', '<30', '>30'), (), ())
+    >>> band_order(["1 year", "10+ years", "2 years", "3 years"])
+    ('1 year', '2 years', '3 years', '10+ years')
+    """
+    places: dict[str, tuple[float, int]] = {}
+    bands, measured, none = 0, len(values) > 2, False
+    unit = _common_unit(values)
+    for value in values:
+        plain = _without(folded(value.strip()), unit)
+        found = lower_end(_without(value, unit))
+        if found is not None:
+            bands += 1
+        elif single := _single(plain):
+            found = (_value(single), 1)
+            measured = measured and folded(value.strip()) != single  # with a unit: 1 year
+        elif plain in _LOWEST:
+            found, none = (float("-inf"), 0), len(values) > 3
+        else:
+            return ()
+        places[value] = found
+    open_ended = bands == 1 and (measured or none)
+    if not open_ended and (bands < 2 or (bands < 0.4 * len(values) and not measured)):
+        return ()
+    return tuple(sorted(places, key=lambda v: places[v]))
+
+
+def open_numbers(values: Sequence[str]) -> tuple[str, ...]:
+    """Whole numbers with one or two open ends (``<18``, ``> 89``, ``90+``) that lie outside all others, in order; else empty.
+
+    >>> open_numbers(["> 89", *(str(n) for n in range(60, 90))])[-2:]
+    ('89', '> 89')
+    >>> open_numbers(["1", ">3", "3", "2"]), open_numbers(["1", ">5", "5", "2"])
+    (('1', '2', '3', '>3'), ())
+    """
+    numbers = [v for v in values if v.strip().isdigit()]
+    ends = [v for v in values if not v.strip().isdigit()]
+    if len(numbers) < SHORT_RUN or not 1 <= len(ends) <= 2:
+        return ()
+    places = {v: lower_end(v) for v in ends}
+    low, high = min(map(int, numbers)), max(map(int, numbers))
+    if len(numbers) < MOST_NUMBERS and (low > 1 or high - low + 1 != len(numbers) or None in places.values()):
+        return ()
+    if any(p is None or not (p[0] <= low if p[1] == 0 else p[0] >= high) for p in places.values()):
+        return ()
+    key = {v: (float(v), 1) for v in numbers} | {v: p for v, p in places.items() if p is not None}
+    return tuple(sorted(values, key=lambda v: key[v]))
+
+
+SHORT_RUN = 3
+"""Numbers from 0 or 1 without a gap that an open end (``>3``, ``4+``) makes a scale."""
+MOST_NUMBERS = 10
+"""Numbers beside an open end from which they are a scale of numbers that was cut, not a few categories."""
+
+
+def lowest_word(text: str) -> bool:
+    """Whether a text says "none": the lowest of all."""
+    return folded(text.strip()) in _LOWEST
+
+
+def _common_unit(values: Sequence[str]) -> str:
+    """The word that nearly all values end with, behind a number: ``1 a 2 SM``, ``2 a 5 SM``; empty where there is none."""
+    ends = Counter(end for v in values if (end := _end_word(v)))
+    word, n = ends.most_common(1)[0] if ends else ("", 0)
+    return word if n >= 2 and n >= 0.6 * len(values) else ""
+
+
+@lru_cache(maxsize=CACHED)
+def _end_word(text: str) -> str:
+    """The word behind a number at the end of a text."""
+    found = re.search(r"\d\+?\s+([^\W\d_][\w²³.]{0,11})\s*$", folded(text))
+    return found.group(1) if found else ""
+
+
+def _without(text: str, unit: str) -> str:
+    """A text without a unit at its end."""
+    return text.strip()[: -len(unit)].strip() if unit and folded(text.strip()).endswith(" " + unit) else text
+
+
+def _number(found: re.Match[str]) -> float:
+    return _value(next(g for g in found.groups() if g is not None))
+
+
+def _value(text: str) -> float:
+    """A number with thousands marks of any kind."""
+    plain = re.sub(r"(?<=\d)[ .,'](?=\d{3}(?:\D|$))", "", text)
+    return float(plain.replace(",", "."))
+
+
+FEWEST, SHARE, MOST_LIMITS = 10, 0.95, 0.2
+"""Different values, share of them that is a number with the same sign, and the most of them that tell a limit only (<5)."""
+_SIGN = r"[$€£¥₹%‰°]|us\$|r\$|chf|eur|usd|gbp"
+_AMOUNT_UNIT = (
+    r"kg|g|mg|µg|ug|lbs?|oz|st|cm|mm|m|km|in|inch|inches|ft|miles?|mi|ml|cl|dl|l|h|hrs?|hours?|min|mins|minutes?|s|sec|secs|ms|"
+    r"years?|yrs?|months?|weeks?|days?|jahre?|tage?|monate?|stunden|ans|mois|jours|anos|años|meses|dias|anni|jaar|mmhg|bpm|mmol|"
+    r"kcal|kwh|w|kw|m2|m²|m³|sqft|sqm|pct|percent|prozent|points?|pts|euros?|dollars?|k|mio|mn|bn"
+)
+_WRITTEN = Pattern(
+    rf"(?P<limit>[<>≤≥]=?\s*)?[-+−(]?\s*(?P<before>{_SIGN})?\s*[-+−]?"
+    rf"(?:\d{{1,3}}(?:[., '’]\d{{3}})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
+    rf"\s*(?P<after>{_SIGN}|(?:{_AMOUNT_UNIT})(?:/[^\W\d_]{{1,6}})?)?\s*\)?"
+)
+
+
+def written_amounts(values: Sequence[str]) -> bool:
+    """Whether nearly all texts are numbers with one sign or unit, or with marks between their thousands.
+
+    >>> written_amounts([f"${n},000.50" for n in range(1, 30)]), written_amounts([f"{n} kg" for n in range(50, 99)])
+    (True, True)
+    >>> written_amounts([f"{n}{'abcdefghijklm'[n % 13]}" for n in range(99)])
+    False
+    """
+    looked = spread(values)
+    if len(looked) < FEWEST:
+        return False
+    told = [sign for v in looked if (sign := _sign_of(v)) is not None]
+    limits = sum(v[:1] in "<>≤≥" for v in looked)
+    if len(told) < SHARE * len(looked) or limits > MOST_LIMITS * len(looked):
+        return False
+    common = Counter(sign for sign in told if sign).most_common(1)
+    thousands = any(re.search(r"\d[,.' ]\d{3}(?!\d)", v) for v in looked)
+    return common[0][1] >= SHARE * len(looked) if common else thousands or limits > 0
+
+
+@lru_cache(maxsize=CACHED)
+def _sign_of(text: str) -> str | None:
+    """The sign or unit that a number is written with, empty where it has none; None where the text is no number."""
+    found = _WRITTEN.fullmatch(text.strip().lower())
+    return None if found is None else (found["before"] or found["after"] or "")

@@ -1,1 +1,0 @@
-"""Values that cannot be: outside their area, or impossible beside another; counted, never shown."""

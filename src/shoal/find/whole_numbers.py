@@ -1,0 +1,232 @@
+"""What whole numbers are, by how they lie: ratings, counts, codes of categories, days that a spreadsheet counts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.find.finding import ColumnFacts
+from shoal.find.name_words import opaque, raw_words
+
+FEW_CODES = 12
+"""Whole numbers of at most as many different values may be codes of categories."""
+MOST_CODES = 25
+"""The largest code of a question whose name says nothing."""
+RATED = 0.3
+"""Share of rows above the middle of 0 to 10 from which the numbers are ratings."""
+BEGUN_LATE = 5
+"""The smallest number of a list that begins too late for codes."""
+STEP = 3
+"""A common divisor from which whole numbers count in steps (6, 12, 24, 36 months) and are no codes."""
+FEW_SPARSE, ROWS_EACH = 12, 40
+"""Different whole numbers, and rows for each of them, from which numbers with gaps between them are codes."""
+
+
+EARLIEST_SHORT = 30
+"""The smallest year of two digits: smaller numbers may count years."""
+COUNTED, RARE_LAST = 6, 0.01
+"""Different numbers from 0, and the share of rows that the largest has, from which they are counts."""
+
+
+def serial_days(facts: ColumnFacts) -> bool:
+    """Whether whole numbers of a date column are the days that a spreadsheet counts from 1900: from 1927 to 2064."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return facts.whole and facts.distinct > 5 and float(np.min(numbers)) >= 10_000 and float(np.max(numbers)) <= 60_000
+
+
+def two_digit_years(facts: ColumnFacts) -> bool:
+    """Whether whole numbers of a column that says year lie between 30 and 99: years of the last century without it."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return facts.whole and float(np.min(numbers)) >= EARLIEST_SHORT and float(np.max(numbers)) <= 99
+
+
+def dense(facts: ColumnFacts) -> bool:
+    """Whether the values fill most of a short range: 1, 2, 3, 4, as codes do."""
+    numbers = facts.numbers
+    assert numbers is not None
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    return low >= -3 and high - low + 1 <= 2.5 * len(numbers) and high <= 130
+
+
+def rating(facts: ColumnFacts) -> bool:
+    """Whether whole numbers are marks from 0 to 10, all used and many of them above the middle; counts get rarer upwards."""
+    numbers = facts.numbers
+    assert numbers is not None
+    whole = facts.distinct == len(numbers) == 11 and float(np.min(numbers)) == 0 and float(np.max(numbers)) == 10
+    return whole and float(facts.counts[numbers > 5].sum()) >= RATED * float(facts.counts.sum())
+
+
+def plural_count(facts: ColumnFacts) -> bool:
+    """Whether whole numbers from 0 count what the name says in the plural: PriorConvictions, n_arrests."""
+    last = raw_words(facts.name)[-1:]
+    plural = any(w.endswith("s") and not w.endswith(("ss", "us", "is")) and len(w) > 4 for w in last)
+    return plural and facts.distinct > 3 and facts.numbers is not None and float(np.min(facts.numbers)) == 0
+
+
+def rarer_upwards(facts: ColumnFacts) -> bool:
+    """Whether whole numbers run from 0, the most frequent, and get rarer up to a rare last one, as counts do and codes seldom.
+
+    >>> visits = ColumnFacts("emr", "integer", list("0123456"), np.array([3600, 500, 150, 60, 30, 9, 4]), 4353)
+    >>> rarer_upwards(visits)
+    True
+    """
+    numbers = facts.numbers
+    if numbers is None or facts.distinct < COUNTED or len(facts.counts) != len(numbers):
+        return False
+    times = facts.counts[np.argsort(numbers)]
+    rises = int(np.sum(np.diff(times) > 0))
+    rare = float(times[-1]) < RARE_LAST * float(times.sum())
+    return float(np.min(numbers)) == 0 and int(np.argmax(times)) == 0 and rare and 5 * rises <= len(times)
+
+
+def sparse_codes(facts: ColumnFacts) -> bool:
+    """Whether a few whole numbers in very many rows are codes: 1, 2, 31, 32. Amounts are round or come in steps."""
+    numbers = facts.numbers
+    assert numbers is not None
+    few = 3 <= facts.distinct <= FEW_SPARSE and facts.filled >= ROWS_EACH * facts.distinct
+    told = numbers[numbers != 0]
+    if not few or float(np.min(numbers)) < 0 or float(np.mean(np.mod(told, 5) == 0)) >= 0.5:
+        return False
+    return int(np.gcd.reduce(told.astype(np.int64))) < STEP
+
+
+def levels_of_a_test(facts: ColumnFacts) -> bool:
+    """Whether what is usually measured is told in levels: 1 to 3, 4 or 5 without a gap, each in many rows."""
+    numbers = facts.numbers
+    assert numbers is not None
+    run = facts.distinct == len(numbers) and sorted(numbers.tolist()) == list(range(1, facts.distinct + 1))
+    return run and 3 <= facts.distinct <= 5 and facts.filled >= ROWS_EACH * facts.distinct
+
+
+def grown(facts: ColumnFacts) -> bool:
+    """Whether whole numbers begin at 0 or 1 and have one, two and three digits or more, as amounts and no codes do."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return float(np.min(numbers)) in (0.0, 1.0) and len({len(v) for v in facts.values}) >= 3
+
+
+def mostly_different(facts: ColumnFacts) -> bool:
+    """Whether whole numbers of several lengths seldom repeat, as amounts do and no codes of a topic."""
+    return facts.distinct > 0.5 * facts.filled and len({len(v) for v in facts.values}) >= 3
+
+
+def begun_late(facts: ColumnFacts) -> bool:
+    """Whether many whole numbers lie close together and begin at 5 or later, as ages at an event do and no list of codes."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return facts.distinct > FEW_CODES and float(np.min(numbers)) >= BEGUN_LATE and float(np.max(numbers)) < 100 and dense(facts)
+
+
+def code_digits(facts: ColumnFacts) -> bool:
+    """Whether all numbers have the same four to six digits and many repeat, as codes of occupations and industries do."""
+    lengths = {len(v) for v in facts.values}
+    return lengths <= {4, 5, 6} and len(lengths) <= 2 and 30 < facts.distinct < 0.5 * facts.filled and _few_round(facts)
+
+
+def short_codes(facts: ColumnFacts) -> bool:
+    """Whether whole numbers run from 1 to at most 25: answers of a question, where the name says nothing. Marks begin at 0."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return facts.distinct <= FEW_CODES or (float(numbers.min()) == 1 and float(numbers.max()) <= MOST_CODES)
+
+
+def leading_zeros(facts: ColumnFacts) -> bool:
+    """Whether some numbers are written with a zero in front, as codes are: 0100, 007."""
+    return facts.kind == "text" and any(len(v) > 1 and v[0] == "0" and v.isdigit() for v in facts.values)
+
+
+def long_codes(facts: ColumnFacts) -> bool:
+    """Whether whole numbers have one length of at least seven digits, repeat and are seldom round: codes, not amounts."""
+    lengths = {len(v.removesuffix(".0")) for v in facts.values}
+    return (
+        facts.whole
+        and len(lengths) == 1
+        and 7 <= lengths.pop() <= 15
+        and facts.distinct < 0.5 * facts.filled
+        and _few_round(facts)
+    )
+
+
+def _few_round(facts: ColumnFacts) -> bool:
+    return sum(v.removesuffix(".0").endswith("000") for v in facts.values) < 0.2 * len(facts.values)
+
+
+def amounts(facts: ColumnFacts) -> bool:
+    """Large numbers of which many are round, as money that people report is."""
+    numbers = facts.numbers
+    if numbers is None or facts.distinct < 15 or float(np.max(numbers)) < 1000:
+        return False
+    large = numbers[np.isfinite(numbers) & (np.abs(numbers) >= 100)]
+    return len(large) >= 10 and float(np.mean(np.mod(large, 50) == 0)) >= 0.3
+
+
+BATTERY, OPAQUE_BATTERY = 4, 5
+"""Columns with the same short range of codes that make a battery of questions; more where their names say nothing."""
+BEGUN = 5
+"""Columns of a few codes each whose names begin alike that make a battery: natspac, natenvir, natheal …"""
+_NONE = (0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Batteries:
+    """How many columns of a table share a range of codes, the same with a running number, and the beginning of a name."""
+
+    ranges: Counter[tuple[float, float]]
+    series: Counter[tuple[str, tuple[float, float]]]
+    beginnings: Counter[str]
+
+    @classmethod
+    def of(cls, table: Sequence[ColumnFacts]) -> Batteries:
+        spans = [(facts, _range(facts)) for facts in table]
+        told = [(facts, span) for facts, span in spans if span != _NONE]
+        begun = Counter(_beginning(facts.name) for facts in table if _answers(facts))
+        return cls(Counter(span for _, span in told), Counter((_stem(facts.name), span) for facts, span in told), begun)
+
+    def in_series(self, facts: ColumnFacts) -> bool:
+        """Whether it is one of several with the same name and a running number or the same beginning, and the same answers."""
+        begun = _answers(facts) and self.beginnings[_beginning(facts.name)] >= BEGUN
+        return begun or self.series[(_stem(facts.name), _range(facts))] >= BATTERY
+
+    def asked_alike(self, facts: ColumnFacts, about_people: bool) -> bool:
+        """Whether its codes are answers in order, as those of the others; of a census only where the name says nothing."""
+        if _answers(facts) and self.beginnings[_beginning(facts.name)] >= BEGUN:
+            return True
+        unnamed = opaque(facts.name)
+        enough = self.ranges[_range(facts)] >= (OPAQUE_BATTERY if unnamed else BATTERY) or (unnamed and self.in_series(facts))
+        return enough and (unnamed or not about_people)
+
+
+def _answers(facts: ColumnFacts) -> bool:
+    """Whether whole numbers are a few answers around or from 0 or 1, at most up to 10, and more than yes and no."""
+    if not facts.whole or facts.numbers is None or not 3 <= facts.distinct <= 11 or opaque(facts.name):
+        return False
+    return float(np.min(facts.numbers)) in (-2.0, -1.0, 0.0, 1.0) and float(np.max(facts.numbers)) <= 10
+
+
+def _beginning(name: str) -> str:
+    """The part of a name before the first sign, else its first three letters."""
+    parts = re.split(r"[\W_]+", name.lower().strip("_"))
+    return parts[0] if len(parts) > 1 else name[:3].lower()
+
+
+def _stem(name: str) -> str:
+    """A name without the number or letter that counts inside a series: q1_1, q1_2; a12a, a12b."""
+    return re.sub(r"(?<=[\W_\d])[a-z]$|\d+$", "", name.lower())
+
+
+def _range(facts: ColumnFacts) -> tuple[float, float]:
+    """The ends of a short range of whole numbers, of at least four; of names that say something only that there is one."""
+    if not facts.whole or facts.numbers is None or not 4 <= facts.distinct <= FEW_CODES:
+        return (0.0, 0.0)
+    low, high = float(facts.numbers.min()), float(facts.numbers.max())
+    if low not in (0.0, 1.0) or high - low > 10:
+        return (0.0, 0.0)
+    if opaque(facts.name):
+        return low, high
+    return (1.0, 1.0) if high in (4.0, 5.0, 7.0) else (0.0, 0.0)

@@ -1,0 +1,220 @@
+"""Hierarchies that a person wrote down: rows of a file, groups, or a tree."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from shoal.errors import HierarchyError, UnreadableError
+from shoal.hierarchies.rule import TOP, Rule, register_rule
+from shoal.hierarchies.values import CodedRows, Row, check_gap_choice, covered
+from shoal.model.plan import OnGap
+from shoal.steps import MapValues
+
+Rows = Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Listed(Rule):
+    """One row per value: ``(value, group at level 1, group at level 2, …)``.
+
+    The listed values are the public domain of the column: they stand in plans. Values of the data that are not listed
+    follow ``on_gap``: stop with a :class:`~shoal.errors.HierarchyGapError`, be suppressed (``*``), or join the top.
+    """
+
+    rows: Rows = ()
+    on_gap: OnGap = "error"
+
+    def __post_init__(self) -> None:
+        check_gap_choice(self.on_gap)
+        if not self.rows:
+            raise HierarchyError("the hierarchy has no rows.", hint="Give one row per value.")
+        if not isinstance(self.rows, CodedRows):
+            _check_lengths(self.rows)
+        self._coded.check()
+
+    @cached_property
+    def _coded(self) -> CodedRows:
+        return self.rows if isinstance(self.rows, CodedRows) else CodedRows.of(self.rows)
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        """The position of each listed value."""
+        return {leaf: i for i, leaf in enumerate(self._leaves)}
+
+    @property
+    def _leaves(self) -> tuple[str, ...]:
+        return self._coded.columns[0].labels
+
+    @property
+    def _own_top(self) -> bool:
+        return len(self._coded.columns) > 1 and self._coded.columns[-1].n_labels == 1
+
+    @property
+    def inner(self) -> int:
+        return len(self._coded.columns) - 1 - int(self._own_top)
+
+    @property
+    def top_label(self) -> str:
+        return self._coded.columns[-1].labels[0] if self._own_top else TOP
+
+    def more_leaves(self, seen: frozenset[str]) -> tuple[str, ...]:
+        return tuple(leaf for leaf in self._leaves if leaf not in seen)
+
+    def _inner_step(self, column: str, level: int, missing_label: str | None) -> MapValues:
+        targets, labels = self._coded.level(level)
+        return MapValues(column, self._leaves, tuple(targets.tolist()), labels, self.on_gap, self.top_label, missing_label)
+
+    def _check_gaps(self, column: str, texts: Sequence[str], counts: Any) -> None:
+        covered(column, texts, counts, self._place.__contains__, self.on_gap)
+
+
+@register_rule
+@dataclass(frozen=True)
+class FromTree(Listed):
+    """A hierarchy from groups or a tree.
+
+    >>> tree = FromTree.of({"Europe": {"West": ["NL", "BE"], "North": ["SE"]}, "Asia": ["JP"]})
+    >>> tree.over("country", ["NL", "JP"]).levels[1].labels, tree.height
+    (('West', 'North', 'Asia'), 3)
+    """
+
+    kind: ClassVar[str] = "tree"
+
+    @classmethod
+    def of(cls, tree: Mapping[str, Any] | Sequence[Any], *, on_gap: OnGap = "error", why: str = "") -> FromTree:
+        """From nested mappings whose last parts are lists of values."""
+        paths = list(_paths(tree, ()))
+        return cls(_bottom_aligned(paths), on_gap, why=why)
+
+    @classmethod
+    def from_edges(cls, parents: Mapping[str, str], *, on_gap: OnGap = "error") -> FromTree:
+        """From each node's parent; values are the nodes that are nobody's parent."""
+        inner = set(parents.values())
+        paths = []
+        for leaf in (node for node in parents if node not in inner):
+            path = [leaf]
+            while path[-1] in parents:
+                path.append(parents[path[-1]])
+                if len(path) > len(parents) + 1:
+                    raise _cyclic()
+            paths.append(tuple(reversed(path)))
+        _check_cycles(parents)
+        roots = {path[0] for path in paths}
+        if len(roots) == 1 and len(paths) > 1:  # a single root is the top
+            paths = [path[1:] if len(path) > 1 else path for path in paths]
+        return cls(_bottom_aligned(paths), on_gap)
+
+    @classmethod
+    def from_file(cls, file: str | Path, *, on_gap: OnGap = "error") -> FromTree:
+        """From a CSV of ``child,parent`` lines (a first line ``child,parent`` or ``value,group`` is a heading)."""
+        parents: dict[str, str] = {}
+        conflicts = 0
+        for number, row in enumerate(read_rows(Path(file))):
+            if len(row) != 2:
+                raise UnreadableError(
+                    f"line {number + 1} of '{Path(file).name}' has {len(row)} fields instead of child and parent."
+                )
+            if number == 0 and (row[0].lower(), row[1].lower()) in (("child", "parent"), ("value", "group")):
+                continue
+            conflicts += parents.setdefault(row[0], row[1]) != row[1]
+        if conflicts:
+            raise HierarchyError(f"'{Path(file).name}' gives {conflicts} values two parents.", hint="Keep one parent per value.")
+        return cls.from_edges(parents, on_gap=on_gap)
+
+
+def read_rows(file: Path) -> list[list[str]]:
+    """Rows of a small CSV with ``;``, ``,`` or tab, in UTF-8."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnreadableError(f"'{file.name}' is not UTF-8 text.", hint="Save it as CSV in UTF-8.") from None
+    except OSError:
+        raise UnreadableError(
+            f"the file '{file.name}' cannot be read.", hint="Check the path; it is taken from the policy's folder."
+        ) from None
+    return parse_rows(text, sniff(text), file.name)
+
+
+def sniff(text: str) -> str:
+    """The delimiter of the first line: ``;`` (ARX), tab or ``,``."""
+    first = text.split("\n", 1)[0]
+    return next((d for d in (";", "\t", ",") if d in first), ";")
+
+
+def parse_rows(text: str, delimiter: str, name: str) -> list[list[str]]:
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row]
+    except csv.Error:
+        raise UnreadableError(f"'{name}' is not a well-formed CSV.", hint="Quote fields that hold the delimiter.") from None
+    if not rows:
+        raise HierarchyError(f"'{name}' has no rows.", hint="Give one line per value: value;level 1;level 2;…")
+    return rows
+
+
+def _paths(tree: Any, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if len(above) > 50:
+        raise HierarchyError("the tree is deeper than 50 levels.", hint="Is it cyclic?")
+    if isinstance(tree, Mapping):
+        for label, below in tree.items():
+            yield from _paths(below, (*above, str(label)))
+    elif isinstance(tree, Sequence) and not isinstance(tree, str):
+        for item in tree:
+            yield from _paths(item, above)
+    elif tree is None:
+        yield above
+    else:
+        yield (*above, _text(tree))
+
+
+def _text(value: Any) -> str:
+    """Canonical text of a value as YAML or Python give it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _bottom_aligned(paths: Sequence[tuple[str, ...]]) -> Rows:
+    """Rows of equal length: a value with fewer groups above it repeats its highest one."""
+    depth = max((len(p) for p in paths), default=0)
+    rows = []
+    for path in paths:
+        up = list(reversed(path))
+        rows.append(tuple(up + [up[-1]] * (depth - len(up))))
+    return tuple(rows)
+
+
+def _check_lengths(rows: Rows) -> None:
+    width = len(rows[0])
+    for number, row in enumerate(rows, start=1):
+        if len(row) != width:
+            raise HierarchyError(
+                f"line {number} of the hierarchy has {len(row)} fields, the first has {width}.",
+                hint="Give every value the same number of levels.",
+            )
+
+
+def _check_cycles(parents: Mapping[str, str]) -> None:
+    """Every node must reach a root: a cycle has none."""
+    safe: set[str] = set()
+    for node in parents:
+        trail: list[str] = []
+        seen: set[str] = set()
+        while node in parents and node not in safe:
+            if node in seen:
+                raise _cyclic()
+            seen.add(node)
+            trail.append(node)
+            node = parents[node]
+        safe.update(trail)
+
+
+def _cyclic() -> HierarchyError:
+    return HierarchyError(
+        "the tree is cyclic: some groups lie, over others, in themselves.", hint="Remove the line that closes the circle."
+    )

@@ -1,1 +1,0 @@
-"""How alike two texts are, for many pairs at once."""

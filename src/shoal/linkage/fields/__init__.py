@@ -1,1 +1,0 @@
-"""Fields of a person's record: what each means, and one spelling for each value."""

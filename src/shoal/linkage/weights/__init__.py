@@ -1,1 +1,0 @@
-"""What agreement is worth: Fellegi–Sunter weights, fitted by EM."""

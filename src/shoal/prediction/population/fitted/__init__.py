@@ -1,1 +1,0 @@
-"""Risk of each record in the population, from a dependence model fitted to the sample."""

@@ -1,0 +1,103 @@
+"""What a pilot says of a questionnaire: the share of respondents who would be one of a kind, from a fitted population.
+
+A combination with fitted share p, f people in a pilot of m, has a share :math:`pG` with G Gamma(a + f, a + mp). Among n
+respondents it is given by exactly one of them :math:`E[xe^{-x}]`, :math:`x=npG`, times, which is
+:math:`np\frac AB\big(\frac B{B+np}\big)^{A+1}` with A = a + f, B = a + mp. Summed over all combinations, seen or not, and divided
+by n this is the expected unique share. The interval is made as in :mod:`.risk`; where the model is outside its
+limits it is the one without a model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shoal.model.estimate import Estimate, Grade
+from shoal.prediction.distribution import Floats
+from shoal.prediction.population.model_choice import Fit, choose, grade_of
+from shoal.prediction.population.models import MOST_CELLS, outer, two_way_table
+from shoal.prediction.population.risk import LEVEL, OUTSIDE, Z
+from shoal.prediction.population.sample import Sample
+from shoal.prediction.population.without_model import unique_share_range
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pilot:
+    """A fitted pilot: ``unique(n)`` is the expected share of n respondents who are one of a kind, with its interval."""
+
+    sample: Sample
+    fit: Fit
+
+    @classmethod
+    def of(cls, codes: Sequence[Any], sizes: Any, population: int, *, model: str = "auto", seed: int = 0) -> Pilot:
+        """From a code per class and column, and the sizes of the classes of the pilot."""
+        s = Sample.of(codes, sizes, max(population, int(np.asarray(sizes).sum())))
+        return cls(s, choose(s, model, seed=seed))
+
+    def __repr__(self) -> str:
+        return f"<Pilot of {self.people:,} people, model {self.fit.model}>"
+
+    @property
+    def people(self) -> int:
+        return self.sample.people
+
+    @property
+    def grade(self) -> Grade:
+        return grade_of(self.sample, self.fit)
+
+    def unique(self, respondents: int) -> Estimate:
+        """Expected share of ``respondents`` who are one of a kind."""
+        method = f"pilot of {self.people:,} people, fitted population ({self.fit.model})"
+        if respondents <= 1:
+            return Estimate.exact(float(respondents), method="at most one person")
+        middle = self._share(self.fit.shape, self.fit.mean, respondents)
+        ends = [self._share(a, m, respondents) for a in self.fit.shape_range for m in (self.fit.kept, self.fit.left_out)]
+        spread = Z * math.sqrt(max(middle * (1 - middle), 1 / respondents) / respondents)
+        own = Z * math.sqrt(max(middle * (1 - middle), 1 / self.people) / self.people)
+        chance = math.hypot(spread, own)
+        notes: tuple[str, ...] = ("the pilot is taken as drawn at random from those who will be asked",)
+        if self.grade == "C":
+            ends = list(unique_share_range(int((self.sample.sizes == 1).sum()), self.people, respondents, level=LEVEL))
+            chance, notes = spread, (*notes, OUTSIDE)
+        low, high = max(0.0, min(*ends, middle) - chance), min(1.0, max(*ends, middle) + chance)
+        return Estimate(middle, low, high, level=LEVEL, method=method, grade=self.grade, notes=notes)
+
+    def _share(self, a: float, means: Floats, n: int) -> float:
+        s, every = self.sample, self.fit.every
+        unseen = _alone(a, a + s.people * every.at, n * every.at)
+        here = means / s.people
+        seen = _alone(a + s.sizes, a + means, n * here) - _alone(a, a + means, n * here)
+        return min(1.0, max(0.0, float((every.numbers * unseen).sum() + seen.sum()) / n))
+
+    @cached_property
+    def joint(self) -> Floats | None:
+        """Expected share of every combination, one axis per column; None where there are too many to list."""
+        s, a = self.sample, self.fit.shape
+        if s.cells > MOST_CELLS:
+            return None
+        table = outer(s.margins) if self.fit.model == "independent" or s.columns == 1 else two_way_table(s)
+        inside = tuple(s.codes.T)
+        shares = table.copy()
+        shares *= a / (a + s.people * table)
+        shares[inside] = table[inside] * (a + s.sizes) / (a + s.people * table[inside])
+        out: Floats = shares / shares.sum()
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "people": self.people,
+            "model": self.fit.model,
+            "scores": dict(self.fit.scores),
+            "refused": dict(self.fit.refused),
+        }
+
+
+def _alone(index: Any, rate: Any, mean: Floats) -> Floats:
+    """E[x e^-x] for x = mean times a Gamma(index, rate)."""
+    out: Floats = mean * index / rate * np.exp(-(index + 1) * np.log1p(mean / rate))
+    return out
