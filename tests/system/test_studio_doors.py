@@ -15,7 +15,7 @@ import pytest
 import shoal
 from protector_support import House, build
 from registry_support import AGES, make
-from shoal.registry.answer.exposed import exposure
+from shoal.registry.answer.exposure import exposure
 from shoal.registry.keep.builtin import BuiltIn
 from shoal.registry.keep.store import Store
 from shoal.studio.people.house import create_house

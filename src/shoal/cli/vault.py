@@ -87,7 +87,7 @@ def key(
 ) -> None:
     """Make a master key, or shares of one. Without --out a key is printed, for a secret store."""
     from shoal.protector import keys
-    from shoal.protector.crypto.places import new_key_at
+    from shoal.protector.crypto.hsm_keys import new_key_at
 
     if shares:
         tell(*_shares(out, shares, needed), as_json=json)

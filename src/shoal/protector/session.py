@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from shoal.protector.actions.confirming import ConfirmingActions
-from shoal.protector.actions.frame import Frame
-from shoal.protector.actions.holders import HolderActions
-from shoal.protector.actions.open_vault import OpenVault
-from shoal.protector.actions.own import OwnActions
-from shoal.protector.actions.owner import OwnerActions
-from shoal.protector.actions.pseudonyms import PseudonymActions
+from shoal.protector.actions.frame import Frame, OpenVault
+from shoal.protector.actions.owner import ConfirmingActions, OwnActions, OwnerActions
+from shoal.protector.actions.pseudonyms import HolderActions, PseudonymActions
 from shoal.protector.actions.requests import RequestActions, Revealed
 from shoal.protector.intake.actions import IntakeActions
 from shoal.protector.issuing.actions import IssuingActions

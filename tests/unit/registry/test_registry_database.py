@@ -9,9 +9,8 @@ import sqlalchemy as sa
 
 from registry_support import AGES, make
 from shoal.errors import DataError
-from shoal.registry.keep.database import writing
+from shoal.registry.keep.database import METADATA, VERSION, writing
 from shoal.registry.keep.store import Store
-from shoal.registry.keep.tables import METADATA, VERSION
 
 
 def url_of(store: Store) -> str:

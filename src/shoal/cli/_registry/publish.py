@@ -98,7 +98,7 @@ class Publishing:
     def carry_out(self, proposed: Callable[[Any, Any, dict[str, Any]], Bulk]) -> tuple[Bulk, list[Any], bool]:
         """Propose, sign and submit; the records, and whether anything was submitted."""
         from shoal.registry.publish.bulk import publish_each
-        from shoal.registry.publish.holder import Ledger
+        from shoal.registry.publish.proposals import Ledger
 
         if not self.holder and not self.dry_run:
             raise UsageError("a record needs its holder's name.", hint="Add --holder NAME, or --dry-run to look first.")
@@ -181,7 +181,7 @@ def _studied(
 
 def _single(counts: Any, codes: tuple[str, ...], people: Any, book: Any, published: Any, options: dict[str, Any]) -> Bulk:
     from shoal.registry.publish.bulk import Bulk
-    from shoal.registry.publish.holder import propose
+    from shoal.registry.publish.proposals import propose
 
     return Bulk((propose(counts, codes, people, ledger=book, published=published, **options),), {})
 

@@ -106,7 +106,7 @@ def domain_allow(
 
 
 def _by_zipf(text: str, records_per_row: int) -> object:
-    from shoal.protector.pseudonyms.renewal import by_trajectory
+    from shoal.protector.pseudonyms.domains import by_trajectory
 
     try:
         exponent, places, people, share = text.split(",")

@@ -197,7 +197,7 @@ def audit(
     if report is not None or plot is not None:
         rows = care.report(session, period=report or "month", by=by)
         if plot is not None:
-            from shoal.protector.care.timeline import timeline
+            from shoal.protector.care.reports import timeline
 
             timeline(session, plot, period=report or "month")
         return {"reveals": rows}, _table("Reveals", rows)

@@ -19,7 +19,7 @@ from shoal.errors import AccessError, UsageError
 from shoal.protector.crypto import base32
 from shoal.protector.people import accounts
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import REQUEST
+from shoal.protector.store.state import REQUEST
 
 Status = Literal["pending", "approved", "denied", "withdrawn", "delivered"]
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from shoal.errors import DataError, TamperError
 from shoal.protector.crypto.master_keys import KeyProvider, KeyRefusedError
-from shoal.protector.crypto.primitives import Prf, derive
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Prf, Secret, derive
 from shoal.protector.store.anchor import Anchor, default_path
 from shoal.protector.store.database import Store
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, EngineError, UsageError
-from shoal.registry.keep.tables import METADATA, VERSION, VERSIONS, sa
+from shoal.errors import DataError, EngineError, UsageError, need
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -86,3 +85,83 @@ def _sqlite_settings(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions are begun by hand
     for setting in ("busy_timeout=60000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {setting}")
+
+
+try:
+    import sqlalchemy as sa
+except ImportError:
+    raise need("server", "sqlalchemy") from None
+
+__all__ = ["LOG", "METADATA", "NAMES", "NOTICES", "RECORDS", "STATEMENTS", "TOKENS", "VERSION", "VERSIONS", "sa"]
+
+VERSION = 3
+"""The version of these tables; a registry with tables of another version is refused."""
+
+METADATA = sa.MetaData()
+VERSIONS = sa.Table("registry_version", METADATA, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False))
+RECORDS = sa.Table(
+    "registry_records",
+    METADATA,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("codes", sa.String(1000), nullable=False),
+    sa.Column("population", sa.String(600), nullable=False),
+    sa.Column("area", sa.String(600), nullable=False),
+    sa.Column("holder", sa.String(200), nullable=False),  # the name as it looks; the body has it as it is written
+    sa.Column("key", sa.String(64), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("status", sa.String(12), nullable=False),
+    sa.Column("kappa", sa.Float, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.UniqueConstraint("codes", "population", "key", "version", name="registry_one_version"),
+    sa.Index("registry_topic", "codes", "population", "status"),
+    sa.Index("registry_population", "population", "status", "codes"),
+    sa.Index("registry_area", "codes", "area", "status", "population", "kappa"),
+    sa.Index("registry_key", "key", "status"),
+    sa.Index("registry_holder", "holder", "key"),
+)
+STATEMENTS = sa.Table(
+    "registry_statements",
+    METADATA,
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("subject", sa.String(64), nullable=False, index=True),
+    sa.Column("body", sa.Text, nullable=False),
+)
+LOG = sa.Table(
+    "registry_log",
+    METADATA,
+    sa.Column("line", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("subject", sa.String(64), nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("hash", sa.String(64), nullable=False),
+)
+TOKENS = sa.Table(
+    "registry_tokens",
+    METADATA,
+    sa.Column("digest", sa.String(64), primary_key=True),
+    sa.Column("label", sa.String(120), nullable=False),
+    sa.Column("holder", sa.String(200)),  # the only name, as it looks, that it may publish under
+    sa.Column("key", sa.String(64)),  # the only key
+)
+NAMES = sa.Table(
+    "registry_names",
+    METADATA,
+    sa.Column("holder", sa.String(200), primary_key=True),  # the name as it looks
+    sa.Column("key", sa.String(64), nullable=False),  # the first key that published under it
+)
+NOTICES = sa.Table(
+    "registry_notices",
+    METADATA,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("kind", sa.String(12), nullable=False),
+    sa.Column("title", sa.String(200), nullable=False),  # as it looks
+    sa.Column("population", sa.String(600), nullable=False),
+    sa.Column("key", sa.String(64), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("status", sa.String(12), nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.UniqueConstraint("kind", "title", "population", "key", "version", name="registry_one_notice"),
+    sa.Index("registry_notice_place", "status", "population"),
+)

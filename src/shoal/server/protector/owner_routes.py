@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
 from shoal.protector import Limit, care
-from shoal.protector.log.recent import recent
+from shoal.protector.log.audit import recent
 from shoal.server.protector import models
 from shoal.server.protector.models import Needed, Short, Text
 

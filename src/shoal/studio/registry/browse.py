@@ -6,10 +6,8 @@ from typing import Any
 
 from shoal.errors import ShoalError
 from shoal.kernels.signatures import fingerprint
-from shoal.registry.answer.answer import Answer
-from shoal.registry.answer.as_json import analysed
-from shoal.registry.answer.listing import populations
-from shoal.registry.answer.query import Registry
+from shoal.registry.answer.answer import Answer, analysed
+from shoal.registry.answer.query import Registry, populations
 from shoal.registry.records.record import Record
 from shoal.report.blocks import percent
 from shoal.studio.words import in_n

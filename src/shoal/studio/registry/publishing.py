@@ -10,7 +10,7 @@ from typing import Any
 import shoal
 from shoal.errors import UsageError
 from shoal.kernels.signatures import Signer, signer
-from shoal.registry.publish.holder import Ledger, Proposal, make_key, propose, publish
+from shoal.registry.publish.proposals import Ledger, Proposal, make_key, propose, publish
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.vocabulary import canonical, check_values

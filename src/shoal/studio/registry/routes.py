@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.errors import ShoalError, UsageError
-from shoal.registry.answer.exposed import places_of
+from shoal.registry.answer.exposure import places_of
 from shoal.registry.records.record import SHARE_STEP
 from shoal.report import exposed
 from shoal.server.common import status_of

@@ -6,7 +6,7 @@ import datetime
 import json
 from typing import Any
 
-from shoal.protector.care.timeline import drawn
+from shoal.protector.care.reports import drawn
 from shoal.protector.remote import RemoteSession
 from shoal.studio.vault.consoles import Console
 
