@@ -154,12 +154,12 @@ import os, signal, sys
 import pyarrow as pa
 import shoal
 from shoal.disk import folder
-from shoal.release.make import seed
+from shoal.release.make import private_file
 
 def killed(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 
-setattr({"publish": folder, "settle": seed}[sys.argv[2]], sys.argv[2], killed)
+setattr({"publish": folder, "settle": private_file}[sys.argv[2]], sys.argv[2], killed)
 table = pa.table({"sex": ["f", "m"] * 20, "pay": [7, 8, 9, 7] * 10})
 noise = {"pay": {"noise": {"scale": 5.0}}}
 shoal.anonymize(table, quasi=["sex"], insensitive=["pay"], k=4, transform=noise).write(sys.argv[1])
