@@ -309,8 +309,8 @@ def test_how_the_file_is_read_can_be_said(capsys, tmp_path, policy):
 
 
 def test_no_number_of_a_chart_is_shown_in_powers_of_ten():
-    from shoal.report.blocks import short_percent
     from shoal.report.charts import frontier, svg
+    from shoal.report.numbers import short_percent
 
     flat = svg(frontier([{"k": 2, "loss": 0.0, "chosen": True}, {"k": 5, "loss": 0.0}]))
     assert re.findall(r">(0[\d.]*|1)</text>", flat) == ["0", "0.2", "0.4", "0.6", "0.8", "1"]

@@ -11,8 +11,9 @@ from typing import Any
 from markupsafe import Markup
 
 from shoal.disk.atomic import write_text
-from shoal.report.blocks import Block, Cell, Figure, Items, Number, Section, Table, Tag, Words, percent
+from shoal.report.blocks import Block, Cell, Figure, Items, Number, Section, Table, Tag, Words
 from shoal.report.charts import bars, frontier, heat_map, svg
+from shoal.report.numbers import percent
 from shoal.report.pages import page, part, style
 
 MOST_COLUMNS = 15

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from shoal.model.certificate.events import EventCertificate
-from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words, number, percent
+from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words
 from shoal.report.charts import Chart, Revealed, known_records, svg
+from shoal.report.numbers import number, percent
 from shoal.report.pages import page, part, style
 from shoal.report.release_report import attack_table, file_table, recipient_table, signoff_blocks
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from shoal.kernels.chance import one_in
 from shoal.model.certificate.form import plain
-from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words, number, percent
+from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
 from shoal.report.charts import class_sizes, fish, svg
 from shoal.report.charts.sizes import caption
+from shoal.report.numbers import number, percent
 from shoal.report.pages import page
 from shoal.report.release_report import FISHES, SIGNS
 

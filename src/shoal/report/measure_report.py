@@ -11,9 +11,10 @@ import numpy as np
 from shoal.disk.atomic import write_text
 from shoal.measures.subsets.subsets import uniqueness_matrix
 from shoal.model.written import written
-from shoal.report.blocks import THRESHOLD, Block, Figure, Section, Table, Text, Words, chance, numbers_of, percent
+from shoal.report.blocks import THRESHOLD, Block, Figure, Section, Table, Text, Words, numbers_of
 from shoal.report.charts import Chart, class_sizes, fish, heat_map, svg
 from shoal.report.charts.sizes import caption
+from shoal.report.numbers import chance, percent
 from shoal.report.pages import page
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import Any
 
 from shoal.disk.atomic import write_text
 from shoal.model.written import written
-from shoal.report.blocks import Block, Figure, Items, Number, Section, Table, Words, percent
+from shoal.report.blocks import Block, Figure, Items, Number, Section, Table, Words
 from shoal.report.charts import Line, boxes, curve, svg
+from shoal.report.numbers import percent
 from shoal.report.pages import page
 
 MOST_ROWS = 200

@@ -9,7 +9,7 @@ from typing import Any
 from shoal.errors import UsageError
 from shoal.model.roles import Role
 from shoal.release.policy.policy import Policy
-from shoal.report.blocks import percent
+from shoal.report.numbers import percent
 from shoal.studio import words
 from shoal.studio.here import Here, Studio
 from shoal.studio.search import search_of

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from shoal.report import exposed
-from shoal.report.blocks import percent
+from shoal.report.numbers import percent
 from shoal.report.pages import stylesheet
 from shoal.studio import words
 from shoal.studio.views.drawn import draw

@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.errors import MissingColumnError, PolicyError, RoleError
-from shoal.release.gate.column_facts import check_identifying
+from shoal.release.gate.identifying import check_identifying
 
 N = 60
 SENTENCE = "the patient came in with a cough and left after three days of rest, case "

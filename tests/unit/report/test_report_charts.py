@@ -15,10 +15,10 @@ import pytest
 
 from shoal.errors import OutputError, UsageError
 from shoal.protector.care.reports import drawn
-from shoal.report.blocks import percent, short_percent
 from shoal.report.charts import Chart, Line, class_sizes, curve, fish, frontier, heat_map, save, staircase, svg, timeline
 from shoal.report.charts.drawing import Scale, nice, powers, steps
 from shoal.report.charts.sizes import bins, share_out
+from shoal.report.numbers import percent, short_percent
 from shoal.report.pages import LOOKS, colours
 
 EVIL = '<script>"x"&</script>'

@@ -60,7 +60,7 @@ def _done(steps: EventSteps) -> str:
 
 
 def _known(made: EventCertificate) -> list[tuple[str, str, str]]:
-    from shoal.report.blocks import percent
+    from shoal.report.numbers import percent
 
     before = {b.records: percent(b.alone) for b in made.before}
     after = {int(s): percent(a) for s, a in made.judged_by.alone.items()}

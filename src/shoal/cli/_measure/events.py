@@ -143,7 +143,7 @@ def show(m: EventMeasurement, *, explain: bool) -> None:
 
 
 def _percent(share: float) -> str:
-    from shoal.report.blocks import percent
+    from shoal.report.numbers import percent
 
     return percent(share)
 

@@ -22,8 +22,8 @@ from shoal.model.plan import Plan
 from shoal.release.certificate import sentences as derived
 from shoal.release.certificate.contents import generalized, treatment_of
 from shoal.release.certificate.sentences import TRIGGERS
-from shoal.release.gate.column_facts import looks_sensitive
 from shoal.release.gate.count_facts import estimates
+from shoal.release.gate.identifying import looks_sensitive
 from shoal.release.gate.safe_harbor import Published, finer, published, refused_as_sensitive, refused_by_list
 from shoal.release.plan.prepare import Prepared
 from shoal.release.policy.policy import DEFAULT_CELLS

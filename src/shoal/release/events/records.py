@@ -16,7 +16,7 @@ from shoal.measures.events.moments import moments_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.written import written
-from shoal.release.gate.column_facts import check_identifying
+from shoal.release.gate.identifying import check_identifying
 from shoal.release.policy.events import EventRules
 from shoal.release.policy.policy import Policy
 from shoal.search.events.problem import CUT, EVERY, NEVER, RECORDS, EventProblem, Shape, Weights, renewal

@@ -11,8 +11,9 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.progress import Progress
 from shoal.model.requirement import Requirement, TCloseness, Verdict
 from shoal.model.roles import Role, Schema
-from shoal.release.gate.column_facts import ColumnReader, check_insensitive, linkage_as_it_is
+from shoal.release.gate.column_facts import ColumnReader, linkage_as_it_is
 from shoal.release.gate.count_facts import estimates, facts_of_counts, population_counts, sensitive_trees
+from shoal.release.gate.identifying import check_insensitive
 from shoal.release.gate.result import CheckResult, file_of
 from shoal.release.gate.safe_harbor import class_columns
 from shoal.release.policy.policy import Policy

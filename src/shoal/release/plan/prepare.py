@@ -20,8 +20,9 @@ from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
-from shoal.release.gate.column_facts import ColumnReader, check_identifying, check_insensitive
+from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.count_facts import population_counts, sensitive_trees
+from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.safe_harbor import OnList, class_columns, with_groups
 from shoal.release.plan.begin_coarser import Coarser, Values, began, crowd, require_coarser, values_of
 from shoal.release.policy.policy import Policy

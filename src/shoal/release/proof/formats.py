@@ -1,18 +1,25 @@
-"""CSV for the second opinion, RFC 4180 with commas: a bare empty cell is missing, one in quotes is an empty text."""
+"""The file formats that the second opinion reads, without the engines: names of columns, and Arrow batches of the wanted ones."""
 
 from __future__ import annotations
 
 import json
 import re
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import TamperError, need
-from shoal.release.proof.bounds import MOST_HEADER, check_cells
-from shoal.release.proof.read import places, unreadable
+from shoal.errors import TamperError, UnreadableError, need
+from shoal.release.proof.bounds import MOST_HEADER, check_arrow, check_cells, check_flat, check_long_texts, check_workbook
 
 Cell = str | None
+BATCH = 500_000
+BROKEN = (
+    OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, SystemError,
+    SyntaxError, NotImplementedError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What readers of packed files raise on bytes that nobody wrote on purpose, besides Arrow's own errors."""
 
 _CELL = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r\n|\n|\r|\Z)')
 
@@ -100,16 +107,16 @@ def csv_batches(path: Path, columns: list[str]) -> Iterator[Any]:
 ROWS = 65_536
 
 
-def names(path: Path) -> list[str]:
+def jsonl_names(path: Path) -> list[str]:
     """The names of the first line."""
     with path.open(encoding="utf-8") as source:
         line = source.readline(MOST_HEADER)
     return [] if not line.strip() else [name for name, _ in _pairs(line, path)]
 
 
-def cells(path: Path, columns: list[str]) -> Iterator[list[list[str | None]]]:
+def _jsonl_cells(path: Path, columns: list[str]) -> Iterator[list[list[str | None]]]:
     """Columns of texts, some rows at a time: numbers as they are spelled, true and false as words, null as missing."""
-    wanted = names(path)
+    wanted = jsonl_names(path)
     block: list[list[str | None]] = [[] for _ in columns]
     with path.open(encoding="utf-8") as source:
         for line in source:
@@ -131,7 +138,7 @@ def _pairs(line: str, path: Path) -> list[tuple[str, Any]]:
     """Name and value of each field, numbers as their own text."""
     found = json.loads(line, object_pairs_hook=_Fields, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
     if not isinstance(found, _Fields):
-        raise TamperError(f"'{path.name}' has a line that is no object.")
+        raise TamperError(f"'{path.name}' has a line that is not an object.")
     return list(found)
 
 
@@ -214,3 +221,88 @@ def _one_kind(values: list[Any]) -> list[Any]:
     """Values of one kind: as they are, or all as text where a suppressed cell stands among numbers."""
     kinds = {type(v) for v in values if v is not None}
     return [None if v is None else str(v) for v in values] if str in kinds and len(kinds) > 1 else values
+
+
+def parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(path)
+    texts = [n for n in dict.fromkeys(columns) if n in schema.names and pa.types.is_string(schema.field(n).type)]
+    file = pq.ParquetFile(path, read_dictionary=texts)  # a text is looked at once per dictionary, not once per cell
+    check_cells(path, int(file.metadata.num_rows), len(columns))
+    places(list(file.schema_arrow.names), columns, path.name)
+    check_flat(path, file.schema_arrow)
+    for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(columns))):
+        for array in batch.columns:
+            check_long_texts(path, array)  # a page may say a long text once and repeat it for every row
+        yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
+
+
+def arrow_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    check_arrow(path, len(columns))
+    with pa.memory_map(str(path)) as source:
+        reader = pa.ipc.open_file(source)
+        places(list(reader.schema.names), columns, path.name)
+        check_flat(path, reader.schema)
+        for i in range(reader.num_record_batches):
+            batch = reader.get_batch(i)
+            batch.validate(full=True)  # offsets that point nowhere are an error here, not a crash later
+            for array in batch.columns:
+                check_long_texts(path, array)
+            yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
+
+
+def excel_rows(path: Path) -> Iterator[tuple[Any, ...]]:
+    try:
+        import openpyxl
+    except ImportError:
+        raise need("excel", "openpyxl") from None
+    check_workbook(path)
+    book = openpyxl.load_workbook(path, read_only=True, data_only=False)
+    try:
+        if len(book.sheetnames) != 1:
+            raise TamperError(f"'{path.name}' has more than one sheet.")
+        yield from book.worksheets[0].iter_rows(values_only=True)
+    finally:
+        book.close()
+
+
+def excel_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    """Cells as text: a workbook has no column types."""
+    import pyarrow as pa
+
+    lines = excel_rows(path)
+    names = [str(c or "") for c in next(lines, ())]
+    wanted = places(names, columns, path.name)
+    filled = [line for line in lines if any(c is not None for c in line) or len(names) == 1]
+    arrays = [pa.array([None if line[i] is None else str(line[i]) for line in filled], pa.string()) for i in wanted]
+    yield pa.RecordBatch.from_arrays(arrays, names=columns)
+
+
+def jsonl_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    places(jsonl_names(path), columns, path.name)
+    for block in _jsonl_cells(path, columns):
+        yield pa.RecordBatch.from_arrays([pa.array(values, pa.string()) for values in block], names=columns)
+
+
+def unreadable(path: Path, error: BaseException) -> UnreadableError:
+    """The error that tells of a file which cannot be read, and nothing of what is in it."""
+    return UnreadableError(
+        f"the written file '{path.name}' cannot be read: {type(error).__name__}.", hint="Ask the publisher for the release again."
+    )
+
+
+def places(header: Sequence[str], columns: Sequence[str], name: str) -> list[int]:
+    """Where each wanted column stands; a name the formula guard put a quotation mark before is found too."""
+    plain = {h: i for i, h in reversed(list(enumerate(header)))}
+    for h, i in [(h[1:], i) for h, i in plain.items() if h.startswith("'")]:
+        plain.setdefault(h, i)
+    lacking = [c for c in columns if c not in plain]
+    if lacking:
+        raise TamperError(f"'{name}' lacks {len(lacking)} columns that the certificate names: {', '.join(lacking[:5])}.")
+    return [plain[c] for c in columns]

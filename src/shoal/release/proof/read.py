@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, need
-from shoal.release.proof import formats as read_jsonl
-from shoal.release.proof.bounds import check_arrow, check_cells, check_flat, check_long_texts, check_text, check_workbook
-from shoal.release.proof.formats import csv_batches, csv_names, csv_rows, statistical_batches, statistical_names
-
-BATCH = 500_000
+from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError
+from shoal.release.proof.bounds import check_text
+from shoal.release.proof.formats import (
+    BROKEN,
+    arrow_batches,
+    csv_batches,
+    csv_names,
+    csv_rows,
+    excel_batches,
+    excel_rows,
+    jsonl_batches,
+    jsonl_names,
+    parquet_batches,
+    statistical_batches,
+    statistical_names,
+    unreadable,
+)
 
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -40,14 +49,14 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
         return
     opened = {
         ".csv": csv_batches,
-        ".parquet": _parquet_batches,
-        ".arrow": _arrow_batches,
-        ".feather": _arrow_batches,
-        ".xlsx": _excel_batches,
+        ".parquet": parquet_batches,
+        ".arrow": arrow_batches,
+        ".feather": arrow_batches,
+        ".xlsx": excel_batches,
         ".sav": statistical_batches,
         ".dta": statistical_batches,
         ".xpt": statistical_batches,
-        ".jsonl": _jsonl_batches,
+        ".jsonl": jsonl_batches,
     }.get(path.suffix)
     if opened is None:
         raise UsageError(
@@ -118,9 +127,9 @@ def _names(path: Path) -> list[str]:
     if path.suffix in (".arrow", ".feather"):
         return list(pa.ipc.open_file(pa.memory_map(str(path))).schema.names)
     if path.suffix == ".xlsx":
-        return [str(c or "") for c in next(iter(_excel_rows(path)), ())]
+        return [str(c or "") for c in next(iter(excel_rows(path)), ())]
     if path.suffix == ".jsonl":
-        return read_jsonl.names(path)
+        return jsonl_names(path)
     return statistical_names(path)
 
 
@@ -138,98 +147,6 @@ def size(path: Path) -> int:
             raise unreadable(path, error) from None
         return int(metadata.num_rows) * max(30, int(metadata.num_columns))
     return path.stat().st_size
-
-
-def _parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = pq.read_schema(path)
-    texts = [n for n in dict.fromkeys(columns) if n in schema.names and pa.types.is_string(schema.field(n).type)]
-    file = pq.ParquetFile(path, read_dictionary=texts)  # a text is looked at once per dictionary, not once per cell
-    check_cells(path, int(file.metadata.num_rows), len(columns))
-    places(list(file.schema_arrow.names), columns, path.name)
-    check_flat(path, file.schema_arrow)
-    for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(columns))):
-        for array in batch.columns:
-            check_long_texts(path, array)  # a page may say a long text once and repeat it for every row
-        yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
-
-
-def _arrow_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    import pyarrow as pa
-
-    check_arrow(path, len(columns))
-    with pa.memory_map(str(path)) as source:
-        reader = pa.ipc.open_file(source)
-        places(list(reader.schema.names), columns, path.name)
-        check_flat(path, reader.schema)
-        for i in range(reader.num_record_batches):
-            batch = reader.get_batch(i)
-            batch.validate(full=True)  # offsets that point nowhere are an error here, not a crash later
-            for array in batch.columns:
-                check_long_texts(path, array)
-            yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
-
-
-def _excel_rows(path: Path) -> Iterator[tuple[Any, ...]]:
-    try:
-        import openpyxl
-    except ImportError:
-        raise need("excel", "openpyxl") from None
-    check_workbook(path)
-    book = openpyxl.load_workbook(path, read_only=True, data_only=False)
-    try:
-        if len(book.sheetnames) != 1:
-            raise TamperError(f"'{path.name}' has more than one sheet.")
-        yield from book.worksheets[0].iter_rows(values_only=True)
-    finally:
-        book.close()
-
-
-def _excel_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    """Cells as text: a workbook has no column types."""
-    import pyarrow as pa
-
-    lines = _excel_rows(path)
-    names = [str(c or "") for c in next(lines, ())]
-    wanted = places(names, columns, path.name)
-    filled = [line for line in lines if any(c is not None for c in line) or len(names) == 1]
-    arrays = [pa.array([None if line[i] is None else str(line[i]) for line in filled], pa.string()) for i in wanted]
-    yield pa.RecordBatch.from_arrays(arrays, names=columns)
-
-
-def _jsonl_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    import pyarrow as pa
-
-    places(read_jsonl.names(path), columns, path.name)
-    for block in read_jsonl.cells(path, columns):
-        yield pa.RecordBatch.from_arrays([pa.array(values, pa.string()) for values in block], names=columns)
-
-
-BROKEN = (
-    OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, SystemError,
-    SyntaxError, NotImplementedError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-"""What readers of packed files raise on bytes that nobody wrote on purpose, besides Arrow's own errors."""
-
-
-def unreadable(path: Path, error: BaseException) -> UnreadableError:
-    """The error that tells of a file which cannot be read, and nothing of what is in it."""
-    return UnreadableError(
-        f"the written file '{path.name}' cannot be read: {type(error).__name__}.", hint="Ask the publisher for the release again."
-    )
-
-
-def places(header: Sequence[str], columns: Sequence[str], name: str) -> list[int]:
-    """Where each wanted column stands; a name the formula guard put a quotation mark before is found too."""
-    plain = {h: i for i, h in reversed(list(enumerate(header)))}
-    for h, i in [(h[1:], i) for h, i in plain.items() if h.startswith("'")]:
-        plain.setdefault(h, i)
-    lacking = [c for c in columns if c not in plain]
-    if lacking:
-        raise TamperError(f"'{name}' lacks {len(lacking)} columns that the certificate names: {', '.join(lacking[:5])}.")
-    return [plain[c] for c in columns]
 
 
 def logical(found: Sequence[str], known: Collection[str]) -> list[str]:

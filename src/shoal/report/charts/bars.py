@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from shoal.report.blocks import compact, percent, short_percent
 from shoal.report.charts.drawing import Chart, Mark, Scale, fits, line, nice, path, powers, rect, shortened, text
+from shoal.report.numbers import compact, percent, short_percent
 
 HIGH = 26
 

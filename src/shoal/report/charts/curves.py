@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.report.blocks import compact, percent
 from shoal.report.charts.drawing import (
     Chart,
     Mark,
@@ -26,6 +25,7 @@ from shoal.report.charts.drawing import (
     steps,
     text,
 )
+from shoal.report.numbers import compact, percent
 
 KINDS = ("line", "line-dash", "line-dots")
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from shoal.disk.atomic import atomic, umask
 from shoal.errors import UsageError, need
-from shoal.report.blocks import compact
+from shoal.report.numbers import compact
 from shoal.report.pages import DASHES, LOOKS, chart_style, colours, page, part
 
 HEAD = 40

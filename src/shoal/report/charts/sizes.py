@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from shoal.report.blocks import compact, percent
 from shoal.report.charts.curves import KINDS
 from shoal.report.charts.drawing import (
     Chart,
@@ -27,6 +26,7 @@ from shoal.report.charts.drawing import (
     steps,
     text,
 )
+from shoal.report.numbers import compact, percent
 
 Sizes = Mapping[int, int]
 """Size of a group → people in groups of that size."""

@@ -9,7 +9,7 @@ from shoal.kernels.signatures import fingerprint
 from shoal.registry.answer.answer import Answer, analysed
 from shoal.registry.answer.query import Registry, populations
 from shoal.registry.records.record import Record
-from shoal.report.blocks import percent
+from shoal.report.numbers import percent
 from shoal.studio.words import in_n
 
 MOST_ROWS = 20

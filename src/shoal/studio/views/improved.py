@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.api.improve import Improvement, Tried, effect, path, ways
-from shoal.report.blocks import number, percent
 from shoal.report.charts import Chart, before_after, rising
+from shoal.report.numbers import number, percent
 from shoal.studio import words
 
 

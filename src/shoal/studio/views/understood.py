@@ -11,8 +11,8 @@ from shoal.measures.classes.hit_hardest import hit_hardest
 from shoal.measures.classes.made_up import made_up
 from shoal.measures.classes.smaller_groups import alone_in_groups
 from shoal.measures.subsets.subsets import coarser_classes, subset_count, uniqueness_matrix
-from shoal.report.blocks import percent
 from shoal.report.charts import Chart, Line, curve, heat_map, rising
+from shoal.report.numbers import percent
 from shoal.studio import words
 
 MOST_COLUMNS = 12
