@@ -24,7 +24,7 @@ from shoal.release.earlier.same_labels import same_labels
 from shoal.release.events.attacks import attack_folder
 from shoal.release.linked.certificate import read_linked
 from shoal.release.linked.verify import linked_attacks
-from shoal.release.plan.earlier_plan import read_plan
+from shoal.release.plan.starting_plans import read_plan
 from shoal.release.proof.read import logical
 from shoal.steps import Drop, MapValues
 

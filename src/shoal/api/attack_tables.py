@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.compare.columns import Coded, matched_rows, read_columns
 from shoal.attacks.tables.continuous import (
     distance_linkage,
     inference,
@@ -18,6 +17,7 @@ from shoal.attacks.tables.continuous import (
     singling_out,
 )
 from shoal.attacks.tables.rows import Rows, closest_records, drawn, membership, ordered, overlaps
+from shoal.comparison.columns import Coded, matched_rows, read_columns
 from shoal.errors import DataError
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.counts.classes import FloatArray

@@ -10,7 +10,7 @@ from typing import Any
 
 from shoal.disk.folder import publish, staged
 from shoal.errors import OutputError
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 
 MARK = "README.txt"
 FIRST_LINE = "Made by shoal demo; the people in it do not exist."

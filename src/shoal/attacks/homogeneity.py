@@ -16,7 +16,7 @@ from shoal.kernels.chance import one_in
 from shoal.kernels.group import sum_by
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
-from shoal.model.written import written
+from shoal.model.display import written
 
 
 def homogeneity(released: ClassCounts, column: str, *, distinct: int | None = None) -> AttackResult:

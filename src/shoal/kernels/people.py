@@ -1,7 +1,7 @@
 """Who is in which classes: from pairs of class and person to counts in which everybody is one.
 
 Takes    one entry per person and class, in any order
-Returns  :class:`~shoal.model.counts.people.PeopleCounts`
+Returns  :class:`~shoal.model.counts.classes.PeopleCounts`
 Keeps    every person is counted once; a person alone in a class is alone with the whole set
 Cost     one sort of the pairs. Sets are compared by 128 bits of hash, so that two different sets of a billion are taken for
          one with a chance below 10⁻²⁰
@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.model.counts.classes import ClassCounts, IntArray
-from shoal.model.counts.people import PeopleCounts
+from shoal.model.counts.classes import ClassCounts, IntArray, PeopleCounts
 
 _SEEDS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
 

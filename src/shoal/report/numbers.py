@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from shoal.kernels.chance import one_in
-from shoal.model.written import written
+from shoal.model.display import written
 
 
 def chance(value: float) -> str:

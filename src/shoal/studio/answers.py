@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shoal.api.improve.improvement import freed
+from shoal.api.improvement import freed
 from shoal.api.inspect import Inspection
 from shoal.errors import DataError
 from shoal.release.policy.policy import Policy

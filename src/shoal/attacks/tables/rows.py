@@ -13,7 +13,7 @@ from shoal.attacks._common import Z95, wilson
 from shoal.kernels.group import count_by, group_codes
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import FloatArray, IntArray
-from shoal.model.written import written
+from shoal.model.display import written
 
 BLOCK = 4_000_000
 """Distances held at once."""

@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from shoal.engines.core.request import CountRequest
 from shoal.kernels.arrow import from_numpy, positions, to_numpy
 from shoal.kernels.group import pack
-from shoal.model.counts.classes import ClassCounts, CodeArray, SensitiveCounts
-from shoal.model.counts.people import PeopleCounts
+from shoal.model.counts.classes import ClassCounts, CodeArray, PeopleCounts, SensitiveCounts
 from shoal.model.roles import Column
 
 MANY = 1 << 16

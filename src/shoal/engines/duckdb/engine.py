@@ -15,11 +15,11 @@ import pyarrow as pa
 from shoal.disk.folder import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.kinds import columns_of
+from shoal.engines.core.limits import ended_after, too_long
 from shoal.engines.core.memory import for_database
-from shoal.engines.core.stored import with_stored
-from shoal.engines.core.timed import ended_after, too_long
+from shoal.engines.core.stored_types import with_stored
 from shoal.engines.duckdb.errors import LateTypeError, stopped, translated
-from shoal.engines.duckdb.words import flat, fraction_of_time, identifier, literal, moment, to_microseconds
+from shoal.engines.duckdb.sql import flat, fraction_of_time, identifier, literal, moment, to_microseconds
 from shoal.engines.servers.tables import Remembered, spellings, table_expression
 from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError
 from shoal.model.roles import Column
@@ -280,7 +280,7 @@ class DuckDB(Engine):
         """The result of a query over a file that is read without the database, or but for what is calculated; None for others."""
         if not self.quick or self.memory is not None:  # compiled loops take some 140 MB more
             return None
-        from shoal.engines.duckdb.instead import choice, streamed
+        from shoal.engines.duckdb.direct_reads import choice, streamed
 
         if (chosen := choice(query, self.quick, self.clean_float)) is not None:
             return self._in_time(chosen.batches(batch_rows))

@@ -16,7 +16,7 @@ from typing import Any
 
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.duckdb.words import identifier, literal, path_literal
+from shoal.engines.duckdb.sql import identifier, literal, path_literal
 from shoal.engines.files.csv.encodings import guess_encoding
 from shoal.engines.files.csv.read import transcoded
 from shoal.engines.files.csv.sniff import is_date, sample_bytes

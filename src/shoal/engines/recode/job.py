@@ -14,18 +14,17 @@ import pyarrow.compute as pc
 
 from shoal.engines.connect import connect
 from shoal.engines.core.base import Engine
-from shoal.engines.core.stored import stored_or_decoded
+from shoal.engines.core.stored_types import can_be_former, former_fits, restored, stored_or_decoded, with_former
 from shoal.engines.files.csv.lines import lines
 from shoal.engines.files.csv.write import printed
 from shoal.engines.files.writers import write_file, write_lines
-from shoal.engines.recode.former import Former
 from shoal.engines.recode.lines import FEW, Keyed, lines_in_order
 from shoal.engines.recode.spill import KEY, Held, in_order
 from shoal.engines.recode.sql import Rows, facts, final, hashed
 from shoal.kernels.arrow import from_numpy
 from shoal.kernels.order import row_hashes
+from shoal.model.display import Progress
 from shoal.model.plan import Plan
-from shoal.model.progress import Progress
 from shoal.model.roles import Column
 from shoal.steps.sql import aliased, column
 from shoal.steps.sqlglot import exp
@@ -184,3 +183,31 @@ def _some(tables: Iterator[Any], held: int) -> tuple[list[Any], bool]:
         if size > held:
             return waiting, sum(t.num_rows for t in waiting) >= FEW
     return waiting, False
+
+
+class Former:
+    """The columns that may get their former type again; those that cannot are dropped from it as tables pass."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = list(columns)
+        self._fit = {i for i, c in enumerate(columns) if can_be_former(c)}
+
+    def __bool__(self) -> bool:
+        return bool(self._fit)
+
+    def watched(self, tables: Iterator[Any]) -> Iterator[Any]:
+        """The tables as they are; each column is looked at until a value does not fit."""
+        for table in tables:
+            self._fit -= {i for i in self._fit if not former_fits(table.column(i), self._columns[i])}
+            yield table
+
+    def columns(self) -> list[Column]:
+        """What is known of the columns, once the last table has passed."""
+        return [with_former(c) if i in self._fit else c for i, c in enumerate(self._columns)]
+
+    def given(self, table: Any) -> Any:
+        """A table with its columns in their former types."""
+        for i in sorted(self._fit):
+            values = restored(table.column(i), with_former(self._columns[i]))
+            table = table.set_column(i, self._columns[i].name, values)
+        return table

@@ -99,7 +99,7 @@ def pseudonymize_table(
     """
     import pyarrow as pa
 
-    from shoal.engines.exclude.without import leave_out
+    from shoal.engines.exclusion import leave_out
     from shoal.engines.files.writers import atomic, output_format, write_file
 
     path = Path(out)

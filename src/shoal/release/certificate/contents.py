@@ -39,14 +39,14 @@ from shoal.model.certificate.parts import (
     Utility,
 )
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.display import written
 from shoal.model.plan import Step
 from shoal.model.requirement import Verdict
-from shoal.model.written import written
 from shoal.release.certificate import sentences as derived
 from shoal.release.certificate.sentences import GUESSED, TRIGGERS, proof, today, verdict
 from shoal.release.certificate.signing import file_entry
 from shoal.release.gate.count_facts import facts_of_counts
-from shoal.release.plan.blank import shown_records
+from shoal.release.plan.loss_limits import shown_records
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision, Shown
 from shoal.release.policy.policy import Policy

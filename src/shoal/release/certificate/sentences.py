@@ -10,7 +10,7 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.numbers import Attacker, ClassNumbers, Population, PublishedNumbers
 from shoal.model.certificate.parts import Proof, Question
-from shoal.model.written import written
+from shoal.model.display import written
 
 LIMITS = (
     "The numbers hold for the columns named as quasi-identifiers: an attacker who knows others may do better.",

@@ -26,9 +26,9 @@ from shoal.model.requirement import DistinctDiversity
 from shoal.release.certificate.verify import verify
 from shoal.release.earlier.same_labels import MISSING_TEXT, codes_of, read_texts
 from shoal.release.make import private_file
-from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
 from shoal.release.plan.published_classes import Decision
+from shoal.release.plan.starting_plans import read_plan
 from shoal.steps import Drop, MapValues
 
 if TYPE_CHECKING:

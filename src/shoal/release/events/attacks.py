@@ -13,23 +13,21 @@ from shoal.attacks.traces import MOST_TARGETS, Published, draw, known_records, r
 from shoal.disk.folder import scratch
 from shoal.errors import UsageError, missing_column
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.cycles import CYCLES
-from shoal.measures.events.granularity import EXACT, NONE, UNITS, microseconds, time_length
+from shoal.measures.events.granularity import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
+from shoal.measures.events.habits import Log, compare_logs
 from shoal.measures.events.traces import Traces
-from shoal.measures.events.utility import Log, compare_logs
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventUse
 from shoal.model.certificate.file import read_event_certificate
 from shoal.model.counts.classes import IntArray
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import KnownRecords, Requirement, Unicity
-from shoal.model.written import written
 from shoal.release.events.plan_file import EventPlan, joined_with
 from shoal.release.events.publish import place_labels, time_labels, write_table
 from shoal.release.events.records import EventTable, column_of, complete, places_at, time_of, times_at
 from shoal.release.proof.read import rows
-from shoal.search.events.best import Found
+from shoal.search.events.event_search import Found
 from shoal.search.events.problem import CUT, EVERY, NEVER
 
 if TYPE_CHECKING:

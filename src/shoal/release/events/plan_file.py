@@ -23,14 +23,14 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps
 from shoal.model.certificate.file import is_of_events, read_event_certificate
+from shoal.model.display import written
 from shoal.model.requirement import KnownRecords, Requirement
-from shoal.model.written import written
 from shoal.release.events.publish import place_labels
 from shoal.release.events.records import EventTable
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import facts_of_rows
 from shoal.release.proof.read import rows
-from shoal.search.events.best import Found
+from shoal.search.events.event_search import Found
 from shoal.search.events.problem import CUT, EVERY
 
 EVENT_PLAN = "shoal-event-plan/1"

@@ -12,10 +12,10 @@ import numpy as np
 from shoal.errors import DataError, EmptyTableError, PolicyError, RoleError, UsageError
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.granularity import EXACT, NONE, UNITS, microseconds, place_codes, time_buckets
-from shoal.measures.events.moments import moments_of
+from shoal.measures.events.traces import moments_of
 from shoal.model.counts.classes import IntArray
+from shoal.model.display import written
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.written import written
 from shoal.release.gate.identifying import check_identifying
 from shoal.release.policy.events import EventRules
 from shoal.release.policy.policy import Policy

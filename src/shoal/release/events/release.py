@@ -17,9 +17,8 @@ from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, PLAN, REPORT
 from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import Requirement, Verdict
-from shoal.model.written import written
 from shoal.release.certificate.signing import file_entry, signed
 from shoal.release.events.attacks import run_attacks, uses_of
 from shoal.release.events.contents import WrittenEvents, certificate_of, steps_of
@@ -37,7 +36,7 @@ from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts, judge_events, recount_events
 from shoal.release.proof.read import header, logical
 from shoal.report.event_release_report import render
-from shoal.search.events.best import Found, best_plan
+from shoal.search.events.event_search import Found, best_plan
 from shoal.search.events.problem import EVERY, NEVER
 
 if TYPE_CHECKING:

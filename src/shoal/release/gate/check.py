@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.model.requirement import Requirement, TCloseness, Verdict
 from shoal.model.roles import Role, Schema
 from shoal.release.gate.column_facts import ColumnReader, linkage_as_it_is

@@ -83,7 +83,7 @@ def estimates(requirements: Iterable[Requirement], facts: Facts) -> Given:
     asked = [r for r in requirements if isinstance(r, PopulationUniqueness)]
     if not asked:
         return {}
-    from shoal.prediction.population.uniques import unique_share  # a room of fifty files, for few releases
+    from shoal.prediction.population.uniques import unique_share
 
     return {r.place: unique_share(classes_of(facts.everybody), r.population, r.method) for r in asked}
 

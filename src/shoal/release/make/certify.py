@@ -20,12 +20,12 @@ from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
 from shoal.model.certificate.certificate import NAME, REPORT, Certificate
 from shoal.model.certificate.parts import Analysis
+from shoal.model.display import written
 from shoal.model.plan import Plan, Step
-from shoal.model.written import written
 from shoal.release.certificate.signing import file_entry, signed
 from shoal.release.certificate.verify import verify
 from shoal.release.make.count_again import Counted
-from shoal.release.plan.begin_coarser import rare_in_groups
+from shoal.release.plan.coarser_start import rare_in_groups
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision, at_level
 from shoal.release.proof.read import batches, header, logical

@@ -17,12 +17,12 @@ from shoal.engines.core.state import Held, changed
 from shoal.errors import VerificationError
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.display import written
 from shoal.model.requirement import Verdict
-from shoal.model.written import written
 from shoal.release.certificate.signing import digest_of_data
 from shoal.release.gate.count_facts import estimates
 from shoal.release.make.recode import ByEngine, published_unit, recode, remove_passing
-from shoal.release.plan.begin_coarser import count_at
+from shoal.release.plan.coarser_start import count_at
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.facts import Facts, judge, recursive_levels

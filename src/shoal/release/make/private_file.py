@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.disk import passing
 from shoal.disk.private import write_private
-from shoal.engines.exclude.listed import ids_of
-from shoal.engines.exclude.without import LeftOut, spellings
+from shoal.engines.exclusion import LeftOut, ids_of, spellings
 from shoal.errors import OutputError, TamperError, UnreadableError, UsageError
 from shoal.kernels.signatures import Signer
 from shoal.model.certificate.certificate import NAME, Certificate

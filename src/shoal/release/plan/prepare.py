@@ -17,14 +17,14 @@ from shoal.kernels.codes import label_texts
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts, IntArray
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent
 from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.count_facts import population_counts, sensitive_trees
 from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.safe_harbor import OnList, class_columns, with_groups
-from shoal.release.plan.begin_coarser import Coarser, Values, began, crowd, require_coarser, values_of
+from shoal.release.plan.coarser_start import Coarser, Values, began, crowd, require_coarser, values_of
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:

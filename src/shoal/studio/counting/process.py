@@ -20,8 +20,7 @@ from typing import Any, BinaryIO
 import pyarrow.csv as pa_csv
 
 import shoal
-from shoal.api.improve import improve
-from shoal.api.improve.improvement import freed
+from shoal.api.improvement import freed, improve
 from shoal.api.inspect import first_look
 from shoal.engines.table import Table
 from shoal.errors import AmbiguousColumnError, DataError, EmptyTableError, InternalError, ShoalError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from shoal.api.readers.people import population_of
+from shoal.api.arguments import population_of
 from shoal.errors import UsageError
 
 MOST_TEXT = 500

@@ -13,7 +13,7 @@ from typing import Any
 
 import shoal
 from shoal.api.design import resolver
-from shoal.api.population.pilot import with_pilot
+from shoal.api.table_population import with_pilot
 from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.suggest import Suggestion

@@ -12,9 +12,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from shoal.api.forms import read_form
-from shoal.api.forms.read import ENDINGS
 from shoal.errors import ShoalError, UsageError
+from shoal.forms import read_form
+from shoal.forms.files import ENDINGS
 from shoal.server.common import status_of
 from shoal.studio import forms
 from shoal.studio.here import Studio, fields_of, here, page, require_ours, steps_of, to

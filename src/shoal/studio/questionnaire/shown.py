@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.api.forms import FormQuestion
 from shoal.errors import ShoalError
+from shoal.forms import FormQuestion
 from shoal.prediction.questionnaire.suggest import Suggestion
 from shoal.report.charts import dial, staircase
 from shoal.report.charts.bars import share_words as percent

@@ -155,7 +155,7 @@ def _pseudonymized(studio: Studio, found: Console, fields: Fields, again: Callab
         if not wanted:
             raise UsageError("no column was named.", hint="Write the columns that name people, separated by commas.")
         pseudonymize_table(
-            found.session,  # type: ignore[arg-type]  # the same calls, through the service
+            found.session,  # the same calls, through the service
             studio.workspace.tables.path(kept),
             place,
             domain=fields.get("domain", ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.api.improve import Improvement
+from shoal.api.improvement import Improvement
 from shoal.studio.levels.groups import MOST
 
 SHOWN = 12

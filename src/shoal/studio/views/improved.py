@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.api.improve import Improvement, Tried, effect, path, ways
+from shoal.api.improvement import Improvement, Tried, effect, path, ways
 from shoal.report.charts import Chart, before_after, rising
 from shoal.report.numbers import number, percent
 from shoal.studio import words

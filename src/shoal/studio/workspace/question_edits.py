@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.api.readers.questions import from_mapping, read_yaml_text
 from shoal.errors import PolicyError, UsageError
+from shoal.forms.files import from_mapping, read_yaml_text
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.questions import Question
 from shoal.prediction.questionnaire.suggest import Change

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.duckdb.words import identifier
+from shoal.engines.duckdb.sql import identifier
 from shoal.engines.files.csv.fields import Field, converted
 from shoal.engines.files.csv.plain import Convert, Form, is_one_line, read_lines
 from shoal.engines.files.csv.small import arrow_type

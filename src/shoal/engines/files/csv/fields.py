@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shoal.engines.duckdb.words import literal
+from shoal.engines.duckdb.sql import literal
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from shoal.disk.atomic import disk_full
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.duckdb.words import identifier, literal, path_literal
+from shoal.engines.duckdb.sql import identifier, literal, path_literal
 from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding
 from shoal.engines.files.csv.fields import Field, converted
 from shoal.engines.files.csv.small import read_plain, typed

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
-from shoal.engines.core.stored import with_stored
+from shoal.engines.core.stored_types import with_stored
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.frames import open_deferred
 from shoal.errors import UnreadableError, need

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import shoal
 from shoal.attacks import ATTACKING
 from shoal.model.attack import VERDICTS
-from shoal.model.certificate.certificate import Certificate
-from shoal.model.certificate.cost import cost_of
+from shoal.model.certificate.certificate import Certificate, cost_of
 from shoal.model.certificate.events import EventCertificate
 from shoal.model.requirement.known import KnownRecords
 from shoal.release.make import private_file
