@@ -26,7 +26,7 @@ from shoal.api.predict import predict
 from shoal.api.study import study
 from shoal.api.transform import transform
 from shoal.api.verify import verify
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.engines.connect import SERVERS, is_url, scheme_of
 from shoal.engines.preview import MADE_UP_ROWS, PreviewTable, Statement
 from shoal.engines.table import Table

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from shoal.attacks.certified import Certified, short
 from shoal.attacks.downcoding import Recoded, in_both, joint_sizes
 from shoal.errors import UsageError
-from shoal.kernels.chance import one_in
 from shoal.kernels.group import group_codes
+from shoal.kernels.numbers import one_in
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import IntArray
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import HierarchyGapError, VerificationError
 from shoal.kernels.text import canonical_text
 from shoal.model.attack import AttackResult

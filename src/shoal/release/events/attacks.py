@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.attacks import ATTACKING, tell
 from shoal.attacks.traces import MOST_TARGETS, Published, draw, known_records, relinking, sparse_matching, targets, trail_matching
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import UsageError, missing_column
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.granularity import CYCLES, EXACT, NONE, UNITS, microseconds, time_length

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.disk import folder
+from shoal.disk import atomic as folder
 from shoal.engines.core.state import changed
 from shoal.errors import InfeasibleError, UsageError, VerificationError
 from shoal.kernels import signatures as sign

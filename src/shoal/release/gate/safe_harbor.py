@@ -16,8 +16,7 @@ from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts
 from shoal.find.safe_harbor import coarse, column_names
 from shoal.find.safe_harbor.classes import Classed, class_of, refusal
-from shoal.kernels.patterns import Pattern
-from shoal.kernels.text import canonical_text
+from shoal.kernels.text import Pattern, canonical_text
 from shoal.model.plan import Step
 from shoal.model.roles import Column, Role, Schema
 from shoal.release.certificate.sentences import today

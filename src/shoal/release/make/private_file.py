@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.disk import passing
-from shoal.disk.private import write_private
+from shoal.disk import atomic
+from shoal.disk.atomic import write_private
 from shoal.engines.exclusion import LeftOut, ids_of, spellings
 from shoal.errors import OutputError, TamperError, UnreadableError, UsageError
 from shoal.kernels.signatures import Signer
@@ -123,8 +123,8 @@ def rescue(place: Path) -> None:
     While the stage of the same run is still there, its release never got a name and nothing was lost.
     """
     for left in place.glob(".shoal-seed-*"):
-        process, stage = passing.owner(left), left.with_name(left.name.replace("seed", "stage", 1))
-        if process is None or passing.alive(process):
+        process, stage = atomic.owner(left), left.with_name(left.name.replace("seed", "stage", 1))
+        if process is None or atomic.alive(process):
             continue
         if stage.exists():
             left.unlink(missing_ok=True)
