@@ -15,7 +15,7 @@ import pytest
 
 from shoal.protector import Limit, Session, Vault, keys
 from shoal.protector.crypto.master_keys import LocalKey
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Secret
 from shoal.protector.people.changes import Change, SecondPersonNeeded
 from shoal.protector.people.limits import DEFAULTS
 

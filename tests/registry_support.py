@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.kernels.signatures import Signer, signer
-from shoal.registry.publish.holder import Ledger, propose, publish
+from shoal.registry.publish.proposals import Ledger, propose, publish
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 

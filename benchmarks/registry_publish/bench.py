@@ -34,7 +34,7 @@ def plain_kappa(path: Path, columns: list[str], cells: int) -> float:
 def main(n: int = 10_000_000) -> None:
     import shoal
     from shoal.kernels.signatures import signer
-    from shoal.registry.publish.holder import Ledger, propose, publish
+    from shoal.registry.publish.proposals import Ledger, propose, publish
     from shoal.registry.records.population import Population
 
     path = people_file(n)

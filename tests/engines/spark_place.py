@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import shoal
-from shoal.engines.spark import engine, parts
+from shoal.engines.spark import engine
+from shoal.engines.spark import files as parts
 from shoal.errors import EngineError
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Suppression

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from engines.comparing import read_parquet
 from engines.targets import Target
-from shoal.engines.exclude.without import leave_out
+from shoal.engines.exclusion import leave_out
 from shoal.model.plan import Plan
 
 ROWS: list[dict[str, Any]] = [

@@ -19,7 +19,7 @@ import shoal
 from engines import oracle
 from engines.comparing import multiset, read_parquet
 from servers import spark_arguments, tools
-from shoal.engines.spark.java import VECTOR, java_home, packaged_java, read_release, shim
+from shoal.engines.spark.session import VECTOR, java_home, packaged_java, read_release, shim
 from shoal.errors import DependencyError, EngineError
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Cut, MapValues
@@ -153,7 +153,7 @@ def test_the_java_that_is_chosen(tmp_path: Path) -> None:
 
 
 def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.engines.spark.java.packaged_java", lambda: None)
+    monkeypatch.setattr("shoal.engines.spark.session.packaged_java", lambda: None)
     with pytest.raises(DependencyError, match="Java 17"):
         java_home({"PATH": str(tmp_path)})
 

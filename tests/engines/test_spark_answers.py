@@ -19,8 +19,9 @@ import pytest
 
 import shoal
 from engines.comparing import multiset, read_parquet
-from shoal.engines.spark import answers, parts
+from shoal.engines.spark import answers
 from shoal.engines.spark import engine as spark_engine
+from shoal.engines.spark import files as parts
 from shoal.errors import DataError, EngineError, MemoryBudgetError, UsageError
 from shoal.model.certificate.certificate import Certificate
 from shoal.release.proof.delta_log import LOG

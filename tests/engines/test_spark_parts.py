@@ -18,7 +18,7 @@ import shoal
 from engines.comparing import multiset, read_parquet
 from shoal.attacks.leftovers import SPARK_SCHEMA, metadata_of
 from shoal.engines.spark import engine as spark_engine
-from shoal.engines.spark import parts
+from shoal.engines.spark import files as parts
 from shoal.errors import EngineError
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Suppression

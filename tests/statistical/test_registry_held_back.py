@@ -16,7 +16,7 @@ from shoal.kernels.signatures import signer
 from shoal.registry.answer.analyse import everybody_unique, expected_crowd, unique_share
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.store import Store
-from shoal.registry.publish.holder import Ledger, propose, publish
+from shoal.registry.publish.proposals import Ledger, propose, publish
 from shoal.registry.publish.seed import _public
 from shoal.registry.records.population import Population
 from shoal.registry.records.summary import summarize

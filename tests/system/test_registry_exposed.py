@@ -17,10 +17,10 @@ from registry_support import AGES, UTRECHT, make
 from shoal.cli import main
 from shoal.errors import UsageError
 from shoal.kernels.signatures import signer
-from shoal.registry.answer.exposed import exposure, places_of
+from shoal.registry.answer.exposure import exposure, places_of
 from shoal.registry.keep.builtin import BuiltIn
 from shoal.registry.keep.store import Store
-from shoal.registry.publish.holder import propose
+from shoal.registry.publish.proposals import propose
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import SHARE_STEP
 from shoal.registry.records.vocabulary import attribute
@@ -118,7 +118,7 @@ def pages(store, tmp_path_factory) -> Iterator[dict[str, str]]:
     """The page as a file of a mirror, and as the service shows it."""
     import uvicorn
 
-    from shoal.cli._registry.exposed import pages_of
+    from shoal.cli._registry.catalogue import pages_of
     from shoal.registry.keep.mirror import write_mirror
     from shoal.server.app import create_app
 

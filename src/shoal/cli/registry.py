@@ -11,13 +11,13 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._registry import catalogue as _registry_catalogue
-from shoal.cli._registry import exposed as _registry_exposed
 from shoal.cli._registry import holder as _registry_holder
 from shoal.cli._registry import publish as _registry_publish
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common
+from shoal.cli._shell import texts as typed
 from shoal.cli._shell.commands import Commands
 from shoal.errors import UnreadableError, UsageError
-from shoal.model.written import written
+from shoal.model.display import written
 
 Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/5y,sex.")]
 People = _registry_holder.People
@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
         ("query", query),
         ("analyse", analyse),
         ("decide", decide),
-        ("exposed", _registry_exposed.exposed),
+        ("exposed", _registry_catalogue.exposed),
         ("verify", verify),
         ("mirror", mirror),
         ("key", _registry_holder.key),
@@ -61,7 +61,7 @@ def register(app: typer.Typer) -> None:
 def query(attributes: Codes, population: People, registry: Source = "", trust: Trust = "", as_json: common.Json = False) -> None:
     """What the registry knows: the exact record, another coding, a wider population, or the margins."""
     from shoal.kernels.signatures import fingerprint
-    from shoal.registry.answer.as_json import shown
+    from shoal.registry.answer.answer import shown
 
     answer = _asked(registry, trust).query(_split(attributes), population)
     if as_json:
@@ -98,7 +98,7 @@ def analyse(
 ) -> None:
     """How many of a group will be one of a kind? And, with --my-share, will you be?"""
     from shoal.registry.answer.analyse import one_person
-    from shoal.registry.answer.as_json import analysed
+    from shoal.registry.answer.answer import analysed
 
     you = one_person(_shares(my_share), group) if my_share else None
     found = analysed(_asked(registry, trust).query(_split(attributes), population, size=size), group)
@@ -191,7 +191,7 @@ def mirror(
             f"there is no registry '{Path(registry).name}'.", hint="Name a SQLite file, a database URL or an address."
         )
     write_mirror(
-        _registry_holder.submit_to(registry), folder, earlier=earlier, also=partial(_registry_exposed.pages_of, trust=trust)
+        _registry_holder.submit_to(registry), folder, earlier=earlier, also=partial(_registry_catalogue.pages_of, trust=trust)
     )
     if as_json:
         _shared.put_json({"folder": str(folder)})
@@ -206,7 +206,7 @@ def search(
     as_json: common.Json = False,
 ) -> None:
     """Populations whose name contains a text, with what is known about them."""
-    from shoal.registry.answer.listing import populations
+    from shoal.registry.answer.query import populations
 
     source = _asked(registry, "").source
     found = populations(source, text.strip(), limit=most + 1)

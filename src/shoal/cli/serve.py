@@ -59,7 +59,7 @@ def serve(
         serve_registry(url, at)
         return
     from shoal.protector import Vault, keys
-    from shoal.protector.crypto.places import key_at
+    from shoal.protector.crypto.hsm_keys import key_at
     from shoal.server.protector.api import serve as serve_vault
 
     own = replace(at, port=vault_port or port + 1)

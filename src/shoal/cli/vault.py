@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common
+from shoal.cli._shell import texts as typed
 from shoal.cli._shell.commands import Commands
 from shoal.cli._shell.common import Json
 from shoal.cli._vault.shared import (
@@ -87,7 +88,7 @@ def key(
 ) -> None:
     """Make a master key, or shares of one. Without --out a key is printed, for a secret store."""
     from shoal.protector import keys
-    from shoal.protector.crypto.places import new_key_at
+    from shoal.protector.crypto.hsm_keys import new_key_at
 
     if shares:
         tell(*_shares(out, shares, needed), as_json=json)

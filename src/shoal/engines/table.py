@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from shoal.engines import room
+from shoal.engines import memory_checks as room
 from shoal.engines.core import limits, state
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.memory import bytes_of_class, bytes_to_count, bytes_to_search, left_for_data
@@ -19,17 +19,16 @@ from shoal.engines.core.properties import described, without_spellings
 from shoal.engines.core.request import CountRequest, expressions_of
 from shoal.engines.core.state import Held
 from shoal.engines.count.by_codes import KeptCodes, half_of_memory
-from shoal.engines.count.dispatch import count
+from shoal.engines.count.dispatch import count, in_order
 from shoal.engines.count.distinct import SHORT, all_numbers, as_counted, few_of, need_few, value_batches
-from shoal.engines.count.in_order import in_order
 from shoal.engines.count.sql import about_classes, class_sizes, distinct_and_missing
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
 from shoal.engines.files.readers import ArrowReader, ParquetReader
 from shoal.errors import RoleError, UsageError
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.display import Progress
 from shoal.model.plan import Plan, Step
-from shoal.model.progress import Progress
 from shoal.model.roles import Schema
 
 if TYPE_CHECKING:
@@ -422,3 +421,15 @@ def make_table(engine: Engine, relation: Relation, name: str, roles: Mapping[str
     """A Table with its schema checked: no duplicate or confusable names, every role on a column that exists."""
     schema = Schema(relation.columns, table=name).with_roles(**roles)
     return Table(engine, replace(relation, columns=schema.columns), schema, name=name)
+
+
+def hold_together(tables: Sequence[Table]) -> list[tuple[Table, Held]]:
+    """Begin a run on several tables: those of one database are read over one connection, so in one state."""
+    places: dict[object, Engine] = {}
+    joined = []
+    for t in tables:
+        engine = t._engine if t._engine.place is None else places.setdefault(t._engine.place, t._engine)
+        joined.append(Table(engine, t._relation, t._schema, name=t.name))
+    for engine in {id(t._engine): t._engine for t in joined}.values():
+        engine.hold()
+    return [(t, state.held(t._engine, t._relation)) for t in joined]

@@ -11,7 +11,7 @@ from shoal.find.dates import CACHED
 from shoal.find.identifiers import spread
 from shoal.find.name_words import folded
 from shoal.find.vocabulary import alternatives, word_set
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 _N = r"-?\d+(?:[ .,']\d{3})*(?:[.,]\d+)?|-?\d+(?:[.,]\d+)?"
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shoal.find.name_words import folded
 from shoal.find.vocabulary import ranked
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 CACHED = 1 << 16
 """Texts whose reading is kept: the columns of a wide table hold the same few."""

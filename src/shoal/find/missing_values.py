@@ -16,7 +16,7 @@ from shoal.find.dates import CACHED
 from shoal.find.finding import ColumnFacts
 from shoal.find.name_words import folded, inflected
 from shoal.find.vocabulary import word_pattern, word_set
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 from shoal.model.roles import NUMBERS
 
 _WORDS, _SHORT = word_set("missing", "missing"), word_set("missing", "ambiguous")

@@ -15,7 +15,7 @@ from shoal.find.finding import Evidence
 from shoal.find.identifiers import spread
 from shoal.find.name_words import folded
 from shoal.find.vocabulary import word_pattern, word_set
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 SHARE = 0.6
 

@@ -28,20 +28,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from shoal.errors import AccessError, DataError, TamperError, UsageError
-from shoal.protector.actions import maintenance as maintenance_mode
-from shoal.protector.actions.open_vault import OpenVault
+from shoal.protector.actions import frame
+from shoal.protector.actions.frame import OpenVault
 from shoal.protector.crypto import recipients
 from shoal.protector.crypto.master_keys import KeyProvider, require_provider
-from shoal.protector.crypto.secret import Secret
-from shoal.protector.log import audit, beginning, checkpoints, shares
-from shoal.protector.people import accounts, enrolment
+from shoal.protector.crypto.primitives import Secret
+from shoal.protector.log import audit, checkpoints, shares
+from shoal.protector.people import accounts
 from shoal.protector.pseudonyms.keyring import Keyring
 from shoal.protector.session import Session
 from shoal.protector.store import connection as database
 from shoal.protector.store import head
 from shoal.protector.store.anchor import Anchor, Mark
 from shoal.protector.store.database import Store
-from shoal.protector.store.kinds import CHANGE, DOMAIN, REQUEST
+from shoal.protector.store.state import CHANGE, DOMAIN, REQUEST
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -149,17 +149,17 @@ class Vault:
             now = tx.now(self._open.clock)
             checkpoints.new_signer(tx)
             own, other = shares.create(tx)
-            beginning.begin(tx, auditor_key)
+            shares.begin(tx, auditor_key)
             for name, role in ((owner, "owner"), (auditor, "auditor")):
                 accounts.add(tx, name, [role], now)
                 self._open.recorder.remember_actor(tx, name)
-            code = enrolment.new_code()
-            enrolment.invite(tx, auditor, [code], now)
+            code = accounts.new_code()
+            accounts.invite(tx, auditor, [code], now)
             token = accounts.issue_token(tx, owner)
             self._open.recorder.record(tx, now, owner, "create", detail="vault" if auditor_key else "trial vault, by one person")
         if not auditor_key:
             return Created(self, token, code, own, other)
-        return Created(self, token, "", own, "", beginning.sealed(auditor_key, code, other, self.id))
+        return Created(self, token, "", own, "", shares.sealed(auditor_key, code, other, self.id))
 
     @classmethod
     def open(
@@ -187,15 +187,17 @@ class Vault:
         head.require_separation(place, provider)
         engine = database.connect(place)
         try:
+            with database.engine_errors():
+                head.upgrade(engine)
             with database.engine_errors(), engine.connect() as connection:
                 vault_id, root = head.read(connection, provider, place=database.describe(place))
             vault = cls(head.new_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
             vault.store.require_own_tables()
             if maintenance:
-                maintenance_mode.require_shares(vault._open, provider)
+                frame.require_shares(vault._open, provider)
             vault._meet_anchor(accept)
             if maintenance:
-                maintenance_mode.log(vault._open, provider)
+                frame.log_maintenance(vault._open, provider)
         except BaseException:
             engine.dispose()
             raise
@@ -263,7 +265,7 @@ class Vault:
         try:
             with self.store.write() as tx:
                 now = tx.now(self._open.clock)
-                name, token = enrolment.claim(tx, codes, now)
+                name, token = accounts.claim(tx, codes, now)
                 self._open.recorder.record(tx, now, name, "enrol")
         except AccessError as refusal:
             self._open.recorder.failed_login()
@@ -285,8 +287,8 @@ class Vault:
                 "domains": len(tx.all(DOMAIN)),
                 "waiting_changes": sum(change["status"] == "pending" for change in tx.all(CHANGE)),
                 "waiting_requests": sum(request["status"] == "pending" for request in tx.all(REQUEST)),
-                "trial": beginning.is_trial(tx),
-                "auditor_key": beginning.auditor_key(tx),
+                "trial": shares.is_trial(tx),
+                "auditor_key": shares.auditor_key(tx),
                 "signing_keys": checkpoints.signing_keys(tx),
             }
 

@@ -15,7 +15,7 @@ from shoal.report.pages import part, style
 
 
 def render(places: Mapping[str, Any], *, share_step: float) -> str:
-    """The page for populations as :func:`shoal.registry.answer.exposed.place_data` gives them."""
+    """The page for populations as :func:`shoal.registry.answer.exposure.place_data` gives them."""
     look, script = style() + _file("style", "exposed.css"), _file("templates", "exposed.js")
     return part(
         "exposed.html.j2", style=Markup(look), script=Markup(script), body=body(),  # noqa: S704 (our own)

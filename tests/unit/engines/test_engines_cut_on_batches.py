@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.engines.recode import by_codes, later
+from shoal.engines.recode import batch_steps as later
+from shoal.engines.recode import by_codes
 from shoal.model.plan import Plan
 from shoal.steps import Cut
 

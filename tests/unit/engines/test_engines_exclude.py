@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines.exclude.listed import column_of, ids_of
-from shoal.engines.exclude.without import leave_out
+from shoal.engines.exclusion import column_of, ids_of, leave_out
 from shoal.errors import MissingColumnError, UnreadableError, UsageError
 from shoal.model.plan import Plan
 

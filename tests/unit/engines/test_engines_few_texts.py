@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shoal.engines.count.codes import CodedColumn
-from shoal.engines.count.few_texts import MOST, few_texts, number_texts
+from shoal.engines.count.codes import MOST, CodedColumn, few_texts, number_texts
 from shoal.kernels import count
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.roles import Column

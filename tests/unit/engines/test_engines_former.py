@@ -15,15 +15,15 @@ import pytest
 import shoal
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import kind_of, normalize
-from shoal.engines.core.stored import former_fits
+from shoal.engines.core.stored_types import former_fits
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.recode.told import told_after, told_before
+from shoal.engines.recode.losses import told_after, told_before
 from shoal.engines.servers.mysql.types import native_type, reading
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column
 from shoal.steps import Clamp, Constant, Round
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp
 
 KEY = "a long secret with many letters 0123456789"
 N = 40

@@ -30,7 +30,7 @@ import shoal
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode import job as recode_job
 from shoal.engines.recode import write as recode_write
-from shoal.engines.recode.told import told_after
+from shoal.engines.recode.losses import told_after
 from shoal.model.plan import Plan
 
 N, GAP = 24, 5  # rows, and the one without values

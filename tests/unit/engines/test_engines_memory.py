@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines import room
+from shoal.engines import memory_checks as room
 from shoal.engines.core import base
 from shoal.engines.core import memory as limits
 from shoal.engines.core.request import HELD, CountRequest

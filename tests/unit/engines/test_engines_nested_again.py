@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines.core.from_text import _duration, from_text, in_unit, returns_from_text, with_durations
+from shoal.engines.core.stored_types import _duration, from_text, in_unit, returns_from_text, with_durations
 from shoal.errors import ShoalError
 
 N = 9

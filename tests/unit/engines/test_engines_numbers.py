@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines.recode import numbers, write
+from shoal.engines.recode import row_numbers as numbers
+from shoal.engines.recode import write
 from shoal.engines.recode.spill import Held, Spill
 from shoal.kernels.order import row_hashes, row_numbers, times_before
 from shoal.kernels.repeats import Repeats

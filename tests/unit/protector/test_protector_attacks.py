@@ -16,8 +16,8 @@ from shoal.errors import AccessError, ShoalError, TamperError, UsageError
 from shoal.protector import Limit, Vault, care, keys
 from shoal.protector.crypto import recipients
 from shoal.protector.crypto.master_keys import LocalKey
-from shoal.protector.crypto.secret import Secret
-from shoal.protector.log.beginning import opened_by
+from shoal.protector.crypto.primitives import Secret
+from shoal.protector.log.shares import opened_by
 from shoal.protector.people.limits import DEFAULTS
 
 with warnings.catch_warnings():

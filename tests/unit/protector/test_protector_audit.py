@@ -12,7 +12,7 @@ import pytest
 from protector_support import House, parameter_mark, raw_database
 from shoal.errors import AccessError, TamperError, UsageError
 from shoal.protector import care
-from shoal.protector.care.timeline import timeline
+from shoal.protector.care.reports import timeline
 from shoal.protector.log import audit, checkpoints
 
 
@@ -171,7 +171,7 @@ def test_names_are_told_to_owner_and_auditor_together(busy: House) -> None:
 
 def test_not_even_the_vault_can_open_a_name(busy: House) -> None:
     """One share, or the master key alone, opens nothing: the stored form needs the private half."""
-    from shoal.protector.store.kinds import SETTING
+    from shoal.protector.store.state import SETTING
 
     with busy.vault.store.read() as tx:
         name = audit.actor_pseudonym(busy.vault.store, "Rita")

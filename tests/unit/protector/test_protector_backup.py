@@ -12,7 +12,7 @@ from protector_support import House
 from shoal.errors import AccessError, DataError, ShoalError, TamperError, UsageError
 from shoal.protector import Vault, care, keys
 from shoal.protector.care import copies
-from shoal.protector.crypto import shamir
+from shoal.protector.crypto import master_keys
 from shoal.protector.crypto.master_keys import KeyRefusedError
 
 
@@ -155,15 +155,15 @@ def test_any_enough_shares_give_the_key_and_fewer_do_not(shares: int, needed: in
 @pytest.mark.parametrize(("shares", "needed"), [(1, 1), (2, 1), (2, 3), (256, 2)])
 def test_shares_that_make_no_sense(shares: int, needed: int) -> None:
     with pytest.raises(UsageError, match="make no sense"):
-        shamir.split(b"x" * 32, shares, needed)
+        master_keys.split_secret(b"x" * 32, shares, needed)
 
 
 def test_fewer_shares_tell_nothing() -> None:
     """With one share missing, every secret is equally possible: each of 256 bytes fits exactly one value of the last share."""
-    parts = shamir.split(b"\x42", 3, 2)
-    seen = {shamir.joined({1: parts[1], 2: bytes([guess])}) for guess in range(256)}
+    parts = master_keys.split_secret(b"\x42", 3, 2)
+    seen = {master_keys.joined({1: parts[1], 2: bytes([guess])}) for guess in range(256)}
     assert len(seen) == 256
     with pytest.raises(UsageError, match="belong together"):
-        shamir.joined({1: b"a", 2: b"ab"})
+        master_keys.joined({1: b"a", 2: b"ab"})
     with pytest.raises(UsageError, match="belong together"):
-        shamir.joined({0: b"a", 2: b"b"})
+        master_keys.joined({0: b"a", 2: b"b"})

@@ -11,7 +11,7 @@ from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector import Holder, Limit, Renewal, care
 from shoal.protector.crypto.ciphers import FormatPreserving, require_version
 from shoal.protector.crypto.master_keys import KeyRefusedError, check_strength
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Secret
 from shoal.protector.log import audit, checkpoints
 from shoal.protector.people import accounts, limits, requests
 from shoal.protector.people.accounts import Caller
@@ -370,7 +370,7 @@ def test_reveals_of_a_day_and_until_a_day(asked: tuple[House, str]) -> None:
 def test_a_domain_has_at_most_250_keys(sqlite_house: House) -> None:
     from dataclasses import replace
 
-    from shoal.protector.store.kinds import DOMAIN
+    from shoal.protector.store.state import DOMAIN
 
     made = sqlite_house.owner.create_domain("k", kind="keyed")
 

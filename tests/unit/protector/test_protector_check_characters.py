@@ -9,7 +9,7 @@ import pytest
 
 from protector_support import House
 from shoal.errors import UsageError
-from shoal.protector.crypto import base32, check_characters
+from shoal.protector.crypto import base32
 from shoal.protector.pseudonyms.domains import Domain
 
 LETTERS = base32.ALPHABET.decode()
@@ -23,23 +23,23 @@ def value(letters: str) -> int:
     "letters", [base32.encode(bytes(range(7, 23))), "0" * 26, "Z" * 25 + "W", "7", base32.encode(bytes(range(99, 147)))]
 )
 def test_equals_the_definition_of_iso_7064(letters: str) -> None:
-    text = check_characters.with_check(letters)
+    text = base32.with_check(letters)
     assert text[:-2] == letters
     assert (value(letters) * 100 + int(text[-2:])) % 97 == 1
     assert 2 <= int(text[-2:]) <= 98
-    assert check_characters.without_check(text) == letters
+    assert base32.without_check(text) == letters
 
 
 def test_every_single_error_and_every_exchange_is_found() -> None:
     """Exhaustive for one text of each first letter; by the definition, the place and not the other letters decide."""
     for first in LETTERS:
-        text = check_characters.with_check(first + base32.encode(os.urandom(16))[1:])
+        text = base32.with_check(first + base32.encode(os.urandom(16))[1:])
         for at in range(len(text)):
             for other in LETTERS:
-                assert (check_characters.without_check(text[:at] + other + text[at + 1 :]) is None) == (other != text[at])
+                assert (base32.without_check(text[:at] + other + text[at + 1 :]) is None) == (other != text[at])
         for at in range(len(text) - 1):
             swapped = text[:at] + text[at + 1] + text[at] + text[at + 2 :]
-            assert (check_characters.without_check(swapped) is None) == (swapped != text)
+            assert (base32.without_check(swapped) is None) == (swapped != text)
 
 
 def test_no_difference_of_one_character_or_two_neighbours_is_a_multiple_of_97() -> None:
@@ -52,10 +52,10 @@ def test_no_difference_of_one_character_or_two_neighbours_is_a_multiple_of_97() 
 
 
 def test_letters_that_are_easily_confused_are_no_errors() -> None:
-    text = check_characters.with_check("10" * 13)
-    assert check_characters.without_check(text[:-2].replace("1", "I") + text[-2:]) == "10" * 13
-    assert check_characters.without_check("") is None
-    assert check_characters.without_check("12") is None
+    text = base32.with_check("10" * 13)
+    assert base32.without_check(text[:-2].replace("1", "I") + text[-2:]) == "10" * 13
+    assert base32.without_check("") is None
+    assert base32.without_check("12") is None
 
 
 @pytest.mark.parametrize("kind", ["random", "reversible"])
@@ -82,7 +82,7 @@ def test_a_mistyped_pseudonym_is_not_called_unknown(sqlite_house: House, kind: s
 def test_many_at_once_are_spelled_as_one(sqlite_house: House) -> None:
     sqlite_house.owner.create_domain("keyed", kind="keyed", check_characters=True)
     for text in sqlite_house.operator.pseudonymize("keyed", [str(i) for i in range(50)]):
-        assert check_characters.without_check(text.removeprefix("P-")) == text.removeprefix("P-")[:-2]
+        assert base32.without_check(text.removeprefix("P-")) == text.removeprefix("P-")[:-2]
 
 
 @pytest.mark.parametrize("kind", ["format-preserving", "self-generated"])

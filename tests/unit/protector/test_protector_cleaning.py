@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shoal.protector.pseudonyms.cleaning import FEW, cleaned
+from shoal.protector.pseudonyms.identities import FEW, cleaned
 
 LETTERS = "ab09~! \t\n\x0b\x1c\x7f\x85\xa0\xad\u200b\u3000é"
 

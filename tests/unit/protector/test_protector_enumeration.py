@@ -9,8 +9,8 @@ import pytest
 from protector_support import House
 from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector import Holder, Limit, care
-from shoal.protector.people import enumeration, limits
-from shoal.protector.pseudonyms.cleaning import CHECKS
+from shoal.protector.people import limits
+from shoal.protector.pseudonyms.identities import CHECKS
 
 
 def alarms(house: House, *actions: str) -> list[str]:
@@ -60,7 +60,7 @@ def test_numbers_one_after_the_other_raise_an_alarm(
     sqlite_house: House, monkeypatch: pytest.MonkeyPatch, size: int, form: str
 ) -> None:
     """By calls of one, of a few, or of many; once per window."""
-    monkeypatch.setattr(enumeration, "MANY", 100)
+    monkeypatch.setattr(limits, "MANY", 100)
     house = sqlite_house
     house.owner.create_domain("k", kind="keyed")
     olga = house.operator
@@ -74,9 +74,9 @@ def test_a_step_below_the_line_is_no_sign(sqlite_house: House) -> None:
     with sqlite_house.vault.store.read() as tx:
 
         def watch(texts: list[str], missed: int = 0, time: float = 0.0) -> list[str]:
-            return enumeration.watch(tx, usage, texts, missed, time)
+            return limits.enumeration_signs(tx, usage, texts, missed, time)
 
-        many = enumeration.MANY
+        many = limits.MANY
         assert watch([str(10_000 + i) for i in range(many)]) == []  # one step fewer than numbers
         assert watch([str(10_000 + many)]) == ["sequence"]
         assert watch([str(10_001 + many)]) == []  # once per window
@@ -91,7 +91,7 @@ def test_sequences_are_seen_in_both_directions_whatever_lies_between(sqlite_hous
 
         def steps(*texts: str) -> int:
             before = usage.get("enumeration", {}).get("steps", 0)
-            enumeration.watch(tx, usage, texts, 0, 0.0)
+            limits.enumeration_signs(tx, usage, texts, 0, 0.0)
             return int(usage["enumeration"]["steps"] - before)
 
         assert [steps(str(n)) for n in (500, 501, 502, 501, 500, 499, 497)] == [0, 1, 1, 1, 1, 1, 0]
@@ -106,7 +106,7 @@ def test_sequences_are_seen_in_both_directions_whatever_lies_between(sqlite_hous
 
 def test_what_was_answered_is_counted_also_after_a_restart(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever makes the service start anew does not begin at nought: neither the limit nor the signs."""
-    monkeypatch.setattr(enumeration, "MANY", 6)
+    monkeypatch.setattr(limits, "MANY", 6)
     house = sqlite_house
     house.owner.create_domain("d")
     house.set_limit("find", Limit(3600.0, 7, None))
@@ -119,7 +119,7 @@ def test_what_was_answered_is_counted_also_after_a_restart(sqlite_house: House, 
 
 
 def test_numbers_tried_out_at_the_intake_raise_an_alarm(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enumeration, "MANY", 3)
+    monkeypatch.setattr(limits, "MANY", 3)
     house = sqlite_house
     house.owner.create_domain("d")
     people = [{"given": f"G{i}", "family": "F", "number": f"70{i}"} for i in range(4)]
@@ -134,9 +134,9 @@ def test_many_misses_raise_an_alarm(sqlite_house: House) -> None:
     with sqlite_house.vault.store.read() as tx:
 
         def watch(asked: int, missed: int, time: float) -> list[str]:
-            return enumeration.watch(tx, usage, ["x"] * asked, missed, time)
+            return limits.enumeration_signs(tx, usage, ["x"] * asked, missed, time)
 
-        many = enumeration.MANY
+        many = limits.MANY
         assert watch(many - 1, many - 1, 0.0) == []
         assert watch(1, 1, 0.0) == ["misses"]
         assert watch(10, 10, 3599.0) == []

@@ -11,8 +11,7 @@ import pytest
 from protector_support import House
 from shoal.errors import AccessError, UsageError
 from shoal.protector import care
-from shoal.protector.crypto import totp
-from shoal.protector.people import delegation, factors
+from shoal.protector.people import accounts, factors
 
 SEEDS = {
     "sha1": b"12345678901234567890",
@@ -32,17 +31,17 @@ VECTORS = """
 @pytest.mark.parametrize("line", VECTORS.strip().splitlines())
 def test_vectors_of_rfc_6238(line: str) -> None:
     time, *codes = line.split()
-    found = [totp.code(seed, totp.counter(float(time)), digits=8, algorithm=name) for name, seed in SEEDS.items()]
+    found = [factors.code(seed, factors.counter(float(time)), digits=8, algorithm=name) for name, seed in SEEDS.items()]
     assert found == codes
 
 
 @pytest.mark.parametrize(("step", "good"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
 def test_a_code_holds_one_step_early_and_late(step: int, good: bool) -> None:
-    secret, time = totp.new_secret(), 1_760_000_010.0
-    given = totp.code(secret, totp.counter(time) + step)
-    assert (totp.matching(secret, f" {given[:3]} {given[3:]}", time, after=-1) is not None) == good
-    assert totp.matching(secret, given, time, after=totp.counter(time) + step) is None  # not twice
-    assert totp.matching(secret, "٠" * 6, time, after=-1) is None
+    secret, time = factors.new_secret(), 1_760_000_010.0
+    given = factors.code(secret, factors.counter(time) + step)
+    assert (factors.matching(secret, f" {given[:3]} {given[3:]}", time, after=-1) is not None) == good
+    assert factors.matching(secret, given, time, after=factors.counter(time) + step) is None  # not twice
+    assert factors.matching(secret, "٠" * 6, time, after=-1) is None
 
 
 def app(uri: str) -> bytes:
@@ -51,7 +50,7 @@ def app(uri: str) -> bytes:
 
 
 def shown(house: House, secret: bytes) -> str:
-    return totp.code(secret, totp.counter(house.clock.now))
+    return factors.code(secret, factors.counter(house.clock.now))
 
 
 def asked(house: House) -> Any:
@@ -185,7 +184,7 @@ def test_a_lent_token_ends_with_the_lenders(sqlite_house: House) -> None:
     "action", ["approve", "deny", "request", "reveal", "confirm", "actor", "limit", "anchor", "resolve", "x"]
 )
 def test_four_eyes_are_not_lent(sqlite_house: House, action: str) -> None:
-    assert action not in delegation.LENDABLE
+    assert action not in accounts.LENDABLE
     for who in (sqlite_house["Rita"], sqlite_house["Aldo"], sqlite_house.owner, sqlite_house.auditor):
         with pytest.raises(UsageError, match="cannot be lent"):
             who.delegate(action)
@@ -196,10 +195,10 @@ def test_what_else_cannot_be_lent(sqlite_house: House) -> None:
     house.owner.create_domain("d")
     with pytest.raises(AccessError, match="needs the role"):
         house["Rita"].delegate("pseudonymize")
-    for seconds in (0.0, -1.0, delegation.LONGEST + 1):
+    for seconds in (0.0, -1.0, accounts.LONGEST + 1):
         with pytest.raises(UsageError, match="at most a day"):
             house.operator.delegate("find", seconds=seconds)
-    assert house.operator.delegate("find", seconds=delegation.LONGEST)
+    assert house.operator.delegate("find", seconds=accounts.LONGEST)
     with pytest.raises(UsageError, match="no domain"):
         house.operator.delegate("find", domains=["none"])
     narrow = house.vault.login(house.token("Olga", domains=["d"]))

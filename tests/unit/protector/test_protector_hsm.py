@@ -13,8 +13,7 @@ from shoal.cli import main
 from shoal.errors import EngineError, TamperError, UsageError
 from shoal.protector import Vault
 from shoal.protector.crypto import hsm_keys
-from shoal.protector.crypto.hsm_keys import HsmKey
-from shoal.protector.crypto.places import key_at, new_key_at
+from shoal.protector.crypto.hsm_keys import HsmKey, key_at, new_key_at
 
 MODULES = [
     *filter(None, [os.environ.get("SOFTHSM2_MODULE")]),

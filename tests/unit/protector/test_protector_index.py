@@ -13,8 +13,7 @@ import pytest
 from protector_support import House, parameter_mark, raw_database
 from shoal.errors import TamperError
 from shoal.protector import care
-from shoal.protector.crypto.primitives import Box
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Box, Secret
 from shoal.protector.store import entries, index
 from shoal.protector.store.index import Index
 

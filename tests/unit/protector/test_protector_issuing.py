@@ -15,9 +15,9 @@ from protector_support import House
 from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector import Limit, care
 from shoal.protector.crypto import blind_rsa
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Secret
 from shoal.protector.issuing import participant
-from shoal.protector.people import enumeration
+from shoal.protector.people import limits
 
 _READ = json.loads((Path(__file__).parent / "rfc9474.json").read_text())
 RFC = {name: "".join(text) for name, text in _READ.items()}
@@ -165,7 +165,7 @@ def test_forged_credentials_and_answers_to_other_requests_are_refused(members: H
 
 def test_asking_for_credentials_is_no_way_to_try_identities_out(members: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refusals are kept: counted against the limit of look-ups, watched and logged; a spoilt request tells nothing."""
-    monkeypatch.setattr(enumeration, "MANY", 2)
+    monkeypatch.setattr(limits, "MANY", 2)
     members.set_limit("find", Limit(3600.0, 4, None))
     (issuer,) = members.operator.issuers()
     blinded = participant.begin(issuer)[0]["blinded"]

@@ -17,7 +17,7 @@ from protector_support import House, new_key
 from shoal.errors import ShoalError, TamperError
 from shoal.protector import Holder, Vault, keys
 from shoal.protector.crypto.master_keys import KeyRefusedError, LocalKey
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Secret
 
 
 @pytest.mark.parametrize(

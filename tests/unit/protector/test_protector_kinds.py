@@ -18,8 +18,8 @@ from shoal.errors import AccessError, DataError, ShoalError, UsageError
 from shoal.protector import Renewal
 from shoal.protector.crypto import base32
 from shoal.protector.crypto.ciphers import FormatPreserving, Reversible
-from shoal.protector.crypto.secret import Secret
-from shoal.protector.pseudonyms.renewal import by_trajectory
+from shoal.protector.crypto.primitives import Secret
+from shoal.protector.pseudonyms.domains import by_trajectory
 
 AWKWARD = [
     "0012", "12", "012", "\u00e9", "e\u0301", "\u00c5", "A\u030a", "\u212b", "日本語", "🙂", " a", "a", "A", "a\tb", "x" * 300,

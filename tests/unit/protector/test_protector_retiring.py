@@ -11,7 +11,7 @@ import pytest
 from protector_support import House, raw_database
 from shoal.errors import AccessError, DataError, EngineError, TamperError, UsageError
 from shoal.protector import Vault, care
-from shoal.protector.log import kept, retiring, segments
+from shoal.protector.log import checkpoints, segments
 
 
 def archived(house: House, folder: Path) -> segments.Archive:
@@ -59,7 +59,7 @@ def test_what_is_archived_leaves_and_everything_else_stays(worked: House, tmp_pa
     done = house.agree(care.retire_log, end.events, end.head)
     assert done["events"] == end.events
     assert rows(house)[0] == end.events + 1
-    expected = [e for e in before if e["n"] > end.events or e["action"] not in retiring.DAILY or e["outcome"] != "done"]
+    expected = [e for e in before if e["n"] > end.events or e["action"] not in segments.DAILY or e["outcome"] != "done"]
     assert done["kept"] == sum(e["n"] <= end.events for e in expected)
     assert 0 < done["kept"] < end.events
     assert everything(house)[: len(expected)] == expected
@@ -115,15 +115,15 @@ def test_the_limits_of_what_may_leave(sqlite_house: House, tmp_path: Path) -> No
 
 
 def test_many_kept_events_go_in_parts(sqlite_house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "PART", 3)
+    monkeypatch.setattr(checkpoints, "PART", 3)
     house = sqlite_house
     end = archived(house, tmp_path / "log")
     care.checkpoint(house.owner)  # another event behind the archive
-    before = [e for e in everything(house) if e["n"] <= end.events and e["action"] not in retiring.DAILY]
+    before = [e for e in everything(house) if e["n"] <= end.events and e["action"] not in segments.DAILY]
     house.agree(care.retire_log, end.events, end.head)
     with house.vault.store.read() as tx:
         assert tx.state.kept_parts == -(-len(before) // 3) > 2
-        assert list(kept.read(tx)) == before
+        assert list(checkpoints.read(tx)) == before
     assert everything(house)[: len(before)] == before
     assert [e["n"] for e in care.read_log(house.auditor, last=3)] == [e["n"] for e in everything(house)][-3:]
 
@@ -148,7 +148,7 @@ def test_nothing_is_cut_or_put_back_unseen(sqlite_house: House, tmp_path: Path, 
     with house.vault.store.read() as tx:
         values = {1: tx.first("SELECT sealed, hash FROM vault_audit WHERE seq = 1")}
         values[end.events] = tx.first("SELECT sealed, hash FROM vault_audit WHERE seq = ?", end.events)
-        tag = house.vault.store.tag(kept.SETTING, "kept events 1")
+        tag = house.vault.store.tag(checkpoints.SETTING, "kept events 1")
     house.agree(care.retire_log, end.events, end.head)
     assert care.verify_log(house.auditor).ok
     left = rows(house)

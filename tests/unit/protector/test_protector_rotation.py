@@ -12,7 +12,7 @@ from shoal.protector import Vault, care, keys
 from shoal.protector.care import rotation
 from shoal.protector.people.changes import SecondPersonNeeded
 from shoal.protector.store import pages
-from shoal.protector.store.kinds import KEY
+from shoal.protector.store.state import KEY
 
 
 def test_random_pseudonyms_survive_rotation(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

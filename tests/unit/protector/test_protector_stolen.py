@@ -15,7 +15,7 @@ from protector_support import House, parameter_mark, raw_database
 from shoal.errors import TamperError
 from shoal.protector import Vault, care
 from shoal.protector.crypto.ciphers import Reversible
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Secret
 
 
 def rows(house: House, query: str) -> list[tuple[object, ...]]:

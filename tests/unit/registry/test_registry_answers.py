@@ -14,7 +14,7 @@ from shoal.kernels.signatures import signer
 from shoal.prediction.group.uniqueness import uniqueness
 from shoal.prediction.summaries.power_sums import uniqueness_from_power_sums
 from shoal.registry.answer.analyse import everybody_unique, expected_crowd, unique_share
-from shoal.registry.answer.as_json import analysed
+from shoal.registry.answer.answer import analysed
 from shoal.registry.answer.decide import decide
 from shoal.registry.answer.query import Registry
 from shoal.registry.records.population import Population

@@ -169,7 +169,7 @@ class TestJson:
             assert client.send(request).status_code == 400
 
     def test_records_with_noise_are_shown_and_mirrored_whole(self, client, store):
-        from shoal.registry.publish.holder import Ledger, propose, publish
+        from shoal.registry.publish.proposals import Ledger, propose, publish
 
         plain = store.submit(make(AGES))
         drawn = propose(AGES, ["sex"], UTRECHT, holder="H", date="2025-01-01", cells=95, noise=1.0)
@@ -182,7 +182,7 @@ class TestJson:
 
 class TestLimits:
     def test_one_machine_with_many_addresses_is_one(self):
-        from shoal.server.registry.rate_limit import neighbourhood
+        from shoal.server.registry.api import neighbourhood
 
         assert len({neighbourhood(f"2001:db8:1:2::{i:x}") for i in range(50)}) == 1
         assert neighbourhood("2001:db8:1:3::1") != neighbourhood("2001:db8:1:2::1")

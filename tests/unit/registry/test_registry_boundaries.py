@@ -16,10 +16,10 @@ from shoal.registry.answer.answer import ENOUGH, Answer
 from shoal.registry.answer.decide import _people, decide
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.store import Store
-from shoal.registry.keep.taking import check_time
+from shoal.registry.keep.submissions import check_time
 from shoal.registry.publish.differencing import refuse
-from shoal.registry.publish.holder import Entry, Ledger, _newest, _stands, propose
 from shoal.registry.publish.noise import check_epsilon
+from shoal.registry.publish.proposals import Entry, Ledger, _newest, _stands, propose
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record, plausible
 from shoal.registry.records.summary import (
@@ -255,7 +255,7 @@ class TestDifferencing:
 
 class TestVersions:
     def test_a_hundred_people_and_thirty_days(self, record):
-        from shoal.registry.publish.holder import MIN_DAYS
+        from shoal.registry.publish.proposals import MIN_DAYS
 
         before = Entry(replace(record, date="2025-01-01"), 5000)
         days = [f"2025-{m:02d}-{d:02d}" for m in range(1, 13) for d in range(1, 29)]

@@ -11,12 +11,12 @@ from registry_support import AGES, UTRECHT, make
 from shoal.cli import main
 from shoal.errors import AccessError, DataError, UsageError
 from shoal.kernels.signatures import signer
-from shoal.registry.answer.listing import populations
+from shoal.registry.answer.query import populations
 from shoal.registry.keep import builtin
 from shoal.registry.keep.mirror import Mirror, write_mirror
 from shoal.registry.keep.store import Store
 from shoal.registry.publish.bulk import DIFFERENCED, SMALL, UNNAMED, propose_each, publish_each, whole_numbers
-from shoal.registry.publish.holder import Ledger, propose
+from shoal.registry.publish.proposals import Ledger, propose
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import MOST_SHARES, Record
 from shoal.registry.records.summary import summarize

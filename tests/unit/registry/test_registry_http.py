@@ -108,7 +108,7 @@ def test_many_writers_leave_one_chain(store):
 
 
 def test_too_many_questions_are_slowed():
-    from shoal.server.registry.rate_limit import Limiter
+    from shoal.server.registry.api import Limiter
 
     limiter = Limiter(rate=0.001, burst=3)
     assert [limiter.allow("a") for _ in range(5)] == [True, True, True, False, False]
@@ -130,7 +130,7 @@ def test_an_address_that_asks_too_much_is_told_to_wait(store):
 
 
 def test_answers_are_kept_up_to_a_number_of_bytes():
-    from shoal.server.registry.answer_cache import AnswerCache
+    from shoal.server.registry.workers import AnswerCache
 
     answers, made = AnswerCache(most=100), []
 

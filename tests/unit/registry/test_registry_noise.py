@@ -18,8 +18,8 @@ from shoal.errors import DataError, RequirementError, UsageError
 from shoal.kernels.signatures import signer
 from shoal.registry.answer.analyse import everybody_unique, expected_crowd, unique_share
 from shoal.registry.publish import noise as module
-from shoal.registry.publish.holder import Ledger, propose, publish
 from shoal.registry.publish.noise import discrete_laplace, grid, half_width, noisy_summary, on_grid
+from shoal.registry.publish.proposals import Ledger, propose, publish
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record, plausible
 from shoal.registry.records.summary import DELTA, GROUP_SIZES, LEVEL, size_reach

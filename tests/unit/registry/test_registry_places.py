@@ -16,9 +16,8 @@ from shoal.registry.answer.query import Registry
 from shoal.registry.keep.mirror import Mirror, write_mirror
 from shoal.registry.keep.store import Store
 from shoal.registry.publish.differencing import same_people, written
-from shoal.registry.publish.holder import Ledger
-from shoal.registry.records.official import official_codes
-from shoal.registry.records.population import Population, key_of
+from shoal.registry.publish.proposals import Ledger
+from shoal.registry.records.population import Population, key_of, official_codes
 from shoal.registry.records.vocabulary import CHAINS, LABELS, MOST_VALUES, canonical, coarser, relation
 
 REAL = [

@@ -11,7 +11,7 @@ from registry_support import AGES, UTRECHT, make
 from shoal.errors import DataError, RequirementError
 from shoal.kernels.signatures import signer
 from shoal.registry.publish.differencing import refuse
-from shoal.registry.publish.holder import FIRST, Ledger, propose
+from shoal.registry.publish.proposals import FIRST, Ledger, propose
 from shoal.registry.records.population import Population
 from shoal.registry.records.summary import MIN_POPULATION, STATISTICS, summarize
 
@@ -100,7 +100,7 @@ class TestVersions:
             counts[day] += 150
             proposal = ask(counts, ledger=ledger, date=f"2025-06-{day:02d}")
             if not proposal.unchanged:
-                from shoal.registry.publish.holder import publish
+                from shoal.registry.publish.proposals import publish
 
                 publish(proposal, key, ledger)
             seen.add(str(proposal.record.summary))

@@ -14,7 +14,7 @@ from shoal.kernels.signatures import signer
 from shoal.registry.answer.decide import decide
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.mirror import Mirror, write_mirror
-from shoal.registry.publish.holder import Ledger, propose, publish
+from shoal.registry.publish.proposals import Ledger, propose, publish
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.trust import Statement, dispute, outlier, trusted_keys

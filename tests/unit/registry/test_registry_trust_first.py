@@ -9,7 +9,7 @@ import pytest
 
 from registry_support import AGES, UTRECHT, make
 from shoal.kernels.signatures import signer
-from shoal.registry.answer.as_json import analysed
+from shoal.registry.answer.answer import analysed
 from shoal.registry.answer.decide import decide
 from shoal.registry.answer.query import Registry
 from shoal.registry.records.population import Population

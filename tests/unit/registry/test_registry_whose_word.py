@@ -11,13 +11,13 @@ from registry_support import AGES, UTRECHT, five_years
 from registry_support import make as made_by
 from shoal.errors import AccessError
 from shoal.kernels.signatures import signer
-from shoal.registry.answer.as_json import analysed, shown
+from shoal.registry.answer.answer import analysed, shown
 from shoal.registry.answer.decide import decide
-from shoal.registry.answer.exposed import exposure, places_of
+from shoal.registry.answer.exposure import exposure, places_of
 from shoal.registry.answer.query import MOST_RIVALS, Registry
 from shoal.registry.keep.mirror import Mirror, write_mirror
 from shoal.registry.keep.store import Store
-from shoal.registry.publish.holder import Ledger, propose, publish
+from shoal.registry.publish.proposals import Ledger, propose, publish
 from shoal.registry.records.population import Population
 from shoal.registry.records.summary import Rounded
 from shoal.registry.records.trust import Statement

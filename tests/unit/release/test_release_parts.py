@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.attacks.leftovers import SPARK_SCHEMA, leftovers
 from shoal.engines.recode.write import Recoded
-from shoal.engines.spark.parts import PART_ROWS, _gather, number_of_parts, publish_parts
+from shoal.engines.spark.files import PART_ROWS, _gather, number_of_parts, publish_parts
 from shoal.errors import DataError, InternalError, TamperError, VerificationError
 from shoal.model.certificate.parts import FileEntry
 from shoal.release.certificate.files import digest_of_data, listed_parts, signed_digest

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from shoal.errors import OutputError, UsageError
-from shoal.protector.care.timeline import drawn
+from shoal.protector.care.reports import drawn
 from shoal.report.charts import Chart, Line, class_sizes, curve, fish, frontier, heat_map, save, staircase, svg, timeline
 from shoal.report.charts.axes import Scale, nice, powers, steps
 from shoal.report.charts.shoal_sign import share_out

@@ -18,7 +18,7 @@ import pytest
 import shoal
 import shoal.techniques as tf
 from shoal.cli import main
-from shoal.engines.recode.seed import read_seed
+from shoal.engines.recode.private_seed import read_seed
 from shoal.errors import DataError, OutputError, PolicyError, UnreadableError, UsageError
 from shoal.kernels.order import row_hashes, row_numbers
 from shoal.model import plan as plans

@@ -131,7 +131,7 @@ def signer_of(key_file: Path | None) -> Signer:
 
 
 def _made(path: Path) -> None:
-    from shoal.registry.publish.holder import make_key
+    from shoal.registry.publish.proposals import make_key
 
     try:
         make_key(path)

@@ -12,7 +12,8 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._registry import holder as _holder
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common
+from shoal.cli._shell import texts as typed
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
@@ -98,7 +99,7 @@ class Publishing:
     def carry_out(self, proposed: Callable[[Any, Any, dict[str, Any]], Bulk]) -> tuple[Bulk, list[Any], bool]:
         """Propose, sign and submit; the records, and whether anything was submitted."""
         from shoal.registry.publish.bulk import publish_each
-        from shoal.registry.publish.holder import Ledger
+        from shoal.registry.publish.proposals import Ledger
 
         if not self.holder and not self.dry_run:
             raise UsageError("a record needs its holder's name.", hint="Add --holder NAME, or --dry-run to look first.")
@@ -181,7 +182,7 @@ def _studied(
 
 def _single(counts: Any, codes: tuple[str, ...], people: Any, book: Any, published: Any, options: dict[str, Any]) -> Bulk:
     from shoal.registry.publish.bulk import Bulk
-    from shoal.registry.publish.holder import propose
+    from shoal.registry.publish.proposals import propose
 
     return Bulk((propose(counts, codes, people, ledger=book, published=published, **options),), {})
 

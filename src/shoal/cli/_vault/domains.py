@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import typed
+from shoal.cli._shell import texts as typed
 from shoal.cli._shell.commands import Commands
 from shoal.cli._vault.shared import (
     Answer,
@@ -106,7 +106,7 @@ def domain_allow(
 
 
 def _by_zipf(text: str, records_per_row: int) -> object:
-    from shoal.protector.pseudonyms.renewal import by_trajectory
+    from shoal.protector.pseudonyms.domains import by_trajectory
 
     try:
         exponent, places, people, share = text.split(",")

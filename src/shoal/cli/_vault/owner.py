@@ -58,7 +58,7 @@ def rotate(
 ) -> Answer:
     """Change keys while the vault stays in use: of a domain, the master key, or the signing key."""
     from shoal.protector import keys
-    from shoal.protector.crypto.places import key_at
+    from shoal.protector.crypto.hsm_keys import key_at
 
     care = care_of(session)
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import typed
+from shoal.cli._shell import texts as typed
 from shoal.cli._shell.common import Json
 from shoal.cli._vault.shared import (
     Answer,
@@ -197,7 +197,7 @@ def audit(
     if report is not None or plot is not None:
         rows = care.report(session, period=report or "month", by=by)
         if plot is not None:
-            from shoal.protector.care.timeline import timeline
+            from shoal.protector.care.reports import timeline
 
             timeline(session, plot, period=report or "month")
         return {"reveals": rows}, _table("Reveals", rows)

@@ -131,7 +131,7 @@ def delegate(
 
 def _unsealed(file: Path, secret: Path, share_out: Path) -> str:
     """The auditor's code from what `init` sealed to her; her share goes into its own file."""
-    from shoal.protector.log.beginning import opened_by
+    from shoal.protector.log.shares import opened_by
 
     body = read_json(file, "what `shoal vault init` sealed for the auditor")
     code, share = opened_by(read_secret(secret), str(body.get("sealed", "")), str(body.get("vault", "")))

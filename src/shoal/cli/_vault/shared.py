@@ -128,7 +128,7 @@ def care_of(session: Any) -> Any:
 def master_key(file: Path | None, shares: list[Path] | None = None) -> KeyProvider:
     """The master key from a file, from enough shares, or from the environment."""
     from shoal.protector import keys
-    from shoal.protector.crypto.places import key_at
+    from shoal.protector.crypto.hsm_keys import key_at
 
     if shares:
         return keys.from_shares([read_secret(share) for share in shares])

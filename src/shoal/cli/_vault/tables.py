@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import typed
+from shoal.cli._shell import texts as typed
 from shoal.cli._vault.shared import Answer
 from shoal.errors import UsageError
 
@@ -36,7 +36,7 @@ def replaced(done: Any, out: Path) -> Answer:
 
 def warn_of(left: Mapping[str, Sequence[str]]) -> None:
     """Say which columns still tell who people are."""
-    from shoal.protector.pseudonyms.left_over import sentence
+    from shoal.protector.pseudonyms.tables import sentence
 
     if left and (warning := sentence({role: list(names) for role, names in left.items()})):
         _shared.say(f"Careful: {warning}")

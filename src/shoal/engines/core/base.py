@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,15 +18,12 @@ from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
-from shoal.engines.core.inline import inline
 from shoal.engines.core.kinds import normalize
-from shoal.engines.core.made import MakesTables
 from shoal.engines.core.memory import give_back
-from shoal.engines.core.stored import RAW
-from shoal.errors import InternalError, UsageError
+from shoal.engines.core.stored_types import RAW
+from shoal.errors import InternalError, ShoalError, UsageError
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, column, string
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import cast, column, exp, string
 
 BATCH_ROWS = 131_072
 T = TypeVar("T")
@@ -71,7 +68,7 @@ class Relation:
         return self.by_name[name]
 
 
-class Engine(MakesTables, ABC):
+class Engine(ABC):
     """One place where tables live.
 
     Subclasses set ``name`` and ``dialect`` (sqlglot's name) and implement the abstract methods; the others have defaults.
@@ -91,6 +88,9 @@ class Engine(MakesTables, ABC):
 
     only_aggregates: bool = False
     """Whether queries that return rows are refused (:mod:`shoal.engines.core.limits`)."""
+
+    made: str | None = None
+    """The table that was created last, as its dialect spells it, so that it can be dropped on failure; None if there is none."""
 
     # -- to be implemented ------------------------------------------------------------------------------------------
 
@@ -114,6 +114,17 @@ class Engine(MakesTables, ABC):
     def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
         """A new table from Arrow batches: whole or not at all; refuses a name that is taken."""
 
+    def unmake(self) -> None:
+        """Drop the table that was created last."""
+        made, self.made = self.made, None
+        if made is not None:
+            with suppress(ShoalError):  # gone already, with its transaction or its connection
+                self.send(f"DROP TABLE {made}")
+
+    def send(self, sql: str) -> None:
+        """Run a statement without a result."""
+        raise NotImplementedError
+
     def limit_memory(self, memory: int | None) -> None:
         """Keep to so many bytes; an engine that holds rows itself spills to disk beyond it."""
         self.memory = memory
@@ -131,7 +142,7 @@ class Engine(MakesTables, ABC):
         """Stop every statement that takes longer."""
         raise UsageError(f"statements of {self.name} cannot be limited in time.", hint="Leave --statement-timeout out.")
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  most engines need nothing here
         """Give back connections and temporary objects."""
 
     # -- portable defaults ------------------------------------------------------------------------------------------
@@ -163,7 +174,7 @@ class Engine(MakesTables, ABC):
         """
         return None
 
-    def will_write(self) -> None:
+    def will_write(self) -> None:  # noqa: B027  most engines need nothing here
         """A run begins that ends with a new table in this database."""
 
     def isolates(self, relation: Relation) -> bool:
@@ -174,7 +185,7 @@ class Engine(MakesTables, ABC):
         """Name, size and time of the last change of each file behind a table that this engine reads; none for other tables."""
         return ()
 
-    def keep(self) -> None:
+    def keep(self) -> None:  # noqa: B027  most engines need nothing here
         """End what :meth:`hold` began; a table that was made in it stays."""
 
     def key(self, value: exp.Expr, column: Column) -> exp.Expr:
@@ -308,3 +319,24 @@ class Engine(MakesTables, ABC):
         for batch in self.stream(query if most is None else query.limit(most), batch_rows=batch_rows):
             arrays = [self.decode(batch.column(i), known[n]) for i, n in enumerate(names)]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+@contextmanager
+def inline(data: Any) -> Iterator[exp.Expr]:
+    """SELECT … UNION ALL SELECT …: plain SQL that needs no right to create anything."""
+    rows = data.to_pylist()
+    names = data.column_names
+    selects = [
+        exp.select(*[exp.alias_(exp.convert(row[n]), n, quoted=True) for n in names]) for row in rows or [dict.fromkeys(names)]
+    ]
+    if not rows:
+        selects[0] = selects[0].where(exp.false())
+    yield exp.Subquery(this=_balanced(selects))
+
+
+def _balanced(selects: Sequence[exp.Select]) -> exp.Expr:
+    """UNION ALL as a balanced tree, so that long lists do not nest deeply."""
+    if len(selects) == 1:
+        return selects[0]
+    half = len(selects) // 2
+    return exp.Union(this=_balanced(selects[:half]), expression=_balanced(selects[half:]), distinct=False)

@@ -8,15 +8,17 @@ before it is sent.
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from shoal.engines.core.base import Engine
-from shoal.errors import ShoalWarning, UsageError
+from shoal.errors import EngineError, ShoalWarning, UsageError
 from shoal.model.roles import Role, Schema
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp
 
 _EVERY: ContextVar[float | None] = ContextVar("limit of every statement", default=None)
 _TOLD: ContextVar[bool] = ContextVar("whether it was said that files have no limit", default=True)
@@ -113,3 +115,45 @@ _SAY = "Name the columns by their roles (--quasi, --sensitive, --insensitive), o
 def refused(what: str, hint: str = _SAY) -> UsageError:
     """The error for what is no aggregate."""
     return UsageError(f"only aggregates are allowed: {what}.", hint=hint)
+
+
+AGAIN = 0.1
+"""Seconds after which an engine is asked again: a request that comes between two parts of a statement is lost."""
+
+
+@contextmanager
+def ended_after(seconds: float | None, stop: Callable[[], object]) -> Iterator[Callable[[], bool]]:
+    """Call ``stop`` from another thread once the block takes longer; what is given tells whether that happened.
+
+    ``stop`` is never called after the block.
+    """
+    if seconds is None:
+        yield lambda: False
+        return
+    done, over, asking = threading.Event(), threading.Event(), threading.Lock()
+
+    def watch() -> None:
+        waiting = seconds
+        while not done.wait(waiting):
+            over.set()
+            waiting = AGAIN
+            with asking:
+                if not done.is_set():
+                    stop()
+
+    watcher = threading.Thread(target=watch, name="shoal statement limit", daemon=True)
+    watcher.start()
+    try:
+        yield over.is_set
+    finally:
+        with asking:
+            done.set()
+        watcher.join()
+
+
+def too_long(engine: str) -> EngineError:
+    """The error of a statement that was stopped by the limit."""
+    return EngineError(
+        f"{engine} stopped the query: it took longer than the time limit.",
+        hint="Ask for fewer columns, or raise the limit (--statement-timeout).",
+    )

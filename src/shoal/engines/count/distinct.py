@@ -15,14 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.base import Relation
-from shoal.engines.core.shaping import cleaned
-from shoal.engines.core.stored import one_type
+from shoal.engines.core.step_sql import cleaned
+from shoal.engines.core.stored_types import one_type
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.errors import DataError
 from shoal.kernels.arrow import to_numpy
 from shoal.model.roles import NUMBERS
-from shoal.steps.sql import aliased, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, column, exp
 
 SHORT = 1 << 22
 """Rows up to which codes are counted."""

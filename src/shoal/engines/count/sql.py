@@ -1,6 +1,6 @@
 """COUNT as SQL, for every dialect: queries are sqlglot expressions, names inside them are positions (``c0``, ``c1`` …).
 
-The shape is always the same: ``s`` and the steps (:mod:`shoal.engines.core.shaping`), ``p`` makes the columns comparable byte
+The shape is always the same: ``s`` and the steps (:mod:`shoal.engines.core.step_sql`), ``p`` makes the columns comparable byte
 for byte, the outer query groups.
 """
 
@@ -17,14 +17,12 @@ import pyarrow.compute as pc
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.request import CountRequest
-from shoal.engines.core.shaping import Shaped, check_gaps, cleaned, people, shaped_columns, shaped_from
+from shoal.engines.core.step_sql import Shaped, check_gaps, cleaned, people, shaped_columns, shaped_from
 from shoal.engines.count.assemble import Assembled, assemble
 from shoal.errors import DataError
-from shoal.model.counts.classes import ClassCounts
-from shoal.model.counts.people import PeopleCounts
+from shoal.model.counts.classes import ClassCounts, PeopleCounts
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, cast, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, cast, column, exp
 
 
 def count_by_sql(engine: Engine, relation: Relation, request: CountRequest) -> ClassCounts:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.brought import brought
-from shoal.engines.files.options import require_option
+from shoal.engines.files.packing import require_option
 from shoal.engines.files.parquet import open_parquet
 
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.memory import left_for_data
-from shoal.engines.core.stored import can_be_former, former_fits, in_kind, restored, with_former
+from shoal.engines.core.stored_types import can_be_former, former_fits, in_kind, restored, with_former
 from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import KINDS, KeptCodes, check_gap, read_ahead
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow
@@ -30,9 +30,9 @@ from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.kernels.order import mix, sorted_order, start_hashes, value_hashes
 from shoal.kernels.text import canonical_text
-from shoal.model.counts.packed import words_of
+from shoal.model.counts.classes import words_of
+from shoal.model.display import Progress
 from shoal.model.plan import Plan
-from shoal.model.progress import Progress
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
 

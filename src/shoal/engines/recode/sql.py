@@ -16,16 +16,15 @@ import pyarrow as pa
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import kind_of, normalize
-from shoal.engines.core.shaping import check_gaps, cleaned, people, shaped_columns, shaped_from
-from shoal.engines.recode.labels import order_of_groups
+from shoal.engines.core.step_sql import check_gaps, cleaned, people, shaped_columns, shaped_from
+from shoal.engines.recode.batch_steps import order_of_groups
 from shoal.errors import DataError, UsageError, missing_column
 from shoal.kernels.codes import code_labels, is_numeric, label_texts
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, Plan
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
-from shoal.steps.sql import aliased, cast, column, string
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, cast, column, exp, string
 
 PUBLISHED = "\x00published"
 

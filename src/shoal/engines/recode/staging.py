@@ -20,19 +20,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.base import Engine, Relation
-from shoal.engines.core.kinds import columns_of
-from shoal.engines.core.stored import one_type, restored
-from shoal.engines.recode.codes import beside_codes, column_after, with_codes, without_codes
-from shoal.engines.recode.groups import Groups, seen_by
-from shoal.engines.recode.later import Later
-from shoal.engines.recode.numbers import BEFORE, HASH, as_they_come, by_hash, hashed, in_place, numbers_of
+from shoal.engines.core.kinds import columns_of, kind_of
+from shoal.engines.core.stored_types import one_type, restored
+from shoal.engines.recode.batch_steps import Later
+from shoal.engines.recode.declared_codes import beside_codes, column_after, with_codes, without_codes
+from shoal.engines.recode.row_numbers import BEFORE, HASH, as_they_come, by_hash, hashed, in_place, numbers_of
 from shoal.engines.recode.spill import HELD, Held, Spill
 from shoal.engines.recode.sql import Published, published, untouched
 from shoal.errors import InternalError
 from shoal.kernels.arrow import from_numpy
-from shoal.kernels.text import same_cells
-from shoal.model.plan import ColumnStep, Plan, RowStep, Step, StreamStep
-from shoal.model.roles import Column
+from shoal.kernels.text import canonical_text, same_cells
+from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, RowStep, Step, StreamStep
+from shoal.model.roles import MOMENTS, NUMBERS, Column
 from shoal.model.seed import after
 from shoal.steps import ExpressionStep
 
@@ -288,3 +287,34 @@ def _spelled(step: Step) -> str:
 def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
     yield first
     yield from rest
+
+
+class Groups:
+    """The smallest original value of each published group, of all tables that passed."""
+
+    def __init__(self, group: str, original: str) -> None:
+        self._names, self._found = (group, original), pa.table({})
+
+    def add(self, table: Any) -> None:
+        group, original = self._names
+        if kind_of(table.schema.field(original).type) not in (*NUMBERS, *MOMENTS):
+            return
+        here = pa.table({"p": canonical_text(table[group]), "o": table[original]})
+        found = pa.concat_tables([self._found, here]) if self._found.num_columns else here
+        least = found.group_by("p").aggregate([("o", "min")])
+        self._found = pa.table({"p": least["p"], "o": least["o_min"]})
+
+    def in_order(self) -> tuple[str, ...]:
+        """The groups in the order of their smallest value, where the values were numbers or moments; the rest comes last."""
+        if not self._found.num_columns:
+            return ()
+        ranked = self._found.sort_by([("o", "ascending"), ("p", "ascending")])["p"].to_pylist()
+        return tuple(t for t in ranked if t is not None and t != SUPPRESSED)
+
+
+def seen_by(tables: Iterator[Any], groups: Sequence[Groups]) -> Iterator[Any]:
+    """The tables as they come, shown to the groups."""
+    for table in tables:
+        for group in groups:
+            group.add(table)
+        yield table

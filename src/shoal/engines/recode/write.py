@@ -11,33 +11,31 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.engines.connect import is_url, refuse_misspelt
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.memory import left_for_data
-from shoal.engines.core.stored import whole_durations
+from shoal.engines.core.stored_types import whole_durations
 from shoal.engines.count.by_codes import KeptCodes
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
 from shoal.engines.files.readers import expected_rows
-from shoal.engines.files.statistical.refused import need_names
+from shoal.engines.files.statistical.read import need_names
 from shoal.engines.files.writers import output_format, write_file
+from shoal.engines.recode.batch_steps import cut_on_batches, in_their_order, label_steps
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
 from shoal.engines.recode.job import Job
-from shoal.engines.recode.labels import label_steps
-from shoal.engines.recode.later import cut_on_batches, in_their_order
-from shoal.engines.recode.seed import kept_beside
+from shoal.engines.recode.losses import told_after, told_before
+from shoal.engines.recode.private_seed import kept_beside
 from shoal.engines.recode.spill import HELD
 from shoal.engines.recode.sql import Published, published, suppressed, suppression_columns, unordered
 from shoal.engines.recode.staging import Staging, is_staged
-from shoal.engines.recode.told import told_after, told_before
 from shoal.errors import UsageError
+from shoal.model.display import Progress
 from shoal.model.plan import ColumnStep, Plan, RowStep
-from shoal.model.progress import Progress
 from shoal.model.roles import Schema
 from shoal.steps import Drop, ExpressionStep, Keep
-from shoal.steps.sql import aliased, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, column, exp
 
 
 @dataclass(frozen=True)

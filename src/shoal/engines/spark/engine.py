@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlglot import exp
 
-from shoal.disk.folder import staged
+from shoal.disk.atomic import staged
 from shoal.engines.core.base import BATCH_ROWS, Engine, Marks, Relation
+from shoal.engines.core.limits import too_long
 from shoal.engines.core.memory import bytes_of_class, left_for_data
 from shoal.engines.core.state import changed
-from shoal.engines.core.timed import too_long
 from shoal.engines.servers.tables import build_relation, spellings, table_expression
 from shoal.engines.spark.answers import (
     SMALL,
@@ -30,16 +30,24 @@ from shoal.engines.spark.answers import (
     is_one_row,
     no_rows,
     read_parts,
+    reading,
     require_collectable,
     shared_folder,
     streamed,
 )
 from shoal.engines.spark.digest import can_add_up, rows_and_sum
 from shoal.engines.spark.errors import condition_of, spark_errors, translate
-from shoal.engines.spark.files import PLAIN, format_of, marks_of, read
-from shoal.engines.spark.parts import number_of_parts, place_of_parts, publish_parts, write_parts
+from shoal.engines.spark.files import (
+    PLAIN,
+    format_of,
+    marks_of,
+    number_of_parts,
+    place_of_parts,
+    publish_parts,
+    read,
+    write_parts,
+)
 from shoal.engines.spark.session import disconnect, limited, session, shown
-from shoal.engines.spark.types import reading
 from shoal.errors import EngineError, InternalError, OutputError
 from shoal.model.roles import Column
 from shoal.steps.sql import string

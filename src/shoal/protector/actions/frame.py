@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector.actions.open_vault import OpenVault
+from shoal.protector.crypto.master_keys import KeyProvider
+from shoal.protector.crypto.primitives import Opaque, Secret
 from shoal.protector.log import audit, shares
-from shoal.protector.people import accounts, changes, enumeration, factors, limits
+from shoal.protector.log.recorder import Recorder
+from shoal.protector.people import accounts, changes, factors, limits
 from shoal.protector.people.accounts import Caller
 from shoal.protector.people.changes import Change, SecondPersonNeeded
 from shoal.protector.people.limits import Usage
+from shoal.protector.pseudonyms.keyring import Keyring
 from shoal.protector.pseudonyms.minting import OpenDomain
-from shoal.protector.store.database import Tx
+from shoal.protector.store.database import Store, Tx
 
 
 class Frame:
@@ -123,7 +127,7 @@ class Frame:
 
         ``logged_as`` is the name of an action that is counted as another one.
         """
-        signs = enumeration.watch(tx, usage, identities, missed, now)
+        signs = limits.enumeration_signs(tx, usage, identities, missed, now)
         limits.keep(tx, self.name, action, usage)
         for reason in (*signs, *(("honeytoken",) if planted else ())):
             self.log(tx, now, logged_as or action, outcome="alarm", reason=reason, **details)
@@ -131,6 +135,12 @@ class Frame:
     def open_domain(self, tx: Tx, name: str) -> OpenDomain:
         """A domain with its keys."""
         return self.vault.keyring.opened(tx, self.vault.keyring.domain(tx, name))
+
+
+class SessionPart:
+    """A part of :class:`~shoal.protector.session.Session`: the actions of some roles, all in the session's frame."""
+
+    _frame: Frame
 
 
 def log_names(tx: Tx, opened: OpenDomain, identities: Sequence[bytes | None], *, most: int) -> list[str]:
@@ -150,3 +160,45 @@ def require_typed(opened: OpenDomain, pseudonyms: Sequence[str]) -> None:
             f"{wrong} of {len(pseudonyms)} pseudonyms are mistyped: their check characters do not fit.",
             hint="Compare them with where they were copied from.",
         )
+
+
+@dataclass(repr=False, eq=False)
+class OpenVault(Opaque):
+    """The database, the log and the domains of a vault; the root key, and which master key (kept where) wraps it."""
+
+    store: Store
+    root: Secret
+    place: str
+    key_id: str
+    key_location: str
+    clock: Callable[[], float]
+    recorder: Recorder = field(init=False)
+    keyring: Keyring = field(init=False, default_factory=Keyring)
+
+    def __post_init__(self) -> None:
+        self.recorder = Recorder(self.store, self.clock)
+
+    @property
+    def id(self) -> str:
+        return self.store.vault_id
+
+
+def require_shares(vault: OpenVault, key: KeyProvider) -> None:
+    """Refuse a whole key in one person's hands, unless the vault is for trying out."""
+    with vault.store.read() as tx:
+        trial = shares.is_trial(tx)
+    if not trial and not getattr(key, "shares", ()):
+        raise AccessError(
+            "the key of this vault stays with its service; here it is used by two people with their shares only.",
+            hint="Work with --vault https://… or unix:…; for maintenance give --key-share twice.",
+            reason="maintenance",
+        )
+
+
+def log_maintenance(vault: OpenVault, key: KeyProvider) -> None:
+    """Write into the log which shares opened the vault."""
+    given = getattr(key, "shares", ())
+    if given:
+        with vault.store.write() as tx:
+            detail = "shares " + ", ".join(str(n) for n in given)
+            vault.recorder.record(tx, tx.now(vault.clock), "", "maintenance", detail=detail)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from shoal.errors import UsageError
-from shoal.protector.actions import honeytokens
-from shoal.protector.actions.confirming import apply_grant, log_grant
-from shoal.protector.actions.frame import Frame
+from shoal.protector.actions.frame import Frame, SessionPart
+from shoal.protector.actions.pseudonyms import plant_identity
 from shoal.protector.log import witness
-from shoal.protector.people import accounts, enrolment, factors, limits
+from shoal.protector.log.audit import actor_pseudonym
+from shoal.protector.people import accounts, changes, factors, limits
 from shoal.protector.people.changes import Change
 from shoal.protector.people.limits import Limit
 from shoal.protector.pseudonyms.domains import Context, Domain, Renewal
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import ACTOR, DOMAIN
+from shoal.protector.store.state import ACTOR, DOMAIN
 
 
-class OwnerActions:
+class OwnerActions(SessionPart):
     """The owner's part of a session."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def create_domain(self, name: str, **settings: Any) -> Domain:
         """A new domain; see :class:`shoal.protector.pseudonyms.domains.Domain` for the settings."""
@@ -69,7 +66,7 @@ class OwnerActions:
         with self._frame.acting("actor") as (tx, now):
             accounts.check_new(tx, name)
             what = {"name": name, "roles": list(accounts.check_roles(roles)), "token": _plain(token)}
-            return self._frame.propose(tx, now, "actor", what, code=enrolment.new_code())
+            return self._frame.propose(tx, now, "actor", what, code=accounts.new_code())
 
     def grant(self, name: str, roles: Sequence[str], *, enabled: bool = True) -> Change | None:
         """Set the roles of an actor, or disable it; its tokens follow at once.
@@ -77,13 +74,13 @@ class OwnerActions:
         Taking rights away takes effect at once (None). Giving any is a change that a second person confirms.
         """
         with self._frame.acting("actor") as (tx, now):
-            actor = self._settled(tx, name, roles, enabled=enabled)
+            actor = self._grantable(tx, name, roles, enabled=enabled)
             if enabled and (not actor["enabled"] or not set(roles) <= set(actor["roles"])):
                 return self._frame.propose(tx, now, "grant", {"name": name, "roles": list(accounts.check_roles(roles))})
             apply_grant(self._frame, tx, now, {"name": name, "roles": list(roles)}, enabled=enabled)
         return None
 
-    def _settled(self, tx: Tx, name: str, roles: Sequence[str], *, enabled: bool) -> dict[str, Any]:
+    def _grantable(self, tx: Tx, name: str, roles: Sequence[str], *, enabled: bool) -> dict[str, Any]:
         """The actor, if it may have these roles."""
         actor = tx.get(ACTOR, name)
         if actor is None:
@@ -102,20 +99,21 @@ class OwnerActions:
         """Propose another token for a person (``scopes``, ``domains``, ``expires``, ``label``), to be claimed like the first."""
         with self._frame.acting("actor") as (tx, now):
             accounts.check_token(tx, name, **token)
-            return self._frame.propose(tx, now, "token", {"name": name, "token": _plain(token)}, code=enrolment.new_code())
+            return self._frame.propose(tx, now, "token", {"name": name, "token": _plain(token)}, code=accounts.new_code())
 
     def revoke_tokens(self, name: str) -> int:
         """Take back every token of a person, and every enrolment code."""
         with self._frame.acting("actor") as (tx, now):
             accounts.require_another(tx, name, "owner")
             gone = accounts.revoke_tokens(tx, name)
-            enrolment.withdraw(tx, name)
+            accounts.withdraw(tx, name)
             factors.withdraw(tx, name)
             log_grant(self._frame, tx, now, name, (), detail=f"{gone} tokens revoked")
         return gone
 
-    def set_limit(self, action: str, limit: Limit, *, purpose: str = "*") -> Change:
-        """Propose another rate limit; it holds when a second person confirms it."""
+    def set_limit(self, action: str, limit: Limit | Mapping[str, Any], *, purpose: str = "*") -> Change:
+        """Propose another rate limit; it takes effect when a second person confirms it."""
+        limit = limit if isinstance(limit, Limit) else Limit(**limit)
         limits.check_limit(action, limit)
         with self._frame.acting("limit") as (tx, now):
             return self._frame.propose(tx, now, "limit", {"on": action, "purpose": purpose, "limit": asdict(limit)})
@@ -140,7 +138,7 @@ class OwnerActions:
         with self._frame.acting("honeytoken", domain) as (tx, now):
             opened = self._frame.open_domain(tx, domain)
             self._frame.count(tx, now, "honeytoken", "", 1, domain=domain)  # planting tells a pseudonym of whomever one names
-            made = honeytokens.plant(tx, opened, identity, Context(role, relation), now)
+            made = plant_identity(tx, opened, identity, Context(role, relation), now)
             self._frame.log(tx, now, "honeytoken", domain=domain)
         return made
 
@@ -148,3 +146,132 @@ class OwnerActions:
 def _plain(token: dict[str, Any]) -> dict[str, Any]:
     """The settings of a token as a change keeps them."""
     return {name: list(value) if name in ("scopes", "domains") else value for name, value in token.items()}
+
+
+class ConfirmingActions(SessionPart):
+    """The second person's part of a session: another owner, or the auditor."""
+
+    def changes(self, *, everything: bool = False) -> list[Change]:
+        """The changes that wait, or all of them; the codes in them are not shown."""
+        with self._frame.reading("confirm") as (tx, now):
+            found = changes.everything(tx)
+        living = [c for c in found if everything or (c.status in ("pending", "confirmed") and now < c.expires)]
+        return [replace(c, code="", tokens=()) for c in living]
+
+    def confirm(self, change_id: str, *, factor: str = "") -> Change:
+        """Agree to somebody else's change. Where it adds a person, ``code`` is your half of the enrolment code.
+
+        ``factor`` is your one-time code, where your role decides with one.
+        """
+        frame = self._frame
+        frame.decide_with("confirm", factor)
+        with frame.acting("confirm", change=_for_log(change_id)) as (tx, now):
+            made = changes.decide(tx, change_id, second=frame.name, token=frame.token, agree=True, time=now)
+            frame.log(tx, now, "confirm", change=made.id, detail=made.action)
+            mine = ""
+            if made.action in ("actor", "token"):
+                mine = accounts.new_code()
+                what = {**made.what, "codes": [made.code, mine]}
+            else:
+                what = dict(made.what)
+            if made.action in _AT_ONCE:
+                frame.use(tx, now, made)
+                _AT_ONCE[made.action](frame, tx, now, what)
+        return replace(made, code=mine, tokens=())
+
+    def refuse(self, change_id: str) -> Change:
+        """Refuse somebody else's change."""
+        frame = self._frame
+        with frame.acting("confirm", change=_for_log(change_id)) as (tx, now):
+            made = changes.decide(tx, change_id, second=frame.name, token=frame.token, agree=False, time=now)
+            frame.log(tx, now, "confirm", change=made.id, detail=made.action, outcome="refused")
+        return replace(made, code="", tokens=())
+
+
+def _apply_actor(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) -> None:
+    accounts.add(tx, what["name"], what["roles"], now)
+    frame.vault.recorder.remember_actor(tx, what["name"])
+    accounts.invite(tx, what["name"], what["codes"], now, **what["token"])
+    log_grant(frame, tx, now, what["name"], what["roles"])
+
+
+def _apply_token(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) -> None:
+    accounts.invite(tx, what["name"], what["codes"], now, **what["token"])
+    log_grant(frame, tx, now, what["name"], what["token"].get("scopes", ()), detail="token")
+
+
+def _apply_limit(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) -> None:
+    limit = Limit(**what["limit"])
+    limits.set_limit(tx, what["on"], what["purpose"], limit)
+    detail = f"{what['on']} {what['purpose']}: {limit.max} in {limit.seconds:g} s, alarm {limit.alarm}"
+    frame.log(tx, now, "limit", detail=detail)
+
+
+def _apply_factor(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) -> None:
+    factors.require(tx, what["roles"])
+    frame.log(tx, now, "factor", roles=what["roles"], detail="required")
+
+
+def _apply_witness(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) -> None:
+    witness.put(tx, what["places"])
+    frame.log(tx, now, "witness", count=len(what["places"]))
+
+
+def apply_grant(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any], *, enabled: bool = True) -> None:
+    """Set the roles of an actor."""
+    actor = tx.get(ACTOR, what["name"])
+    assert actor is not None
+    roles = list(accounts.check_roles(what["roles"]))
+    if not enabled or not set(actor["roles"]) <= set(roles):
+        actor["losses"] = actor.get("losses", 0) + 1
+    actor["roles"], actor["enabled"] = roles, enabled
+    tx.put(ACTOR, what["name"], actor)
+    log_grant(frame, tx, now, what["name"], what["roles"] if enabled else ())
+
+
+def log_grant(frame: Frame, tx: Tx, now: float, name: str, roles: Sequence[str], *, detail: str = "") -> None:
+    """Write into the log what rights somebody has now."""
+    subject = actor_pseudonym(frame.vault.store, name)
+    frame.log(tx, now, "grant", subject=subject, roles=list(roles), detail=detail)
+
+
+_AT_ONCE: dict[str, Callable[[Frame, Tx, float, Mapping[str, Any]], None]] = {
+    "actor": _apply_actor,
+    "token": _apply_token,
+    "grant": apply_grant,
+    "limit": _apply_limit,
+    "witness": _apply_witness,
+    "factor": _apply_factor,
+}
+
+
+def _for_log(change_id: str) -> str:
+    """The id of a change for the log; anything else that was typed in is not written there."""
+    text = change_id.strip().upper()
+    return text if text.startswith("CHG-") and len(text) <= 16 and text.isascii() else "malformed"
+
+
+class OwnActions(SessionPart):
+    """The part of a session that every role has."""
+
+    def set_up_factor(self) -> str:
+        """Your second factor, as an ``otpauth://`` address for an authenticator app: told once."""
+        frame = self._frame
+        with frame.vault.recorder.refusals(frame.name, "factor"), frame.vault.store.write() as tx:
+            now = tx.now(frame.vault.clock)
+            frame.caller(tx, now).require_whole()
+            made = factors.set_up(tx, frame.name, f"Shoal vault {frame.vault.id[:8]}")
+            frame.log(tx, now, "factor", detail="set up")
+        return made
+
+    def delegate(self, action: str, *, domains: Iterable[str] = (), seconds: float = 900.0) -> str:
+        """A token of yours for one action (and domains) and a short time, to be given to a program.
+
+        It ends with your own token. What takes a second person cannot be lent, nor can a lent token lend.
+        """
+        frame = self._frame
+        with frame.vault.recorder.refusals(frame.name, "delegate"), frame.vault.store.write() as tx:
+            now = tx.now(frame.vault.clock)
+            made = accounts.lend(tx, frame.token, action, domains=list(domains), seconds=seconds, time=now)
+            frame.log(tx, now, "delegate", detail=action)
+        return made

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector.actions import honeytokens
-from shoal.protector.actions.frame import Frame, log_names, require_typed
-from shoal.protector.people import enumeration
+from shoal.protector.actions.frame import SessionPart, log_names, require_typed
+from shoal.protector.people import limits
+from shoal.protector.pseudonyms import self_generated
 from shoal.protector.pseudonyms.domains import Context
 from shoal.protector.pseudonyms.identities import text_column
+from shoal.protector.pseudonyms.minting import OpenDomain
+from shoal.protector.store.database import Tx
+from shoal.protector.store.state import HONEY, SETTING
 
 NAMES_LOGGED = 100
 """People whose audit pseudonyms are logged for one translation."""
 
 
-class PseudonymActions:
+class PseudonymActions(SessionPart):
     """The operator's part of a session."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def pseudonymize(
         self, domain: str, values: Any, *, purpose: str = "", role: str = "", relation: str = "", source: str = ""
@@ -35,8 +35,8 @@ class PseudonymActions:
             made = opened.pseudonymize(tx, column, Context(role, relation), now)
             key = opened.domain.key_id
             frame.log(tx, now, "pseudonymize", domain=domain, count=len(column), key=key, purpose=purpose, source=source)
-            planted = honeytokens.touched_by(tx, opened, asked)
-            seen = asked.slice(0, enumeration.SAMPLE).to_pylist()
+            planted = column_has_planted(tx, opened, asked)
+            seen = asked.slice(0, limits.SAMPLE).to_pylist()
             frame.watch(tx, now, "pseudonymize", usage, seen, planted=planted, domain=domain, purpose=purpose)
         return made.to_pylist() if as_list else made
 
@@ -54,7 +54,7 @@ class PseudonymActions:
             usage = frame.counted(tx, now, "find", purpose, len(identities), domain=domain)
             found = opened.find(tx, identities, Context(role, relation), now)
             frame.log(tx, now, "find", domain=domain, count=len(identities), purpose=purpose)
-            planted = honeytokens.touched_by(tx, opened, list(identities))
+            planted = column_has_planted(tx, opened, list(identities))
             missed = found.count(None)
             frame.watch(tx, now, "find", usage, identities, missed=missed, planted=planted, domain=domain, purpose=purpose)
         return found
@@ -90,7 +90,7 @@ class PseudonymActions:
                 )
             frame.count(tx, now, "translate", purpose, len(pseudonyms), domain=source)
             plain = known.resolve(tx, pseudonyms, version=version, time=now)
-            if honeytokens.touched(tx, known, plain):
+            if any_planted(tx, known, plain):
                 raise AccessError("the translation is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
             column = pa.array([None if p is None else p.decode() for p in plain], pa.string())
             made = wanted.pseudonymize(tx, column, Context(role, relation), now)
@@ -98,3 +98,105 @@ class PseudonymActions:
             frame.log(tx, now, "translate", **told, subjects=log_names(tx, known, plain, most=NAMES_LOGGED))
         out: list[str | None] = made.to_pylist()
         return out
+
+
+def plant_identity(tx: Tx, opened: OpenDomain, identity: str, context: Context, time: float) -> str | None:
+    """Remember an invented identity; a pseudonym of it, to be laid out, where one can be made without a role or relation."""
+    column, _ = text_column([identity])
+    domain = opened.domain
+    made: str | None = None
+    needs_more = domain.scope not in ("person", "transaction") and context == Context()
+    if domain.kind != "self-generated" and not needs_more:
+        made = opened.pseudonymize(tx, column, context, time)[0].as_py()
+    (known,) = opened.cleaned(column).to_pylist()
+    if not known:
+        raise UsageError("an invented identity has at least one character.")
+    body = tx.get(HONEY, domain.name) or {"identities": []}
+    body["identities"] = sorted({*body["identities"], known})
+    tx.put(HONEY, domain.name, body)
+    return made
+
+
+def any_planted(tx: Tx, opened: OpenDomain, identities: Iterable[bytes | None]) -> bool:
+    """Whether one of these identities was planted."""
+    planted = _planted(tx, opened)
+    return bool(planted) and any(i is not None and opened.matched(i) in planted for i in identities)
+
+
+def column_has_planted(tx: Tx, opened: OpenDomain, identities: Any) -> bool:
+    """The same for a list or an Arrow column of identities as they came in."""
+    planted = _planted(tx, opened)
+    if not planted:
+        return False
+    column, _ = text_column(identities)
+    return any(
+        text is not None and opened.matched(text.encode()) in planted for text in opened.cleaned(column).unique().to_pylist()
+    )
+
+
+def _planted(tx: Tx, opened: OpenDomain) -> set[bytes]:
+    body = tx.get(HONEY, opened.domain.name)
+    return set() if body is None else {opened.matched(text.encode()) for text in body["identities"]}
+
+
+class HolderActions(SessionPart):
+    """The operator's part of a session for pseudonyms that people made themselves."""
+
+    def register(self, domain: str, registration: Mapping[str, str], *, identity: str | None = None) -> None:
+        """Accept a pseudonym that a person made; ``identity`` is kept sealed when a way back is wanted."""
+        frame = self._frame
+        with frame.acting("register", domain) as (tx, now):
+            opened = self._open(tx, domain)
+            given = dict(registration)
+            self_generated.check_registration(frame.vault.id, opened.domain.id, given)
+            name = entry_of(opened, given["pseudonym"])
+            if tx.get(SETTING, name) is not None:
+                raise AccessError("this pseudonym is registered already.", reason="replay")
+            sealed = "" if identity is None else _sealed(opened, identity, given["pseudonym"])
+            tx.put(SETTING, name, {"public": given["public_key"], "identity": sealed})
+            frame.log(tx, now, "register", domain=domain, linked=identity is not None)
+
+    def challenge(self, domain: str, pseudonym: str) -> str:
+        """A fresh challenge for the holder of a self-generated pseudonym."""
+        with self._frame.acting("prove", domain) as (tx, now):
+            made = self_generated.new_challenge(tx, self._open(tx, domain).domain.id, pseudonym, now)
+            self._frame.log(tx, now, "prove", domain=domain, detail="challenge")
+        return made
+
+    def check_ownership(self, domain: str, pseudonym: str, challenge: str, proof: str) -> bool:
+        """Whether the challenge was answered by the one who made the pseudonym."""
+        with self._frame.acting("prove", domain) as (tx, now):
+            opened = self._open(tx, domain)
+            held = tx.get(SETTING, entry_of(opened, pseudonym))
+            public = "00" * 32 if held is None else held["public"]
+            proved = self_generated.check_proof(tx, opened.domain.id, pseudonym, public, challenge, proof, now)
+            good = proved and held is not None
+            self._frame.log(tx, now, "prove", domain=domain, outcome="done" if good else "refused")
+        return good
+
+    def _open(self, tx: Tx, name: str) -> OpenDomain:
+        opened = self._frame.open_domain(tx, name)
+        if opened.domain.kind != "self-generated":
+            raise UsageError(f"the vault makes the pseudonyms of domain '{name}'.", hint="Use a domain of kind 'self-generated'.")
+        return opened
+
+
+def _sealed(opened: OpenDomain, identity: str, pseudonym: str) -> str:
+    """The identity, cleaned by the domain's rules, sealed beside its pseudonym."""
+    plain = opened.plain(identity)
+    if not plain:
+        raise UsageError("an identity has at least one character.", hint="Leave it out where no way back is agreed.")
+    return opened.holder_box.seal(plain, pseudonym.encode()).hex()
+
+
+def sealed_identity(tx: Tx, opened: OpenDomain, pseudonym: str) -> bytes | None:
+    """The identity that was registered with a self-generated pseudonym; None where there is none."""
+    held = tx.get(SETTING, entry_of(opened, pseudonym))
+    if held is None or not held["identity"]:
+        return None
+    return opened.holder_box.open(bytes.fromhex(held["identity"]), pseudonym.encode())
+
+
+def entry_of(opened: OpenDomain, pseudonym: str) -> str:
+    """The name under which a holder is kept."""
+    return f"holder {opened.domain.id} {pseudonym}"

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shoal.errors import AccessError, EngineError, UsageError
-from shoal.protector.actions import honeytokens
-from shoal.protector.actions.frame import Frame, log_names, require_typed
-from shoal.protector.actions.holders import sealed_identity
+from shoal.protector.actions.frame import SessionPart, log_names, require_typed
+from shoal.protector.actions.pseudonyms import any_planted, sealed_identity
 from shoal.protector.crypto import recipients
 from shoal.protector.log import checkpoints, witness
 from shoal.protector.people import requests
@@ -34,11 +33,8 @@ class Revealed:
         return f"<Revealed {self.request.id}: {self.request.records} identities>"
 
 
-class RequestActions:
+class RequestActions(SessionPart):
     """The requester's and the approver's part of a session."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def request(
         self,
@@ -85,7 +81,7 @@ class RequestActions:
                 role=role,
                 relation=relation,
                 recipient=recipient,
-                flagged=honeytokens.touched(tx, opened, plain),
+                flagged=any_planted(tx, opened, plain),
             )
             told = {"request": made.id, "domain": domain, "purpose": purpose, "case": case, "count": made.records}
             frame.log(tx, now, "request", **told)
@@ -143,7 +139,7 @@ class RequestActions:
             frame.count(tx, now, "reveal", made.purpose, made.records, domain=made.domain, case=made.case)
             context = Context(made.role, made.relation) if made.role or made.relation else None
             plain = _resolved(tx, opened, made.pseudonyms, version=made.key_version, context=context, time=made.created)
-            if honeytokens.touched(tx, opened, plain):
+            if any_planted(tx, opened, plain):
                 raise AccessError(f"{made.id} is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
             subjects = log_names(tx, opened, plain, most=requests.MOST_RECORDS)
             frame.log(tx, now, "reveal", **_told(made), subjects=subjects)

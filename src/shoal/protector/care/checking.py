@@ -15,17 +15,16 @@ from shoal.protector.log.audit import Verdict
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.store import blobs, entries, index, pages
 from shoal.protector.store.blobs import INDEX
-from shoal.protector.store.buckets import ENTRY
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Tx, object_sum
-from shoal.protector.store.kinds import DOMAIN
-from shoal.protector.store.pages import PER_PAGE, SLOT_BITS
-from shoal.protector.store.row_keys import DomainKeys
+from shoal.protector.store.index import ENTRY
+from shoal.protector.store.pages import PER_PAGE, SLOT_BITS, DomainKeys
+from shoal.protector.store.state import DOMAIN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.protector.actions.open_vault import OpenVault
+    from shoal.protector.actions.frame import OpenVault
     from shoal.protector.session import Session
 
 _CHUNK = 2048

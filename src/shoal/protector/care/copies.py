@@ -21,8 +21,7 @@ from shoal.disk.atomic import atomic
 from shoal.errors import DataError, TamperError, UsageError
 from shoal.protector.care.checking import verify
 from shoal.protector.crypto.master_keys import KeyProvider
-from shoal.protector.crypto.primitives import Box, derive
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Box, Secret, derive
 from shoal.protector.log import audit
 from shoal.protector.store import connection as database
 from shoal.protector.store import head

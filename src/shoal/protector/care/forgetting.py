@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import UsageError
-from shoal.protector.actions.holders import entry_of
+from shoal.protector.actions.pseudonyms import any_planted, entry_of
 from shoal.protector.care.shredding import scrub, signed
 from shoal.protector.intake import waiting
 from shoal.protector.issuing.actions import mark_of
@@ -21,12 +21,13 @@ from shoal.protector.pseudonyms import merges, references
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store import blobs, entries, pages
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import ISSUER, SETTING
+from shoal.protector.store.state import ISSUER, SETTING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.protector.session import Session
+
 
 FORMAT = "shoal-forget/1"
 _CHUNK = 2048
@@ -172,3 +173,52 @@ def _forget_records(tx: Tx, opened: OpenDomain, slots: NDArray[np.int64]) -> tup
 def _forget_holder(tx: Tx, opened: OpenDomain, pseudonym: str) -> tuple[list[bytes], int]:
     gone = tx.remove_once(SETTING, entry_of(opened, pseudonym))
     return ([], 0) if gone is None else ([gone], 1)
+
+
+def merge(session: Session, domain: str, identity: str, into: str) -> dict[str, Any]:
+    """Two identities of a domain are one person: from now on ``into`` stands for ``identity``.
+
+    Pseudonyms made before stay valid: those of ``identity`` lead to ``into`` as long as the two are merged.
+    """
+    with session.vault.store.read() as tx:
+        opened = _opened(session, tx, domain)
+        one, other = opened.plain(identity), opened.plain(into)
+    if not one or not other:
+        raise UsageError("an identity has at least one character.")
+    told = {"merged": opened.subject(one), "into": opened.subject(other)}
+    change = session.frame.agreed("correct", domain, **told)
+    with session.frame.acting("correct", domain) as (tx, now):
+        session.frame.use(tx, now, change)
+        opened = _opened(session, tx, domain)
+        if any_planted(tx, opened, [one, other]):
+            raise UsageError("a planted identity cannot be merged.")
+        merges.merge(tx, opened, one, other)
+        session.frame.log(tx, now, "correct", domain=domain, detail="merged", subjects=list(told.values()))
+    return {"domain": domain, **told}
+
+
+def split(session: Session, domain: str, identity: str) -> dict[str, Any]:
+    """Take a wrong merge back: ``identity`` is a person of its own again, under the pseudonyms it had before.
+
+    Rows that were given the other's pseudonym in between keep it; who has them makes these tables again.
+    """
+    with session.vault.store.read() as tx:
+        opened = _opened(session, tx, domain)
+        one = opened.plain(identity)
+    change = session.frame.agreed("correct", domain, split=opened.subject(one))
+    with session.frame.acting("correct", domain) as (tx, now):
+        session.frame.use(tx, now, change)
+        opened = _opened(session, tx, domain)
+        told = {"split": opened.subject(one), "from": opened.subject(merges.split(tx, opened, one))}
+        session.frame.log(tx, now, "correct", domain=domain, detail="split", subjects=list(told.values()))
+    return {"domain": domain, **told}
+
+
+def _opened(session: Session, tx: Tx, domain: str) -> OpenDomain:
+    opened = session.frame.open_domain(tx, domain)
+    if opened.domain.kind != "random":
+        raise UsageError(
+            f"domain '{domain}' keeps no table of people: there is nothing to merge.",
+            hint="Correct the identities at their source and pseudonymise again.",
+        )
+    return opened

@@ -2,21 +2,30 @@
 
 The *actor* (``A-…``) is who got the identity, the *subject* (``S-…``) whose identity it was. A subject's audit pseudonym holds
 within one domain: nobody sees from the log that a person is in two. Who they are, owner and auditor can find out only together
-(:mod:`shoal.protector.care.naming`).
+(:mod:`shoal.protector.care.reports`).
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import UsageError
-from shoal.protector.log import audit, segments
+from shoal.errors import AccessError, UsageError
+from shoal.protector.log import audit, segments, shares
+from shoal.protector.people.limits import DAY, read
+from shoal.protector.pseudonyms.domains import Domain
+from shoal.protector.store.state import DOMAIN
 
 if TYPE_CHECKING:
+    from shoal.protector.actions.frame import OpenVault
     from shoal.protector.session import Session
+    from shoal.protector.store.database import Tx
+    from shoal.report.charts import Chart
+
 
 _PERIODS = {"day": 10, "month": 7, "year": 4}
 
@@ -134,3 +143,100 @@ def _day(given: date | str, default: str) -> str:
         return given.isoformat() if isinstance(given, date) else date.fromisoformat(given).isoformat()
     except ValueError:
         raise UsageError("a day is written like 2025-01-31.") from None
+
+
+def resolve(owner: Session, auditor: Session, pseudonym: str, *, owner_share: str, auditor_share: str, reason: str) -> str:
+    """The name behind an audit pseudonym. Owner and auditor each give their share; the log keeps the event."""
+    with _together(owner, auditor, pseudonym, reason) as tx:
+        sealed = shares.open_name(tx, pseudonym, owner_share, auditor_share)
+        name = sealed if pseudonym.startswith("A-") else _subject_name(owner.vault, tx, pseudonym, sealed)
+    return name.decode()
+
+
+def subject_of(
+    owner: Session, auditor: Session, domain: str, identity: str, *, owner_share: str, auditor_share: str, reason: str
+) -> str:
+    """The audit pseudonym of a data subject, by which :func:`~.reports.reveals` lists who was told this person's name.
+
+    The opposite of :func:`resolve`, under the same rule.
+    """
+    keyring = owner.vault.keyring
+    with owner.vault.store.read() as tx:
+        opened = keyring.opened(tx, keyring.domain(tx, domain))
+        name = opened.subject(opened.plain(identity))
+    with _together(owner, auditor, name, reason) as tx:
+        shares.join(tx, owner_share, auditor_share)
+    return name
+
+
+@contextlib.contextmanager
+def _together(owner: Session, auditor: Session, pseudonym: str, reason: str) -> Iterator[Tx]:
+    """A transaction of owner and auditor about one audit pseudonym; logged when it succeeds, and when it is refused."""
+    if owner.name == auditor.name:
+        raise UsageError("owner and auditor resolve together: two people are needed.")
+    if not reason.strip():
+        raise UsageError("a resolution needs a reason.")
+    with auditor.frame.acting("resolve", of=pseudonym[:20]) as (tx, now):
+        for session, role in ((owner, "owner"), (auditor, "auditor")):
+            if role not in session.frame.require(tx, now, "resolve").roles:
+                raise AccessError(f"the {role}'s token does not have the role {role}.", reason="role")
+        yield tx
+        together = audit.actor_pseudonym(owner.vault.store, owner.name)
+        auditor.frame.log(tx, now, "resolve", of=pseudonym, together_with=together, purpose=reason)
+
+
+def _subject_name(vault: OpenVault, tx: Tx, pseudonym: str, sealed: bytes) -> bytes:
+    domain_id = sealed[:8].hex()
+    domain = next((d for d in map(Domain.from_json, tx.all(DOMAIN)) if d.id == domain_id), None)
+    if domain is None or domain.shredded:
+        raise AccessError("the domain of this person was shredded: nothing leads back.", reason="shredded")
+    return vault.keyring.opened(tx, domain).subject_box.open(sealed[8:], pseudonym.encode())
+
+
+def timeline(session: Session, out: str | Path, *, period: str = "month", action: str = "reveal") -> list[dict[str, Any]]:
+    """Write records revealed per period, stacked by actor and purpose, as SVG (or PNG, or HTML); the rows behind it.
+
+    Actors appear under audit pseudonyms; periods without a reveal stay empty; by day, the limit per person is drawn where it
+    comes into sight. The same log gives the same bytes.
+    """
+    from shoal.report import charts
+
+    rows = report(session, period=period, action=action)
+    with session.frame.reading("audit") as (tx, _):
+        daily = [limit.max for purpose, limit in read(tx, action, "") if purpose == "*" and limit.seconds == DAY]
+    most = daily[0] if daily and period == "day" else None
+    charts.save(drawn(rows, action, period, most), out)
+    return rows
+
+
+def drawn(rows: list[dict[str, Any]], action: str, period: str, most: int | None) -> Chart:
+    """The chart of a report's rows."""
+    from shoal.report import charts
+
+    periods = _without_gaps(sorted({r["period"] for r in rows}))
+    series: dict[str, list[int]] = {}
+    for actor, purpose in sorted({(r["actor"], r["purpose"]) for r in rows if r["records"]}):
+        found = {r["period"]: r["records"] for r in rows if (r["actor"], r["purpose"]) == (actor, purpose)}
+        series[f"{actor} {purpose}"] = [found.get(p, 0) for p in periods]
+    refused = [sum(r["refused"] + r["alarms"] for r in rows if r["period"] == p) for p in periods]
+    return charts.timeline(
+        periods,
+        series,
+        title=f"{action} per {period}".capitalize() if rows else f"No {action} yet",
+        y=f"records ({action})",
+        refused=refused,
+        limit=None if most is None else (most, "limit per person"),
+    )
+
+
+def _without_gaps(periods: list[str]) -> list[str]:
+    """Every day, month or year from the first to the last.
+
+    >>> _without_gaps(["2025-11", "2026-02"]), _without_gaps(["2024-02-28", "2024-03-01"])
+    (['2025-11', '2025-12', '2026-01', '2026-02'], ['2024-02-28', '2024-02-29', '2024-03-01'])
+    """
+    if not periods:
+        return []
+    first, last = (date.fromisoformat((p + "-01-01")[:10]) for p in (periods[0], periods[-1]))
+    days = (date.fromordinal(n).isoformat() for n in range(first.toordinal(), last.toordinal() + 1))
+    return list(dict.fromkeys(day[: len(periods[0])] for day in days))

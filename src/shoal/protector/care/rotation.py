@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.errors import UsageError
 from shoal.protector.crypto.master_keys import KeyProvider, require_provider
-from shoal.protector.log import checkpoints
+from shoal.protector.log import checkpoints, segments, witness
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.store import entries, head, index, pages
 from shoal.protector.store.anchor import default_path, replace_path
 from shoal.protector.store.database import Tx, step
-from shoal.protector.store.kinds import DOMAIN, KEY
 from shoal.protector.store.pages import PER_PAGE
+from shoal.protector.store.state import DOMAIN, KEY
 
 if TYPE_CHECKING:
-    from shoal.protector.actions.open_vault import OpenVault
+    from shoal.protector.actions.frame import OpenVault
     from shoal.protector.pseudonyms.minting import OpenDomain
     from shoal.protector.session import Session
+
 
 _CHUNK = 20_000
 
@@ -143,3 +144,22 @@ def rotate_signer(session: Session) -> str:
         key_id = checkpoints.new_signer(tx)
         session.frame.log(tx, now, "rotate", detail=f"signing key {key_id}")
     return key_id
+
+
+def retire_log(session: Session, upto: int, head: str) -> dict[str, Any]:
+    """Take the events up to ``upto`` out of the database, where the log was signed with the hash ``head``.
+
+    Both are the end of an archive that was checked (:func:`shoal.protector.log.segments.check`). Whoever confirms compares them
+    with the archive first: what left the database is only there, but for the events that :mod:`shoal.protector.log.segments`
+    keeps.
+    """
+    frame = session.frame
+    with frame.reading("retire") as (tx, _):
+        signed, places = segments.signed_end(tx, upto, head), witness.places(tx)
+    change = frame.agreed("retire", upto=upto, head=head)
+    witness.send(places, signed)
+    with frame.acting("retire") as (tx, now):
+        frame.use(tx, now, change)
+        done = segments.retire(tx, upto, head)
+        frame.log(tx, now, "retire", upto=upto, count=done["events"], kept=done["kept"])
+    return {"upto": upto, "head": head, **done}

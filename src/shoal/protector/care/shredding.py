@@ -15,10 +15,10 @@ from shoal.protector.log import checkpoints
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.store.database import Tx
 from shoal.protector.store.entries import size_class
-from shoal.protector.store.kinds import DOMAIN, KEY, SIGNER
+from shoal.protector.store.state import DOMAIN, KEY, SIGNER
 
 if TYPE_CHECKING:
-    from shoal.protector.actions.open_vault import OpenVault
+    from shoal.protector.actions.frame import OpenVault
     from shoal.protector.session import Session
 
 FORMAT = "shoal-shred/1"

@@ -9,6 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+
 ALPHABET = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -94,3 +95,42 @@ def _read_table() -> bytes:
 _READ = _read_table()
 _SPELLED = bytes.maketrans(b"0123456789ABCDEFGHIJKLMNOPQRSTUV", ALPHABET)
 _PAIRS = [a + b for a in ALPHABET.decode() for b in ALPHABET.decode()]
+
+CHECK_WIDTH = 2
+_VALUES = np.zeros(256, dtype=np.int64)
+_VALUES[np.frombuffer(ALPHABET, dtype=np.uint8)] = np.arange(32)
+
+
+def append_check(letters: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Rows of base-32 letters with their two digits.
+
+    >>> append_check(np.frombuffer(b"D1JPRV3F", dtype=np.uint8).reshape(1, -1)).tobytes()
+    b'D1JPRV3F27'
+    """
+    rest = np.zeros(len(letters), dtype=np.int64)
+    for place in range(letters.shape[1]):
+        rest = (rest * 32 + _VALUES[letters[:, place]]) % 97
+    check = 98 - rest * 100 % 97
+    digits = np.stack([check // 10, check % 10], axis=1).astype(np.uint8) + np.uint8(ord("0"))
+    return np.concatenate([letters, digits], axis=1)
+
+
+def with_check(letters: str) -> str:
+    """Base-32 letters with their two digits.
+
+    >>> with_check("D1JPRV3F")
+    'D1JPRV3F27'
+    """
+    return append_check(np.frombuffer(letters.encode("ascii"), dtype=np.uint8).reshape(1, -1)).tobytes().decode()
+
+
+def without_check(text: str) -> str | None:
+    """The letters, in capitals and with easily confused ones read alike; None where a character is wrong.
+
+    >>> without_check("d1jprv3f27"), without_check("D1JPRV3F28"), without_check("DIJPRV3F27"), without_check("1DJPRV3F27")
+    ('D1JPRV3F', None, 'D1JPRV3F', None)
+    """
+    letters = canonical(text)
+    if letters is None or len(letters) <= CHECK_WIDTH or not letters[-CHECK_WIDTH:].isdigit():
+        return None
+    return letters[:-CHECK_WIDTH] if with_check(letters[:-CHECK_WIDTH]) == letters else None

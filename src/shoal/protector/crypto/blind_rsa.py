@@ -16,7 +16,7 @@ import secrets
 from typing import Any
 
 from shoal.errors import DataError, TamperError
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Secret
 
 BITS = 3072
 SALT = 48

@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.errors import DataError, UsageError, need
 from shoal.protector.crypto import primitives as crypto
-from shoal.protector.crypto.secret import Opaque, Secret
+from shoal.protector.crypto.primitives import Opaque, Secret
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from shoal.errors import EngineError, TamperError, need
-from shoal.protector.crypto.master_keys import KeyRefusedError, read_private
+from shoal.protector.crypto.master_keys import KeyProvider, KeyRefusedError, from_file, read_private, write_file
 
 SCHEME = "pkcs11:"
 PIN = "SHOAL_VAULT_PIN"
@@ -124,3 +125,18 @@ def _opened(parts: dict[str, str], pin: str, *, create: bool) -> tuple[Any, str]
         raise KeyRefusedError("the PIN of the module is wrong.", hint="Modules lock themselves after a few wrong ones.") from None
     except (pkcs11.PKCS11Error, RuntimeError, OSError) as error:
         raise EngineError(f"the hardware security module cannot be used ({type(error).__name__}).", hint="Is it there?") from None
+
+
+def key_at(place: str | Path) -> KeyProvider:
+    """The master key at a place: a path, or an address ``pkcs11:…`` (:mod:`.hsm_keys`)."""
+    return HsmKey(str(place)) if is_hsm(place) else from_file(place)
+
+
+def new_key_at(place: str | Path) -> KeyProvider:
+    """A new master key at a place; what is there is kept."""
+    return HsmKey(str(place), create=True) if is_hsm(place) else from_file(write_file(place))
+
+
+def is_hsm(place: str | Path) -> bool:
+    """Whether a place is the address of a key in a module."""
+    return str(place).startswith(SCHEME)

@@ -1,5 +1,6 @@
 """The few cryptographic operations of the vault, all from the package ``cryptography``.
 
+* :class:`Secret`, :class:`Opaque` — values that contain keys: they show nothing, and cannot be copied or pickled.
 * :func:`derive` — HKDF-SHA256: one key per purpose.
 * :class:`Box` — AES-256-GCM with a random nonce, bound to its place by associated data.
 * :class:`Prf` — HMAC-SHA256; :class:`Blocks` — AES-256 on many single blocks at once.
@@ -8,20 +9,71 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from shoal.errors import TamperError
-from shoal.protector.crypto.secret import Opaque, Secret
 
 TAG_BYTES = 16
 NONCE_BYTES = 12
 Sum = tuple[int, int]
 _LANE = 1 << 64
+
+
+class Secret:
+    """Bytes that do not show themselves: no text form, no pickle, no copy; compared in constant time.
+
+    >>> s = Secret(b"k" * 32)
+    >>> s
+    <secret>
+    >>> import pickle
+    >>> pickle.dumps(s)
+    Traceback (most recent call last):
+    TypeError: a secret cannot be pickled or copied
+    """
+
+    __slots__ = ("__value",)
+
+    def __init__(self, value: bytes) -> None:
+        self.__value = bytes(value)
+
+    def expose(self) -> bytes:
+        """The bytes, for handing to a cryptographic primitive and nothing else."""
+        return self.__value
+
+    def __repr__(self) -> str:
+        return "<secret>"
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and hmac.compare_digest(self.__value, other.expose())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("a secret cannot be pickled or copied")
+
+    def __copy__(self) -> NoReturn:
+        raise TypeError("a secret cannot be pickled or copied")
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        raise TypeError("a secret cannot be pickled or copied")
+
+
+class Opaque:
+    """Objects that hold keys: they show nothing and cannot be pickled."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("an object that holds keys cannot be pickled or copied")
 
 
 def derive(secret: Secret, purpose: str, *, context: bytes = b"", length: int = 32) -> Secret:

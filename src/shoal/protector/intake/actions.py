@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector.actions import honeytokens
-from shoal.protector.actions.frame import Frame, log_names
+from shoal.protector.actions.frame import SessionPart, log_names
+from shoal.protector.actions.pseudonyms import column_has_planted
 from shoal.protector.intake import waiting
 from shoal.protector.intake.recognise import MATCH, POSSIBLE, Answer, recognise
 from shoal.protector.intake.register import LONGEST, Person, Register, identity_of, parsed, person_of, require_fitting
@@ -42,11 +42,8 @@ class Intake:
         return {name: found[name] for name in ("known", "matched", "new", "waiting", "empty")}
 
 
-class IntakeActions:
+class IntakeActions(SessionPart):
     """The operator's and the clerk's part of a session at the intake."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def intake(
         self,
@@ -103,7 +100,7 @@ class IntakeActions:
         if added:
             merges.write(tx, opened, {**known, **added})
         column = pa.array(texts, pa.string())
-        planted = honeytokens.touched_by(tx, opened, column.unique())
+        planted = column_has_planted(tx, opened, column.unique())
         return opened.pseudonymize(tx, column, Context(), now).to_pylist(), planted
 
     def _wait(self, tx: Tx, opened: OpenDomain, people: Sequence[Person], answers: Sequence[Answer], now: float) -> list[str]:

@@ -1,7 +1,7 @@
 """The people a domain knows, as records that can be compared.
 
 An identity is the JSON text of a record (``{"birth":"1980-02-01","family":"Jansen","given":"Anna"}``), as it was first brought.
-Other spellings of the same person are merged into it (:mod:`shoal.protector.pseudonyms.merges`), so forgetting, exporting,
+Other spellings of the same person are merged into it (:mod:`shoal.protector.pseudonyms.references`), so forgetting, exporting,
 splitting and the rotation of keys cover them like any other identity.
 """
 
@@ -24,7 +24,7 @@ from shoal.protector.pseudonyms.domains import Domain, Renewal
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store import pages
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import MERGES
+from shoal.protector.store.state import MERGES
 
 Person = dict[str, str]
 """What is told of a person: kind of field to text."""

@@ -14,7 +14,7 @@ from shoal.protector.crypto import base32
 from shoal.protector.intake.register import Person, identity_of
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import WAITING
+from shoal.protector.store.state import WAITING
 
 _BOUND = b"waiting record"
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.errors import AccessError, DataError, UsageError
-from shoal.protector.actions import honeytokens
-from shoal.protector.actions.frame import Frame, log_names
+from shoal.protector.actions.frame import SessionPart, log_names
+from shoal.protector.actions.pseudonyms import any_planted
 from shoal.protector.crypto import blind_rsa
 from shoal.protector.issuing.participant import MESSAGE_BYTES, serial
 from shoal.protector.people.accounts import check_name
@@ -21,14 +21,11 @@ from shoal.protector.pseudonyms import merges
 from shoal.protector.pseudonyms.domains import Context
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import ISSUER, KEY, SETTING
+from shoal.protector.store.state import ISSUER, KEY, SETTING
 
 
-class IssuingActions:
+class IssuingActions(SessionPart):
     """The owner's and the operator's part of a session for blind issuing."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def create_issuer(self, name: str, domain: str) -> dict[str, str]:
         """A new issuer of one-time credentials for the people of a domain; its public key."""
@@ -83,7 +80,7 @@ class IssuingActions:
             opened = frame.open_domain(tx, domain)
             usage = frame.counted(tx, now, "find", purpose, 1, domain=domain)
             there, person = _enrolled(tx, opened, identity, now)
-            planted = honeytokens.touched(tx, opened, [person])
+            planted = any_planted(tx, opened, [person])
             told: dict[str, Any] = {"domain": domain, "purpose": purpose}
             frame.watch(tx, now, "find", usage, [identity], missed=not there, planted=planted, logged_as="issue", **told)
             mark = mark_of(body, opened, person)

@@ -17,9 +17,9 @@ from typing import Any
 
 from shoal.errors import TamperError
 from shoal.protector.crypto import base32
-from shoal.protector.log import kept
-from shoal.protector.log.beginning import is_trial
+from shoal.protector.log import checkpoints
 from shoal.protector.log.checkpoints import opened_body, read_signed, sign_checkpoint, signing_keys
+from shoal.protector.log.shares import is_trial
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Store, Tx, step
 from shoal.protector.store.guard import chained
@@ -103,7 +103,7 @@ def events(tx: Tx, *, first: int = 1, actions: Iterable[str] | None = None) -> I
 def _all_events(tx: Tx, first: int) -> Iterator[dict[str, Any]]:
     """Events from a number on, and perhaps earlier ones; of those that left the database, the ones that were kept."""
     if first <= tx.state.retired_seq:
-        yield from kept.read(tx)
+        yield from checkpoints.read(tx)
     for seq, sealed, _ in _stored(tx, first):
         yield {"n": seq, **json.loads(tx.store.audit_box.open(sealed, _place(tx.store, seq), what="log event"))}
 
@@ -171,7 +171,7 @@ def _check_chain(tx: Tx, problems: list[str]) -> dict[int, bytes]:
 def _check_kept(tx: Tx, problems: list[str]) -> None:
     """Whether the events that were kept are all there and unaltered."""
     try:
-        for _ in kept.read(tx):
+        for _ in checkpoints.read(tx):
             pass
     except TamperError as error:
         problems.append(error.message)
@@ -240,3 +240,14 @@ def _stored(tx: Tx, first: int) -> Iterator[tuple[int, bytes, bytes]]:
 
 def _place(store: Store, seq: int) -> bytes:
     return b"audit" + seq.to_bytes(8, "big") + store.bound
+
+
+def recent(store: Store, last: int = 1000) -> dict[str, int]:
+    """Alarms, refusals and reveals among the newest events."""
+    with store.read() as tx:
+        found = list(events(tx, first=max(1, tx.state.audit_seq - last + 1)))
+    return {
+        "recent_alarms": sum(event["outcome"] == "alarm" for event in found),
+        "recent_refusals": sum(event["outcome"] == "refused" for event in found),
+        "recent_reveals": sum(event["action"] == "reveal" and event["outcome"] == "done" for event in found),
+    }

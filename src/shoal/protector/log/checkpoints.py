@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from shoal.errors import DataError, TamperError
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Secret
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Store, Tx, step
-from shoal.protector.store.kinds import SIGNER
-from shoal.protector.store.state import padded
+from shoal.protector.store.state import SETTING, SIGNER, padded
 
 FORMAT = "shoal-audit-checkpoint/1"
 _BLOCK = 128
@@ -118,3 +117,27 @@ def read_signed(text: bytes, signature: bytes, keys: Mapping[str, bytes]) -> dic
 
 def _checkpoint_place(store: Store, seq: int) -> bytes:
     return b"checkpoint" + seq.to_bytes(8, "big") + store.bound
+
+
+PART = 2000
+"""Events of one part."""
+
+
+def put(tx: Tx, events: Sequence[dict[str, Any]]) -> None:
+    """Keep these events, in order, behind those kept before."""
+    for start in range(0, len(events), PART):
+        tx.state.kept_parts += 1
+        tx.put(SETTING, _name(tx.state.kept_parts), {"events": list(events[start : start + PART])})
+
+
+def read(tx: Tx) -> Iterator[dict[str, Any]]:
+    """All events that were kept, in order, each with its number ``n``."""
+    for part in range(1, tx.state.kept_parts + 1):
+        body = tx.get(SETTING, _name(part))
+        if body is None:
+            raise TamperError("events that were kept from an older part of the log are missing.", hint="Restore a trusted copy.")
+        yield from body["events"]
+
+
+def _name(part: int) -> str:
+    return f"kept events {part}"

@@ -11,6 +11,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from shoal.disk.atomic import atomic
 from shoal.errors import DataError, TamperError, UsageError
 from shoal.protector.log import audit, checkpoints
 from shoal.protector.store.connection import blob
-from shoal.protector.store.database import Tx
+from shoal.protector.store.database import Tx, step
 from shoal.protector.store.guard import chained
 
 FORMAT = "shoal-log-segment/1"
@@ -153,3 +154,42 @@ def _read(file: Path) -> Segment:
         return dict(body)
     except (OSError, ValueError, KeyError, TypeError):
         raise DataError(f"{file.name} is not a segment of a log.") from None
+
+
+DAILY = frozenset({"find", "pseudonymize", "audit"})
+"""Actions whose events leave, where they were simply done."""
+
+
+def signed_end(tx: Tx, upto: int, head: str) -> dict[str, Any]:
+    """The checkpoint that closes the part of the log to leave; refused where the archive does not end at one of this vault."""
+    state = tx.state
+    if not state.retired_seq < upto <= state.audit_seq:
+        raise UsageError(
+            f"the archive ends at event {upto}; the database holds the events {state.retired_seq + 1} to {state.audit_seq}.",
+            hint="Bring the archive up to date first: `shoal vault audit --segments`.",
+        )
+    found = tx.first("SELECT hash FROM vault_audit WHERE seq = ?", upto)
+    signed = checkpoints.newest_checkpoint(tx, upto)
+    if found is None or signed is None or signed["seq"] != upto or blob(found[0]).hex() != signed["head"]:
+        raise UsageError(f"the log was not signed at event {upto}.", hint="Segments end where it was.")
+    if head != signed["head"]:
+        raise DataError("the archive does not hold this vault's log.", hint="It is another vault's, or was changed.")
+    return signed
+
+
+def retire(tx: Tx, upto: int, head: str) -> dict[str, int]:
+    """Take the events up to ``upto`` out of the database; how many left, and how many of them stay readable."""
+    signed_end(tx, upto, head)
+    first = tx.state.retired_seq + 1
+    count, staying = 0, []
+    for event in takewhile(lambda event: event["n"] <= upto, audit.events(tx, first=first)):
+        count += 1
+        if event["action"] not in DAILY or event["outcome"] != "done":
+            staying.append(event)
+    if count != upto - first + 1:
+        raise TamperError("events of the log are missing.", hint="Run `shoal vault audit --verify`.")
+    checkpoints.put(tx, staying)
+    tx.run("DELETE FROM vault_audit WHERE seq <= ?", upto)
+    tx.state.retired_seq, tx.state.retired_head = upto, head
+    step("retired")
+    return {"events": count, "kept": len(staying)}

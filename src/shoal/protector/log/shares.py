@@ -12,10 +12,10 @@ import os
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector.crypto import base32
+from shoal.protector.crypto import base32, recipients
 from shoal.protector.crypto.recipients import suite
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import SETTING
+from shoal.protector.store.state import SETTING, SIGNER
 
 _INFO = b"shoal-vault audit name"
 
@@ -80,3 +80,29 @@ def _bytes(who: str, text: str) -> bytes:
     if value is None or len(value) != 32 or not text.strip().startswith(f"share-{who}-"):
         raise UsageError(f"this is not the {who}'s share.", hint=f"It begins with share-{who}-.")
     return value
+
+
+def begin(tx: Tx, auditor_key: str) -> None:
+    """Remember the public key that the auditor's code was sealed to; empty where whoever made the vault held the code."""
+    tx.put(SIGNER, "beginning", {"auditor_key": auditor_key})
+
+
+def auditor_key(tx: Tx) -> str:
+    """That key, to be compared with the auditor's own."""
+    return str((tx.get(SIGNER, "beginning") or {"auditor_key": ""})["auditor_key"])
+
+
+def is_trial(tx: Tx) -> bool:
+    """Whether one person held the means of owner and auditor at the beginning."""
+    return not auditor_key(tx)
+
+
+def sealed(key: str, code: str, share: str, vault_id: str) -> str:
+    """The auditor's enrolment code and share, sealed to the auditor's key and bound to the vault."""
+    return recipients.seal(key, {"code": code, "share": share}, vault_id)
+
+
+def opened_by(secret: str, sealed: str, vault_id: str) -> tuple[str, str]:
+    """Code and share, for the one who has the secret of that key."""
+    found = recipients.unseal(secret, sealed, vault_id)
+    return str(found["code"]), str(found["share"])

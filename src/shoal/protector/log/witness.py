@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from shoal.disk.atomic import atomic
 from shoal.errors import EngineError, UsageError
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import SIGNER
+from shoal.protector.store.state import SIGNER
 
 _SECONDS = 20.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

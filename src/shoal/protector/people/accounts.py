@@ -6,6 +6,7 @@ some domains, and in time. What a role may do is fixed here and cannot be config
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from shoal.errors import AccessError, AmbiguousColumnError, UsageError, nearest
 from shoal.model.roles import check_names
 from shoal.protector.crypto import base32
 from shoal.protector.store.database import Store, Tx
-from shoal.protector.store.kinds import ACTOR, DOMAIN, TOKEN
+from shoal.protector.store.state import ACTOR, DOMAIN, ENROLMENT, TOKEN
 
 PERMITS: Mapping[str, frozenset[str]] = {
     "operator": frozenset({"pseudonymize", "find", "translate", "register", "prove", "backup", "intake", "issue", "redeem"}),
@@ -198,3 +199,75 @@ def revoke_tokens(tx: Tx, name: str) -> int:
     for tag in mine:
         tx.remove_tag(tag)
     return len(mine)
+
+
+LIFE = 7 * 86400.0
+PREFIX = "enrol-"
+
+
+def new_code() -> str:
+    """A code, or one half of one: 120 random bits."""
+    return PREFIX + base32.encode(os.urandom(15))
+
+
+def invite(tx: Tx, name: str, codes: Sequence[str], time: float, **token: Any) -> None:
+    """Let the person who holds these codes claim a token of the actor; ``token`` as in :func:`.accounts.issue_token`."""
+    tx.put(ENROLMENT, _digest(tx, codes), {"actor": name, "until": time + LIFE, "token": check_token(tx, name, **token)})
+
+
+def claim(tx: Tx, codes: Sequence[str], time: float) -> tuple[str, str]:
+    """The actor's name and a new token, for the codes of an invitation; they are used up."""
+    name = _digest(tx, codes)
+    found = tx.get(ENROLMENT, name)
+    if found is None or time >= found["until"]:
+        raise AccessError(
+            "this enrolment code is not valid: wrong, half of a code only, expired, or claimed before.",
+            hint="Give both halves. If you have not claimed it yourself, tell the auditor: somebody else may have.",
+            reason="token",
+        )
+    tx.remove(ENROLMENT, name)
+    return found["actor"], issue_token(tx, found["actor"], **found["token"])
+
+
+def withdraw(tx: Tx, name: str) -> int:
+    """Take back every invitation of an actor; how many there were."""
+    mine = [tag for tag, body in tx.items(ENROLMENT) if body["actor"] == name]
+    for tag in mine:
+        tx.remove_tag(tag)
+    return len(mine)
+
+
+def _digest(tx: Tx, codes: Sequence[str]) -> str:
+    """The keyed digest of the codes together, in any order and however they are written."""
+    parts = sorted(base32.decode(code.strip().lower().removeprefix(PREFIX)) or b"" for code in codes)
+    plain = hashlib.sha256(b"".join(len(p).to_bytes(2, "big") + p for p in parts)).hexdigest()
+    return token_digest(tx.store, PREFIX + plain)
+
+
+LENDABLE = tuple("pseudonymize find translate register prove issue redeem backup audit requests verify checkpoint".split())
+"""What can be lent. Asking for identities, deciding and giving rights stay with the person: four eyes are not lent."""
+
+LONGEST = 86400.0
+
+
+def lend(tx: Tx, own: str, action: str, *, domains: Sequence[str], seconds: float, time: float) -> str:
+    """A new token under the token ``own`` (its digest)."""
+    lender = caller(tx, own, time)
+    lender.require_whole()
+    if action not in LENDABLE:
+        raise UsageError(f"'{action}' cannot be lent.", hint=f"These can: {', '.join(LENDABLE)}.")
+    if not 0 < seconds <= LONGEST:
+        raise UsageError("a lent token lives more than no time and at most a day.")
+    lender.require(action)
+    for domain in domains:
+        lender.require(action, domain)
+        if tx.get(DOMAIN, domain) is None:
+            raise UsageError(f"there is no domain '{domain}' in this vault.", hint="`shoal vault domain list` shows them.")
+    for tag, body in tx.items(TOKEN):
+        if body["actor"] == lender.name and body.get("own") and time >= body["expires"]:
+            tx.remove_tag(tag)  # what has ended does not pile up
+    text = TOKEN_PREFIX + base32.encode(os.urandom(20))
+    reach = sorted(domains) or sorted(lender.domains)
+    body = {"actor": lender.name, "scopes": sorted(lender.roles), "domains": reach, "expires": time + seconds, "label": "lent"}
+    tx.put(TOKEN, token_digest(tx.store, text), {**body, "action": action, "own": own})
+    return text

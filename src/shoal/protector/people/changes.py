@@ -15,7 +15,7 @@ from shoal.errors import AccessError
 from shoal.protector.crypto import base32
 from shoal.protector.people import accounts
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import CHANGE
+from shoal.protector.store.state import CHANGE
 
 Status = Literal["pending", "confirmed", "denied", "used"]
 

@@ -5,13 +5,17 @@ Each person sets hers up once, herself. It ends with her tokens (`revoke_tokens`
 
 from __future__ import annotations
 
+import base64
+import hmac
+import os
+import struct
 from collections.abc import Iterable
+from urllib.parse import quote
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector.crypto import totp
 from shoal.protector.people.accounts import Caller, check_roles
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import LIMIT, USAGE
+from shoal.protector.store.state import LIMIT, USAGE
 
 DECIDING = {"approve": ("approver",), "deny": ("approver",), "confirm": ("auditor", "owner")}
 """The actions of a second person, and the roles that permit them."""
@@ -46,9 +50,9 @@ def set_up(tx: Tx, name: str, label: str) -> str:
     """The secret of a person as an address for her app, told once."""
     if tx.get(USAGE, _entry(name)) is not None:
         raise AccessError("this person has a second factor already.", hint="Two people enrol her anew.", reason="factor")
-    secret = totp.new_secret()
+    secret = new_secret()
     tx.put(USAGE, _entry(name), {"secret": secret.hex(), "after": -1, "wrong": 0, "since": 0.0})
-    return totp.uri(secret, label=label)
+    return uri(secret, label=label)
 
 
 def check(tx: Tx, name: str, given: str, time: float) -> bool:
@@ -57,7 +61,7 @@ def check(tx: Tx, name: str, given: str, time: float) -> bool:
     if kept is None:
         raise AccessError("a second factor is needed here.", hint="Set yours up with `shoal vault factor`.", reason="factor")
     resting = kept["wrong"] >= MOST_WRONG and time < kept["since"] + REST
-    step = None if resting else totp.matching(bytes.fromhex(kept["secret"]), given, time, after=kept["after"])
+    step = None if resting else matching(bytes.fromhex(kept["secret"]), given, time, after=kept["after"])
     if step is not None:
         kept |= {"after": step, "wrong": 0}
     elif not resting:
@@ -73,3 +77,49 @@ def withdraw(tx: Tx, name: str) -> None:
 
 def _entry(name: str) -> str:
     return f"factor {name}"
+
+
+STEP = 30
+DIGITS = 6
+SECRET_BYTES = 20
+
+
+def new_secret() -> bytes:
+    return os.urandom(SECRET_BYTES)
+
+
+def counter(time: float) -> int:
+    """The number of the step that a time falls into."""
+    return int(time // STEP)
+
+
+def code(secret: bytes, step: int, *, digits: int = DIGITS, algorithm: str = "sha1") -> str:
+    """The code of a step (HOTP, RFC 4226, over the step's number).
+
+    >>> code(b"12345678901234567890", 59 // 30, digits=8)  # RFC 6238, appendix B
+    '94287082'
+    """
+    digest = hmac.new(secret, struct.pack(">Q", step), algorithm).digest()
+    start = digest[-1] & 0x0F
+    number = int.from_bytes(digest[start : start + 4], "big") & 0x7FFFFFFF
+    return f"{number % 10**digits:0{digits}d}"
+
+
+def matching(secret: bytes, given: str, time: float, *, after: int) -> int | None:
+    """The step whose code was given: this one, the one before or the next, and later than ``after``; None for a wrong code."""
+    plain = given.strip().replace(" ", "")
+    if not plain.isascii():
+        return None
+    now = counter(time)
+    found = [step for step in (now - 1, now, now + 1) if step >= 0 and hmac.compare_digest(code(secret, step), plain)]
+    later = [step for step in found if step > after]
+    return later[0] if later else None
+
+
+def uri(secret: bytes, *, label: str) -> str:
+    """The secret as an authenticator app reads it.
+
+    >>> uri(b"12345678901234567890", label="Shoal vault 0011")
+    'otpauth://totp/Shoal%20vault%200011?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Shoal'
+    """
+    return f"otpauth://totp/{quote(label)}?secret={base64.b32encode(secret).decode()}&issuer=Shoal"

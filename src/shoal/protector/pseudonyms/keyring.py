@@ -7,13 +7,12 @@ import threading
 from dataclasses import replace
 
 from shoal.errors import AccessError, TamperError, UsageError
-from shoal.protector.crypto.primitives import derive
-from shoal.protector.crypto.secret import Opaque, Secret
+from shoal.protector.crypto.primitives import Opaque, Secret, derive
 from shoal.protector.pseudonyms import references
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import DOMAIN, KEY
+from shoal.protector.store.state import DOMAIN, KEY
 
 
 class Keyring(Opaque):

@@ -13,7 +13,7 @@ from shoal.errors import UsageError
 from shoal.protector.crypto.primitives import Box
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import MERGES
+from shoal.protector.store.state import MERGES
 
 
 class Keeping(Protocol):

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import AccessError, DataError, UsageError
-from shoal.protector.crypto import base32, check_characters, ciphers
+from shoal.protector.crypto import base32, ciphers
 from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.ciphers import FormatPreserving, Keyed, Reversible
-from shoal.protector.crypto.secret import Opaque, Secret
-from shoal.protector.pseudonyms import cleaning, merges, references
+from shoal.protector.crypto.primitives import Opaque, Secret
+from shoal.protector.pseudonyms import identities, merges, references
 from shoal.protector.pseudonyms.domains import REVERSIBLE, Context, Domain, day
 from shoal.protector.pseudonyms.identities import encoded, text_column
 from shoal.protector.store.database import Tx
 from shoal.protector.store.entries import pairs
-from shoal.protector.store.row_keys import DomainKeys, RowKeys
+from shoal.protector.store.pages import DomainKeys, RowKeys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,7 +61,7 @@ class OpenDomain(Opaque):
 
     def cleaned(self, column: Any) -> Any:
         """An Arrow column of identities by the domain's rules of cleaning."""
-        return cleaning.cleaned(column, self.domain.clean)
+        return identities.cleaned(column, self.domain.clean)
 
     def plain(self, identity: str) -> bytes:
         """One identity as it is kept: cleaned by the domain's rules, as UTF-8."""
@@ -80,7 +80,7 @@ class OpenDomain(Opaque):
             )
         column = merges.replaced(tx, self, self.cleaned(column))
         if self.domain.check:
-            cleaning.check(column.unique().drop_null().to_pylist(), self.domain.check)
+            identities.check(column.unique().drop_null().to_pylist(), self.domain.check)
         with _uncollected(len(column)):
             return self._pseudonymize(tx, column, self.frame(context, time))
 
@@ -156,19 +156,19 @@ class OpenDomain(Opaque):
             return None
         letters: str | None = pseudonym[len(prefix) :]
         if self.domain.check_characters:
-            letters = check_characters.without_check(pseudonym[len(prefix) :])
+            letters = base32.without_check(pseudonym[len(prefix) :])
         return None if letters is None else base32.decode(letters)
 
     def spelled(self, token: bytes) -> str:
         """The text of a pseudonym."""
         letters = base32.encode(token)
-        return self.domain.prefix + (check_characters.with_check(letters) if self.domain.check_characters else letters)
+        return self.domain.prefix + (base32.with_check(letters) if self.domain.check_characters else letters)
 
     def mistyped(self, pseudonym: str) -> bool:
         """Whether a text has the prefix of this domain and check characters that do not fit."""
         prefix = self.domain.prefix
         ours = pseudonym[: len(prefix)].upper() == prefix.upper()
-        return self.domain.check_characters and ours and check_characters.without_check(pseudonym[len(prefix) :]) is None
+        return self.domain.check_characters and ours and base32.without_check(pseudonym[len(prefix) :]) is None
 
     def _reversed(self, raw: bytes | None) -> bytes | None:
         found = None
@@ -254,7 +254,7 @@ class OpenDomain(Opaque):
             return pa.array([], pa.string())
         letters = base32.encode_rows(tokens)
         if self.domain.check_characters:
-            letters = check_characters.append(letters)
+            letters = base32.append_check(letters)
         head = np.frombuffer(self.domain.prefix.encode(), dtype=np.uint8)
         chars = np.concatenate([np.broadcast_to(head, (len(letters), len(head))), letters], axis=1)
         offsets = (np.arange(len(chars) + 1, dtype=np.int64) * chars.shape[1]).astype(np.int64)

@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.protector.store import entries, pages
 from shoal.protector.store.database import Tx, step
-from shoal.protector.store.row_keys import DomainKeys
+from shoal.protector.store.pages import DomainKeys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,9 +16,9 @@ from shoal.errors import AccessError, UsageError
 from shoal.kernels.ed25519 import is_weak
 from shoal.protector.crypto import base32
 from shoal.protector.crypto import primitives as crypto
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Secret
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import CHALLENGE
+from shoal.protector.store.state import CHALLENGE
 
 _REGISTER = b"shoal-holder/1 register\0"
 _OWNERSHIP = b"shoal-holder/1 ownership\0"

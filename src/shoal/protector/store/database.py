@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import TamperError
 from shoal.protector.crypto import primitives as crypto
-from shoal.protector.crypto.primitives import Blocks, Box, Prf, Sum
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Blocks, Box, Prf, Secret, Sum
 from shoal.protector.store import guard
 from shoal.protector.store.anchor import Anchor, Mark, rolled_back
 from shoal.protector.store.connection import blob, engine_errors, execute, forget_history
-from shoal.protector.store.kinds import KEY, ONCE
-from shoal.protector.store.state import DomainRows, State, padded
+from shoal.protector.store.state import KEY, ONCE, DomainRows, State, padded
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

@@ -19,8 +19,7 @@ from shoal.errors import InternalError
 from shoal.protector.store import blobs, pages
 from shoal.protector.store.database import Tx, step
 from shoal.protector.store.index import Index
-from shoal.protector.store.pages import SLOT_BITS
-from shoal.protector.store.row_keys import DomainKeys
+from shoal.protector.store.pages import SLOT_BITS, DomainKeys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

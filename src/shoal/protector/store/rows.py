@@ -7,8 +7,7 @@ from typing import Any
 
 from shoal.errors import TamperError
 from shoal.protector.crypto import primitives as crypto
-from shoal.protector.crypto.primitives import Blocks, Box, Sum
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.primitives import Blocks, Box, Secret, Sum
 from shoal.protector.store.connection import blob
 from shoal.protector.store.guard import chained
 from shoal.protector.store.state import State

@@ -90,3 +90,11 @@ class State:
 def padded(plain: bytes, block: int) -> bytes:
     """Blanks up to the next whole block: the length tells only a size class."""
     return plain + b" " * (-len(plain) % block)
+
+
+DOMAIN, KEY, ACTOR, TOKEN, REQUEST, LIMIT, USAGE, HONEY, SIGNER, SETTING, CHALLENGE, CHANGE, ENROLMENT = range(1, 14)
+MERGES, WAITING, ISSUER = 14, 15, 16
+"""What an object is; the number is part of its keyed tag, so it never changes."""
+
+ONCE = SETTING
+"""The kind of objects that are written once (names, holders) and removed when a person is forgotten: there may be many."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
-from shoal.errors import UnreadableError, UsageError
+from shoal.errors import UnreadableError, UsageError, nearest
 from shoal.registry.answer.answer import ENOUGH, Answer, Fit, one_of
-from shoal.registry.answer.listing import next_steps
-from shoal.registry.answer.source import KeptReadings, RecordSource
-from shoal.registry.answer.view import View
+from shoal.registry.answer.source import KeptReadings, RecordSource, View
 from shoal.registry.keep.builtin import BuiltIn
 from shoal.registry.records.notice import Notice
 from shoal.registry.records.population import Population
@@ -242,3 +241,56 @@ def _open(source: str | Path | RecordSource) -> RecordSource:
     from shoal.registry.keep.mirror import Mirror
 
     return Mirror(text).require_end()
+
+
+class Shelf(Protocol):
+    """What can be listed."""
+
+    def topics(self, text: str = "", *, limit: int = 1000) -> Iterable[tuple[str, tuple[str, ...]]]: ...
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A population and the quasi-identifiers that records are about."""
+
+    population: str
+    codings: tuple[tuple[str, ...], ...]
+
+
+def populations(source: Shelf, text: str = "", *, limit: int = 50) -> list[Listed]:
+    """Populations whose name contains the text, small and capital letters alike, in order of their names."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for population, codes in source.topics(text, limit=limit * 40):
+        found.setdefault(population, []).append(codes)
+    return [Listed(p, tuple(sorted(set(found[p])))) for p in sorted(found)[:limit]]
+
+
+def next_steps(source: Shelf, codes: tuple[str, ...], people: Population) -> list[str]:
+    """Sentences about what is known nearby: other periods, other attributes, places of a like name."""
+    return list(_steps(source, codes, people))
+
+
+def _steps(source: Shelf, codes: tuple[str, ...], people: Population) -> Iterator[str]:
+    here = [
+        x
+        for x in populations(source, f"{people.place}@")
+        if Population.parse(x.population).place.casefold() == people.place.casefold()
+    ]
+    for listed in here[:3]:
+        known = "; ".join(",".join(c) for c in listed.codings[:4])
+        if Population.parse(listed.population) == people:
+            yield f"Of {listed.population} is known: {known}."
+        else:
+            yield f"Known is {listed.population} ({known})."
+    if here:
+        return
+    last = people.place.rpartition("/")[2]
+    alike = [x.population for x in populations(source, last, limit=3)] if len(last) > 2 else []
+    if not alike:
+        country = people.place.partition("/")[0]
+        names = {Population.parse(p).place.rpartition("/")[2]: p for p, _ in source.topics(f"{country}/", limit=5000)}
+        close = nearest(last, names)
+        alike = [names[close]] if close else []
+    if alike:
+        yield f"Did you mean {', '.join(alike)}?"
+    yield "See what is there: shoal registry list, shoal registry search NAME."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from shoal.errors import DataError
 from shoal.kernels.signatures import canonical
 from shoal.registry.keep.database import writing
-from shoal.registry.keep.taking import append, check_key_stands, check_next, run, take_name
+from shoal.registry.keep.submissions import append, check_key_stands, check_next, run, take_name
 from shoal.registry.records.notice import Notice
 
 if TYPE_CHECKING:

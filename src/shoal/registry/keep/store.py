@@ -19,7 +19,7 @@ from shoal.kernels.signatures import canonical
 from shoal.model.roles import look
 from shoal.registry.keep.database import open_database, writing
 from shoal.registry.keep.notices import Notices, withdraw, withdraw_all
-from shoal.registry.keep.taking import (
+from shoal.registry.keep.submissions import (
     EVERYTHING,
     HEAD,
     OWNER,

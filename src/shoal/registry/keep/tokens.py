@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from shoal.errors import AccessError
 from shoal.model.roles import look
-from shoal.registry.keep.database import writing
-from shoal.registry.keep.tables import TOKENS, sa
+from shoal.registry.keep.database import TOKENS, sa, writing
 from shoal.registry.records.notice import Notice
 from shoal.registry.records.record import Record, check_key
 from shoal.registry.records.trust import Statement

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shoal.errors import DataError, RequirementError, UsageError
 from shoal.kernels.signatures import Signer
-from shoal.registry.publish.holder import Entry, Ledger, Proposal, propose, publish
+from shoal.registry.publish.proposals import Entry, Ledger, Proposal, propose, publish
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 

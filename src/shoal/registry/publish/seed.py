@@ -15,10 +15,10 @@ import numpy as np
 
 from shoal.errors import DataError, RequirementError
 from shoal.kernels.signatures import signer
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.registry.keep.builtin import BuiltIn
 from shoal.registry.keep.store import Store
-from shoal.registry.publish.holder import Ledger, propose, publish
+from shoal.registry.publish.proposals import Ledger, propose, publish
 from shoal.registry.records.population import Population
 
 DATE = "2025-01-01"

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.errors import DataError, RequirementError, UnreadableError, UsageError
 from shoal.registry.publish.bulk import DIFFERENCED, SMALL, Bulk, IntArray, propose_each
-from shoal.registry.publish.holder import Entry, Ledger, Proposal, propose
+from shoal.registry.publish.proposals import Entry, Ledger, Proposal, propose
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.vocabulary import canonical, check_count

@@ -6,13 +6,14 @@ without its filters, or one place wider, is a parent. An official code may stand
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import resources
 
-from shoal.errors import UsageError
+from shoal.errors import UsageError, nearest
 from shoal.registry.records.names import canonical_name, home_script
-from shoal.registry.records.official import place_of
 
 _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?(\.\.\d{4}(-\d{2}(-\d{2})?)?)?\Z", re.ASCII)
 _COUNTRIES = {"GB": "UK", "EL": "GR"}
@@ -123,3 +124,36 @@ def _days(period: str) -> tuple[str, str]:
     """First and last day of a period, as text that sorts like the days."""
     first, _, last = period.partition("..")
     return first.ljust(10, "-"), (last or first).ljust(10, "~")
+
+
+_SCHEMES = {"nuts": "NUTS", "lau": "LAU", "gss": "LAU", "fips": "FIPS", "iso": "ISO", "iso 3166-2": "ISO", "iso3166-2": "ISO"}
+
+
+def place_of(text: str) -> str:
+    """The place that an official code names, with what follows it; any other text is returned as it is.
+
+    >>> place_of("ISO:US-CA/Los Angeles"), place_of("UK/Leeds"), place_of("LAU:E08000035")
+    ('US/CA/Los Angeles', 'UK/Leeds', 'UK/Leeds')
+    """
+    scheme, colon, rest = text.partition(":")
+    if not colon:
+        return text
+    known = _SCHEMES.get(scheme.strip().casefold())
+    if known is None:
+        raise UsageError("the place names a list of codes that is not known.", hint="Known: NUTS:, LAU:, FIPS:, ISO:.")
+    code, slash, inside = rest.strip().partition("/")
+    found = official_codes().get((known, code.strip().upper()))
+    if found is None:
+        close = nearest(code.strip().upper(), [c for s, c in official_codes() if s == known])
+        raise UsageError(
+            f"the {known} code of the place is not in the list.",
+            hint=(f"Did you mean '{close}'? " if close else "") + "Else write the place by its name: country/place.",
+        )
+    return found + slash + inside
+
+
+@lru_cache(maxsize=1)
+def official_codes() -> dict[tuple[str, str], str]:
+    """Place of every listed code, by scheme and code."""
+    listed = (resources.files("shoal.registry.records") / "official.csv").read_text(encoding="utf-8")
+    return {(row["scheme"], row["code"]): row["place"] for row in csv.DictReader(listed.splitlines())}

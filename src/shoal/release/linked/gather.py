@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from shoal.engines.core.state import Held
-from shoal.engines.exclude.listed import ids_of
-from shoal.engines.exclude.without import spellings, without
+from shoal.engines.exclusion import ids_of, spellings, without
 from shoal.engines.open import open as open_source
-from shoal.engines.table import Table
-from shoal.engines.together import hold_together
+from shoal.engines.table import Table, hold_together
 from shoal.errors import DataError, PolicyError, ShoalError, UsageError
 from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text

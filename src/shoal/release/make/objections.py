@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.exclude.listed import ids_of
-from shoal.engines.exclude.without import LeftOut, spellings
+from shoal.engines.exclusion import LeftOut, ids_of, spellings
 from shoal.errors import TamperError, UsageError
 from shoal.kernels.signatures import Signer
 from shoal.model.certificate.certificate import Certificate

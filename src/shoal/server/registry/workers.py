@@ -9,14 +9,16 @@ import json
 import multiprocessing
 import os
 import signal
+from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
 from shoal.errors import AccessError
-from shoal.model.plain import plain
-from shoal.registry.answer.as_json import analysed
+from shoal.model.strict_json import plain
+from shoal.registry.answer.answer import analysed
 from shoal.registry.answer.decide import decide
 from shoal.registry.answer.matching import match
 from shoal.registry.answer.query import Registry
@@ -140,3 +142,33 @@ def _allow(seconds: float) -> None:
     """Begin to count the processor time of a question; with 0 stop counting."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+
+
+KEPT_BYTES = 64_000_000
+
+
+class AnswerCache:
+    """Answers kept under the head of the log, up to a number of bytes: a new record empties them."""
+
+    def __init__(self, most: int = KEPT_BYTES) -> None:
+        self.most = most
+        self._head, self._size = "", 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, head: str, question: str, make: Callable[[], Any]) -> bytes:
+        with self._lock:
+            if head != self._head:
+                self._kept.clear()
+                self._head, self._size = head, 0
+            found = self._kept.get(question)
+        if found is None:
+            found = json.dumps(make(), ensure_ascii=False, allow_nan=False).encode("utf-8")
+            with self._lock:
+                if head == self._head and question not in self._kept:
+                    self._kept[question] = found
+                    self._size += len(found) + len(question)
+                    while self._size > self.most:
+                        old, body = self._kept.popitem(last=False)
+                        self._size -= len(body) + len(old)
+        return found

@@ -1,0 +1,93 @@
+"""Columns sent through their steps, as SQL for every dialect: what COUNT and RECODE by SQL have in common.
+
+``s`` reads the columns as ``c0, c1 …`` and cleans floats; each column then goes through its step, which may bring a lookup to
+join. Column and table names from outside appear only as quoted identifiers in ``s``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from shoal.engines.core.base import Engine, Relation
+from shoal.engines.core.request import gap_error
+from shoal.engines.core.stored_types import RAW
+from shoal.model.roles import Column
+from shoal.steps import ExpressionStep
+from shoal.steps.sql import aliased, column, exp
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """A column after its step; ``join`` (with its ON) must be added to FROM; ``gap`` is true where a value is not covered."""
+
+    column: Column
+    value: exp.Expr
+    join: exp.Join | None = None
+    gap: exp.Expr | None = None
+
+
+def cleaned(engine: Engine, relation: Relation, names: Sequence[str], raw: Collection[str] = ()) -> exp.Select:
+    """``s``: the named columns as c0, c1 …; floats without NaN and negative zero, but the columns ``raw`` as they are stored."""
+    terms = []
+    for i, name in enumerate(names):
+        value: exp.Expr = column(name + RAW if name in raw and name in relation.reads_as_text else name, "t")
+        if relation.column(name).kind == "float" and name not in raw:
+            value = engine.clean_float(value)
+        terms.append(exp.alias_(value, f"c{i}", quoted=True))
+    return exp.select(*(terms or [exp.alias_(exp.convert(1), "c0", quoted=True)])).from_(aliased(relation.sql, "t"))
+
+
+def shaped_columns(
+    engine: Engine, relation: Relation, names: Sequence[str], through: Mapping[str, ExpressionStep], stack: ExitStack
+) -> list[Shaped]:
+    """Each column after its step, over ``s``; lookups stay until ``stack`` ends."""
+    return [
+        _shaped(engine, relation.column(name), column(f"c{i}", "s"), through.get(name), f"m{i}", stack)
+        for i, name in enumerate(names)
+    ]
+
+
+def _shaped(engine: Engine, source: Column, value: exp.Expr, step: ExpressionStep | None, alias: str, stack: ExitStack) -> Shaped:
+    if step is None:
+        return Shaped(source, value)
+    step.check(source)
+    found = step.sql(engine, source, value, alias)
+    if found.lookup is None:
+        return Shaped(step.after(source), found.value)
+    relation = stack.enter_context(engine.mapping(found.lookup.table))
+    join = exp.Join(this=aliased(relation, alias), on=found.lookup.on, kind="LEFT")
+    return Shaped(step.after(source), found.value, join, found.lookup.gap)
+
+
+def shaped_from(query: exp.Select, inner: exp.Expr, shaped: Sequence[Shaped]) -> exp.Select:
+    """FROM (inner) AS s and the joins of the value maps."""
+    query = query.from_(aliased(exp.Subquery(this=inner), "s"))
+    joins = [s.join.copy() for s in shaped if s.join is not None]
+    query.set("joins", [*query.args.get("joins", []), *joins])
+    return query
+
+
+def check_gaps(engine: Engine, inner: exp.Select, shaped: Sequence[Shaped], names: Sequence[str]) -> None:
+    """Stop where a value map does not cover the data, with the number of values and records."""
+    for item, name in zip(shaped, names, strict=True):
+        if item.gap is None or item.join is None:
+            continue
+        compared = item.join.args["on"].this  # what the map is asked for: text byte for byte
+        counted = exp.select(
+            exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True),
+            exp.alias_(exp.Count(this=exp.Distinct(expressions=[compared.copy()])), "v", quoted=True),
+        )
+        found = engine.fetch(shaped_from(counted, inner.copy(), [item]).where(item.gap.copy()))
+        records, values = int(found["n"][0].as_py()), int(found["v"][0].as_py())
+        if records:
+            raise gap_error(name, values, records)
+
+
+def people(unit: exp.Expr) -> exp.Expr:
+    """Distinct people; rows without an id together count as one more person, the cautious side."""
+    flag = exp.Case(
+        ifs=[exp.If(this=exp.Is(this=unit.copy(), expression=exp.Null()), true=exp.convert(1))], default=exp.convert(0)
+    )
+    return exp.Add(this=exp.Count(this=exp.Distinct(expressions=[unit.copy()])), expression=exp.Max(this=flag))

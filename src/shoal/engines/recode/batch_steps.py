@@ -1,0 +1,158 @@
+"""Expression steps on batches: those that follow a step on batches or whole columns (noise, then limits), and long ones.
+
+An expression step is carried out in SQL, before all others; one that comes after another step on its column would see the
+original values, and what it promises (no number beyond the limits) would not be true of what is published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.engines.core.kinds import kind_of, normalize
+from shoal.engines.core.request import gap_error
+from shoal.engines.recode.declared_codes import column_after
+from shoal.errors import HierarchyGapError
+from shoal.kernels.arrow import from_texts
+from shoal.kernels.text import canonical_text
+from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, Step, StreamStep
+from shoal.model.roles import Column, Schema
+from shoal.steps import Cut, ExpressionStep, Keep
+from shoal.steps.expression import natural
+
+
+@dataclass(frozen=True)
+class Later(StreamStep):
+    """An expression step on batches, of a column that an earlier step changed; codes ``declared`` missing are not among them."""
+
+    step: Any = None
+    declared: tuple[object, ...] = ()
+    kind: ClassVar[str] = "later"
+    by_row: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
+
+    def after(self, column: Column) -> Column:
+        """What is known of the column that it makes."""
+        made: Column = self.step.after(column)
+        return made
+
+    def start(self, seed: int) -> Callable[[Any, Any], Any]:
+        step = self.step
+
+        def run(table: Any, rows: Any) -> Any:
+            values = table.column(self.column)
+            out = by_value(step, values, Column(self.column, kind_of(values.type), user_missing=self.declared))
+            return table.set_column(table.schema.get_field_index(self.column), self.column, out)
+
+        return run
+
+
+def by_value(step: ExpressionStep, values: Any, column: Column) -> Any:
+    """An expression step on each distinct value, as COUNT and RECODE by codes do it."""
+    step.check(column)
+    encoded = normalize(values, column.kind).dictionary_encode()
+    after = step.arrow(encoded.dictionary, replace(column, user_missing=()))
+    if after.null_count:
+        lost = np.flatnonzero(after.is_null().to_numpy(zero_copy_only=False))
+        records = int(np.isin(encoded.indices.drop_null().to_numpy(), lost).sum())
+        raise gap_error(column.name, after.null_count, records)
+    out = after.take(encoded.indices)
+    return out if step.missing is None else out.fill_null(step.missing)
+
+
+MANY_INTERVALS = 256
+"""Intervals from which on a database that compares every record with many of them takes longer than a search on batches."""
+
+
+def cut_on_batches(plan: Plan, schema: Schema) -> Plan:
+    """The plan with each cut into many intervals as a step on batches."""
+    declared = {c.name: c.user_missing for c in schema.columns}
+    many = [s for s in plan.steps if isinstance(s, Cut) and len(s.labels) > MANY_INTERVALS]
+    return replace(plan, steps=tuple(Later(s.column, s, declared[s.column]) if s in many else s for s in plan.steps))
+
+
+def in_their_order(plan: Plan, schema: Schema) -> Plan:
+    """The plan with each expression step that follows another step on its column as a step on batches."""
+    declared = {c.name: c.user_missing for c in schema.columns}
+    changed: set[str] = set()
+    steps: list[Step] = []
+    for step in plan.steps:
+        if isinstance(step, ExpressionStep) and not isinstance(step, Keep) and step.column in changed:
+            steps.append(Later(step.column, step, declared.get(step.column, ())))
+        else:
+            steps.append(step)
+        if isinstance(step, StreamStep | ColumnStep):
+            changed.update(step.columns)
+    return replace(plan, steps=tuple(steps))
+
+
+@dataclass(frozen=True)
+class Labels(ExpressionStep):
+    """The labels that ``step`` gives to texts."""
+
+    step: Any = None
+    kind: ClassVar[str] = "labels"
+
+    def after(self, column: Column) -> Column:
+        return column_after(self.step, column, "text")
+
+    @property
+    def missing(self) -> str | None:
+        found: str | None = self.step.missing_label
+        return found
+
+    def arrow(self, values: Any, column: Column) -> Any:
+        texts = canonical_text(values).to_pylist()
+        try:
+            return from_texts(self.step.labels(texts))
+        except HierarchyGapError as gap:  # of values that may occur; the caller counts those that do
+            lost = set(getattr(gap, "values", ()))
+            there = [t for t in texts if t not in lost]
+            label = dict(zip(there, self.step.labels(there), strict=True))
+            return from_texts([label.get(t) for t in texts])
+
+
+def label_steps(plan: Plan, steps: Mapping[str, ExpressionStep], schema: Schema) -> dict[str, ExpressionStep] | None:
+    """All steps of a plan as expression steps, where each column has one; None where a step needs more than its value.
+
+    Columns with codes that their file declares missing are left to the way that keeps these apart.
+    """
+    out = dict(steps)
+    for step in plan.steps:
+        if not isinstance(step, StreamStep):
+            continue
+        if not _only_labels(step) or step.column in out or schema[step.column].user_missing:
+            return None
+        out[step.column] = Labels(step.column, step)
+    return out
+
+
+def _only_labels(step: Step) -> bool:
+    """Whether the new value is a label of the old one: the same in every row, with nothing drawn and no other column."""
+    alone = step.columns == (step.column,) and not getattr(step, "needs", ()) and not step.draws
+    return alone and not getattr(step, "by_row", True) and callable(getattr(step, "labels", None))
+
+
+def order_of_groups(pairs: Any, order: Sequence[str] = ()) -> tuple[str, ...]:
+    """Published texts (column ``is``) in the order of the values that they stand for (``was``): by the least, then the greatest.
+
+    ``order`` is that of the values, where it is known; else numbers go by size. What joins the rest has no place.
+
+    >>> import pyarrow as pa
+    >>> order_of_groups(pa.table({"was": ["1", "2", "2", "10", "3"], "is": ["1 to 2", "1 to 2", "2", "10", "(other)"]}))
+    ('1 to 2', '2', '10')
+    """
+    places = {text: (0, float(i), "") for i, text in enumerate(order)}
+    ends: dict[str, tuple[Any, Any]] = {}
+    there = {text for text in pairs["was"].unique().to_pylist() if text is not None}
+    for pair in pairs.group_by(["was", "is"]).aggregate([]).to_pylist():
+        value, label = pair["was"], pair["is"]
+        if value is None or label is None or label == SUPPRESSED or (label.startswith("(") and label not in there):
+            continue
+        at = places.get(value, natural(value))
+        low, high = ends.get(label, (at, at))
+        ends[label] = min(low, at), max(high, at)
+    return tuple(sorted(ends, key=lambda label: (*ends[label], label)))
