@@ -24,7 +24,7 @@ from shoal.server.common import status_of
 from shoal.studio import forms, packed, words
 from shoal.studio.guard import POLICY
 from shoal.studio.here import Here, Studio, fields_of, here, page, require_ours, table_page, to
-from shoal.studio.improve import levels_of
+from shoal.studio.policy_changes import levels_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.rows import Job, Kept, Made
