@@ -1,7 +1,7 @@
 """``njit``: numba where it is installed, plain Python where it is not.
 
 numba is loaded, and a kernel compiled, when it is first called: a small table goes by numpy and needs neither. Compiled kernels
-are cached on disk. Where no cache folder can be written, or the cached file is broken, they are compiled anew in each process.
+are cached on disk. Where no cache folder can be written, or the cached file is broken, they are compiled again in each process.
 ``HAVE_NUMBA`` lets a caller choose a numpy path instead.
 """
 
@@ -68,7 +68,7 @@ def plain(kernel: F) -> F:
 def loaded_numba() -> Any:
     """numba, spared SciPy's linear algebra: it loads that only to see whether it is there, a third of its own loading.
 
-    Where a kernel, of whomever, multiplies matrices, numba looks again and loads it.
+    If any kernel uses matrix multiplication, numba checks for BLAS again.
     """
     import numba
 
@@ -119,7 +119,7 @@ class Kernel:
         file: Any = getattr(getattr(self.compiler(), "_cache", None), "_cache_file", None)
         try:
             return hasattr(file, "_load_index") and bool(file._load_index())
-        except Exception:  # a broken file fails in many ways, and is no cache
+        except Exception:  # a broken file fails in many ways, and cannot be used as a cache
             return False
 
     def compiler(self, *, cache: bool = True) -> Any:

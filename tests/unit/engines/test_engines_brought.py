@@ -1,4 +1,4 @@
-"""Sources that are no local file: archives, standard input, object stores, several files, JSON arrays."""
+"""Sources that are not local files: archives, standard input, object stores, several files, JSON arrays."""
 
 from __future__ import annotations
 

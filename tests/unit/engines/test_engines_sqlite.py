@@ -176,7 +176,7 @@ def test_a_path_that_is_there_twice_is_refused(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"", "no SQLite file"), (b"SQLite format 3\x00" + b"x" * 500, "no SQLite file|broken"), (None, "exist")],
+    [(b"", "not an SQLite file"), (b"SQLite format 3\x00" + b"x" * 500, "not an SQLite file|broken"), (None, "exist")],
 )
 def test_what_is_no_sqlite_file_is_said(content: bytes | None, words: str, tmp_path: Path) -> None:
     file = tmp_path / "n.db"

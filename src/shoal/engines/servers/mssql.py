@@ -1,7 +1,7 @@
 """SQL Server, through ODBC. **Experimental**: its SQL is generated and parsed in the tests; no server was at hand.
 
 Quirks handled here: collations fold case, accents and trailing blanks, and ``VARBINARY`` ignores zero bytes at the end, so text
-is compared as bytes behind a closing mark; literals are national (``N'…'``); there is no boolean literal, no NaN, no ``GREATEST``
+is compared as bytes behind a closing mark; literals are national (``N'…'``); it has no boolean literal, no NaN, no ``GREATEST``
 and no ``IS NOT DISTINCT FROM`` before 2022; ``LEN`` drops trailing blanks; ``COUNT`` ends at 2³¹; as text, a float has six
 digits and money two decimals; ``timestamp`` is a counter in bytes; on some servers the case of system names matters.
 """

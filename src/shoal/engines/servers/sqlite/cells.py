@@ -86,7 +86,7 @@ def readings(ask: Ask, source: str, declared: Mapping[str, str], types: Mapping[
 
 
 def _looks(name: str, declared: str, wanted: str | None) -> list[str]:
-    """What is asked about the cells of one column; flags and types come back, never a value."""
+    """Questions about the cells of one column; flags and types come back, never a value."""
     x = '"' + name.replace('"', '""') + '"'
     if wanted is not None:
         wrong = _some(f"NOT SHOAL_IS('{wanted}', {_TEXT.format(x=x)})", x) if wanted in _FORMS else "0"

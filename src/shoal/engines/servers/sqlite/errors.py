@@ -12,7 +12,7 @@ _WORDS = {
     "SQLITE_BUSY_SNAPSHOT": ("was changed by others before the new table was made.", "Run it again from the start."),
     "SQLITE_BUSY": ("is locked: somebody writes to it.", "Try again when they are done."),
     "SQLITE_LOCKED": ("is locked: somebody writes to it.", "Try again when they are done."),
-    "SQLITE_NOTADB": ("is no SQLite file, or is locked with a password.", "Check the path."),
+    "SQLITE_NOTADB": ("is not an SQLite file, or is locked with a password.", "Check the path."),
     "SQLITE_CORRUPT": ("is broken.", "Restore it from a copy (PRAGMA integrity_check tells more)."),
     "SQLITE_CANTOPEN": ("cannot be opened.", "Check your rights to the file and its folder."),
     "SQLITE_READONLY": ("may not be written to, or was left in the middle of a change.", "Check your rights to the file."),

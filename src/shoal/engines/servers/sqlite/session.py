@@ -247,7 +247,7 @@ def _require_sqlite(path: Path) -> None:
         head = content.read(16)
     if head != MAGIC:
         hint = f"Open it as duckdb://{path}::TABLE." if head[8:12] == b"DUCK" else "It may be locked with a password, or broken."
-        raise UnreadableError(f"'{path}' is no SQLite file.", hint=hint)
+        raise UnreadableError(f"'{path}' is not an SQLite file.", hint=hint)
 
 
 def _state(path: Path) -> str:
