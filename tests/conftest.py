@@ -13,17 +13,35 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba"))
 
-# A slow machine is no failure. The same examples every time, so that no run fails by chance; SHOAL_EXPLORE=1 draws new ones.
+# No deadline: a slow machine must not fail a test. The same examples every time; SHOAL_EXPLORE=1 generates new ones.
 settings.register_profile(
     "shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=os.environ.get("SHOAL_EXPLORE") != "1"
 )
 settings.load_profile("shoal")
 
 
+MARKS = {
+    "postgres_server": "engine", "mariadb_server": "engine", "spark_cluster": "engine", "spark_connect": "engine",
+    "spark_session": "engine", "browser": "browser", "shared_data": "data", "reference": "data",
+}  # fmt: skip
+"""A test that uses one of these fixtures gets the mark: ``run.py check`` leaves it out."""
+
+
+def slow_tests() -> set[str]:
+    """Tests that tests/times.txt names: too slow for ``run.py check``."""
+    lines = (ROOT / "tests" / "times.txt").read_text(encoding="utf-8").splitlines()
+    return {line.split(maxsplit=1)[1] for line in lines if "::" in line and not line.startswith("#")}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share what is made once for their file stay on one worker: two workers would each make it."""
+    """Mark tests by what they need. Tests with a module's fixture stay on one worker: two workers would each build it."""
+    slow = slow_tests()
     for item in items:
+        if item.nodeid.partition("[")[0] in slow:
+            item.add_marker(pytest.mark.slow)
+        for name in MARKS.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(MARKS[name])
         known = getattr(item, "_fixtureinfo", None)
         shared = known is not None and any(d.scope == "module" for ds in known.name2fixturedefs.values() for d in ds[-1:])
         if shared and item.get_closest_marker("xdist_group") is None:
@@ -35,7 +53,7 @@ def shared_data() -> Path:
     """The folder of public data sets (``SHOAL_DATA``, default ``../shared/data``)."""
     folder = Path(os.environ.get("SHOAL_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
-        pytest.skip("the public data sets are not here: set SHOAL_DATA to their folder")
+        pytest.skip("no public data sets: set SHOAL_DATA to their folder")
     return folder
 
 

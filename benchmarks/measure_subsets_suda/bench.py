@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE.parent))
 import common  # noqa: E402
 
 import shoal  # noqa: E402
-from shoal.measures.subsets.subsets import all_subsets, worst_subsets  # noqa: E402
+from shoal.measures.subsets.column_sets import all_subsets, worst_subsets  # noqa: E402
 from shoal.measures.subsets.suda import suda  # noqa: E402
 
 DATA = Path(os.environ.get("SHOAL_DATA", HERE.parent.parent.parent / "shared" / "data"))

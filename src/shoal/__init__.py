@@ -97,26 +97,25 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.anonymize_tables import anonymize_tables
     from shoal.api.attack import AttackReport, attack
     from shoal.api.check import check
-    from shoal.api.compare.compare import compare
-    from shoal.api.compare.result import Comparison
+    from shoal.api.comparison import compare
     from shoal.api.count_table import count_table
     from shoal.api.design import design
+    from shoal.api.encode import EncodedLink, encode, link_encoded
     from shoal.api.events import EventMeasurement
-    from shoal.api.forecasts.prediction import Prediction
     from shoal.api.hierarchy import ColumnLevels, hierarchy
     from shoal.api.inspect import Inspection, inspect
-    from shoal.api.linkage.encode import EncodedLink, encode, link_encoded
-    from shoal.api.linkage.link import Link, link
+    from shoal.api.link import Link, link
     from shoal.api.measure import measure
     from shoal.api.measurement import Measurement
     from shoal.api.open import open
     from shoal.api.predict import predict
+    from shoal.api.prediction import Prediction
     from shoal.api.preview import preview
     from shoal.api.protect import protect
-    from shoal.api.study.result import Study
-    from shoal.api.study.study import study
+    from shoal.api.study import study
     from shoal.api.transform import Transformed, transform
     from shoal.api.verify import verify
+    from shoal.comparison.result import Comparison
     from shoal.engines.table import Table
     from shoal.linkage.encodings import Encodings
     from shoal.model.estimate import Estimate
@@ -129,6 +128,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.release.gate.result import CheckResult
     from shoal.release.make.release import Release
     from shoal.release.policy.policy import Policy
+    from shoal.studies.result import Study
 else:
     import importlib
 
@@ -136,22 +136,22 @@ else:
         "AttackReport": "api.attack",
         "CheckResult": "release.gate.result",
         "ColumnLevels": "api.hierarchy",
-        "Comparison": "api.compare.result",
+        "Comparison": "comparison.result",
         "CountTable": "release.counts.published",
-        "EncodedLink": "api.linkage.encode",
+        "EncodedLink": "api.encode",
         "Encodings": "linkage.encoded.files",
         "Estimate": "model.estimate",
         "EventMeasurement": "api.events",
         "Inspection": "api.inspect",
-        "Link": "api.linkage.link",
+        "Link": "api.link",
         "Measurement": "api.measurement",
-        "Meter": "predict.questionnaire.meter_result",
+        "Meter": "prediction.questionnaire.meter_result",
         "Policy": "release.policy.policy",
-        "Prediction": "api.forecasts.prediction",
-        "Questionnaire": "predict.questionnaire.questionnaire",
+        "Prediction": "api.prediction",
+        "Questionnaire": "prediction.questionnaire.questionnaire",
         "Registry": "registry.answer.query",
         "Release": "release.make.release",
-        "Study": "api.study.result",
+        "Study": "studies.result",
         "Table": "engines.table",
         "Transformed": "api.transform",
         "Vault": "protector.vault",
@@ -160,20 +160,20 @@ else:
         "anonymize_tables": "api.anonymize_tables",
         "attack": "api.attack",
         "check": "api.check",
-        "compare": "api.compare.compare",
+        "compare": "api.comparison",
         "count_table": "api.count_table",
         "design": "api.design",
-        "encode": "api.linkage.encode",
+        "encode": "api.encode",
         "hierarchy": "api.hierarchy",
         "inspect": "api.inspect",
-        "link": "api.linkage.link",
-        "link_encoded": "api.linkage.encode",
+        "link": "api.link",
+        "link_encoded": "api.encode",
         "measure": "api.measure",
         "open": "api.open",
         "predict": "api.predict",
         "preview": "api.preview",
         "protect": "api.protect",
-        "study": "api.study.study",
+        "study": "api.study",
         "transform": "api.transform",
         "verify": "api.verify",
     }

@@ -17,12 +17,11 @@ from shoal.measures.classes.anonymity import k_anonymity
 from shoal.measures.classes.missing import crowds, drop_missing, wildcard_sizes
 from shoal.measures.classes.profile import profile
 from shoal.measures.observer import entropy
-from shoal.measures.subsets import subsets
-from shoal.measures.subsets import suda_loops as measures_suda
+from shoal.measures.subsets import column_sets as subsets
+from shoal.measures.subsets import suda as measures_suda
 from shoal.measures.subsets.suda import suda
 from shoal.measures.utility import class_losses as loss
-from shoal.model.counts.classes import ClassCounts, SensitiveCounts
-from shoal.model.counts.people import PeopleCounts
+from shoal.model.counts.classes import ClassCounts, PeopleCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy, Level
 from shoal.model.roles import MissingPolicy
 

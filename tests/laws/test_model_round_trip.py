@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import PolicyError, UnreadableError
-from shoal.model.counts.classes import ClassCounts, SensitiveCounts
+from shoal.model.counts.classes import ClassCounts, PackedCodes, SensitiveCounts
 from shoal.model.counts.files import counts_from_json, counts_to_json, read_counts, write_counts
-from shoal.model.counts.packed import PackedCodes
 from shoal.model.plan import Plan, Suppression, step_from_json
 from shoal.model.roles import MissingPolicy
 from shoal.steps import Clamp, Constant, Cut, Drop, Keep, MapValues, Prefix, Round

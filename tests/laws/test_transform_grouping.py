@@ -323,7 +323,7 @@ def test_the_plain_python_fallback_gives_the_same_groups(tmp_path):
     import sys
 
     code = (
-        "import numpy as np, shoal.transform as t, shoal.kernels.jit as j; assert not j.HAVE_NUMBA;"
+        "import numpy as np, shoal.techniques as t, shoal.kernels.jit as j; assert not j.HAVE_NUMBA;"
         "x = np.random.default_rng(0).normal(size=400);"
         "print([t.optimal_groups(x, 7, cost=c).cuts.tolist() for c in ('sse', 'median', 'cellular', 'center', 'rank')],"
         "t.near_groups(x.reshape(4, 100), 3).tolist(), t.near_groups(x.reshape(4, 100), 3, method='v-mdav').tolist())"

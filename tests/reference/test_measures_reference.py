@@ -14,7 +14,8 @@ import pytest
 import measures_oracle as oracle
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, presence, risk
 from shoal.measures.classes.individual import benedetti_franconi
-from shoal.measures.observer import entropy, finite
+from shoal.measures.observer import entropy
+from shoal.measures.observer import posterior as finite
 from shoal.measures.observer.posterior import PosteriorTable, relative_low
 from shoal.measures.result.measurement import Measured
 from shoal.measures.subsets.suda import suda
@@ -351,7 +352,7 @@ def adult(shared_data: Path) -> list[dict[str, str]]:
 
 @pytest.mark.data
 def test_adult_uniques_of_all_twelve_projections(shared_data: Path, adult: list[dict[str, str]]) -> None:
-    from shoal.measures.subsets.subsets import subset_count
+    from shoal.measures.subsets.column_sets import subset_count
 
     cases = oracle.read(shared_data / "adult" / "expected_uniques.csv")
     ten = cases[-1]["columns"].split("|")

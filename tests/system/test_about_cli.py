@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from shoal.cli import build
 from shoal.errors import UsageError
-from shoal.measures.glossary import GLOSSARY, explain_term, words
+from shoal.measures.metrics import GLOSSARY, explain_term, words
 from shoal.release.policy.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,7 +87,7 @@ def test_the_doctor_says_how_to_get_what_is_missing(monkeypatch):
 def test_the_doctor_knows_every_extra():
     import tomllib
 
-    from shoal.cli._about.doctor import EXTRAS
+    from shoal.cli.about import EXTRAS
 
     known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert set(EXTRAS) == set(known) - {"all"}

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.api import event_table as event_records
 from shoal.api import events
-from shoal.api.readers import event_records
 from shoal.errors import DataError, EmptyTableError
 from shoal.measures.events import traces
 
@@ -146,8 +146,8 @@ def test_points_beyond_63_bits_are_numbered_anew() -> None:
         absent=0,
     )
     kinds = dict.fromkeys(records.codes, "integer")
-    before = event_records._room(np.array([5, 9, 5, 7]), 2**61, 2)
+    before = event_records._fit_keys(np.array([5, 9, 5, 7]), 2**61, 2)
     assert before == 3 * 2
-    assert event_records._room(np.array([5, 9]), 2**61 - 1, 2) == 2**62 - 2
+    assert event_records._fit_keys(np.array([5, 9]), 2**61 - 1, 2) == 2**62 - 2
     made = records.traces(None, kinds, "none", "exact", {})
     assert (made.n_points, made.lengths.tolist(), made.popularity.tolist()) == (3, [2, 2], [2, 1, 1])

@@ -9,9 +9,8 @@ import duckdb
 import pytest
 
 from shoal.cli import main
-from shoal.cli._predict.shared import short
-from shoal.cli._shared import named
-from shoal.cli._shell.again import beside
+from shoal.cli._predictions import short
+from shoal.cli._shared import named, table_beside
 
 ROWS = "age,sex,town\n" + "\n".join(f"{20 + i % 5},{'fm'[i % 2]},{'ab'[i % 2]}" for i in range(60)) + "\n"
 
@@ -89,7 +88,7 @@ def test_the_next_step_after_a_new_table_works(
     "url", ["postgresql://ann:a@b@h/db", "postgresql+psycopg://ann:s3cret@h/db", "mysql://h/db?user=ann&password=s3cret"]
 )
 def test_a_new_table_is_named_without_a_password(url: str) -> None:
-    named_so = beside(f"{url}::people", "safe")
+    named_so = table_beside(f"{url}::people", "safe")
     assert "a@b" not in named_so
     assert "s3cret" not in named_so
     assert named_so.endswith("::safe")

@@ -15,7 +15,8 @@ import pytest
 import typer
 
 from shoal.cli import build
-from shoal.cli._shell import commands, settings, volume
+from shoal.cli._shell import commands, settings
+from shoal.cli._shell import process as volume
 from shoal.errors import DataError, UsageError
 
 SCREEN = 45
@@ -93,8 +94,8 @@ def test_verbose_says_what_the_run_took(table: Path) -> None:
 
 
 def test_what_follows_two_dashes_is_not_volume() -> None:
-    assert volume.taken(["check", "--", "-q"]) == (volume.Volume(), ["check", "--", "-q"])
-    assert volume.taken(["-q", "check", "-v"])[0] == volume.Volume(verbose=True)
+    assert volume.take_volume(["check", "--", "-q"]) == (volume.Volume(), ["check", "--", "-q"])
+    assert volume.take_volume(["-q", "check", "-v"])[0] == volume.Volume(verbose=True)
 
 
 def test_settings_of_a_file_hold_and_are_said(table: Path, tmp_path: Path) -> None:

@@ -238,7 +238,8 @@ def test_what_is_not_plain_goes_the_long_way(tmp_path: Path, raw: bytes) -> None
 
 
 def test_a_small_release_is_that_of_the_long_way(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.search.kernels import charges, group_cells
+    from shoal.search.kernels import entries as charges
+    from shoal.search.kernels import group_cells
 
     small = shoal.anonymize(place / "t.csv", place / "policy.yml")
     for module in (group_cells, charges):

@@ -17,7 +17,7 @@ import pytest
 
 import shoal
 from servers import postgres_server
-from shoal.disk.passing import YOUNG, passing_name, sweep
+from shoal.disk.atomic import YOUNG, passing_name, sweep
 
 __all__ = ["postgres_server"]
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from shoal.cli import main
-from shoal.cli._shared import progress
-from shoal.cli._shell.terminal import LONGEST, _least, _parts, console, shown, table_of
-from shoal.model.written import LEAST, written
+from shoal.cli._shared import LONGEST, _least, _parts, console, progress, shown, table_of
+from shoal.model.display import LEAST, written
 
 WIDE = "how_often_somebody_in_the_household_used_the_local_swimming_pool_last_year"
 TOWNS = ("Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch", "Bath", "York", "Newcastle upon Tyne")

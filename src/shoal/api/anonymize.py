@@ -23,15 +23,15 @@ from shoal.engines.exclusion import leave_out
 from shoal.engines.files.frames import as_arrow
 from shoal.engines.table import Table
 from shoal.errors import UsageError
+from shoal.model.display import Progress, silent
 from shoal.model.plan import Plan
-from shoal.model.progress import Progress, silent
 from shoal.release.linked.policy import is_linked
 from shoal.release.make.carry_out import Output
 from shoal.release.make.frame import FrameTypes, types_of
 from shoal.release.make.release import Release
 from shoal.release.plan.decide import decide
-from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.plan.prepare import prepare
+from shoal.release.plan.starting_plans import read_plan
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:

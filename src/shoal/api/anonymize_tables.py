@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent
 from shoal.release.linked.gather import gather
 from shoal.release.linked.make import LinkedRelease
 from shoal.release.linked.policy import LinkedPolicy

@@ -12,7 +12,7 @@ from shoal.api.attack_tables import attack_numbers, attack_table
 from shoal.attacks import Scene, run_all, worst_first
 from shoal.attacks.further_knowledge import one_of_a_kind
 from shoal.attacks.intersection import joined_records
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import UnreadableError, UsageError, missing_column
 from shoal.model.attack import VERDICTS, AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
@@ -24,7 +24,7 @@ from shoal.release.earlier.same_labels import same_labels
 from shoal.release.events.outside import attack_folder
 from shoal.release.linked.certificate import read_linked
 from shoal.release.linked.verify import linked_attacks
-from shoal.release.plan.earlier_plan import read_plan
+from shoal.release.plan.starting_plans import read_plan
 from shoal.release.proof.written import logical
 from shoal.steps import Drop, MapValues
 

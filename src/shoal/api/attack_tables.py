@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.compare.columns import Coded, matched_rows, read_columns
 from shoal.attacks.tables.closest import closest_records, membership
 from shoal.attacks.tables.continuous import distance_linkage, interval_disclosure, robust_intervals
 from shoal.attacks.tables.control import overlaps
 from shoal.attacks.tables.linking import inference, linkability
 from shoal.attacks.tables.rows import Rows, drawn, ordered
 from shoal.attacks.tables.singling_out import singling_out
+from shoal.comparison.columns import Coded, matched_rows, read_columns
 from shoal.errors import DataError
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.counts.classes import FloatArray

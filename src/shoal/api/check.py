@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from shoal.api.arguments import PolicyWords, Source, opened, policy_of
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.release.events.gate import check_events
 from shoal.release.gate.check import check as judge_table
 from shoal.release.gate.result import CheckResult

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.disk.folder import publish, staged
+from shoal.disk.atomic import publish, staged
 from shoal.errors import OutputError
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 
 MARK = "README.txt"
 FIRST_LINE = "Made by shoal demo; the people in it do not exist."

@@ -10,11 +10,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.api.arguments import Names, Source
-from shoal.api.population.pilot import from_pilot, with_pilot
-from shoal.api.readers.people import population_of
-from shoal.api.readers.questions import parse_target, read_questionnaire, read_yaml
+from shoal.api.arguments import Names, Source, population_of
+from shoal.api.table_population import from_pilot, with_pilot
 from shoal.errors import PolicyError, UnreadableError, UsageError
+from shoal.forms.files import parse_target, read_questionnaire, read_yaml
 from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.summaries.published import PublishedSummary, Resolver

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.readers.event_table import read_counted, read_in_pieces
+from shoal.api.event_table import read_counted, read_in_pieces
 from shoal.engines.table import Table
 from shoal.errors import DataError, RoleError, UsageError
 from shoal.hierarchies import read_arx
@@ -17,12 +17,11 @@ from shoal.kernels.text import canonical_text
 from shoal.measures.events.checking import check_events, event_requirements, most_known
 from shoal.measures.events.granularity import EXACT, NONE
 from shoal.measures.events.result import EventsMeasured, Grain
-from shoal.measures.events.shared_sets import shared_sets
 from shoal.measures.events.traces import Traces
-from shoal.measures.events.unicity import known, unicity
+from shoal.measures.events.unicity import known, shared_sets, unicity
 from shoal.measures.result.checking import Verdicts
+from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.progress import Progress
 from shoal.report import events_report
 
 MOST_GRAINS = 40

@@ -11,17 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.api.arguments import Names, Source, opened, quasi_of
+from shoal.api.column_facts import SMALL, Sanity, check_sanity, facts_of, table_facts
 from shoal.api.measure import measure
-from shoal.api.readers.facts import SMALL, facts_of, table_facts
-from shoal.api.readers.sanity import Sanity, check_sanity
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
 from shoal.find.columns import find_columns
 from shoal.find.finding import ColumnFinding, Scale
 from shoal.find.safe_harbor.classes import class_of
-from shoal.measures.subsets.subsets import Subset
-from shoal.model.progress import Progress
+from shoal.measures.subsets.column_sets import Subset
+from shoal.model.display import Progress
 from shoal.model.roles import ByRole, Role, Schema
 
 MOST_COLUMNS = 12

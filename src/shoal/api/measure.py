@@ -7,20 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from shoal.api.arguments import Names, Source, missing_rule, names, opened, quasi_of
+from shoal.api.measure_inputs import (
+    class_members,
+    in_written_order,
+    population_and_presence,
+    repeating_ids,
+    sample_estimates,
+    subpopulation_sizes,
+)
 from shoal.api.measurement import Measurement
-from shoal.api.population.beside import from_sample, inside_each, population_of, who_is_where
-from shoal.api.readers.person_column import repeating_ids
-from shoal.api.readers.written_order import in_written_order
 from shoal.engines.count.dispatch import in_order
 from shoal.engines.table import Table
 from shoal.errors import RoleError, UsageError
 from shoal.kernels.text import canonical_text
-from shoal.measures.classes.closeness import Distance
+from shoal.measures.classes.closeness import Distance, in_spoken_order
 from shoal.measures.classes.missing import drop_missing
-from shoal.measures.classes.spoken_order import in_spoken_order
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.progress import Progress
 from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:
@@ -179,16 +183,16 @@ def measure(
     source.check_measure(asked, secret)
     counts = source.count(asked, sensitive=secret, unit=person, weight=weighed, memory_budget=memory_budget, progress=progress)
     counts = in_written_order(in_spoken_order(in_order(counts, dict(order or {}))))
-    who = who_is_where(source, counts, needed=counts.weights is not None or population is not None)
-    size, present = population_of(population, counts, asked, person, rule, who)
+    who = class_members(source, counts, needed=counts.weights is not None or population is not None)
+    size, present = population_and_presence(population, counts, asked, person, rule, who)
     return Measurement(
         counts,
         source.name,
         rule,
         present,
         size,
-        from_sample(drop_missing(counts, who) if rule is MissingPolicy.DROP else counts, size) if present is None else None,
-        inside_each(source, asked, by, person, rule) if by else None,
+        sample_estimates(drop_missing(counts, who) if rule is MissingPolicy.DROP else counts, size) if present is None else None,
+        subpopulation_sizes(source, asked, by, person, rule) if by else None,
         {**_said_distances(source, secret, order or {}), **(distances or {})},
         {name: _hierarchy(name, given, counts) for name, given in (hierarchies or {}).items()},
         c,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.api.readers.person_column import Repeating
+from shoal.api.measure_inputs import Repeating
 from shoal.errors import InternalError, UsageError
 from shoal.kernels.group import count_by, group_codes
 from shoal.kernels.people import Memberships

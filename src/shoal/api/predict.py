@@ -6,12 +6,9 @@ from collections.abc import Callable
 from typing import Any, Literal, Unpack, overload
 
 from shoal import prediction
-from shoal.api.forecasts import words as keywords
-from shoal.api.forecasts.columns import ask_interval, ask_quasi
-from shoal.api.forecasts.group import ask_singletons, ask_uniqueness
-from shoal.api.forecasts.population import ask_population
-from shoal.api.forecasts.prediction import Prediction
-from shoal.api.forecasts.zipf import ask_zipf
+from shoal.api import prediction as keywords
+from shoal.api.forecasts import ask_interval, ask_population, ask_quasi, ask_singletons, ask_uniqueness, ask_zipf
+from shoal.api.prediction import Prediction
 from shoal.errors import UsageError, nearest
 
 QUESTIONS: dict[str, tuple[Callable[..., Any], Any]] = {

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.arguments import Source, opened
-from shoal.api.readers.plans import plan_for, read_plan
+from shoal.api.plan_files import plan_for, read_plan
 from shoal.engines.core.memory import WRITTEN, WRITTEN_AT_MOST
 from shoal.engines.exclusion import leave_out
 from shoal.engines.recode.private_seed import read_seed
 from shoal.engines.recode.write import Recoded
 from shoal.engines.table import Table
 from shoal.errors import UsageError
+from shoal.model.display import Progress
 from shoal.model.exclusion import Excluded
 from shoal.model.plan import Plan
-from shoal.model.progress import Progress
 from shoal.techniques import Guarantee
 from shoal.techniques.guarantees import guarantees
 

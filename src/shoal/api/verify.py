@@ -10,7 +10,7 @@ from shoal.api.arguments import Source, opened
 from shoal.errors import TamperError, UsageError
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.file import is_of_events
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.release.certificate.outcome import Check, Verification
 from shoal.release.certificate.verify import verify as prove_again
 from shoal.release.linked.certificate import LinkedCertificate, read_linked

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.counts.classes import ClassCounts
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent
 
 if TYPE_CHECKING:
     import numpy as np

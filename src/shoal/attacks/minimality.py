@@ -18,7 +18,7 @@ from shoal.attacks.structure import Recoded
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import SensitiveCounts
-from shoal.model.written import written
+from shoal.model.display import written
 
 QUESTION = "Somebody knows the algorithm: does the choice of this plan tell more about sensitive values than the release does?"
 MOST_CLASSES = 100

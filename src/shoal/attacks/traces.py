@@ -18,7 +18,7 @@ from shoal.attacks._common import wilson
 from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import IntArray
-from shoal.model.written import written
+from shoal.model.display import written
 
 ECCENTRICITY = 1.5
 """The best score stands out when it is this many standard deviations above the second."""

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import failing, settings, typed, volume
+from shoal.cli._shared import report_warnings
+from shoal.cli._shell import process, settings, texts
 from shoal.cli._shell.commands import ALL, Commands
-from shoal.cli._shell.warned import warnings_told
 from shoal.disk.atomic import disk_full
 from shoal.errors import OutputError, ShoalError
 
@@ -26,7 +26,7 @@ ORDER = (
     "measure",
     "predict",
     "design",
-    "bring_in",
+    "exchange",
     "hierarchy",
     "transform",
     "anonymize",
@@ -38,13 +38,23 @@ ORDER = (
     "study",
     "observe",
     "link",
-    "encode",
     "vault",
     "registry",
     "serve",
     "studio",
     "about",
 )
+
+MODULES = {
+    "encode": "link",
+    "import": "exchange",
+    "export": "exchange",
+    "presets": "about",
+    "explain": "about",
+    "doctor": "about",
+    "manual": "about",
+}
+"""Commands that share a module with another."""
 
 INTERRUPTED = 130
 EPILOG = "Measure, understand, improve, prove. Computed on this computer; nothing is sent anywhere that you did not name."
@@ -66,6 +76,7 @@ def build(only: str = "") -> typer.Typer:
     app.callback()(_root)
     present = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
     rank = {name: i for i, name in enumerate(ORDER)}
+    only = MODULES.get(only, only)
     asked = [only] if only in present else [] if only == "--version" else present
     for name in sorted(asked, key=lambda n: (rank.get(n, len(ORDER)), n)):
         importlib.import_module(f"shoal.cli.{name}").register(app)
@@ -87,49 +98,49 @@ def _root(
 ) -> None:
     """How well do people hide in a table? Measure it, predict it, improve it, prove it.
 
-    ``quiet`` and ``verbose`` may stand anywhere and are taken before (:mod:`shoal.cli._shell.volume`); here they are explained.
+    ``quiet`` and ``verbose`` may stand anywhere and are taken before (:mod:`shoal.cli._shell.process`); here they are explained.
     """
 
 
-def _run(words: list[str], loud: volume.Volume) -> object:
+def _run(words: list[str], loud: _shared.Volume) -> object:
     """Run one command with the settings that hold for it; what the command returns."""
     given, source = settings.read(words[0] if words else "")
     app = build(words[0] if words else "")
     _shared.listen(loud)
     if loud.quiet:
-        volume.hush(words)
+        process.hush(words)
     elif source and "--help" not in words:
         _shared.say(source)
     everything = {ALL: ALL in words}
     spoken = ["--help" if word == ALL else word for word in words]
-    with warnings_told(_shared.say):
+    with report_warnings(_shared.say):
         return app(spoken, standalone_mode=False, obj=everything, default_map={words[0]: given} if given else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; every way out has its exit code (0 fine, 1 not met, 2 usage, 3 data, 4 internal)."""
     started = time.perf_counter()
-    loud, words = volume.taken(typed.explained(list(sys.argv[1:] if arguments is None else arguments)))
+    loud, words = process.take_volume(texts.explained(list(sys.argv[1:] if arguments is None else arguments)))
     as_json = "--json" in words
     try:
         code = _run(words, loud)
     except ShoalError as error:
-        sys.exit(failing.fail(error, as_json=as_json))
+        sys.exit(process.fail(error, as_json=as_json))
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
-    except failing.usage_errors() as error:
-        sys.exit(failing.fail_usage(error, as_json=as_json))
+    except process.usage_errors() as error:
+        sys.exit(process.fail_usage(error, as_json=as_json))
     except (KeyboardInterrupt, typer.Abort):
-        sys.exit(failing.stopped(as_json=as_json))
+        sys.exit(process.fail_interrupted(as_json=as_json))
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     except Exception as error:  # the last net: say where, never what
         if disk_full(error):
-            sys.exit(failing.fail(OutputError("the disk is full.", hint="Free space and run again."), as_json=as_json))
-        sys.exit(failing.fail_internal(error, as_json=as_json))
+            sys.exit(process.fail(OutputError("the disk is full.", hint="Free space and run again."), as_json=as_json))
+        sys.exit(process.fail_internal(error, as_json=as_json))
     if code == INTERRUPTED:  # the parser caught Ctrl-C and made it a number
-        sys.exit(failing.stopped(as_json=as_json))
+        sys.exit(process.fail_interrupted(as_json=as_json))
     if loud.verbose:
-        _shared.say(volume.took(started))
+        _shared.say(process.time_taken(started))
     sys.exit(code if isinstance(code, int) else 0)

@@ -1,13 +1,219 @@
 """``shoal presets``, ``shoal explain`` and ``shoal doctor``: what Shoal knows, says and has."""
 
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
 import typer
 
-from shoal.cli._about import doctor, explain, presets
-from shoal.cli._shell import manual
+from shoal.cli import _shared
+from shoal.cli._shell import common
+from shoal.cli._shell.commands import ALL, examples
+from shoal.disk.atomic import free, publish, staged
+from shoal.errors import ShoalError
 
 
 def register(app: typer.Typer) -> None:
-    app.command("presets")(presets.presets)
-    app.command("explain")(explain.explain)
-    app.command("doctor")(doctor.doctor)
-    app.command("manual")(manual.manual)
+    app.command("presets")(presets)
+    app.command("explain")(explain)
+    app.command("doctor")(doctor)
+    app.command("manual")(manual)
+
+
+EXTRAS = {
+    "fast": ("numba", "compiled loops: long searches and event tables, several times as fast"),
+    "predict": ("scipy", "predictions that are fitted, questionnaires, tables of counts"),
+    "postgres": ("psycopg", "PostgreSQL tables, vault and registry on PostgreSQL"),
+    "mysql": ("pymysql", "MySQL and MariaDB tables"),
+    "lake": ("deltalake", "Delta and Iceberg tables"),
+    "spark": ("pyspark", "Spark tables"),
+    "stats": ("pyreadstat", "SPSS, Stata and SAS files"),
+    "excel": ("openpyxl", "Excel workbooks"),
+    "frames": ("polars", "polars frames back from a release"),
+    "sklearn": ("sklearn", "the scikit-learn transformer"),
+    "plot": ("matplotlib", "plots as PNG and PDF"),
+    "hsm": ("pkcs11", "master keys in a hardware security module"),
+    "fakes": ("faker", "made-up names in the place of real ones"),
+    "vault": ("sqlalchemy", "the pseudonym vault and the registry"),
+    "server": ("fastapi", "shoal serve"),
+}
+"""Optional parts: the package that shows it is there, and what it is for."""
+
+
+def doctor(
+    tables: Annotated[list[str] | None, typer.Argument(metavar="[TABLE]...", help="Files or ENGINE-URL::table to try.")] = None,
+    as_json: common.Json = False,
+) -> None:
+    """Say what is installed, what works here, and how to get what is missing; try tables and servers that you name.
+
+    Examples: shoal doctor; shoal doctor people.csv postgresql://host/db::people
+    """
+    findings = [*_core(), *_extras(), *(_table(t) for t in tables or ())]
+    if as_json:
+        _shared.put_json({"findings": findings})
+    else:
+        for f in findings:
+            _shared.line(f"{_SIGN[f['state']]} {f['name']}: {_shared.printable(f['sentence'])}")
+    if any(f["state"] == "broken" for f in findings):
+        raise typer.Exit(1)
+
+
+_SIGN = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}
+
+
+def _finding(name: str, state: str, sentence: str) -> dict[str, str]:
+    return {"name": name, "state": state, "sentence": sentence}
+
+
+def _core() -> Iterator[dict[str, Any]]:
+    from shoal import __version__
+
+    yield _finding("shoal", "ok", f"version {__version__} on Python {platform.python_version()}, {sys.platform}")
+    yield _finding("machine", "ok", f"{os.cpu_count()} cores")
+    for package in ("numpy", "pyarrow", "duckdb", "cryptography"):
+        try:
+            importlib.import_module(package)
+            yield _finding(package, "ok", f"version {importlib.metadata.version(package)}")
+        except Exception as error:  # a broken installation can raise anything; its words may hold paths
+            yield _finding(
+                package, "broken", f"does not load ({type(error).__name__}). Reinstall: pip install --force-reinstall {package}"
+            )
+    yield _private_folder()
+
+
+def _private_folder() -> dict[str, str]:
+    from shoal.disk import atomic as folder
+
+    try:
+        with folder.scratch() as place:
+            (place / "try").write_bytes(b"")
+        return _finding("private folder", "ok", "temporary files can be written, readable by you only")
+    except (OSError, ShoalError):
+        return _finding("private folder", "broken", "no temporary file can be written. Set TMPDIR to a folder of your own.")
+
+
+def _extras() -> Iterator[dict[str, str]]:
+    for extra, (package, purpose) in EXTRAS.items():
+        if importlib.util.find_spec(package) is not None:
+            yield _finding(extra, "ok", purpose)
+        else:
+            yield _finding(extra, "missing", f"{purpose}. Get it: pip install 'shoal[{extra}]'")
+
+
+def _table(source: str) -> dict[str, str]:
+    """Open a table and count its rows; the error tells what to do."""
+    import shoal
+
+    try:
+        with shoal.open(source) as table:
+            return _finding(
+                "table", "ok", f"{table.name} ({table.engine}): {table.n_rows():,} rows, {len(table.schema.columns)} columns"
+            )
+    except ShoalError as error:
+        return _finding("table", "broken", " ".join(str(error).split()))
+
+
+def explain(
+    term: Annotated[list[str] | None, typer.Argument(help="A word or a number; without one, the list of them.")] = None,
+    as_json: common.Json = False,
+) -> None:
+    """Explain a word or a number of the field in plain language.
+
+    Examples: shoal explain quasi-identifier; shoal explain t_closeness; shoal explain
+    """
+    from shoal.measures.metrics import explain_term, words
+
+    if term:
+        text = explain_term(" ".join(term))
+        _shared.put_json({"text": text}) if as_json else typer.echo(text)
+    elif as_json:
+        _shared.put_json({"words": words()})
+    else:
+        typer.echo("\n".join(words()))
+
+
+def presets(
+    name: Annotated[str, typer.Argument(help="One preset, with everything about it.")] = "",
+    as_json: common.Json = False,
+) -> None:
+    """List the named rules that a policy can start from: what each asks, and where it is written.
+
+    Examples: shoal presets; shoal presets ema-public
+    """
+    from shoal.release.policy.presets import PRESETS, preset
+
+    chosen = [preset(name)] if name else list(PRESETS.values())
+    if as_json:
+        _shared.put_json({"presets": [{**p.to_json(), "require": dict(p.require)} for p in chosen]})
+        return
+    for p in chosen:
+        typer.secho(p.name, bold=True)
+        _shared.line(f"  {p.rule}")
+        if name:
+            _shared.line(f"  {p.source} ({p.date}); {p.to_json()['read']}")
+            if p.note:
+                _shared.line(f"  {p.note}")
+    _shared.line(f"Use it: 'preset: {chosen[0].name}' in a policy." + ("" if name else " More about one: shoal presets NAME"))
+
+
+def manual(
+    out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the pages: shoal.1, shoal-measure.1 …")],
+) -> None:
+    """Write the pages that the command man shows, one per command."""
+    from shoal.cli import build
+
+    pages = list(_pages(typer.main.get_command(build()), "shoal"))
+    target = free(out)
+    with staged(target.parent) as stage:
+        for name, text in pages:
+            (stage / f"{name.replace(' ', '-')}.1").write_text(text, "utf-8")
+        publish(stage, target)
+    typer.echo(f"{len(pages)} pages. To read one: man {out / 'shoal-measure.1'}")
+
+
+def _pages(command: Any, name: str) -> Iterator[tuple[str, str]]:
+    """The page of a command, and those of its subcommands."""
+    below = {n: c for n, c in getattr(command, "commands", {}).items() if not c.hidden}
+    yield name, _page(command, name, list(below))
+    for sub, child in below.items():
+        yield from _pages(child, f"{name} {sub}")
+
+
+def _page(command: Any, name: str, below: list[str]) -> str:
+    """One page in the language of man (roff)."""
+    from shoal.version import __version__
+
+    title = name.replace(" ", "-")
+    context = command.make_context(name, [], resilient_parsing=True, obj={ALL: True})
+    said = " ".join((command.help or "").split())
+    records = [(p.param_type_name, p.get_help_record(context)) for p in command.get_params(context)]
+    lines = [f'.TH {_inert(title).upper()} 1 "" "shoal {__version__}"', ".SH NAME", rf"{_inert(title)} \- {_inert(said)}"]
+    lines += [".SH SYNOPSIS", f".B {_inert(name)}", _inert(" ".join(command.collect_usage_pieces(context)))]
+    for kind, heading in (("argument", "ARGUMENTS"), ("option", "OPTIONS")):
+        shown = [record for of, record in records if of == kind and record is not None]
+        lines += [f".SH {heading}"] * bool(shown)
+        lines += [line for left, right in shown for line in (".TP", f".B {_inert(left)}", _inert(right))]
+    if below:
+        lines += [".SH COMMANDS", _inert(", ".join(f"{title}-{sub}" for sub in below))]
+    shell = examples().get(name.removeprefix("shoal "), [])
+    if shell:
+        lines += [".SH EXAMPLES", ".nf", *(_inert(line) for line in shell), ".fi"]
+    return "\n".join(lines) + "\n"
+
+
+def _inert(text: str) -> str:
+    r"""Text that man shows as it is: hyphens to be copied, no line that is taken for a command.
+
+    >>> print(_inert("--out"))
+    \-\-out
+    """
+    escaped = " ".join(text.split()).replace("\\", r"\e").replace("-", r"\-")
+    plain = "".join(c if c.isascii() else rf"\[u{ord(c):04X}]" for c in escaped)
+    return rf"\&{plain}" if plain.startswith((".", "'")) else plain

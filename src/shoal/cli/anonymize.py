@@ -7,9 +7,9 @@ from typing import Any
 
 import typer
 
+from shoal.cli import _anonymize_options as options
 from shoal.cli import _shared
-from shoal.cli._anonymize import options
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
@@ -62,16 +62,16 @@ def anonymize(
         raise UsageError("there is no table.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
     given = {"quasi": quasi, "qi": qi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
     given |= {"unit": unit, "weight": weight}
-    reading = typed.read_options(
+    reading = texts.read_options(
         read, rename=rename_duplicates, memory=memory, timeout=statement_timeout, only_aggregates=only_aggregates
     )
-    reading |= typed.properties(scale, missing_values, order)
+    reading |= texts.properties(scale, missing_values, order)
     if draft is not None:
-        from shoal.cli._anonymize.draft import write_draft
+        from shoal.cli._drafts import write_draft
 
-        write_draft(table, draft, reading, typed.roles(**given), as_json=as_json)
+        write_draft(table, draft, reading, texts.roles(**given), as_json=as_json)
         return
-    words = typed.asked(policy, k=k, hint="Begin with: shoal anonymize TABLE --draft policy.yml", **given)
+    words = texts.asked(policy, k=k, hint="Begin with: shoal anonymize TABLE --draft policy.yml", **given)
     words |= {"rest": rest} if rest is not None else {}
     words |= {"seed": seed} if seed is not None else {}
     words |= {"plan": plan, "to_table": to_table or None, "exclude": exclude, "exclude_by": exclude_by, "format": form}
@@ -86,9 +86,9 @@ def anonymize(
 def _release(
     table: str, reading: dict[str, Any], policy: Path | None, out: Path, words: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Make the release, write it and tell what it is."""
+    """Make the release, write it and print what it is."""
     import shoal
-    from shoal.disk.folder import free
+    from shoal.disk.atomic import free
     from shoal.release.make.release import Release
 
     free(out)
@@ -101,12 +101,12 @@ def _release(
     if as_json:
         _shared.put_json(release.to_json())
     elif of_people:
-        from shoal.cli._anonymize.tell import tell
-        from shoal.cli._shell.again import beside
+        from shoal.cli._releases import show_release
+        from shoal.cli._shared import table_beside
 
-        tell(release, out, beside(table, words["to_table"]) if words["to_table"] else "")
+        show_release(release, out, table_beside(table, words["to_table"]) if words["to_table"] else "")
     else:
-        from shoal.cli._anonymize.tell_events import tell as tell_events
+        from shoal.cli._releases import show_release as tell_events
 
         tell_events(release, out)
 
@@ -136,6 +136,6 @@ def _linked(
             "a policy with 'tables:' says all by itself.",
             hint="Run: shoal anonymize --policy FILE --out DIR [--exclude FILE]",
         )
-    from shoal.cli._anonymize.linked import release_linked
+    from shoal.cli._releases import release_linked
 
     release_linked(policy, out, form, key, exclude, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.preview import show_preview
 
 
@@ -45,9 +45,9 @@ def attack(
         "previous": previous or (),
         "original": original,
         "control": control,
-        "secrets": typed.names(secrets) or None,
+        "secrets": texts.names(secrets) or None,
         "key": key,
-        "numbers": typed.names(numbers) or None,
+        "numbers": texts.names(numbers) or None,
         "seed": seed,
     }
     if preview:

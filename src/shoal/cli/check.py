@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.preview import show_preview
 
 
@@ -47,13 +47,13 @@ def check(
 
     if form not in FORMATS:
         raise typer.BadParameter(f"format '{form}' is not known; use {', '.join(FORMATS)}.")
-    words = typed.asked(
+    words = texts.asked(
         policy, k=k, quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
     words |= {"rest": rest} if rest is not None else {}
-    options = typed.read_options(
+    options = texts.read_options(
         read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates
-    ) | typed.properties(scale, missing_values, order)
+    ) | texts.properties(scale, missing_values, order)
     if preview:
         show_preview("check", tables, options, as_json=as_json, policy=policy, **words)
         return

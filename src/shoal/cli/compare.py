@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.preview import show_preview
 
 
@@ -51,9 +51,9 @@ def compare(
             raise typer.BadParameter("a hierarchy is given as column=file.")
         trees[column.strip()] = Path(file.strip())
     words: dict[str, Any] = {
-        "quasi": typed.names(quasi or qi) or None,
-        "sensitive": typed.names(sensitive) or None,
-        "target": typed.names(target) or None,
+        "quasi": texts.names(quasi or qi) or None,
+        "sensitive": texts.names(sensitive) or None,
+        "target": texts.names(target) or None,
         "key": key,
         "analyses": tuple(analysis or ()),
         "hierarchies": trees,
@@ -62,10 +62,10 @@ def compare(
         "seed": seed,
     }
     if preview:
-        show_preview("compare", original, typed.read_options(read), as_json=as_json, release=release, **words)
+        show_preview("compare", original, texts.read_options(read), as_json=as_json, release=release, **words)
         return
     with _shared.progress("comparing") as told:
-        found = shoal.compare(shoal.open(original, **typed.read_options(read)), release, progress=told, **words)
+        found = shoal.compare(shoal.open(original, **texts.read_options(read)), release, progress=told, **words)
     if report is not None:
         _shared.say(f"Page written to {found.report(report)}.")
     if as_json:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, failing, typed
+from shoal.cli._shell import common, process, texts
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import ShoalError
-from shoal.model.written import as_percent
+from shoal.model.display import as_percent
 
 if TYPE_CHECKING:
     from shoal.prediction import Degradation, Meter, Questionnaire, Suggestion
@@ -62,7 +62,7 @@ def design(
             raise typer.BadParameter("--watch looks at QUESTIONS.yml; with --pilot nothing changes.")
         _watch(questions, population, respondents, target, registry, every=every, rounds=rounds)
         return
-    tried = {"pilot": pilot, "columns": typed.names(quasi) or None, "unit": unit}
+    tried = {"pilot": pilot, "columns": texts.names(quasi) or None, "unit": unit}
     if preview:
         show_preview(
             "design",
@@ -123,7 +123,7 @@ def _compute(
 def _answers(text: str) -> dict[str, int | str]:
     """Answers from ``question=number or label``, separated by commas."""
     out: dict[str, int | str] = {}
-    for part in typed.names(text):
+    for part in texts.names(text):
         name, separator, value = part.partition("=")
         if not separator:
             raise typer.BadParameter("answers are given as question=answer,question=answer.")
@@ -171,7 +171,7 @@ def _watch(
             try:
                 _show(*_compute(path, population, respondents, target, registry))
             except ShoalError as error:  # keep watching: the file is being edited
-                failing.tell(error)
+                process.print_error(error)
             if rounds and shown >= rounds:
                 return
             _shared.say("Watching for changes; Ctrl-C ends.")

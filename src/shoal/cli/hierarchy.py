@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.preview import show_preview
 
 
@@ -41,7 +41,7 @@ def hierarchy(
     """Levels of a hierarchy over a column: groups per level, smallest and largest, how many below k; and what lint finds."""
     import shoal
 
-    reading = typed.read_options(read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates)
+    reading = texts.read_options(read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates)
     if preview:
         show_preview("hierarchy", table, reading, as_json=as_json, column=column, rule=_parsed(rule), k=k)
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def inspect(
     """Which columns identify people? Suggested roles with a reason each; no data value is shown. Roles that you name are kept."""
     import shoal
 
-    known = typed.roles(quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight)
-    reading = typed.read_options(
+    known = texts.roles(quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight)
+    reading = texts.read_options(
         read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates
-    ) | typed.properties(scale, missing_values, order)
+    ) | texts.properties(scale, missing_values, order)
     if preview:
         show_preview("inspect", table, reading, as_json=as_json, **known)
         return
@@ -75,7 +75,7 @@ MOST_NAMED = 8
 def show(found: "Inspection", table: str = "TABLE") -> None:
     """Print an inspection: what matters in a sentence, a table per role, one next step."""
     out = _shared.console()
-    if how := typed.how_read(found.read):
+    if how := texts.how_read(found.read):
         out.print(_shared.printable(how), markup=False)
     out.print(_shared.printable(_sentence(found)), style="bold", markup=False)
     for role in COLOURS:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from shoal.cli import _event_measurements as events
+from shoal.cli import _measure_options as options
 from shoal.cli import _shared
-from shoal.cli._measure import events, options
-from shoal.cli._measure.asked import pair, proposed, weights, who_is_a_row
-from shoal.cli._shell import common, typed
+from shoal.cli._measurements import pair, proposed, weights, who_is_a_row
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def measure(
 ) -> None:
     """How anonymous is a table? Every number, with the sentence that explains it."""
     trees = dict(pair(h) for h in hierarchy or ())
-    reading = typed.read_options(
+    reading = texts.read_options(
         read, rename=rename_duplicates, memory=memory, timeout=statement_timeout, only_aggregates=only_aggregates
     )
     of_events = any(given is not None for given in (time, place, time_widths, place_levels, known))
@@ -73,12 +74,12 @@ def measure(
         asked = events.Asked(unit, time, place, time_widths, place_levels, known, trees, seed, require, preview)
         events.run(table, asked, reading, report=report, plot=plot, explain=explain is not None, as_json=as_json)
         return
-    words = typed.roles(
+    words = texts.roles(
         quasi=quasi, qi=qi, sensitive=sensitive or "", direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
-    reading |= typed.properties(scale, missing_values)
+    reading |= texts.properties(scale, missing_values)
     rules: dict[str, Any] = {"population": population, "missing": missing, "by": by, "hierarchies": trees}
-    rules["order"] = typed.orders(order)
+    rules["order"] = texts.orders(order)
     if preview:
         show_preview("measure", table, reading, as_json=as_json, **rules, **words)
         return
@@ -104,7 +105,7 @@ def _measured(
     import shoal
 
     opened = shoal.open(table, **reading)
-    if (how := typed.how_read(opened.source)) and not as_json:
+    if (how := texts.how_read(opened.source)) and not as_json:
         _shared.say(how)
     if not words.get("quasi") and not words.get("qi"):
         words["quasi"] = proposed(opened, as_json=as_json)
@@ -130,13 +131,13 @@ def _tell(
     found: "Measurement", table: str, homes: "HouseholdRisk | None", checked: object, *, suda: bool, explain: str | None
 ) -> None:
     """The numbers in words, what was asked besides, and what to do next."""
-    from shoal.cli._measure.shown import show
+    from shoal.cli._measurements import show_measurement
 
-    show(found, suda=suda, explain=found.explain(None if explain == "all" else explain) if explain else "")
+    show_measurement(found, suda=suda, explain=found.explain(None if explain == "all" else explain) if explain else "")
     if homes is not None:
-        from shoal.cli._predict import households as _households  # loads the room of predictions
+        from shoal.cli._predictions import show_households
 
-        _households.show(homes)
+        show_households(homes)
     if checked is not None:
         _shared.console().print(str(checked), markup=False)
     _shared.next_step(f"shoal anonymize {_shared.named(table)} --draft policy.yml", within=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.commands import Commands
 
 Plot = Annotated[Path | None, typer.Option("--plot", help="Write the surest guess by observation: .svg, .png or .html.")]
@@ -38,7 +38,7 @@ def dining(
     from shoal.measures.observer import models
 
     try:
-        inside = [int(x) for x in typed.names(insiders)]
+        inside = [int(x) for x in texts.names(insiders)]
     except ValueError:
         raise typer.BadParameter("insiders are numbers of players: 0,2.") from None
     _tell(models.dining_cryptographers(players, bias=bias, insiders=inside), plot, as_json=as_json)

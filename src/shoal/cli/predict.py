@@ -7,11 +7,9 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from shoal.cli import _shared
-from shoal.cli._predict import population as _population
-from shoal.cli._predict import shared as given
-from shoal.cli._predict.shared import Text
-from shoal.cli._shell import common, typed
+from shoal.cli import _predictions, _shared
+from shoal.cli._predictions import Text
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.commands import Commands
 from shoal.cli._shell.preview import show_preview
 
@@ -76,7 +74,7 @@ def uniqueness(
         group_size=group_size,
         uniform=uniform,
         counts=counts,
-        p=given.numbers(p),
+        p=_predictions.numbers(p),
         normalize=normalize,
         cells=cells,
         kappa=kappa,
@@ -85,7 +83,7 @@ def uniqueness(
         sums_error=sums_error,
         method=cast("Any", method),  # an unknown word is refused in the room
     )
-    given.tell(found, plot, as_json=as_json)
+    _predictions.show_prediction(found, plot, as_json=as_json)
 
 
 def singletons(
@@ -111,7 +109,7 @@ def singletons(
         group_size=group_size,
         uniform=uniform,
         counts=counts,
-        p=given.numbers(p),
+        p=_predictions.numbers(p),
         normalize=normalize,
         cells=cells,
         kappa=kappa,
@@ -120,7 +118,7 @@ def singletons(
         law=law,
         best=best,
     )
-    given.tell(found, plot, as_json=as_json)
+    _predictions.show_prediction(found, plot, as_json=as_json)
 
 
 def interval(
@@ -150,10 +148,10 @@ def interval(
         length=length,
         sample=sample,
         origin=origin,
-        second=given.three(second, "--second"),
+        second=_predictions.three(second, "--second"),
         method=cast("Any", method),  # an unknown word is refused in the room
     )
-    given.tell(found, plot, as_json=as_json)
+    _predictions.show_prediction(found, plot, as_json=as_json)
 
 
 def quasi(
@@ -176,20 +174,20 @@ def quasi(
     import shoal
 
     words: dict[str, Any] = {
-        "values": None if values is None else given.sizes(values),
-        "columns": typed.names(columns),
+        "values": None if values is None else _predictions.sizes(values),
+        "columns": texts.names(columns),
         "people": people,
         "alpha": alpha,
         "subsets": subsets,
         "k": k,
         "beta": beta,
-        "weights": given.numbers(weights),
+        "weights": _predictions.numbers(weights),
     }
     if preview:
         show_preview("predict", table, {}, as_json=as_json, question="quasi", **words)
         return
     found = shoal.predict("quasi", table=table, **words)
-    given.tell(found, plot, as_json=as_json)
+    _predictions.show_prediction(found, plot, as_json=as_json)
 
 
 def population(
@@ -213,13 +211,13 @@ def population(
     """Unique in the population, judged from a sample: a unique match, all models, and with a table the risk of each record."""
     import shoal
 
-    by_size = None if frequencies is None else given.frequencies(frequencies)
+    by_size = None if frequencies is None else _predictions.frequencies(frequencies)
     words: dict[str, Any] = {
         "population": people,
         "classes": classes,
         "frequencies": by_size,
         "cells": cells,
-        "columns": typed.names(columns),
+        "columns": texts.names(columns),
         "unit": unit,
         "model": model or "",
         "seed": seed,
@@ -228,7 +226,7 @@ def population(
         show_preview("predict", table, {}, as_json=as_json, question="population", **words)
         return
     found = shoal.predict("population", table=table, **words)
-    _population.tell(found, household=household, records=records, plot=plot, as_json=as_json)
+    _predictions.show_population(found, household=household, records=records, plot=plot, as_json=as_json)
 
 
 def zipf(
@@ -280,4 +278,4 @@ def zipf(
     found = shoal.predict("zipf", table=table, **words)
     if curve is not None:
         _shared.say(f"Curve written to {found.curve(curve)}.")
-    given.tell(found, plot, as_json=as_json)
+    _predictions.show_prediction(found, plot, as_json=as_json)

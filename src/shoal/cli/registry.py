@@ -13,10 +13,11 @@ from shoal.cli import _shared
 from shoal.cli._registry import catalogue as _registry_catalogue
 from shoal.cli._registry import holder as _registry_holder
 from shoal.cli._registry import publish as _registry_publish
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common
+from shoal.cli._shell import texts as typed
 from shoal.cli._shell.commands import Commands
 from shoal.errors import UnreadableError, UsageError
-from shoal.model.written import written
+from shoal.model.display import written
 
 Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/5y,sex.")]
 People = _registry_holder.People

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
@@ -55,17 +55,17 @@ def study(
         )
     if publish is None and (codes or population or holder or key or dry_run or noise is not None):
         raise UsageError("codes, population, holder and key are those of a publication.", hint="Name the registry: --publish.")
-    pool = typed.names(quasi or qi)
+    pool = texts.names(quasi or qi)
     asked = _read_sets(sets) if sets is not None else [pool] if pool and up_to is None else []
     words: dict[str, Any] = {
         "sets": asked, "by": by, "quasi": pool if up_to is not None else None, "up_to": up_to, "unit": unit,
         "group_size": group_size, "alpha": alpha, "k": k,
     }  # fmt: skip
     if preview:
-        show_preview("study", table, typed.read_options(read), as_json=as_json, **words)
+        show_preview("study", table, texts.read_options(read), as_json=as_json, **words)
         return
     with _shared.progress("counting") as told:
-        found = shoal.study(shoal.open(table, **typed.read_options(read)), progress=told, **words)
+        found = shoal.study(shoal.open(table, **texts.read_options(read)), progress=told, **words)
     if report is not None:
         _shared.say(f"Page written to {found.report(report)}.")
     if not as_json:
@@ -90,7 +90,7 @@ def _read_sets(file: Path) -> list[tuple[str, ...]]:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise UnreadableError("the file of sets cannot be read.", hint="A text file with one set of columns per line.") from None
-    return [typed.names(line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return [texts.names(line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def _show(s: Any) -> None:

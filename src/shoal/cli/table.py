@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def table(
     """A table of counts that may be published: small counts hidden so that the sums do not give them away."""
     import shoal
 
-    reading = typed.read_options(read, rename=rename_duplicates) | typed.properties(None, missing_values)
+    reading = texts.read_options(read, rename=rename_duplicates) | texts.properties(None, missing_values)
     words: dict[str, Any] = {
-        "rows": rows, "columns": columns, "layers": typed.names(layers), "unit": unit, "threshold": threshold,
+        "rows": rows, "columns": columns, "layers": texts.names(layers), "unit": unit, "threshold": threshold,
         "method": method, "base": base, "zeros": not hide_zeros, "public": public,
     }  # fmt: skip
     if preview:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common, texts
 from shoal.cli._shell.preview import show_preview
 
 
@@ -47,7 +47,7 @@ def transform(
 
     if out is None and save_plan is None:
         raise UsageError("there is nowhere to write to.", hint="Give --out FILE, or --save-plan FILE to see the plan only.")
-    reading = typed.read_options(read, rename=rename_duplicates, memory=memory, timeout=statement_timeout)
+    reading = texts.read_options(read, rename=rename_duplicates, memory=memory, timeout=statement_timeout)
     words: dict[str, Any] = {"seed": seed, "private": private, "exclude": exclude, "exclude_by": exclude_by}
     if preview:
         show_preview("transform", table, reading, as_json=as_json, plan=plan, out=out, **words)
@@ -109,7 +109,7 @@ def _tell(found: dict[str, Any], table: str, out: str | None) -> None:
 
 def _as_typed(table: str, out: str) -> str:
     """What was written as the next command names it: a new table by its whole address."""
-    from shoal.cli._shell.again import beside, word
+    from shoal.cli._shared import shell_word, table_beside
 
     _, new, name = out.rpartition("::")
-    return word(beside(table if out.startswith("::") else out, name)) if new else _shared.named(out)
+    return shell_word(table_beside(table if out.startswith("::") else out, name)) if new else _shared.named(out)

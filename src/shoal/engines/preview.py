@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.limits import is_aggregate
 from shoal.engines.core.state import Held
@@ -25,7 +25,7 @@ from shoal.engines.table import Table
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan
 from shoal.model.roles import Column, Role, Schema
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp
 
 MADE_UP_ROWS, MADE_UP_VALUES = 1_000, 25
 _DAY = dt.datetime(2000, 1, 1)

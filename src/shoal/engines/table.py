@@ -29,8 +29,8 @@ from shoal.engines.files.readers import ArrowReader, ParquetReader
 from shoal.engines.files.sqlite import SCHEME
 from shoal.errors import RoleError, UsageError
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.display import Progress
 from shoal.model.plan import Plan, Step
-from shoal.model.progress import Progress
 from shoal.model.roles import Schema
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InternalError
-from shoal.model.counts.classes import ClassCounts, IntArray, SensitiveCounts
-from shoal.model.counts.packed import LARGEST_KEY, words_of
+from shoal.model.counts.classes import LARGEST_KEY, ClassCounts, IntArray, SensitiveCounts, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

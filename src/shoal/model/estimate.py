@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from shoal.errors import InternalError
-from shoal.model.written import written
+from shoal.model.display import written
 
 Grade = Literal["A", "B", "C"]
 

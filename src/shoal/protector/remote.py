@@ -11,23 +11,22 @@ import json
 import os
 import socket
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode, urlsplit
 
 from shoal import errors
 from shoal.errors import AccessError, EngineError, ShoalError, UsageError
-from shoal.protector.actions.requests import Revealed
-from shoal.protector.intake.remote import RemoteIntake
-from shoal.protector.issuing.remote import RemoteIssuing
+from shoal.protector.action_table import ACTIONS, IDENTITIES, PSEUDONYMS, Action
+from shoal.protector.intake.actions import Intake
 from shoal.protector.people.changes import Change, SecondPersonNeeded
-from shoal.protector.people.limits import Limit
-from shoal.protector.people.requests import Request
-from shoal.protector.pseudonyms.domains import Domain, Renewal
 from shoal.protector.pseudonyms.identities import text_column
-from shoal.protector.remote_care import RemoteCare, quoted
+
+if TYPE_CHECKING:
+    from shoal.protector.session import Session as _Calls
+else:
+    _Calls = object  # the methods are made from the table of actions, below
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 BASE = "/vault/v1"
@@ -124,51 +123,29 @@ def _error(found: Mapping[str, Any]) -> ShoalError:
     )
 
 
-@dataclass(frozen=True)
-class ServedRequest(Request):
-    """A request as the service told of it."""
-
-    told: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-    @property
-    def digest(self) -> str:
-        return str(self.told["digest"])
-
-    def to_json(self, *, pseudonyms: bool = True) -> dict[str, Any]:
-        return {name: value for name, value in self.told.items() if pseudonyms or name != "pseudonyms"}
-
-
-class RemoteSession:
-    """What one person can do in a served vault."""
+class RemoteSession(_Calls):
+    """What one person can do in a served vault: a method for each action of the table, with the session's parameters."""
 
     def __init__(self, vault: RemoteVault, token: str) -> None:
         self._vault = vault
         self._token = token
-        people = RemoteIntake(self.call)
-        self.intake = people.intake
-        self.waiting = people.waiting
-        self.decide = people.decide
-        issuing = RemoteIssuing(self.call)
-        self.create_issuer = issuing.create_issuer
-        self.issuers = issuing.issuers
-        self.issue = issuing.issue
-        self.redeem = issuing.redeem
         self.care = RemoteCare()
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         return self._vault.call(method, path, body, token=self._token)
 
     @property
-    def vault(self) -> SimpleNamespace:
+    def vault(self) -> Any:  # type: ignore[override]
         """The id of the vault."""
         return SimpleNamespace(id=self.status()["vault"])
 
-    # -- operators ---------------------------------------------------------------------------------------------------
+    def status(self) -> dict[str, Any]:
+        return dict(self.call("GET", "/status"))
 
-    def domains(self) -> list[Domain]:
-        return [Domain.from_json(d["settings"]) for d in self.call("GET", "/domains")["domains"]]
+    def find(self, domain: str, identity: str, **context: str) -> str | None:
+        return self.find_many(domain, [identity], **context)[0]
 
-    def pseudonymize(self, domain: str, values: Any, **told: str) -> Any:
+    def pseudonymize(self, domain: str, values: Any, **context: str) -> Any:
         """As :meth:`Session.pseudonymize`: lists and Arrow columns of any length, sent in parts."""
         import pyarrow as pa
 
@@ -177,7 +154,7 @@ class RemoteSession:
         each = known is not None and (known.scope == "transaction" or bool(known.renewal.uses))
         coded = None if each else column.dictionary_encode()
         sent = (column if coded is None else coded.dictionary).drop_null().to_pylist()
-        made = self._in_parts(f"/domains/{quoted(domain)}/pseudonyms", "identities", sent, told)
+        made = _call_in_parts(_BY_NAME["pseudonymize"], self, {"domain": domain, "values": sent, **context})
         if coded is not None:
             out = pa.DictionaryArray.from_arrays(coded.indices, pa.array(made, pa.string())).cast(pa.string())
         else:
@@ -185,129 +162,72 @@ class RemoteSession:
             out = pa.array([next(answers) if there else None for there in column.is_valid().to_pylist()], pa.string())
         return out.to_pylist() if as_list else out
 
-    def _in_parts(self, path: str, name: str, values: Sequence[str], told: Mapping[str, Any]) -> list[str | None]:
-        parts = [values[start : start + MOST] for start in range(0, len(values), MOST)]
-        return [p for part in parts for p in self.call("POST", path, {name: part, **told})["pseudonyms"]]
-
-    def find(self, domain: str, identity: str, **told: str) -> str | None:
-        return self.find_many(domain, [identity], **told)[0]
-
-    def find_many(self, domain: str, identities: Sequence[str], **told: str) -> list[str | None]:
-        return self._in_parts(f"/domains/{quoted(domain)}/finds", "identities", list(identities), told)
-
-    def translate(
-        self, pseudonyms: Sequence[str], *, source: str, target: str, version: int | None = None, **told: str
-    ) -> list[str | None]:
-        body = {"target": target, "key_version": version, **told}
-        return self._in_parts(f"/domains/{quoted(source)}/translate", "pseudonyms", list(pseudonyms), body)
-
-    def register(self, domain: str, registration: Mapping[str, str], *, identity: str | None = None) -> None:
-        self.call("POST", f"/domains/{quoted(domain)}/holders", {**registration, "identity": identity})
-
-    def challenge(self, domain: str, pseudonym: str) -> str:
-        return str(self.call("POST", f"/domains/{quoted(domain)}/challenge", {"pseudonym": pseudonym})["challenge"])
-
-    def check_ownership(self, domain: str, pseudonym: str, challenge: str, proof: str) -> bool:
-        body = {"pseudonym": pseudonym, "challenge": challenge, "proof": proof}
-        return bool(self.call("POST", f"/domains/{quoted(domain)}/prove", body)["done"])
-
-    # -- requesters and approvers ------------------------------------------------------------------------------------
-
-    def request(
-        self, domain: str, pseudonyms: Sequence[str], *, seconds: float = 7 * 86400.0, version: int | None = None, **told: str
-    ) -> Request:
-        body = {"domain": domain, "pseudonyms": list(pseudonyms), "days": seconds / 86400, "key_version": version, **told}
-        return _request(self.call("POST", "/requests", body))
-
-    def requests(self) -> list[Request]:
-        return [_request(r) for r in self.call("GET", "/requests")["requests"]]
-
-    def approve(self, request_id: str, *, digest: str | None = None, factor: str = "") -> Request:
-        return _request(self.call("POST", f"/requests/{quoted(request_id)}/approve", {"digest": digest, "factor": factor}))
-
-    def deny(self, request_id: str) -> Request:
-        return _request(self.call("POST", f"/requests/{quoted(request_id)}/deny"))
-
-    def withdraw(self, request_id: str) -> Request:
-        return _request(self.call("POST", f"/requests/{quoted(request_id)}/withdraw"))
-
-    def reveal(self, request_id: str) -> Revealed:
-        found = self.call("POST", f"/requests/{quoted(request_id)}/reveal")
-        asked = next((r for r in self.requests() if r.id == found["request"]), None)
-        made = asked or Request(found["request"], "", "", tuple(found["identities"]), "", "", 0.0, 0.0, status="delivered")
-        return Revealed(made, found["identities"], found["sealed"])
-
-    # -- owners and the second person --------------------------------------------------------------------------------
-
-    def create_domain(self, name: str, *, renewal: Renewal | None = None, **settings: Any) -> Domain:
-        body = {"name": name, **{k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}}
-        if renewal is not None:
-            body["renewal"] = {"uses": renewal.uses, "days": renewal.days, "on": list(renewal.on), "reason": renewal.reason}
-        return Domain.from_json(self.call("POST", "/domains", body)["settings"])
-
-    def allow_translation(self, source: str, target: str, *, allowed: bool = True) -> Domain:
-        return Domain.from_json(
-            self.call("POST", f"/domains/{quoted(source)}/allow", {"target": target, "allowed": allowed})["settings"]
-        )
-
-    def plant_honeytoken(self, domain: str, identity: str, *, role: str = "", relation: str = "") -> str | None:
-        body = {"identity": identity, "role": role, "relation": relation}
-        made: str | None = self.call("POST", f"/domains/{quoted(domain)}/honeytokens", body)["pseudonym"]
-        return made
-
-    def add_actor(self, name: str, roles: Sequence[str]) -> Change:
-        return _change(self.call("POST", "/actors", {"name": name, "roles": list(roles)}))
-
-    def issue_token(
-        self, name: str, *, scopes: Iterable[str] = (), domains: Iterable[str] = (), expires: float | None = None
-    ) -> Change:
-        body = {"scopes": list(scopes), "domains": list(domains), "expires": expires}
-        return _change(self.call("POST", f"/actors/{quoted(name)}/tokens", body))
-
-    def grant(self, name: str, roles: Sequence[str], *, enabled: bool = True) -> Change | None:
-        found = self.call("POST", f"/actors/{quoted(name)}/grant", {"roles": list(roles), "enabled": enabled})
-        return None if found is None else _change(found)
-
-    def revoke_tokens(self, name: str) -> int:
-        return int(self.call("POST", f"/actors/{quoted(name)}/revoke")["revoked"])
-
-    def set_limit(self, action: str, limit: Limit, *, purpose: str = "*") -> Change:
-        body = {"action": action, "seconds": limit.seconds, "max": limit.max, "alarm": limit.alarm, "purpose": purpose}
-        return _change(self.call("POST", "/limits", body))
-
-    def changes(self, *, everything: bool = False) -> list[Change]:
-        found = self.call("GET", f"/changes?everything={str(everything).lower()}")["changes"]
-        return [_change(c) for c in found]
-
-    def confirm(self, change_id: str, *, factor: str = "") -> Change:
-        return _change(self.call("POST", f"/changes/{quoted(change_id)}/confirm", {"factor": factor}))
-
-    def require_factor(self, roles: Sequence[str]) -> Change:
-        return _change(self.call("POST", "/factor/required", {"roles": list(roles)}))
-
-    def set_up_factor(self) -> str:
-        return str(self.call("POST", "/factor")["uri"])
-
-    def delegate(self, action: str, *, domains: Iterable[str] = (), seconds: float = 900.0) -> str:
-        body = {"action": action, "domains": list(domains), "seconds": seconds}
-        return str(self.call("POST", "/tokens", body)["token"])
-
-    def refuse(self, change_id: str) -> Change:
-        return _change(self.call("POST", f"/changes/{quoted(change_id)}/refuse"))
-
-    def status(self) -> dict[str, Any]:
-        return dict(self.call("GET", "/status"))
+    def intake(self, domain: str, records: Sequence[Mapping[str, str | None]], **options: Any) -> Intake:
+        """As :meth:`Session.intake`; long lists go in parts."""
+        whole = Intake([], [], [], {})
+        for start in range(0, len(records), MOST):
+            part = {"domain": domain, "records": records[start : start + MOST], **options}
+            done = _call(_BY_NAME["intake"], self, part)
+            changes = {
+                name: {what: count + whole.changes.get(name, {}).get(what, 0) for what, count in counts.items()}
+                for name, counts in done.changes.items()
+            }
+            whole = Intake(
+                whole.pseudonyms + done.pseudonyms,
+                whole.outcomes + done.outcomes,
+                whole.waiting + done.waiting,
+                {**whole.changes, **changes},
+            )
+        return whole
 
     def __repr__(self) -> str:
         return "<RemoteSession>"
 
 
-def _request(found: Mapping[str, Any]) -> Request:
-    parts = ("id", "domain", "purpose", "case", "created", "expires", "status", "recipient")
-    return ServedRequest(
-        requester="", pseudonyms=tuple(found["pseudonyms"]), told=dict(found), **{part: found[part] for part in parts}
-    )
+class RemoteCare:
+    """The functions of :mod:`shoal.protector.care` that go over HTTP; the others need the machine of the vault."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise UsageError("this is done on the machine of the vault itself.", hint="Name its database and key there.")
 
 
-def _change(found: Mapping[str, Any]) -> Change:
-    return Change(**{name: value for name, value in found.items() if name != "expires"})
+def _call(action: Action, session: RemoteSession, arguments: Mapping[str, Any]) -> Any:
+    """One action over HTTP: its path, query and body follow from the table."""
+    path, query, body = action.path, {}, {}
+    for parameter, value in action.values(arguments):
+        if action.in_path(parameter):
+            path = path.replace(f"{{{parameter.wire}}}", quote(value, safe=""))
+        elif action.method != "GET":
+            body[parameter.wire] = value
+        elif value not in (None, ""):
+            query[parameter.wire] = str(value).lower() if isinstance(value, bool) else value
+    path += "?" + urlencode(query) if query else ""
+    return action.reply.read(session, session.call(action.method, path, body or None), arguments)
+
+
+def _call_in_parts(action: Action, session: RemoteSession, arguments: Mapping[str, Any]) -> list[str | None]:
+    """An action that takes many texts and returns one for each, in calls of at most :data:`MOST`."""
+    many = next(p.name for p in action.parameters if p.kind is IDENTITIES)
+    texts = list(arguments[many])
+    parts = ({**arguments, many: texts[start : start + MOST]} for start in range(0, len(texts), MOST))
+    return [made for part in parts for made in _call(action, session, part)]
+
+
+def _method(action: Action) -> Callable[..., Any]:
+    """The client's method of an action."""
+    signature = action.signature()
+    send = _call_in_parts if action.reply is PSEUDONYMS else _call
+
+    def method(self: Any, *given: Any, **named: Any) -> Any:
+        session, rest = (given[0], given[1:]) if action.care else (self, given)
+        return send(action, session, signature.bind(*rest, **named).arguments)
+
+    method.__name__, method.__doc__ = action.name, f"{action.help}."
+    return method
+
+
+_BY_NAME = {action.name: action for action in ACTIONS}
+for _action in ACTIONS:
+    _owner = RemoteCare if _action.care else RemoteSession
+    if _action.name not in vars(_owner):
+        setattr(_owner, _action.name, _method(_action))

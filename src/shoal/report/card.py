@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from shoal.model.certificate.cost import cost_of
-from shoal.model.written import written
+from shoal.model.certificate.certificate import cost_of
+from shoal.model.display import written
 from shoal.report.blocks import Block, Number, Table, Tag, Words
 from shoal.report.charts import fish, svg
 from shoal.report.numbers import chance, number, percent

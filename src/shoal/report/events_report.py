@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from shoal.disk.atomic import write_text
 from shoal.measures.events.result import THRESHOLD, EventsMeasured
-from shoal.measures.events.shared_sets import largest_m
+from shoal.measures.events.unicity import largest_m
 from shoal.report.blocks import Block, Figure, Number, Section, Table, Text, Words
 from shoal.report.charts import Chart, Hiding, Revealed, known_records, save, set_sizes, svg
 from shoal.report.numbers import percent

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.disk.atomic import write_text
-from shoal.measures.subsets.subsets import uniqueness_matrix
-from shoal.model.written import written
+from shoal.measures.subsets.column_sets import uniqueness_matrix
+from shoal.model.display import written
 from shoal.report.blocks import Block, Figure, Section, Table, Text, Words
 from shoal.report.card import THRESHOLD, numbers_of
 from shoal.report.charts import Chart, class_sizes, fish, heat_map, svg

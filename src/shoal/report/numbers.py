@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from shoal.kernels.chance import one_in
-from shoal.model.written import written
+from shoal.kernels.numbers import one_in
+from shoal.model.display import written
 
 
 def chance(value: float) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.model.written import written
+from shoal.model.display import written
 from shoal.report.charts import Chart, Line, Revealed, bars, curve, heat_map, known_records, staircase
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from shoal.disk.atomic import write_text
-from shoal.model.written import written
+from shoal.model.display import written
 from shoal.report.blocks import Block, Figure, Items, Number, Section, Table, Words
 from shoal.report.charts import Line, boxes, curve, svg
 from shoal.report.numbers import percent

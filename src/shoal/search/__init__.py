@@ -12,7 +12,7 @@ _WHERE = {
     "lattice": "shoal.search.full_domain.lattice",
     "frontier": "shoal.search.full_domain.frontier",
     "local": "shoal.search.local_recoding.local",
-    "loss_at": "shoal.search.full_domain.plan_loss",
+    "loss_at": "shoal.search.full_domain.lattice",
     "allocation": "shoal.search.probabilistic",
     "Allocation": "shoal.search.probabilistic",
     "FrontierPoint": "shoal.search.full_domain.frontier",

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from shoal.api.forms.limesurvey import Row, once, plain, rows, structure
-from shoal.disk import folder as disk_folder
+from shoal.disk import atomic as disk_folder
 from shoal.errors import UnreadableError
+from shoal.forms.limesurvey import Row, once, plain, rows, structure
 from shoal.systems.archive import opened, tree
 from shoal.systems.codebook import FREE_TEXT, IDENTIFIERS, Variable, bring_labelled, only
 from shoal.systems.folder import Brought

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shoal.api.forms.redcap import dictionary, is_dictionary
 from shoal.errors import UnreadableError
+from shoal.forms.redcap import dictionary, is_dictionary
 from shoal.systems.codebook import FREE_TEXT, IDENTIFIERS, Variable, bring_labelled, only
 from shoal.systems.folder import Brought
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.api.compare import divergence
+from shoal.comparison import changes as divergence
 from shoal.measures.utility.models import _without
 
 QUASI = ("a", "b", "c")

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shoal.api import improvement as effect
 from shoal.api.arguments import opened
-from shoal.api.improve import effect, find_plans, improve, path
-from shoal.api.improve.effect import POOLED, pooled
+from shoal.api.improvement import POOLED, improve, path, pooled
+from shoal.api.named_plans import find_plans
 from shoal.release.plan.prepare import prepare
 from shoal.release.policy.policy import Policy
 

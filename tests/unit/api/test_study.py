@@ -85,7 +85,7 @@ def test_bands_within_each_subpopulation_by_a_slow_definition() -> None:
 
 
 def test_bands_are_kept_within_their_limits() -> None:
-    from shoal.api.study.kappa import bands_by_group
+    from shoal.studies.kappa import bands_by_group
 
     counts = shoal.open({"town": [0, 1, 2, 2], "age": [3, 4, 5, 5], "name": list("abcc")}).count(("age", "town", "name"))
     assert bands_by_group(counts, "name", "town", 9) == {}
@@ -119,8 +119,8 @@ def test_uniqueness_by_group_size_where_kappa_is_lowest_and_highest() -> None:
 
 
 def test_all_group_sizes_at_once_equal_one_after_the_other(monkeypatch) -> None:
-    from shoal.api.study import kappa
     from shoal.prediction import Distribution
+    from shoal.studies import kappa
 
     known = Distribution.counts([5, 3, 1, 1], cells=9)
     at_once = kappa.by_group_size(known, 3)
@@ -131,7 +131,7 @@ def test_all_group_sizes_at_once_equal_one_after_the_other(monkeypatch) -> None:
 
 
 def test_regression_equals_numpy() -> None:
-    from shoal.api.study.study import regression
+    from shoal.studies.column_sets import regression
 
     x, y = [0.1, 0.2, 0.4, 0.9], [-1.0, -1.5, -1.4, -3.0]
     found = regression(x, y)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.attacks.traces import Published, draw, known_records, relinking, sparse_matching, targets, trail_matching
+from shoal.measures.events.habits import Log, compare_logs
 from shoal.measures.events.traces import Traces
-from shoal.measures.events.utility import Log, compare_logs
 
 # points 0: all four traces; 1: traces 0, 1; 2: trace 2; 3: trace 3
 SHOWN = Published(Traces.of([0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 0, 1, 0, 2, 0, 3]), np.array([0, 1, 2, 3]))

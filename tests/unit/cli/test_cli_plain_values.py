@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from shoal.cli._shell import failing
+from shoal.cli._shell import process as failing
 from shoal.cli._shell.commands import Command, plain
 
 VALUES: dict[str, list[str]] = {

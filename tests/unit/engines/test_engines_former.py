@@ -23,7 +23,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column
 from shoal.steps import Clamp, Constant, Round
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp
 
 KEY = "a long secret with many letters 0123456789"
 N = 40

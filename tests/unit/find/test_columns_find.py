@@ -184,7 +184,7 @@ def test_a_table_counted_in_memory_and_one_counted_in_the_engine_are_found_alike
     people = shoal.datasets.people(300, seed=5)
     whole = shoal.inspect(people).to_json()
     monkeypatch.setattr("shoal.api.inspect.SMALL", 0)
-    monkeypatch.setattr("shoal.api.readers.facts.SMALL", 0)
+    monkeypatch.setattr("shoal.api.column_facts.SMALL", 0)
     assert shoal.inspect(people).to_json() == whole
 
 

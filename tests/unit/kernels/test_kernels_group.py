@@ -18,8 +18,7 @@ from shoal.kernels import count as counting
 from shoal.kernels import group
 from shoal.kernels.count import add_digit, count_keys
 from shoal.kernels.group import count_by, group_codes, project, sum_by
-from shoal.model.counts.classes import ClassCounts, SensitiveCounts
-from shoal.model.counts.packed import PackedCodes
+from shoal.model.counts.classes import ClassCounts, PackedCodes, SensitiveCounts
 
 
 def by_hand(columns: list[list[int]]) -> tuple[list[int], list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.search.kernels import charges as charging
+from shoal.search.kernels import entries as charging
 from shoal.search.kernels import group_cells as search_group
 from shoal.search.kernels.group_cells import Workspace
 

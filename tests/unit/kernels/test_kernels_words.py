@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shoal.kernels import words as wide
 from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.words import count_words, sort_words
-from shoal.model.counts.packed import LARGEST_KEY, PackedCodes, words_of
+from shoal.model.counts.classes import LARGEST_KEY, PackedCodes, words_of
 
 SPACES = [2**63, 2**40, 3]
 

@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from shoal.errors import UsageError
-from shoal.measures.classes.spoken_order import spoken_order
+from shoal.measures.classes.closeness import spoken_order
 from shoal.model.counts.classes import SensitiveCounts
 
 WORDS = ["low", "medium", "high"]

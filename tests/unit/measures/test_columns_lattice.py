@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import UsageError
-from shoal.measures.subsets.lattice import column_sets
+from shoal.measures.subsets.column_sets import column_sets
 from shoal.model.counts.classes import ClassCounts
 
 rows = st.integers(1, 4).flatmap(lambda w: st.lists(st.tuples(*[st.integers(0, 2)] * w), min_size=1, max_size=20))

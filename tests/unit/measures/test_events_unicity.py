@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from shoal.errors import EmptyTableError, InternalError, UsageError
 from shoal.measures.events import loops, sets, unicity
 from shoal.measures.events.sets import random_orders, sets_of, walks, whole, whole_sets
-from shoal.measures.events.shared_sets import SharedSets, largest_m, shared_sets
 from shoal.measures.events.traces import Traces
-from shoal.measures.events.unicity import SetSizes, clopper_pearson, known, needed
+from shoal.measures.events.unicity import SetSizes, SharedSets, clopper_pearson, known, largest_m, needed, shared_sets
 
 tables = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5)), min_size=1, max_size=30)
 

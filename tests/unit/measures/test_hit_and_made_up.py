@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.measures.classes.hit_hardest import hit_hardest
-from shoal.measures.classes.made_up import made_up
+from shoal.measures.classes.exposed_groups import hit_hardest, made_up
 
 NAMES = ("sex", "job", "age")
 

@@ -15,13 +15,12 @@ from shoal.measures.classes.anonymity import k_anonymity
 from shoal.measures.classes.missing import crowds, drop_missing
 from shoal.measures.observer.posterior import PosteriorTable
 from shoal.measures.result.measurement import Measured
-from shoal.measures.subsets.subsets import all_subsets
+from shoal.measures.subsets.column_sets import all_subsets
 from shoal.measures.subsets.suda import suda
 from shoal.measures.utility import class_losses as loss
 from shoal.measures.utility.analyses import compare
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding
-from shoal.model.counts.classes import ClassCounts, SensitiveCounts
-from shoal.model.counts.people import PeopleCounts
+from shoal.model.counts.classes import ClassCounts, PeopleCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
 

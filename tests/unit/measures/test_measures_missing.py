@@ -9,8 +9,7 @@ import pytest
 
 from shoal.measures.classes import missing
 from shoal.measures.classes.missing import wildcard_sizes
-from shoal.model.counts.classes import ClassCounts
-from shoal.model.counts.people import PeopleCounts
+from shoal.model.counts.classes import ClassCounts, PeopleCounts
 
 ROWS = sorted(product((-1, 0, 1), repeat=3))
 SIZES = [1 + (7 * i) % 5 for i in range(len(ROWS))]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import UsageError
-from shoal.measures.classes.smaller_groups import alone_in_groups
+from shoal.measures.classes.exposed_groups import alone_in_groups
 from shoal.model.counts.classes import ClassCounts
 
 

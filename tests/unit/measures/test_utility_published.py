@@ -9,12 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.measures.utility.association import contingency, correlations, cramers_v, ranks, table_distance
-from shoal.measures.utility.distances import hellinger, kolmogorov_smirnov, total_variation, wasserstein
+from shoal.measures.utility.analyses import contingency, correlations, cramers_v, ranks, table_distance
+from shoal.measures.utility.distances import (
+    FLOOR,
+    Queried,
+    _error,
+    hellinger,
+    kolmogorov_smirnov,
+    propensity,
+    query_errors,
+    total_variation,
+    wasserstein,
+)
 from shoal.measures.utility.models import Learned, _auc, _without, model_scores
-from shoal.measures.utility.propensity import propensity
 from shoal.measures.utility.published import PublishedColumn, column_losses, private_information
-from shoal.measures.utility.queries import FLOOR, Queried, _error, query_errors
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.measures.utility.recoding_loss import recoding_losses
 from shoal.model.counts.classes import SensitiveCounts

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from shoal import predict
-from shoal.api.readers.questions import parse_target, read_questionnaire
 from shoal.errors import PolicyError, ShoalError, UsageError
+from shoal.forms.files import parse_target, read_questionnaire
 from shoal.prediction import Distribution
 from shoal.prediction.group.tilt import binomial
 from shoal.prediction.population.class_size_models import SampledClasses

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from shoal import predict
-from shoal.api.readers.questions import from_mapping, parse_target, read_questionnaire
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
+from shoal.forms.files import from_mapping, parse_target, read_questionnaire
 from shoal.prediction import Distribution, Questionnaire
 from shoal.prediction.questionnaire import suggest as suggest_room
 from shoal.prediction.summaries.published import PublishedSummary, shape_of

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal.api.readers.counts import are_identifiers
 from shoal.errors import InfeasibleError, UsageError
+from shoal.forms.counts import are_identifiers
 from shoal.protector.pseudonyms.domains import by_trajectory
 
 COUNTS = [round(900_000 * x**-0.632) for x in range(1, 31)]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.cli import main
 from shoal.errors import DataError, RoleError, UsageError
-from shoal.measures.events.sequences import Sequences
+from shoal.measures.events.sets import Sequences
 from shoal.prediction import Distribution, Zipf, expected_share
 from shoal.prediction.zipf.chain import Chain, chain_share, dependence
 

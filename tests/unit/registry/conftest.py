@@ -13,7 +13,7 @@ from shoal.registry.keep.store import Store
 __all__ = ["postgres_server", "store"]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.engine)])
 def store(request: pytest.FixtureRequest, tmp_path) -> Iterator[Store]:
     if request.param == "sqlite":
         opened = Store(f"sqlite:///{tmp_path / 'registry.db'}")

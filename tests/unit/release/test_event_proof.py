@@ -16,8 +16,7 @@ from shoal.errors import VerificationError
 from shoal.model.requirement import KnownRecords, Unicity
 from shoal.release.proof import events as proof
 from shoal.release.proof.events import facts_of_rows, judge_events
-from shoal.search.events.linked import Linked
-from shoal.search.events.suppress import Pairs, suppressed
+from shoal.search.events.suppress import Linked, Pairs, suppressed
 
 # a pseudonym, its person (pseudonym // 2), a point
 tables = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=40)

@@ -11,8 +11,8 @@ import pytest
 import shoal
 from shoal.cli import main
 from shoal.errors import InfeasibleError
-from shoal.model.certificate.cost import Cost, cost_of
-from shoal.release.plan.blank import blank_shares
+from shoal.model.certificate.certificate import Cost, cost_of
+from shoal.release.plan.loss_limits import blank_shares
 
 ROWS = {"town": ["a", "b", "c", "d"] * 3, "sex": ["f", "m"] * 6, "ill": ["x", "y", "z"] * 4}
 

@@ -13,9 +13,9 @@ import pytest
 import shoal
 from shoal.cli import main
 from shoal.errors import RoleError
-from shoal.release.plan.blank import blank_shares, mean_share, wholly
-from shoal.release.plan.first import MOST_BLANK, MOST_LOSS, NEARLY_ALL, first_plan
+from shoal.release.plan.loss_limits import blank_shares, mean_share, wholly
 from shoal.release.plan.prepare import prepare
+from shoal.release.plan.starting_plans import MOST_BLANK, MOST_LOSS, NEARLY_ALL, first_plan
 from shoal.release.policy.draft import AMOUNT_KNOWN, MANY, amounts_as_known, draft_policy
 from shoal.release.policy.policy import Policy
 
@@ -212,13 +212,13 @@ def test_a_column_of_which_nearly_every_cell_would_be_blank_stays_out_whatever_t
 def test_local_recoding_of_a_large_table_is_proposed_untried(monkeypatch: pytest.MonkeyPatch):
     table, asked = shoal.open(people(200, 150)), Policy.of(**ROLES)
     classes = prepare(table, asked).base.n_classes
-    monkeypatch.setattr("shoal.release.plan.first.MOST_LOCAL", classes)
+    monkeypatch.setattr("shoal.release.plan.starting_plans.MOST_LOCAL", classes)
     assert first_plan(table, asked).loss is not None
-    monkeypatch.setattr("shoal.release.plan.first.MOST_LOCAL", classes - 1)
+    monkeypatch.setattr("shoal.release.plan.starting_plans.MOST_LOCAL", classes - 1)
     found = first_plan(table, asked)
     assert (found.method, found.loss, found.left_out) == ("local", None, {})
     assert "not tried" in draft_policy(shoal.inspect(table), found)
-    monkeypatch.setattr("shoal.release.plan.first.MOST_CLASSES", classes - 1)
+    monkeypatch.setattr("shoal.release.plan.starting_plans.MOST_CLASSES", classes - 1)
     assert first_plan(table, asked).method == ""
 
 

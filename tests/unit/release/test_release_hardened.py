@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.release.certificate.verify import verify
-from shoal.release.plan.hardened import LIMITS
+from shoal.release.plan.column_steps import LIMITS
 
 
 def rates(release):

@@ -14,7 +14,7 @@ from shoal.errors import InfeasibleError
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.release.certificate import contents
 from shoal.release.gate.count_facts import _tallied, facts_of_counts
-from shoal.release.plan.blank import shown_records
+from shoal.release.plan.loss_limits import shown_records
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import regrouped
 

@@ -20,7 +20,7 @@ from shoal.search.full_domain.listed_search import ListedSearch
 from shoal.search.full_domain.objective import Objective
 from shoal.search.kernels import group_cells
 from shoal.search.kernels.compiled import state as at
-from shoal.search.kernels.compiled.bounds import CHUNK
+from shoal.search.kernels.compiled.state import CHUNK
 from shoal.search.problem import column_blocks
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.control import Control
@@ -218,7 +218,7 @@ def test_lattice_gives_the_same_plan_either_way(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_first_of_the_lowest_bounds_is_found_in_every_chunk() -> None:
-    from shoal.search.kernels.compiled.bounds import lowest_node
+    from shoal.search.kernels.compiled.state import lowest_node
 
     rng = np.random.default_rng(7)
     for n in (1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5):

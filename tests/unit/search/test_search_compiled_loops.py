@@ -9,8 +9,9 @@ import pytest
 
 from shoal.kernels.jit import plain
 from shoal.search.full_domain.objective import node_strides
-from shoal.search.kernels.compiled import bounds, loops
+from shoal.search.kernels.compiled import loops
 from shoal.search.kernels.compiled import state as at
+from shoal.search.kernels.compiled import state as bounds
 
 CELLS = 60
 

@@ -11,7 +11,7 @@ import pytest
 from search_oracle import random_table
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy, Level
-from shoal.search.kernels import dense
+from shoal.search.kernels import entries as dense
 from shoal.search.problem import column_blocks
 from shoal.search.problem.column import joins_missing
 from shoal.search.problem.column_blocks import without_column

@@ -18,12 +18,10 @@ import pytest
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
-from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.full_domain.evaluator import Evaluator
-from shoal.search.full_domain.found import Found
 from shoal.search.full_domain.lazy_search import LazySearch
 from shoal.search.full_domain.listed_search import ListedSearch
-from shoal.search.full_domain.objective import Objective
+from shoal.search.full_domain.objective import Evaluation, Found, Objective
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.control import Control
 from shoal.search.problem.losses import CELL_LOSSES

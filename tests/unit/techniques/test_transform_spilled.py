@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import shoal
 import shoal.techniques as tf
-from shoal.api.readers import plans
+from shoal.api import plan_files as plans
 from shoal.engines import table as tables
 from shoal.engines.count import distinct
 from shoal.engines.recode import spill

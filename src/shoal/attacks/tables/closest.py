@@ -12,7 +12,7 @@ from shoal.attacks.tables.excess import BROKEN, Excess, result_of
 from shoal.attacks.tables.rows import Rows, alike, nearest
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import FloatArray
-from shoal.model.written import written
+from shoal.model.display import written
 
 CLOSER = "Are published records closer to people of the original than to people of the control group?"
 COPIED = "Are published records copies of people of the original?"

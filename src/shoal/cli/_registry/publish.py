@@ -12,7 +12,8 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._registry import holder as _holder
-from shoal.cli._shell import common, typed
+from shoal.cli._shell import common
+from shoal.cli._shell import texts as typed
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 

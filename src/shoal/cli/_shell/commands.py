@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import inspect
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-
-from shoal.cli._shell.limit import with_limit
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Reading": ("--read", "--rename-duplicates", "--scale", "--order", "--missing-values", "--missing", "--memory"),
@@ -151,3 +153,44 @@ def _grouped(options: list[Any]) -> dict[str, list[str]]:
     mine = {name for p in options if not p.required for name in p.opts}
     found = {group: [name for name in names if name in mine] for group, names in GROUPS.items()}
     return {group: names for group, names in found.items() if len(names) > 1}
+
+
+LIMITS = "shoal.engines.core.limits"
+
+
+def limited(value: str | None) -> str | None:
+    """The limit holds for every table that the command opens; without one, none does."""
+    if value is not None or LIMITS in sys.modules:  # otherwise nothing was ever limited, and nothing is loaded
+        importlib.import_module(LIMITS).limit_every_statement(value)
+    return value
+
+
+StatementTimeout = Annotated[
+    str | None,
+    typer.Option(
+        "--statement-timeout", help="Databases and Spark: statements that take longer are stopped: 30s, 5min.", callback=limited
+    ),
+]
+
+
+def with_limit(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` with the option ``--statement-timeout``, where it reads tables and has none."""
+    known = inspect.signature(function, eval_str=True)
+    names, helps = set(known.parameters), _helps(known)
+    if "statement_timeout" in names or not (names & {"preview", "table"} or any("ENGINE-URL" in h for h in helps)):
+        return function
+
+    @functools.wraps(function)
+    def ended_in_time(statement_timeout: str | None = None, **words: Any) -> Any:
+        return function(**words)
+
+    more = inspect.Parameter("statement_timeout", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=StatementTimeout)
+    ended_in_time.__signature__ = known.replace(parameters=[*known.parameters.values(), more])  # type: ignore[attr-defined]
+    ended_in_time.__annotations__ = function.__annotations__ | {"statement_timeout": StatementTimeout}
+    return ended_in_time
+
+
+def _helps(known: inspect.Signature) -> list[str]:
+    """The help of each option and argument."""
+    said = [m for p in known.parameters.values() for m in getattr(p.annotation, "__metadata__", ())]
+    return [getattr(m, "help", None) or "" for m in said]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli._shell.limit import StatementTimeout as StatementTimeout
+from shoal.cli._shell.commands import StatementTimeout as StatementTimeout
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; everything else goes to stderr.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same input and seed, same bytes.")]

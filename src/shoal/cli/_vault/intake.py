@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import typed
+from shoal.cli._shell import texts as typed
 from shoal.cli._vault.shared import Answer, acting
 
 DomainName = Annotated[str, typer.Option("--domain", help="Domain of the pseudonyms.")]

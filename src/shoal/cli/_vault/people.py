@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import typed
+from shoal.cli._shell import texts as typed
 from shoal.cli._shell.common import Json
 from shoal.cli._vault.shared import (
     Answer,

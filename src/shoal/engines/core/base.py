@@ -23,8 +23,7 @@ from shoal.engines.core.memory import give_back
 from shoal.engines.core.stored_types import RAW
 from shoal.errors import InternalError, ShoalError, UsageError
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, column, string
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import cast, column, exp, string
 
 BATCH_ROWS = 131_072
 T = TypeVar("T")

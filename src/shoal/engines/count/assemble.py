@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from shoal.engines.core.request import CountRequest
 from shoal.kernels.arrow import from_numpy, positions, to_numpy
 from shoal.kernels.group import pack
-from shoal.model.counts.classes import ClassCounts, CodeArray, SensitiveCounts
-from shoal.model.counts.people import PeopleCounts
+from shoal.model.counts.classes import ClassCounts, CodeArray, PeopleCounts, SensitiveCounts
 from shoal.model.roles import Column
 
 MANY = 1 << 16
@@ -65,7 +64,7 @@ def _in_order(values: Any) -> Any:
     """Positions that put the values in order."""
     if len(values) < MANY:
         return pc.sort_indices(values)
-    from shoal.kernels.text_order import order_of_texts
+    from shoal.kernels.text import order_of_texts
 
     by_words = order_of_texts(values)
     return pc.sort_indices(values) if by_words is None else from_numpy(by_words)

@@ -23,9 +23,8 @@ from shoal.engines.count.tally import BoolArray, Tallies, Tally
 from shoal.errors import EmptyTableError
 from shoal.kernels.arrow import from_numpy
 from shoal.kernels.people import Memberships
-from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, SensitiveCounts
-from shoal.model.counts.people import PeopleCounts
-from shoal.model.progress import Progress
+from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, PeopleCounts, SensitiveCounts
+from shoal.model.display import Progress
 from shoal.steps import ExpressionStep
 
 BYTES_PER_ROW = 32

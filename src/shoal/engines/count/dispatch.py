@@ -12,7 +12,7 @@ from shoal.engines.count.sql import count_by_sql
 from shoal.errors import UsageError
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import ClassCounts
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 
 
 def count(

@@ -20,11 +20,9 @@ from shoal.engines.core.request import CountRequest
 from shoal.engines.core.step_sql import Shaped, check_gaps, cleaned, people, shaped_columns, shaped_from
 from shoal.engines.count.assemble import Assembled, assemble
 from shoal.errors import DataError
-from shoal.model.counts.classes import ClassCounts
-from shoal.model.counts.people import PeopleCounts
+from shoal.model.counts.classes import ClassCounts, PeopleCounts
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, cast, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, cast, column, exp
 
 
 def count_by_sql(engine: Engine, relation: Relation, request: CountRequest) -> ClassCounts:

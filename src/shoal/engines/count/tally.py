@@ -19,8 +19,7 @@ from shoal.engines.count.codes import Ranked
 from shoal.kernels.count import add_digit, count_keys
 from shoal.kernels.group import DIRECT_FACTOR, KeyArray, group_words, sum_by
 from shoal.kernels.words import count_words, sort_words
-from shoal.model.counts.classes import CodeArray, IntArray
-from shoal.model.counts.packed import PackedCodes, words_of
+from shoal.model.counts.classes import CodeArray, IntArray, PackedCodes, words_of
 
 MANY_CLASSES = 1 << 20
 """From this many classes on their codes stay packed in one number each."""

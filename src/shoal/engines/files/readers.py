@@ -11,7 +11,7 @@ import pyarrow as pa
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import normalize
 from shoal.errors import UnreadableError
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.model.roles import Column
 
 CHUNK_ROWS = 1 << 20

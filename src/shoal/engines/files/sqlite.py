@@ -25,7 +25,7 @@ from shoal.engines.core.base import BATCH_ROWS, Relation
 from shoal.engines.core.kinds import normalize
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.brought import brought
-from shoal.engines.files.options import require_option
+from shoal.engines.files.packing import require_option
 from shoal.engines.files.parquet import open_parquet
 from shoal.errors import DataError, EngineError, ShoalError, UnreadableError, UsageError, missing_column, nearest
 from shoal.model.roles import check_names

@@ -30,9 +30,9 @@ from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.kernels.order import mix, sorted_order, start_hashes, value_hashes
 from shoal.kernels.text import canonical_text
-from shoal.model.counts.packed import words_of
+from shoal.model.counts.classes import words_of
+from shoal.model.display import Progress
 from shoal.model.plan import Plan
-from shoal.model.progress import Progress
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
 

@@ -30,8 +30,8 @@ from shoal.find.safe_harbor.spellings import (
     plate_share,
     spread,
 )
+from shoal.model.display import written
 from shoal.model.roles import Role
-from shoal.model.written import written
 
 Kind = Literal["", "remove", "zip", "date", "year", "birth", "age"]
 NONE = "none of the eighteen"

@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
+import pyarrow.types as kinds
 
 from shoal.errors import HierarchyGapError, UsageError
+from shoal.kernels.text import canonical_text
 from shoal.measures.classes.profile import SensitiveProfile, is_ordered, profile
 from shoal.measures.metrics import metric
 from shoal.model.compare import TOLERANCE
-from shoal.model.counts.classes import ClassCounts, CodeArray, FloatArray, IntArray
+from shoal.model.counts.classes import ClassCounts, CodeArray, FloatArray, IntArray, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
 
 Distance = Literal["ordered", "equal", "hierarchical"]
@@ -320,3 +323,36 @@ def enhanced_beta_likeness(counts: ClassCounts, column: str) -> float:
     if bool((gain > limit + TOLERANCE * np.maximum(1.0, limit)).any()):  # the rule of shoal.model.compare
         return math.inf
     return max(0.0, float(gain.max()))
+
+
+FEWEST, MOST = 3, 60
+"""Different texts among which an order is looked for; two are as far apart in either order."""
+
+
+def in_spoken_order(counts: ClassCounts) -> ClassCounts:
+    """The counts, with the orders that words and bands say."""
+    found = {name: order for name, s in counts.sensitive.items() if not s.order and (order := spoken_order(s))}
+    if not found:
+        return counts
+    return replace(counts, sensitive={n: replace(s, order=found.get(n, s.order)) for n, s in counts.sensitive.items()})
+
+
+def spoken_order(sensitive: SensitiveCounts) -> tuple[str, ...]:
+    """The texts from low to high; empty where they are no texts, too many, or say no order.
+
+    >>> import pyarrow as pa
+    >>> spoken_order(SensitiveCounts.from_dense("pain", [[1, 2, 3]], pa.array(["high", "low", "medium"])))
+    ('low', 'medium', 'high')
+    """
+    values = sensitive.categories
+    if (
+        values is None
+        or not FEWEST <= len(values) <= MOST
+        or not (kinds.is_string(values.type) or kinds.is_large_string(values.type))
+    ):
+        return ()
+    from shoal.find.bands import band_order
+    from shoal.find.orders import ladder_order
+
+    texts = canonical_text(values).to_pylist()
+    return ladder_order(texts)[1] or band_order(texts)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.measures.events.habits import RarePlaces, Season, TopPlaces
-from shoal.measures.events.shared_sets import SharedSets, largest_m
-from shoal.measures.events.unicity import Known, Unicity
-from shoal.model.written import written
+from shoal.measures.events.unicity import Known, SharedSets, Unicity, largest_m
+from shoal.model.display import written
 
 THRESHOLD = 5
 

@@ -17,7 +17,7 @@ from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk
 from shoal.measures.classes.missing import Crowds, crowds, drop_missing, people_with_missing, under_all_policies
 from shoal.measures.classes.presence import Presence
 from shoal.measures.result.parts import Attacker, Closeness, Diversity, Risk, WholeSet
-from shoal.measures.subsets import subsets as column_sets
+from shoal.measures.subsets import column_sets
 from shoal.measures.utility import class_losses
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.estimate import Estimate

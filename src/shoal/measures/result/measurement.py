@@ -10,7 +10,7 @@ from shoal.measures.result.headline import headline, notes
 
 if TYPE_CHECKING:  # loaded when a requirement or an explanation is asked for: a small table is measured in less time
     from shoal.measures.result.checking import Verdicts
-    from shoal.measures.result.explaining import Explanation
+    from shoal.measures.result.headline import Explanation
     from shoal.model.requirement import Verdict
 
 
@@ -40,7 +40,7 @@ class Measured(Figures):
 
     def explain(self, name: str | None = None) -> Explanation:
         """Sentence, formula, assumption, attacker and what would change it: of one number, or of the main ones."""
-        from shoal.measures.result.explaining import explain
+        from shoal.measures.result.headline import explain
 
         return explain(self, name)
 

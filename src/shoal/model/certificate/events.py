@@ -14,8 +14,8 @@ from shoal.model.certificate.certificate import EVENT_FORMAT, REPORT
 from shoal.model.certificate.form import LEFT_OUT
 from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import FileEntry, Key, Objections, PlanEntry, Proof, Purpose
+from shoal.model.display import written
 from shoal.model.requirement import Requirement, requirements_of
-from shoal.model.written import written
 
 
 @dataclass(frozen=True, kw_only=True)

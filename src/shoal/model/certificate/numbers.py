@@ -1,4 +1,4 @@
-"""Numbers of a certificate: class sizes before and after, sensitive values inside classes, requirements and chances."""
+"""The numbers of a certificate: classes, sensitive columns, verdicts, attackers, missing values and population."""
 
 from __future__ import annotations
 

@@ -7,16 +7,15 @@ never do. Columns are dictionary-encoded: ``codes[j][c]`` is the position in ``c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, EmptyTableError, InternalError, missing_column
-from shoal.model.counts.packed import PackedCodes
-from shoal.model.counts.people import PeopleCounts
 from shoal.model.roles import MissingPolicy
 
 IntArray = npt.NDArray[np.int64]
@@ -88,7 +87,7 @@ class ClassCounts:
         Members of each class, at least one: people when ``unit`` is given, else records.
     columns, codes, categories
         Names of the quasi-identifiers; for each a code per class (very many classes: unpacked when asked for, see
-        :class:`~shoal.model.counts.packed.PackedCodes`); for each the distinct values (a pyarrow array without nulls) that the
+        :class:`~shoal.model.counts.files.PackedCodes`); for each the distinct values (a pyarrow array without nulls) that the
         codes point to.
     sensitive : mapping of column name to SensitiveCounts
     records : array of int, optional
@@ -236,3 +235,127 @@ def _whole_numbers(values: npt.ArrayLike, what: str) -> IntArray:
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise DataError(f"{what} must be a list of whole numbers.", hint="Pass counts of people or records.")
     return np.ascontiguousarray(array, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PeopleCounts:
+    """``members[i]`` people whose smallest class has ``sizes[i]`` people and whose whole set of classes is that of ``alike[i]``.
+
+    ``sizes`` and ``members`` make it a kind of groups: every number of small groups can be had over people from them.
+
+    >>> p = PeopleCounts([1, 2], [1, 1], [3, 4])
+    >>> p.n_members, p.whole_sets.sizes.tolist()
+    (7, [1, 1])
+    """
+
+    sizes: IntArray
+    alike: IntArray
+    members: IntArray
+
+    def __init__(self, sizes: npt.ArrayLike, alike: npt.ArrayLike, members: npt.ArrayLike) -> None:
+        for name, values in (("sizes", sizes), ("alike", alike), ("members", members)):
+            object.__setattr__(self, name, np.ascontiguousarray(values, dtype=np.int64))
+        if not len(self.sizes) == len(self.alike) == len(self.members):
+            raise InternalError("counts of people have unequal lengths.")
+        if len(self.sizes) and min(int(self.sizes.min()), int(self.alike.min()), int(self.members.min())) < 1:
+            raise InternalError("counts of people hold a number below one.")
+
+    def __repr__(self) -> str:
+        return f"<PeopleCounts of {self.n_members} people>"
+
+    @property
+    def n_members(self) -> int:
+        """Distinct people."""
+        return int(self.members.sum())
+
+    @property
+    def whole_sets(self) -> PeopleCounts:
+        """The same people grouped by the whole set of their classes instead of by their smallest one."""
+        return PeopleCounts(self.alike, self.alike, self.members)
+
+
+LARGEST_KEY = 2**63
+"""The combinations of the columns in one word stay below this."""
+
+
+BLOCK = 1 << 15
+
+
+def words_of(widths: Sequence[int]) -> list[range]:
+    """The columns of each word, the first columns in the first word; each word holds as many columns as fit.
+
+    >>> words_of([2**40, 2**20, 2**10, 2**60])
+    [range(0, 2), range(2, 3), range(3, 4)]
+    """
+    words, start, space = [], 0, 1
+    for j, width in enumerate(widths):
+        if j > start and space * width >= LARGEST_KEY:
+            words.append(range(start, j))
+            start, space = j, 1
+        space *= width
+    return [*words, range(start, len(widths))]
+
+
+class PackedCodes(Sequence[npt.NDArray[np.int32]]):
+    """Codes of each column, unpacked anew each time one is asked for.
+
+    Parameters
+    ----------
+    words : sequence of uint64 arrays
+        One entry per class: the mixed-radix numbers of its digits, the first column first, divided as :func:`words_of` says.
+    widths : sequence of int
+        Digits of column ``j`` are below ``widths[j]``.
+    tables : sequence of int32 arrays, optional
+        ``tables[j][digit]`` is the code of column ``j``; without them the digits are the codes.
+
+    Examples
+    --------
+    >>> codes = PackedCodes([np.array([5, 12], np.uint64)], (2, 10), (np.array([7, 8]), np.arange(10)))
+    >>> [c.tolist() for c in codes]
+    [[7, 8], [5, 2]]
+    """
+
+    def __init__(
+        self, words: Sequence[npt.NDArray[np.uint64]], widths: Sequence[int], tables: Sequence[npt.ArrayLike] = ()
+    ) -> None:
+        self.words = tuple(words)
+        self.widths = tuple(widths)
+        self.tables = tuple(np.ascontiguousarray(t, dtype=np.int32) for t in tables)
+        self._columns = words_of(self.widths)
+
+    def __len__(self) -> int:
+        return len(self.widths)
+
+    def __iter__(self) -> Iterator[npt.NDArray[np.int32]]:
+        return (self[j] for j in range(len(self)))
+
+    def __getitem__(self, j):  # type: ignore[no-untyped-def]  # an index or a slice, as of any sequence
+        if isinstance(j, slice):
+            return tuple(self[i] for i in range(*j.indices(len(self))))
+        return self._unpacked(range(len(self))[j])
+
+    def first(self, width: int) -> tuple[npt.NDArray[np.uint64], ...]:
+        """The words of the first ``width`` columns alone (at least one)."""
+        last = next(w for w, columns in enumerate(self._columns) if width <= columns.stop)
+        below = prod(self.widths[width : self._columns[last].stop])
+        return (*self.words[:last], self.words[last] if below == 1 else self.words[last] // np.uint64(below))
+
+    def _unpacked(self, j: int) -> npt.NDArray[np.int32]:
+        word = next(w for w, columns in enumerate(self._columns) if j in columns)
+        keys = self.words[word]
+        below, width = prod(self.widths[j + 1 : self._columns[word].stop]), self.widths[j]
+        shifted = below & (below - 1) == 0 and width & (width - 1) == 0  # quicker than dividing
+        down = np.uint64(below.bit_length() - 1 if shifted else below)
+        rest = np.uint64(width - 1 if shifted else width)
+        cut, keep = (np.right_shift, np.bitwise_and) if shifted else (np.floor_divide, np.remainder)
+        out = np.empty(len(keys), np.int32)
+        digits = np.empty(min(BLOCK, len(out)), np.uint64)
+        for start in range(0, len(out), BLOCK):
+            part = keys[start : start + BLOCK]
+            here = digits[: len(part)]
+            keep(cut(part, down, out=here), rest, out=here)
+            if self.tables:
+                np.take(self.tables[j], here.view(np.int64), out=out[start : start + BLOCK], mode="clip")
+            else:
+                out[start : start + BLOCK] = here
+        return out

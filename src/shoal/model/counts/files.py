@@ -16,8 +16,7 @@ import numpy as np
 
 from shoal.disk.atomic import atomic
 from shoal.errors import UnreadableError
-from shoal.model.counts.classes import ClassCounts, SensitiveCounts
-from shoal.model.counts.people import PeopleCounts
+from shoal.model.counts.classes import ClassCounts, PeopleCounts, SensitiveCounts
 from shoal.model.roles import MissingPolicy
 
 FORMAT = "shoal-counts/2"

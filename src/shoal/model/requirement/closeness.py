@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal.model.compare import at_most, below
+from shoal.model.display import written
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement.clause import Clause, Reading
 from shoal.model.requirement.root import Law, Requirement, Words, check_one_of, check_real, check_share, register
-from shoal.model.written import written
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 DISTANCES: tuple[Distance, ...] = ("equal", "ordered", "hierarchical")

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from shoal.errors import UsageError
 from shoal.model.compare import at_least, at_most, below
+from shoal.model.display import written
 from shoal.model.requirement.clause import Clause, Reading
 from shoal.model.requirement.root import Law, Requirement, Verdict, Words, check_real, check_share, check_whole, register
-from shoal.model.written import written
 
 _LEAST_REAL = "Use a number above 1: as diverse as l equally frequent values."
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from shoal.errors import UsageError
 from shoal.model.compare import at_least, at_most
+from shoal.model.display import written
 from shoal.model.requirement.clause import Clause, Reading
 from shoal.model.requirement.root import Law, Requirement, Scope, Words, check_share, check_whole, register
-from shoal.model.written import written
 
 MOST_SETS = 50_000_000
 """Sets of known records that are counted one by one; of a table with more, nothing is claimed."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal.model.compare import at_least, class_for
+from shoal.model.display import written
 from shoal.model.requirement.root import Law, Requirement, Verdict, Words, check_one_of, check_share, check_whole, register
-from shoal.model.written import written
 
 Attacker = Literal["prosecutor", "journalist"]
 _PROSECUTOR, _JOURNALIST = {"attacker": "prosecutor"}, {"attacker": "journalist"}

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 from shoal.errors import UsageError
 from shoal.model.compare import at_most
+from shoal.model.display import written
 from shoal.model.requirement.clause import Clause, Reading
 from shoal.model.requirement.root import Law, Requirement, Scope, Words, check_one_of, check_share, check_whole, register
-from shoal.model.written import written
 
 _AVERAGE, _MARKETER = {"attacker": "average"}, {"attacker": "marketer"}
 

@@ -19,8 +19,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from shoal.errors import UsageError
+from shoal.model.display import written
 from shoal.model.estimate import Estimate
-from shoal.model.written import written
 from shoal.prediction.distribution import LARGEST_GROUP, Distribution, Floats, fraction, whole
 from shoal.prediction.group import moments as _moments
 

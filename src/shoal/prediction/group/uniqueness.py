@@ -20,8 +20,8 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import UsageError
+from shoal.model.display import written
 from shoal.model.estimate import Estimate
-from shoal.model.written import written
 from shoal.prediction.attributes.correlation import frechet_bounds
 from shoal.prediction.distribution import Distribution, as_distribution, fraction, log_uniform, whole
 from shoal.prediction.group import tilt as _tilt

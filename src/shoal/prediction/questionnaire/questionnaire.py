@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UsageError
+from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate, Grade
-from shoal.model.written import as_percent
 from shoal.prediction.distribution import Distribution, Floats, fraction, whole
 from shoal.prediction.group.uniqueness import Degradation, degradation
 from shoal.prediction.population.pilot import Pilot

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.model.written import as_percent, written
+from shoal.model.display import as_percent, written
 from shoal.prediction.distribution import Distribution, Floats
 from shoal.prediction.questionnaire import meter as _meter
 from shoal.prediction.questionnaire.questions import Question, QuestionBlock

@@ -14,8 +14,8 @@ import math
 from dataclasses import replace
 
 from shoal.errors import UsageError
+from shoal.model.display import written
 from shoal.model.estimate import Estimate, Grade
-from shoal.model.written import written
 from shoal.prediction.distribution import log_uniform, whole
 from shoal.prediction.summaries import kappa_bounds as _kappa_bounds
 from shoal.prediction.summaries.kappa_bounds import smallest_kappa

@@ -137,6 +137,12 @@ class Frame:
         return self.vault.keyring.opened(tx, self.vault.keyring.domain(tx, name))
 
 
+class SessionPart:
+    """A part of :class:`~shoal.protector.session.Session`: the actions of some roles, all in the session's frame."""
+
+    _frame: Frame
+
+
 def log_names(tx: Tx, opened: OpenDomain, identities: Sequence[bytes | None], *, most: int) -> list[str]:
     """Audit pseudonyms of the first ``most`` people concerned; owner and auditor together can find out who they are."""
     names = []

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from shoal.errors import UsageError
-from shoal.protector.actions.frame import Frame
+from shoal.protector.actions.frame import Frame, SessionPart
 from shoal.protector.actions.pseudonyms import plant_identity
 from shoal.protector.log import witness
 from shoal.protector.log.audit import actor_pseudonym
@@ -20,11 +20,8 @@ from shoal.protector.store.database import Tx
 from shoal.protector.store.state import ACTOR, DOMAIN
 
 
-class OwnerActions:
+class OwnerActions(SessionPart):
     """The owner's part of a session."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def create_domain(self, name: str, **settings: Any) -> Domain:
         """A new domain; see :class:`shoal.protector.pseudonyms.domains.Domain` for the settings."""
@@ -77,13 +74,13 @@ class OwnerActions:
         Taking rights away takes effect at once (None). Giving any is a change that a second person confirms.
         """
         with self._frame.acting("actor") as (tx, now):
-            actor = self._settled(tx, name, roles, enabled=enabled)
+            actor = self._grantable(tx, name, roles, enabled=enabled)
             if enabled and (not actor["enabled"] or not set(roles) <= set(actor["roles"])):
                 return self._frame.propose(tx, now, "grant", {"name": name, "roles": list(accounts.check_roles(roles))})
             apply_grant(self._frame, tx, now, {"name": name, "roles": list(roles)}, enabled=enabled)
         return None
 
-    def _settled(self, tx: Tx, name: str, roles: Sequence[str], *, enabled: bool) -> dict[str, Any]:
+    def _grantable(self, tx: Tx, name: str, roles: Sequence[str], *, enabled: bool) -> dict[str, Any]:
         """The actor, if it may have these roles."""
         actor = tx.get(ACTOR, name)
         if actor is None:
@@ -114,8 +111,9 @@ class OwnerActions:
             log_grant(self._frame, tx, now, name, (), detail=f"{gone} tokens revoked")
         return gone
 
-    def set_limit(self, action: str, limit: Limit, *, purpose: str = "*") -> Change:
-        """Propose another rate limit; it holds when a second person confirms it."""
+    def set_limit(self, action: str, limit: Limit | Mapping[str, Any], *, purpose: str = "*") -> Change:
+        """Propose another rate limit; it takes effect when a second person confirms it."""
+        limit = limit if isinstance(limit, Limit) else Limit(**limit)
         limits.check_limit(action, limit)
         with self._frame.acting("limit") as (tx, now):
             return self._frame.propose(tx, now, "limit", {"on": action, "purpose": purpose, "limit": asdict(limit)})
@@ -150,11 +148,8 @@ def _plain(token: dict[str, Any]) -> dict[str, Any]:
     return {name: list(value) if name in ("scopes", "domains") else value for name, value in token.items()}
 
 
-class ConfirmingActions:
+class ConfirmingActions(SessionPart):
     """The second person's part of a session: another owner, or the auditor."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def changes(self, *, everything: bool = False) -> list[Change]:
         """The changes that wait, or all of them; the codes in them are not shown."""
@@ -256,11 +251,8 @@ def _for_log(change_id: str) -> str:
     return text if text.startswith("CHG-") and len(text) <= 16 and text.isascii() else "malformed"
 
 
-class OwnActions:
+class OwnActions(SessionPart):
     """The part of a session that every role has."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def set_up_factor(self) -> str:
         """Your second factor, as an ``otpauth://`` address for an authenticator app: told once."""

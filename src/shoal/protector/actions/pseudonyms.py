@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector.actions.frame import Frame, log_names, require_typed
+from shoal.protector.actions.frame import SessionPart, log_names, require_typed
 from shoal.protector.people import limits
 from shoal.protector.pseudonyms import self_generated
 from shoal.protector.pseudonyms.domains import Context
@@ -19,11 +19,8 @@ NAMES_LOGGED = 100
 """People whose audit pseudonyms are logged for one translation."""
 
 
-class PseudonymActions:
+class PseudonymActions(SessionPart):
     """The operator's part of a session."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def pseudonymize(
         self, domain: str, values: Any, *, purpose: str = "", role: str = "", relation: str = "", source: str = ""
@@ -142,11 +139,8 @@ def _planted(tx: Tx, opened: OpenDomain) -> set[bytes]:
     return set() if body is None else {opened.matched(text.encode()) for text in body["identities"]}
 
 
-class HolderActions:
+class HolderActions(SessionPart):
     """The operator's part of a session for pseudonyms that people made themselves."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def register(self, domain: str, registration: Mapping[str, str], *, identity: str | None = None) -> None:
         """Accept a pseudonym that a person made; ``identity`` is kept sealed when a way back is wanted."""

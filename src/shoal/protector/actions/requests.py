@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shoal.errors import AccessError, EngineError, UsageError
-from shoal.protector.actions.frame import Frame, log_names, require_typed
+from shoal.protector.actions.frame import SessionPart, log_names, require_typed
 from shoal.protector.actions.pseudonyms import any_planted, sealed_identity
 from shoal.protector.crypto import recipients
 from shoal.protector.log import checkpoints, witness
@@ -33,11 +33,8 @@ class Revealed:
         return f"<Revealed {self.request.id}: {self.request.records} identities>"
 
 
-class RequestActions:
+class RequestActions(SessionPart):
     """The requester's and the approver's part of a session."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def request(
         self,

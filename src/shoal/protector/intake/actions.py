@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector.actions.frame import Frame, log_names
+from shoal.protector.actions.frame import SessionPart, log_names
 from shoal.protector.actions.pseudonyms import column_has_planted
 from shoal.protector.intake import waiting
 from shoal.protector.intake.recognise import MATCH, POSSIBLE, Answer, recognise
@@ -42,11 +42,8 @@ class Intake:
         return {name: found[name] for name in ("known", "matched", "new", "waiting", "empty")}
 
 
-class IntakeActions:
+class IntakeActions(SessionPart):
     """The operator's and the clerk's part of a session at the intake."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def intake(
         self,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.errors import AccessError, DataError, UsageError
-from shoal.protector.actions.frame import Frame, log_names
+from shoal.protector.actions.frame import SessionPart, log_names
 from shoal.protector.actions.pseudonyms import any_planted
 from shoal.protector.crypto import blind_rsa
 from shoal.protector.issuing.participant import MESSAGE_BYTES, serial
@@ -24,11 +24,8 @@ from shoal.protector.store.database import Tx
 from shoal.protector.store.state import ISSUER, KEY, SETTING
 
 
-class IssuingActions:
+class IssuingActions(SessionPart):
     """The owner's and the operator's part of a session for blind issuing."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
     def create_issuer(self, name: str, domain: str) -> dict[str, str]:
         """A new issuer of one-time credentials for the people of a domain; its public key."""

@@ -11,8 +11,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from shoal.errors import AccessError, UsageError
@@ -80,6 +80,20 @@ class Request:
             "digest": self.digest,
         }
         return body | ({"pseudonyms": list(self.pseudonyms)} if pseudonyms else {})
+
+
+@dataclass(frozen=True)
+class ServedRequest(Request):
+    """A request as a vault's service describes it; ``body`` is the service's JSON."""
+
+    body: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def digest(self) -> str:
+        return str(self.body["digest"])
+
+    def to_json(self, *, pseudonyms: bool = True) -> dict[str, Any]:
+        return {name: value for name, value in self.body.items() if pseudonyms or name != "pseudonyms"}
 
 
 def create(

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.errors import DataError, RequirementError
 from shoal.kernels.signatures import signer
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.registry.keep.builtin import BuiltIn
 from shoal.registry.keep.store import Store
 from shoal.registry.publish.proposals import Ledger, propose, publish

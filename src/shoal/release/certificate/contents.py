@@ -34,8 +34,8 @@ from shoal.model.certificate.parts import (
     Utility,
 )
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.display import written
 from shoal.model.requirement import Verdict
-from shoal.model.written import written
 from shoal.release.certificate import derived
 from shoal.release.certificate.columns import columns_of
 from shoal.release.certificate.lost_groups import lost_groups

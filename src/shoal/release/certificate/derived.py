@@ -8,7 +8,7 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.numbers import Attacker, ClassNumbers, Population, PublishedNumbers
 from shoal.model.certificate.parts import Question
-from shoal.model.written import written
+from shoal.model.display import written
 from shoal.release.certificate.sentences import LIMITS
 
 MISSING_RULE = ("own", "a missing value is a value of its own (the strict rule)")

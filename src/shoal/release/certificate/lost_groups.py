@@ -6,8 +6,8 @@ import numpy as np
 
 from shoal.kernels.group import sum_by
 from shoal.model.certificate.parts import LostGroup
-from shoal.model.written import written
-from shoal.release.plan.blank import shown_records
+from shoal.model.display import written
+from shoal.release.plan.loss_limits import shown_records
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision, Shown
 

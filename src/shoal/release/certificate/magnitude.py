@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from shoal.kernels.arrow import to_numpy
+from shoal.model.display import written
 from shoal.model.plan import Step
-from shoal.model.written import written
 from shoal.steps import Round
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from shoal.model.certificate.certificate import NAME, PLAN, Certificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.certificate.form import plain
 from shoal.model.compare import equal
+from shoal.model.display import Progress
 from shoal.model.plan import Plan
-from shoal.model.progress import Progress
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts, check_report
 from shoal.release.certificate.database_table import digest, facts_of_table
 from shoal.release.certificate.files import check_files, check_ordinary, signed_digest

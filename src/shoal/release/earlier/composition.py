@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import HierarchyGapError, VerificationError
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
@@ -25,9 +25,9 @@ from shoal.model.requirement import DistinctDiversity
 from shoal.release.certificate.verify import verify
 from shoal.release.earlier.texts import MISSING_TEXT, codes_of, read_texts
 from shoal.release.earlier.whole_plan import unknown_column, whole_plan
-from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
 from shoal.release.plan.published_classes import Decision
+from shoal.release.plan.starting_plans import read_plan
 from shoal.steps import Drop, MapValues
 
 if TYPE_CHECKING:

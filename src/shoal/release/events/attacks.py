@@ -9,12 +9,11 @@ from shoal.attacks.traces import MOST_TARGETS, Published, draw, known_records, r
 from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.counts.classes import IntArray
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import KnownRecords, Requirement, Unicity
-from shoal.model.written import written
 from shoal.release.events.read import EventTable, times_at
 from shoal.release.events.uses import published_places
-from shoal.search.events.best import Found
+from shoal.search.events.event_search import Found
 from shoal.search.events.problem import EVERY, NEVER
 
 BEYOND = 2

@@ -12,8 +12,8 @@ from shoal.errors import PolicyError
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.granularity import EXACT, NONE
 from shoal.model.counts.classes import IntArray
+from shoal.model.display import written
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.written import written
 from shoal.release.policy.events import EventRules
 from shoal.search.events.problem import CUT, EVERY, NEVER, RECORDS, renewal
 

@@ -24,14 +24,14 @@ from shoal.model.certificate.events import (
 from shoal.model.certificate.form import typed
 from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import Objections, PlanEntry, Proof
+from shoal.model.display import written
 from shoal.model.requirement import Verdict
-from shoal.model.written import written
 from shoal.release.certificate.contents import purpose_of
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
 from shoal.release.events.read import EventTable
 from shoal.release.proof.events import EventFacts
-from shoal.search.events.best import Found
+from shoal.search.events.event_search import Found
 from shoal.search.events.problem import EVERY, NEVER, pairs_of
 from shoal.version import __version__
 

@@ -15,8 +15,8 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps
 from shoal.model.certificate.file import is_of_events, read_event_certificate
+from shoal.model.display import written
 from shoal.model.requirement import Requirement
-from shoal.model.written import written
 from shoal.release.proof.events import facts_of_rows
 from shoal.release.proof.read import rows
 

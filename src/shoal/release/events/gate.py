@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.release.events.read import check_named
 from shoal.release.gate.asked_here import NoDirect
 from shoal.release.gate.result import CheckResult, file_of

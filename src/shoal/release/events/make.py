@@ -14,7 +14,7 @@ from shoal.errors import VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, PLAN, REPORT
 from shoal.model.certificate.events import EventCertificate, EventData
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.model.requirement import Requirement, Verdict
 from shoal.release.certificate.signing import file_entry, signed
 from shoal.release.events.attacks import run_attacks
@@ -34,7 +34,7 @@ from shoal.release.proof.events import EventFacts, judge_events, recount_events
 from shoal.release.proof.read import header
 from shoal.release.proof.written import logical
 from shoal.report.event_release_report import render
-from shoal.search.events.best import Found
+from shoal.search.events.event_search import Found
 from shoal.search.events.problem import EVERY, NEVER
 
 if TYPE_CHECKING:

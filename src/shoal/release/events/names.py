@@ -15,7 +15,7 @@ from shoal.errors import PolicyError
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import IntArray
 from shoal.release.events.read import EventTable
-from shoal.search.events.best import Found
+from shoal.search.events.event_search import Found
 from shoal.search.events.problem import NEVER
 
 

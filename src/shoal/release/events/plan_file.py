@@ -21,7 +21,7 @@ from shoal.model.requirement import KnownRecords
 from shoal.release.events.publish import place_labels
 from shoal.release.events.read import EventTable
 from shoal.release.policy.policy import Policy
-from shoal.search.events.best import Found
+from shoal.search.events.event_search import Found
 from shoal.search.events.problem import CUT, EVERY
 
 EVENT_PLAN = "shoal-event-plan/1"

@@ -12,16 +12,14 @@ import numpy as np
 from shoal.engines.open import open as opened
 from shoal.errors import InternalError, OutputError
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.cycles import CYCLES
-from shoal.measures.events.granularity import CALENDAR, EXACT, MONDAY, NONE, UNITS, microseconds, months, time_length
+from shoal.measures.events.granularity import CALENDAR, CYCLES, EXACT, MONDAY, NONE, UNITS, microseconds, months, time_length
 from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
 from shoal.release.events.choices import Column
 from shoal.release.events.names import pseudonyms
 from shoal.release.events.read import EventTable
-from shoal.search.events.best import Found
-from shoal.search.events.cut import label_texts
+from shoal.search.events.event_search import Found, label_texts
 from shoal.search.events.problem import CUT, EVERY
 
 DAY = UNITS["d"]

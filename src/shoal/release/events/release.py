@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.disk import folder
+from shoal.disk import atomic as folder
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.events import EventCertificate
 from shoal.model.certificate.form import plain
-from shoal.model.progress import Progress, silent
-from shoal.model.written import written
+from shoal.model.display import Progress, silent, written
 from shoal.release.events.earlier import check_earlier
 from shoal.release.events.make import Made, carry_out
 from shoal.release.events.plan_file import EventPlan, plan_of, with_choices_of
@@ -23,7 +22,7 @@ from shoal.release.make.carry_out import Output
 from shoal.release.make.recode import ENDINGS
 from shoal.release.make.release import Release
 from shoal.release.policy.policy import Policy
-from shoal.search.events.best import Found, best_plan
+from shoal.search.events.event_search import Found, best_plan
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table

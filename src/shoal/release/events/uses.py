@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from shoal.measures.events.cycles import CYCLES
-from shoal.measures.events.granularity import EXACT, NONE, UNITS, microseconds, time_length
-from shoal.measures.events.utility import Log, compare_logs
+from shoal.measures.events.granularity import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
+from shoal.measures.events.habits import Log, compare_logs
 from shoal.model.certificate.events import EventUse
 from shoal.model.counts.classes import IntArray
 from shoal.release.events.publish import place_labels
 from shoal.release.events.read import EventTable, places_at, times_at
-from shoal.search.events.best import Found
+from shoal.search.events.event_search import Found
 from shoal.search.events.problem import CUT
 
 

@@ -18,7 +18,7 @@ from shoal.model.certificate.events import EventCertificate, EventNumbers
 from shoal.model.certificate.file import read_event_certificate
 from shoal.model.certificate.form import plain
 from shoal.model.compare import equal
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.release.certificate.consistency import objections_fit
 from shoal.release.certificate.files import check_files, check_ordinary
 from shoal.release.certificate.outcome import Check, Verification, tried

@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.model.requirement import TCloseness, Verdict
 from shoal.model.roles import Role, Schema
 from shoal.release.gate.asked_here import NoDirect, NoneDropped, PresetHolds, StaysOffTheList

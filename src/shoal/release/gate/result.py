@@ -12,8 +12,8 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from shoal.errors import UsageError
+from shoal.model.display import written
 from shoal.model.requirement import Verdict
-from shoal.model.written import written
 from shoal.version import __version__
 
 FORMATS = ("text", "json", "junit", "sarif", "md")

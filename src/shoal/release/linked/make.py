@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.disk import folder
-from shoal.disk.private import write_private
+from shoal.disk import atomic as folder
+from shoal.disk.atomic import write_private
 from shoal.engines.core.state import changed
 from shoal.engines.exclusion import LeftOut, without
 from shoal.errors import OutputError, UsageError, VerificationError
@@ -21,8 +21,8 @@ from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, REPORT
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections
+from shoal.model.display import Progress, silent
 from shoal.model.plan import Plan, Step, Suppression
-from shoal.model.progress import Progress, silent
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
 from shoal.release.linked.attacks import attacks
@@ -44,7 +44,7 @@ from shoal.release.make.certify import input_hash
 from shoal.release.make.count_again import require_same
 from shoal.release.make.objections import objections
 from shoal.release.make.recode import ENDINGS
-from shoal.release.plan.other_columns import other_steps
+from shoal.release.plan.column_steps import other_steps
 from shoal.release.proof.recount_linked import Everybody, everybody
 from shoal.report.linked_report import render
 from shoal.search import missing_label

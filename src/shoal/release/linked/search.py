@@ -19,7 +19,7 @@ import numpy as np
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import FloatArray
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent
 from shoal.release.linked.crowd import Levels, Mask, alike, stays
 from shoal.release.linked.gather import Family, Part
 from shoal.search.problem.column import joins_missing

@@ -12,7 +12,7 @@ from typing import Any
 
 from shoal.errors import DataError
 from shoal.model.certificate.parts import Analysis
-from shoal.model.written import written
+from shoal.model.display import written
 from shoal.release.plan.prepare import Prepared
 from shoal.release.proof.read import batches, header
 from shoal.release.proof.written import logical

@@ -15,12 +15,11 @@ from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.file import read_certificate
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import DistinctDiversity, Linkage, TCloseness
-from shoal.model.written import written
 from shoal.release.earlier.composition import composition
 from shoal.release.make.by_engine import ByEngine
-from shoal.release.plan.hardened import structure, tells
+from shoal.release.plan.column_steps import structure, tells
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches, header

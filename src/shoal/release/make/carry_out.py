@@ -15,7 +15,7 @@ from shoal.errors import UsageError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import PLAN
 from shoal.model.certificate.parts import Data
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 from shoal.release.certificate import database_table as database
 from shoal.release.certificate.contents import Written, certificate_of
 from shoal.release.certificate.identifiers import classings
@@ -32,9 +32,9 @@ from shoal.release.make.objections import objections
 from shoal.release.make.published_plan import published_plan
 from shoal.release.make.recode import ending, published_unit, recode
 from shoal.release.make.value_links import share_found, value_links
+from shoal.release.plan.decide import trade_off
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
-from shoal.release.plan.trade_off import trade_off
 from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, alike
 from shoal.release.proof.judge import recursive_levels

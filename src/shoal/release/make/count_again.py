@@ -15,13 +15,13 @@ from shoal.engines.core.state import Held, changed
 from shoal.errors import VerificationError
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.display import written
 from shoal.model.requirement import Verdict
-from shoal.model.written import written
 from shoal.release.certificate.files import digest_of_data
 from shoal.release.gate.estimates import estimates
 from shoal.release.make.by_engine import ByEngine, remove_passing
 from shoal.release.make.recode import published_unit, recode
-from shoal.release.plan.begin_coarser import count_at
+from shoal.release.plan.coarser_start import count_at
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.facts import Facts

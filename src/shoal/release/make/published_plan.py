@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Step
-from shoal.release.plan.begin_coarser import rare_in_groups
+from shoal.release.plan.coarser_start import rare_in_groups
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision, at_level
 from shoal.steps import MapValues

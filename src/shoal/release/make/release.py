@@ -9,13 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shoal.disk import folder
+from shoal.disk import atomic as folder
 from shoal.errors import UsageError, need
-from shoal.model.certificate.certificate import NAME, Certificate
-from shoal.model.certificate.cost import cost_of
+from shoal.model.certificate.certificate import NAME, Certificate, cost_of
 from shoal.model.certificate.form import plain
+from shoal.model.display import Progress, silent
 from shoal.model.plan import Plan
-from shoal.model.progress import Progress, silent
 from shoal.release.make import seed
 from shoal.release.make.carry_out import Output, carry_out, checked
 from shoal.release.make.certify import Certified

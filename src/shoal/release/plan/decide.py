@@ -19,23 +19,24 @@ from shoal.attacks.structure import Recoded
 from shoal.engines.core.memory import bytes_to_search, left_for_data, refused
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.counts.classes import MISSING, CodeArray, IntArray
+from shoal.model.display import Progress, silent, written
 from shoal.model.plan import Plan, RowStep, Suppression
-from shoal.model.progress import Progress, silent
 from shoal.model.requirement import Verdict
-from shoal.model.written import written
 from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
 from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.gate.estimates import estimates
-from shoal.release.plan.affordable import check_loss
-from shoal.release.plan.hardened import resisting
-from shoal.release.plan.local_nodes import below_nodes, said_of
-from shoal.release.plan.other_columns import other_steps
+from shoal.release.plan.column_steps import other_steps, resisting
+from shoal.release.plan.loss_limits import check_loss
 from shoal.release.plan.prepare import Prepared, requirements
-from shoal.release.plan.published_classes import Decision, of_levels, published
+from shoal.release.plan.published_classes import Decision, below_nodes, of_levels, published, said_of
 from shoal.release.proof.judge import judge, recursive_levels
 
 if TYPE_CHECKING:
     from shoal.search.local_recoding.local import LocalResult
+from math import prod
+from typing import TYPE_CHECKING
+
+from shoal.model.certificate.parts import TradeOff
 
 TRIES = 8
 MOST_LISTED = 2_000_000
@@ -236,7 +237,7 @@ def _probabilistic(prepared: Prepared, progress: Progress) -> Decision:
 
 def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note: str) -> Decision:
     """A plan made earlier, on these data: each column has one level, the plan's; everything is checked anew."""
-    from shoal.release.plan.earlier_plan import fixed
+    from shoal.release.plan.starting_plans import fixed
     from shoal.search import lattice
 
     if prepared.population is not None:
@@ -301,3 +302,38 @@ def _tighten(unmet: list[Verdict], tight: dict[str, float]) -> bool:
 def _with_notes(decision: Decision, notes: tuple[str, ...], *, proven: bool) -> Decision:
     known = decision.gap if proven or not decision.proven else None  # proven for another question: how far off is not known
     return replace(decision, notes=(*decision.notes, *notes), proven=proven, gap=known)
+
+
+FRONTIER_CLASSES, FRONTIER_NODES = 60_000, 20_000
+"""Base classes and lattice nodes up to which the frontier is drawn."""
+
+
+def trade_off(prepared: Prepared, decision: Decision) -> tuple[TradeOff, ...]:
+    """Loss of the best plan at a few k besides the one asked, where that is cheap; the chosen plan is marked."""
+    from shoal.search import frontier
+
+    policy = prepared.policy
+    nodes = prod(h.height + 1 for h in prepared.hierarchies.values())
+    if (
+        decision.method != "lattice"
+        or policy.smallest_class < 2
+        or prepared.base.n_classes > FRONTIER_CLASSES
+        or nodes > FRONTIER_NODES
+    ):
+        return ()
+    chosen = policy.smallest_class
+    most = prepared.base.n_members
+    points = frontier(
+        prepared.base,
+        prepared.hierarchies,
+        [r for r in requirements(prepared) if r.kind != "k"],
+        ks=sorted(k for k in {2, 3, 5, 10, 20, 50, chosen} if k <= most),
+        suppress=(policy.suppress,),
+        loss=policy.optimize,
+        weights={c: r.weight for c, r in policy.quasi.items()},
+        bounds={c: (r.min_level, r.max_level) for c, r in policy.quasi.items()},
+        population=prepared.population,
+        people=prepared.people,
+    )
+    out = [TradeOff(int(p.k), float(p.loss), False) for p in points if p.loss is not None and p.k != chosen]
+    return tuple(sorted([*out, TradeOff(chosen, float(decision.loss), True)], key=lambda p: p.k))

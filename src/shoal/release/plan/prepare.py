@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
 from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts, ColumnFinding, measured_scale
@@ -17,7 +17,7 @@ from shoal.kernels.codes import label_texts
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts, IntArray
-from shoal.model.progress import Progress, silent
+from shoal.model.display import Progress, silent
 from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader
@@ -25,7 +25,7 @@ from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.on_list import OnList, class_columns, with_groups
 from shoal.release.gate.population import population_counts
 from shoal.release.gate.sensitive_trees import sensitive_trees
-from shoal.release.plan.begin_coarser import Coarser, Values, began, crowd, require_coarser, values_of
+from shoal.release.plan.coarser_start import Coarser, Values, began, crowd, require_coarser, values_of
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.find.roles.decision import CHANGE
+from shoal.model.display import written
 from shoal.model.roles import Role
-from shoal.model.written import written
 
 _HEAD = """\
 # A draft made by 'shoal anonymize --draft'. Read every line: a guess about a role is not a decision.

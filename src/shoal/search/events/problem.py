@@ -11,8 +11,7 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
-from shoal.search.events.linked import Mask
-from shoal.search.events.suppress import Asked, Pairs
+from shoal.search.events.suppress import Asked, Mask, Pairs
 
 NEVER, EVERY = "never", "every record"
 CUT = "cut"

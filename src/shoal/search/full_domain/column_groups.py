@@ -21,9 +21,8 @@ import numpy.typing as npt
 from shoal.model.counts.classes import FloatArray
 from shoal.search.full_domain.compiled_search import CompiledSearch, is_compiled
 from shoal.search.full_domain.evaluator import Evaluator
-from shoal.search.full_domain.found import EPSILON
 from shoal.search.full_domain.listed_search import ListedSearch
-from shoal.search.full_domain.objective import Objective
+from shoal.search.full_domain.objective import EPSILON, Objective
 from shoal.search.full_domain.sources import prefix_order
 from shoal.search.problem.checks import Checks
 from shoal.search.problem.control import Control

@@ -13,15 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.jit import HAVE_NUMBA
-from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.first_plan import first_plan
-from shoal.search.full_domain.found import Found
-from shoal.search.full_domain.objective import Objective, node_strides
+from shoal.search.full_domain.objective import Evaluation, Found, Objective, node_strides
 from shoal.search.kernels.compiled import state as at
-from shoal.search.kernels.compiled.bounds import CHUNK
 from shoal.search.kernels.compiled.grouping import TILE, group
-from shoal.search.kernels.compiled.state import Codes, Ints, State
+from shoal.search.kernels.compiled.state import CHUNK, Codes, Ints, State
 from shoal.search.kernels.compiled.walk import look, search
 from shoal.search.problem.column_blocks import Tables
 from shoal.search.problem.control import Control

@@ -16,17 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.model.counts.classes import IntArray
-from shoal.search.full_domain.by_code import ByCode
-from shoal.search.full_domain.evaluation import Evaluation, size_sums
-from shoal.search.full_domain.sources import Part, Source, Sources, breaks_for, prefix_order, sorted_source
+from shoal.search.full_domain.objective import Evaluation, size_sums
+from shoal.search.full_domain.sources import ByCode, Part, Source, Sources, breaks_for, prefix_order, sorted_source
 from shoal.search.kernels import group_cells
 from shoal.search.kernels.entries import merge_entries, order_entries
 from shoal.search.kernels.group_cells import NO_LIMIT, Groups, Workspace
 from shoal.search.kernels.sensitive_values import check_values
-from shoal.search.problem.checks import Checks
+from shoal.search.problem.checks import Checks, Crowd, suppress_for_table, table_holds
 from shoal.search.problem.column_blocks import Tables
 from shoal.search.problem.problem import Node, Problem
-from shoal.search.problem.table_checks import Crowd, suppress_for_table, table_holds
 
 Flags = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from shoal.model.counts.classes import FloatArray
-from shoal.search.full_domain.found import Found
+from shoal.search.full_domain.objective import Found
 from shoal.search.problem.problem import Node
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.progress import Progress
 from shoal.model.requirement import K, Requirement
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.lattice import LISTED, default_threads, make_result, record_limit
@@ -21,8 +21,8 @@ from shoal.search.full_domain.lazy_search import LazySearch
 from shoal.search.full_domain.listed_search import ListedSearch
 from shoal.search.full_domain.objective import Objective
 from shoal.search.problem.checks import build_checks
+from shoal.search.problem.column import Pairs
 from shoal.search.problem.control import CancelSignal, Control
-from shoal.search.problem.overlap import Pairs
 from shoal.search.problem.problem import Bounds, build_problem
 from shoal.search.problem.search_result import SearchResult
 

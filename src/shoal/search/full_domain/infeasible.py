@@ -14,8 +14,8 @@ import numpy as np
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
 from shoal.model.compare import at_most
-from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.full_domain.objective import Evaluation
 from shoal.search.problem.checks import Checks, build_checks
 from shoal.search.problem.column import up_to
 from shoal.search.problem.column_blocks import without_column

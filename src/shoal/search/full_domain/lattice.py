@@ -11,24 +11,28 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import StoppedError, UsageError
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.progress import Progress
 from shoal.model.requirement import Requirement
 from shoal.search.full_domain.compiled_search import CompiledSearch, is_compiled
 from shoal.search.full_domain.evaluator import Evaluator
-from shoal.search.full_domain.found import Found
 from shoal.search.full_domain.infeasible import infeasible, refuse_contradictions
 from shoal.search.full_domain.lazy_search import LazySearch
 from shoal.search.full_domain.listed_search import ListedSearch
-from shoal.search.full_domain.objective import Objective
+from shoal.search.full_domain.objective import Found, Objective
 from shoal.search.problem.checks import build_checks
+from shoal.search.problem.column import Pairs
 from shoal.search.problem.control import CancelSignal, Control
-from shoal.search.problem.overlap import Pairs
+from shoal.search.problem.losses import CELL_LOSSES, cell_loss, check_loss_name
 from shoal.search.problem.problem import Bounds, build_problem
 from shoal.search.problem.search_result import SearchResult
 
@@ -171,3 +175,73 @@ def record_limit(suppress: float, n_records: int) -> int:
     if not good:
         raise UsageError(f"the suppression limit must lie between 0 and 1; found {suppress!r}.", hint="Write 0.02 for 2 %.")
     return most_of(suppress, n_records)
+
+
+class OnePlan:
+    """Evaluates plans of one table; threads may share it.
+
+    >>> import pyarrow as pa
+    >>> from shoal.model.requirement import K
+    >>> counts = ClassCounts((3, 1, 4), ("age",), [[0, 1, 2]], [pa.array(["31", "38", "45"])])
+    >>> age = Hierarchy.from_rows("age", [["31", "30-39", "*"], ["38", "30-39", "*"], ["45", "40-49", "*"]])
+    >>> plan = OnePlan(counts, {"age": age}, [K(2)])
+    >>> plan({"age": 0}).suppressed, plan({"age": 1}).suppressed, OnePlan(counts, {"age": age}, [K(9)])({"age": 2})
+    (1, 0, None)
+    """
+
+    def __init__(
+        self,
+        counts: ClassCounts,
+        hierarchies: Mapping[str, Hierarchy],
+        requirements: Sequence[Requirement],
+        *,
+        loss: str = "loss",
+        weights: Mapping[str, float] | None = None,
+        population: ClassCounts | None = None,
+        people: Pairs | None = None,
+    ) -> None:
+        self._problem = build_problem(counts, hierarchies, population=population, people=people)
+        checks = build_checks(counts, list(requirements), has_population=population is not None)
+        self._evaluator = Evaluator(self._problem, checks, counts.n_records)
+        self._objective = Objective(self._problem, loss, weights)
+        self._evaluator.wants_sizes = self._objective.needs_sizes
+        self._one = threading.Lock()
+
+    def __call__(self, levels: Mapping[str, int]) -> SearchResult | None:
+        """What a level per column does; None where no record would be left."""
+        with self._one:
+            found = self._evaluator(self._problem.node(levels))
+            if not found.feasible:
+                return None
+            total = self._objective.total(found)
+            return make_result("lattice", self._evaluator, self._objective, Found(found, total, total), Control())
+
+
+def loss_at(
+    counts: ClassCounts,
+    hierarchies: Mapping[str, Hierarchy],
+    levels: Mapping[str, int],
+    kept: npt.NDArray[np.bool_],
+    *,
+    loss: str = "loss",
+    weights: Mapping[str, float] | None = None,
+) -> float:
+    """The loss at these levels when the base classes that are not ``kept`` are suppressed."""
+    from shoal.kernels.group import group_codes
+
+    check_loss_name(loss)
+    problem = build_problem(counts, hierarchies)
+    node, records = problem.node(levels), problem.measures[0].astype(np.float64)
+    if loss in CELL_LOSSES:
+        cells, total = cell_loss(problem, loss, weights), 0.0
+        for j, level in enumerate(node):
+            codes = problem.codes[j]
+            charged = cells.charge[j][level][codes] + np.where(kept, 0.0, cells.extra[j][level][codes])
+            total += float(cells.term(j, np.array([records @ charged]))[0])
+        return cells.value(total)
+    at = [column.groups[level][codes[kept]] for column, codes, level in zip(problem.columns, problem.codes, node, strict=True)]
+    groups = group_codes(at, n_rows=int(kept.sum()))
+    if loss == "average_class_size":
+        return problem.n_records / groups.n
+    squares = np.bincount(groups.ids, weights=records[kept], minlength=groups.n) ** 2
+    return float(squares.sum() + records[~kept].sum() * problem.n_records)

@@ -24,11 +24,9 @@ import numpy as np
 
 from shoal.model.counts.classes import FloatArray
 from shoal.search.full_domain.column_groups import Floors, find_floors
-from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.first_plan import cheapest_path, exchange, first_plan
-from shoal.search.full_domain.found import EPSILON, Found
-from shoal.search.full_domain.objective import Objective
+from shoal.search.full_domain.objective import EPSILON, Evaluation, Found, Objective
 from shoal.search.kernels.nodes import is_below_any
 from shoal.search.problem.control import Control
 from shoal.search.problem.problem import Node

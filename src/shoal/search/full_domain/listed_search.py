@@ -21,11 +21,9 @@ import numpy.typing as npt
 
 from shoal.kernels.jit import plain
 from shoal.model.counts.classes import FloatArray
-from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.first_plan import first_plan
-from shoal.search.full_domain.found import EPSILON, Found
-from shoal.search.full_domain.objective import Objective, node_strides
+from shoal.search.full_domain.objective import EPSILON, Evaluation, Found, Objective, node_strides
 from shoal.search.kernels.nodes import climb
 from shoal.search.problem.control import Control
 from shoal.search.problem.problem import Node

@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from shoal.model.counts.classes import FloatArray
-from shoal.search.full_domain.evaluation import Evaluation
-from shoal.search.kernels.charges import charges
+from shoal.model.counts.classes import FloatArray, IntArray
+from shoal.search.kernels.entries import charges
 from shoal.search.problem.losses import CELL_LOSSES, CellLoss, cell_loss, check_loss_name
-from shoal.search.problem.problem import Problem
+from shoal.search.problem.problem import Node, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,3 +175,86 @@ def node_strides(heights: Sequence[int]) -> npt.NDArray[np.int64]:
     for j in range(len(heights) - 1, 0, -1):
         out[j - 1] = out[j] * (heights[j] + 1)
     return out
+
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(eq=False, slots=True)
+class Evaluation:
+    """What a node does to the table.
+
+    ``suppressed`` records are lost; ``lower`` bounds the loss of every specialisation from below; ``gone`` adds up, by
+    column and code, the records that every specialisation loses too (exact for levels at or above ``floor``); ``some`` the
+    records that it loses of classes of which a part may stay, at any code of each class; ``more`` are those it loses beyond
+    them, of whatever class. They are left empty where ``lower`` is above the limit and nothing below can be a plan. Where the
+    node is ``too_dear`` whatever the table's own requirements cost, these were not looked at: ``suppressed`` and ``lost`` lack
+    what they would cost.
+    """
+
+    node: Node
+    feasible: bool
+    n_groups: int  # published groups before suppression
+    kept_groups: int
+    suppressed: int
+    lower: int
+    gone: npt.NDArray[np.int64]
+    lost: npt.NDArray[np.int64]
+    floor: npt.NDArray[np.int64]
+    sizes: Sizes | None  # only where the loss asks for it
+    too_dear: bool = False
+    some: npt.NDArray[np.int64] | None = None
+    more: int = 0
+
+    @property
+    def binds(self) -> bool:
+        """Whether every specialisation is known to lose some record."""
+        return bool(self.more or self.some is not None or self.gone.any())
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sums over classes for class losses: Σ n_c² of all and of the kept, n_c being records, and what every specialisation is
+    charged for the r_c records that it loses of each, Σ r_c (n − n_c)."""
+
+    squares: float
+    kept_squares: float
+    gone_charge: float
+
+
+def size_sums(records: IntArray, surely: IntArray, lost: Flags) -> Sizes:
+    """``surely`` are the records of each class that every specialisation loses."""
+    count = records.astype(np.float64)
+    square = count**2
+    return Sizes(
+        squares=float(square.sum()),
+        kept_squares=float(square[~lost].sum()),
+        gone_charge=float((surely * (count.sum() - count)).sum()),
+    )
+
+
+EPSILON = 1e-12
+"""Totals closer than this are equal."""
+
+
+@dataclass
+class Found:
+    """The best evaluation so far, its total, and the lowest total that is still possible.
+
+    ``groups`` may hold the group of each base class at the best node, and which groups are published.
+    """
+
+    best: Evaluation | None = None
+    total: float = float("inf")
+    lower: float = float("-inf")
+    stopped: str = ""
+    groups: tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]] | None = None
+
+    def offer(self, e: Evaluation, total: float) -> None:
+        """Keep the evaluation where it is a plan and better than the best so far."""
+        if e.feasible and self.would_better(total):
+            self.best, self.total = e, total
+
+    def would_better(self, total: float) -> bool:
+        """Whether a plan with this total, or a bound on totals, is below the best by more than rounding."""
+        return total < self.total - EPSILON

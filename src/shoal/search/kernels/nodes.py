@@ -67,3 +67,75 @@ def is_below_any(node: Ints, others: Ints, n: int) -> bool:
         if inside:
             return True
     return False
+
+
+Codes = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+
+MARGIN = 1e-9
+"""Far above what adding up in another order changes, relative to the group or to the limit."""
+BLOCK = 1 << 22
+"""Counts that are laid out at once, one per group and value."""
+
+
+class GroupValues:
+    """The counts of a sensitive column by group: entries (group, value, count), each pair once, sorted by group."""
+
+    def __init__(self, group: Codes, value: Codes, count: Ints, n_groups: int) -> None:
+        self.group, self.value, self.count, self.n = group, value, count.astype(np.float64), n_groups
+        self.distinct = np.bincount(group, minlength=n_groups)
+        self.size = np.bincount(group, weights=self.count, minlength=n_groups)
+        self.share = self.count / self.size[group]
+
+    def _none(self, breach: Flags) -> Flags:
+        """Groups without an entry that is in breach."""
+        return np.asarray(np.bincount(self.group[breach], minlength=self.n) == 0)
+
+    def entropy(self, least: float) -> Flags:
+        """exp(H) is at least ``least``."""
+        entropy = -np.bincount(self.group, weights=self.share * np.log(self.share), minlength=self.n)
+        return np.exp(entropy) >= least * (1 + MARGIN)
+
+    def recursive(self, c: float, depth: int) -> Flags:
+        """r₁ < c (r_l + … + r_m), where r are the counts in descending order and l is ``depth``."""
+        order = np.lexsort((-self.count, self.group))
+        counts = self.count[order]
+        rank = np.arange(len(order)) - (np.cumsum(self.distinct) - self.distinct)[self.group]
+        largest = np.bincount(self.group, weights=np.where(rank == 0, counts, 0), minlength=self.n)
+        tail = np.bincount(self.group, weights=np.where(rank >= depth - 1, counts, 0), minlength=self.n)
+        return (self.distinct >= depth) & (c * tail - largest > MARGIN * self.size)
+
+    def capped(self, limits: Floats) -> Flags:
+        """No value has a share above its limit."""
+        return self._none(self.share > limits[self.value] - MARGIN)
+
+    def in_band(self, table: Floats, delta: float) -> Flags:
+        """Every value occurs, and |ln(p/q)| < δ for its share p here and q in the table."""
+        outside = np.abs(np.log(self.share / table[self.value])) >= delta - MARGIN
+        return np.asarray(self._none(outside) & (self.distinct == len(table)))
+
+    def close_by_levels(self, t: float, groups: Codes, n_groups: Ints, mass: Floats) -> Flags:
+        """Σ_l Σ_g max(0, Q_g − P_g) / H is at most t, over the groups g of each level l of a tree."""
+        far = np.zeros(self.n)
+        for level, wide in enumerate(n_groups.tolist()):
+            keys, inverse = np.unique(self.group.astype(np.int64) * wide + groups[level, self.value], return_inverse=True)
+            held = np.bincount(inverse, weights=self.share)
+            own, q = keys // wide, mass[level, keys % wide]
+            present = np.bincount(own, weights=np.maximum(q - held, 0) - q, minlength=self.n)
+            far += mass[level, :wide].sum() + present
+        return far / max(1, len(groups)) <= t - MARGIN
+
+    def close_in_order(self, t: float, mass: Floats) -> Flags:
+        """Σ_i |P(≤ i) − Q(≤ i)| / (m − 1) is at most t."""
+        n_values = mass.shape[1]
+        table = np.cumsum(mass[0])
+        fine = np.zeros(self.n, dtype=np.bool_)
+        step = max(1, BLOCK // n_values)
+        for low in range(0, self.n, step):
+            high = min(low + step, self.n)
+            a, b = np.searchsorted(self.group, [low, high])
+            held = np.zeros((high - low, n_values))
+            held[self.group[a:b] - low, self.value[a:b]] = self.share[a:b]
+            far = np.abs(np.cumsum(held, axis=1) - table).sum(axis=1) / max(1, n_values - 1)
+            fine[low:high] = far <= t - MARGIN
+        return fine

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.jit import HAVE_NUMBA, njit
-from shoal.search.kernels.clear_passes import GroupValues
 from shoal.search.kernels.entries import merge_entries
+from shoal.search.kernels.nodes import GroupValues
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]

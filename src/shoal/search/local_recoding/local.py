@@ -20,22 +20,21 @@ from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
 from shoal.model.compare import class_for
 from shoal.model.counts.classes import ClassCounts, IntArray
+from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.progress import Progress
 from shoal.search.full_domain.evaluator import Evaluator
-from shoal.search.full_domain.found import EPSILON
 from shoal.search.full_domain.infeasible import refuse_contradictions
 from shoal.search.full_domain.lattice import default_threads
+from shoal.search.full_domain.objective import EPSILON
 from shoal.search.local_recoding.cluster import cluster, join_failing, prices, runs, warm_up
 from shoal.search.local_recoding.cover import cover, polish
 from shoal.search.local_recoding.mondrian import mondrian
 from shoal.search.local_recoding.published import CellKind, Published, cell_kinds, make_trees, publish, published_table
-from shoal.search.problem.checks import Checks, build_checks
+from shoal.search.problem.checks import Checks, build_checks, table_holds
+from shoal.search.problem.column import Pairs
 from shoal.search.problem.control import CancelSignal, Control
 from shoal.search.problem.losses import column_weights
-from shoal.search.problem.overlap import Pairs
 from shoal.search.problem.problem import Problem, build_problem
-from shoal.search.problem.table_checks import table_holds
 
 COMPARED = 50_000
 """Classes up to which the best recoding is compared with strict Mondrian's."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.model.counts.classes import CodeArray
-from shoal.search.kernels.dense import TABLED, dense_codes
+from shoal.search.kernels.entries import TABLED, dense_codes
 from shoal.search.problem.column import Column
 
 WIDTH = 4096

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from shoal.errors import UsageError
-from shoal.model.progress import Progress
+from shoal.model.display import Progress
 
 COMPILING = "preparing the search (compiled once per installation; the time limit does not count it)"
 

@@ -17,9 +17,8 @@ from shoal.errors import DataError, InternalError, UsageError
 from shoal.kernels.group import group_codes
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
 from shoal.model.hierarchy import Hierarchy
-from shoal.search.problem.column import Column, build_column, leaf_positions, leaves_of_categories
+from shoal.search.problem.column import Column, Overlap, Pairs, build_column, find_overlap, leaf_positions, leaves_of_categories
 from shoal.search.problem.column_blocks import Block, make_blocks
-from shoal.search.problem.overlap import Overlap, Pairs, find_overlap
 
 Bounds = Mapping[str, tuple[int | None, int | None]]
 Node = tuple[int, ...]

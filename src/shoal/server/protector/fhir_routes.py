@@ -9,31 +9,29 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
 from shoal.errors import ShoalError, UsageError
 from shoal.server.common import status_of
+from shoal.server.protector.models import Body
+from shoal.server.protector.routes import CurrentSession
 
 MOST = 10_000
 SYSTEM = "urn:shoal:vault"
 Value = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Parameter(_Body):
+class Parameter(Body):
     """One parameter of a call."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
     valueString: Value
 
 
-class Parameters(_Body):
+class Parameters(Body):
     """A FHIR Parameters resource as it is taken: texts by name."""
 
     resourceType: Literal["Parameters"]
@@ -89,13 +87,6 @@ _OUTCOMES: dict[int | str, dict[str, Any]] = {
         409: "The vault was tampered with.",
     }.items()
 }
-
-
-async def _current(request: Request) -> Any:
-    return request.state.vault_session
-
-
-CurrentSession = Annotated[Any, Depends(_current)]
 
 
 def add_fhir_routes(router: APIRouter) -> None:

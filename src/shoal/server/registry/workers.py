@@ -17,7 +17,7 @@ from threading import Lock, Thread
 from typing import Any, NamedTuple
 
 from shoal.errors import AccessError
-from shoal.model.plain import plain
+from shoal.model.strict_json import plain
 from shoal.registry.answer.answer import analysed
 from shoal.registry.answer.decide import decide
 from shoal.registry.answer.matching import match

@@ -21,8 +21,7 @@ from shoal.protector.pseudonyms.tables import pseudonymize_table
 from shoal.protector.remote import RemoteVault
 from shoal.server.common import status_of
 from shoal.studio.here import Studio, fields_of, page, to
-from shoal.studio.vault.consoles import ROLES, Console, Consoles
-from shoal.studio.vault.shown import shown
+from shoal.studio.vault.consoles import ROLES, Console, Consoles, shown
 
 Fields = dict[str, str]
 Act = Callable[[Any, Fields], dict[str, Any]]
@@ -155,7 +154,7 @@ def _pseudonymized(studio: Studio, found: Console, fields: Fields, again: Callab
         if not wanted:
             raise UsageError("no column was named.", hint="Write the columns that name people, separated by commas.")
         pseudonymize_table(
-            found.session,  # type: ignore[arg-type]  # the same calls, through the service
+            found.session,  # the same calls, through the service
             studio.workspace.tables.path(kept),
             place,
             domain=fields.get("domain", ""),

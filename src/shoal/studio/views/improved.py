@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.api.improve import Improvement, Tried, effect, path, ways
+from shoal.api.improvement import Improvement, Tried, effect, path, ways
 from shoal.report.charts import Chart, before_after, rising
 from shoal.report.numbers import number, percent
 from shoal.studio import words
@@ -69,7 +69,7 @@ def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str
 
 
 def _most_changed(found: Improvement, levels: Mapping[str, int]) -> str:
-    """The column with most values that is made coarser; the one with most values where none is."""
+    """The generalized column with most values; if none is generalized, the column with most values."""
     return max(levels, key=lambda c: (levels[c] > 0, found.shown(c)[0].groups))
 
 

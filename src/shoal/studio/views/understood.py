@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from shoal.api.measurement import Measurement
-from shoal.measures.classes.hit_hardest import hit_hardest
-from shoal.measures.classes.made_up import made_up
-from shoal.measures.classes.smaller_groups import alone_in_groups
-from shoal.measures.subsets.subsets import coarser_classes, subset_count, uniqueness_matrix
+from shoal.measures.classes.exposed_groups import alone_in_groups, hit_hardest, made_up
+from shoal.measures.subsets.column_sets import coarser_classes, subset_count, uniqueness_matrix
 from shoal.report.charts import Chart, Line, curve, heat_map, rising
 from shoal.report.numbers import percent
 from shoal.studio import words

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from shoal.api.forms import FormQuestion, read_form
-from shoal.api.readers.questions import from_mapping, read_questionnaire
 from shoal.cli import main
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
+from shoal.forms import FormQuestion, read_form
+from shoal.forms.files import from_mapping, read_questionnaire
 
 OLD = Path(__file__).parent / "form.xls"
 SURVEY = (

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.kernels.jit import lean_njit
-from shoal.search.kernels.compiled.bounds import close_below, lowest_node, mark_above, raise_below
 from shoal.search.kernels.compiled.grouping import group_node, set_tables
 from shoal.search.kernels.compiled.loops import (
     add_by_code,
@@ -55,6 +54,10 @@ from shoal.search.kernels.compiled.state import (
     Floats,
     Ints,
     State,
+    close_below,
+    lowest_node,
+    mark_above,
+    raise_below,
 )  # fmt: skip
 from shoal.search.kernels.nodes import climb
 

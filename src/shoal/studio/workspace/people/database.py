@@ -44,5 +44,5 @@ def open_people(url: str) -> Engine:
 
 
 def unopened(error: Exception) -> EngineError:
-    """What is said of a database that cannot be used: never its address."""
+    """The message about a database that cannot be used: never its address."""
     return EngineError(f"the database of users cannot be opened: {type(error).__name__}.", hint="Check --store.")

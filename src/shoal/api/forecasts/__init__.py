@@ -1,1 +1,0 @@
-"""The six questions that ``predict`` answers, each from whatever of the distribution is known."""

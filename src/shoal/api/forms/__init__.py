@@ -1,6 +1,0 @@
-"""Forms that other tools write, read as questionnaires: XLSForm, the dictionary of REDCap, LimeSurvey's survey structure."""
-
-from shoal.api.forms.form import Flag, Form, FormQuestion
-from shoal.api.forms.read import read_form
-
-__all__ = ["Flag", "Form", "FormQuestion", "read_form"]

@@ -1,0 +1,337 @@
+"""A table counted once; then what any levels of its columns would publish, in milliseconds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.api.arguments import Source, opened
+from shoal.errors import InfeasibleError, UsageError
+from shoal.hierarchies.lint import LevelPreview, preview
+from shoal.kernels.group import group_codes, sum_by
+from shoal.measures.classes.missing import adds_up
+from shoal.model.certificate.parts import LostGroup
+from shoal.model.compare import most_of
+from shoal.model.counts.classes import IntArray
+from shoal.model.display import Progress, silent
+from shoal.model.requirement import Verdict
+from shoal.release.certificate.lost_groups import lost_groups
+from shoal.release.gate.count_facts import facts_of_counts
+from shoal.release.gate.estimates import estimates
+from shoal.release.plan.loss_limits import LOSS_LIMIT
+from shoal.release.plan.prepare import Prepared, prepare, requirements
+from shoal.release.plan.published_classes import Shown, at_level, published, shown_at
+from shoal.release.policy.policy import Policy
+from shoal.release.proof.judge import judge, recursive_levels
+from shoal.search.full_domain.lattice import OnePlan
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """What levels would publish. ``k`` is None where nobody would be left; ``allowed`` are the records that may be left out."""
+
+    levels: Mapping[str, int]
+    k: int | None
+    loss: float
+    suppressed: int
+    records: int
+    allowed: int
+    classes: int
+    verdicts: tuple[Verdict, ...]
+    loss_limit: float
+    shown: Shown | None = None
+
+    @property
+    def left_out(self) -> float:
+        """Share of the records that would be left out."""
+        return self.suppressed / self.records
+
+    @property
+    def suppress_met(self) -> bool:
+        return self.suppressed <= self.allowed
+
+    @property
+    def loss_met(self) -> bool:
+        return self.loss <= self.loss_limit
+
+    @property
+    def met(self) -> bool:
+        """Whether everything that is asked would hold: each requirement, what may be left out, what may be lost."""
+        return self.k is not None and self.suppress_met and self.loss_met and all(v.met for v in self.verdicts)
+
+
+class Improvement:
+    """A prepared table and its policy. Levels that the policy fixes are where the sliders stand; :meth:`at` tries any others."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        policy = prepared.policy
+        needed = {r.sensitive for r in policy.requirements if r.sensitive is not None}
+        inside = {name: counts for name, counts in prepared.base.sensitive.items() if name in needed}
+        prepared = replace(prepared, base=replace(prepared.base, sensitive=inside))  # what nobody asks for is not counted again
+        self.prepared = prepared
+        self._previews: dict[str, list[LevelPreview]] = {}
+        self._asked = [r for r in policy.requirements if not r.needs_original]
+        self._plan = OnePlan(
+            prepared.base,
+            prepared.hierarchies,
+            requirements(prepared),
+            loss=policy.optimize,
+            weights={c: r.weight for c, r in policy.quasi.items()},
+            population=prepared.population,
+            people=prepared.people,
+        )
+
+    @property
+    def policy(self) -> Policy:
+        return self.prepared.policy
+
+    @property
+    def heights(self) -> dict[str, int]:
+        """The highest level of each column, where it tells nothing any more."""
+        return {name: self.prepared.hierarchies[name].height for name in self.prepared.quasi}
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The lowest level that the policy lets each column have; the values themselves where it says nothing."""
+        return {name: min(self.policy.quasi[name].min_level or 0, top) for name, top in self.heights.items()}
+
+    def at(self, levels: Mapping[str, int]) -> Tried:
+        """What these levels would publish, judged as a release is before it is written."""
+        wanted = self.checked(levels)
+        policy, base = self.policy, self.prepared.base
+        found = self._plan(wanted)
+        records, allowed = base.n_records, most_of(policy.suppress, base.n_records)
+        limit = LOSS_LIMIT if policy.loss_limit is None else policy.loss_limit
+        if found is None:
+            return Tried(wanted, None, 1.0, records, records, allowed, 0, (), limit)
+        try:
+            shown = shown_at(self.prepared, wanted, found)
+        except InfeasibleError:
+            return Tried(wanted, None, 1.0, records, records, allowed, 0, (), limit)
+        k, verdicts = self._judged(shown)
+        gone = (base.sizes if base.records is None else base.records)[~shown.stays]
+        return Tried(
+            levels=wanted,
+            k=k,
+            loss=float(shown.loss),
+            suppressed=int(gone.sum()),
+            records=records,
+            allowed=allowed,
+            classes=shown.released.n_classes,
+            verdicts=verdicts,
+            loss_limit=limit if found.loss_name in ("loss", "ncp") else float("inf"),
+            shown=shown,
+        )
+
+    def _judged(self, shown: Shown) -> tuple[int, tuple[Verdict, ...]]:
+        """The smallest group, and every requirement; by people and, where they differ, by records: both must hold."""
+        counted = [shown.released]
+        if self.prepared.by_record is not None:
+            counted.append(published(self.prepared, self.prepared.by_record, shown.codes, shown.stays))
+        levels = recursive_levels(self._asked)
+        facts = [facts_of_counts(c, levels, self.prepared.trees) for c in counted]
+        each = [judge(self._asked, f, {**shown.given, **estimates(self._asked, f)}) for f in facts]
+        return int(facts[0].k), tuple(next((v for v in both if not v.met), both[0]) for both in zip(*each, strict=True))
+
+    def shown(self, column: str) -> list[LevelPreview]:
+        """The levels of a column with labels of groups that are large enough to be named."""
+        if column not in self._previews:
+            self._previews[column] = self._preview(column)
+        return self._previews[column]
+
+    def named_values(self, column: str) -> list[tuple[str, int]]:
+        """The values that enough records have to be named, with their records."""
+        counts = self._records_of(column)
+        leaves = self.prepared.hierarchies[column].leaves
+        return [(leaves[i], int(counts[i])) for i in np.flatnonzero(counts >= self.policy.cells.minimum)]
+
+    def _preview(self, column: str) -> list[LevelPreview]:
+        hierarchy, counts = self.prepared.hierarchies[column], self._records_of(column)
+        return preview(hierarchy, counts, k=self.policy.cells.minimum, limit=40)
+
+    def _records_of(self, column: str) -> IntArray:
+        """Records of each value of a column; the values are the first leaves of its hierarchy."""
+        base = self.prepared.base
+        j = base.column(column)
+        there = base.codes[j] >= 0
+        records = base.sizes if base.records is None else base.records
+        counts = np.bincount(base.codes[j][there], weights=records[there], minlength=len(base.categories[j]))
+        return counts.astype(np.int64)
+
+    def left_out(self, tried: Tried) -> tuple[LostGroup, ...]:
+        """Who would be left out, by group, under the small-cell rule."""
+        return () if tried.shown is None else lost_groups(self.prepared, tried.shown)
+
+    def checked(self, levels: Mapping[str, int]) -> dict[str, int]:
+        """A level for every column, those that are not given as the policy has them; what is not there is refused."""
+        tops = self.heights
+        wrong = [name for name in levels if name not in tops]
+        if wrong:
+            raise UsageError(f"'{wrong[0]}' is no column that is made coarser.", hint=f"Columns: {', '.join(tops)}.")
+        wanted = {name: int(levels.get(name, self.levels[name])) for name in tops}
+        for name, level in wanted.items():
+            if not 0 <= level <= tops[name]:
+                raise UsageError(f"'{name}' has levels 0 to {tops[name]}; found {level}.", hint="Choose one of them.")
+        return wanted
+
+
+def improve(table: Source, policy: Policy, *, progress: Progress = silent) -> Improvement:
+    """Count a table for trying levels. What the policy fixes of them is where :attr:`Improvement.levels` begins.
+
+    >>> people = {"age": [31, 32, 33, 45, 46, 47] * 2, "ill": ["flu", "cold"] * 6}
+    >>> asked = Policy.of(quasi={"age": {"hierarchy": {"intervals": [10]}}}, sensitive=["ill"], k=3)
+    >>> found = improve(people, asked)
+    >>> [(found.at({"age": n}).k, found.at({"age": n}).left_out, found.at({"age": n}).met) for n in (0, 1)]
+    [(None, 1.0, False), (6, 0.0, True)]
+    """
+    return Improvement(prepare(opened(table), policy, progress=progress))
+
+
+def freed(policy: Policy, locked: Mapping[str, Any] | tuple[str, ...] = ()) -> Policy:
+    """The policy without the levels it fixes, except those of locked columns: what a search may choose."""
+    rules = {c: r if c in locked else replace(r, min_level=None, max_level=None) for c, r in policy.quasi.items()}
+    return replace(policy, quasi=rules)
+
+
+MOST_BARS = 60
+POOLED = "small groups"
+"""The name of values that are too few to be named, together."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Records of one column: by its values in their order (no names, at most 60 bars), and by the label of the groups after."""
+
+    column: str
+    values: int
+    before: tuple[int, ...]
+    after: tuple[tuple[str, int], ...]
+
+
+def effect(improvement: Improvement, column: str, tried: Tried) -> Effect:
+    """A column before and after these levels. No bar stands for fewer records than the small-cell rule lets be shown."""
+    prepared, least = improvement.prepared, improvement.policy.cells.minimum
+    base = prepared.base
+    j = base.column(column)
+    records = base.sizes if base.records is None else base.records
+    there = base.codes[j] >= 0
+    each = sum_by(base.codes[j][there], records[there], len(base.categories[j]))
+    codes, labels = at_level(prepared, base, column, tried.levels[column])
+    kept = records if tried.shown is None else np.where(tried.shown.stays, records, 0)
+    named = codes >= 0
+    after = sum_by(codes[named], kept[named], len(labels))
+    first = np.full(len(labels), len(each), dtype=np.int64)
+    known = there & named
+    np.minimum.at(first, codes[known], base.codes[j][known])
+    order = np.argsort(first, kind="stable")
+    shown = [(str(labels[i]), int(after[i])) for i in order if after[i] >= least]
+    rest = int(after.sum()) - sum(n for _, n in shown)
+    if rest >= least:
+        shown.append((POOLED, rest))
+    shown = _fewer(shown)
+    return Effect(column, int((each > 0).sum()), tuple(pooled(_joined(each), least)), tuple(shown))
+
+
+def _fewer(bars: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """At most sixty bars: where there are more, neighbours stand together under the names of their first and their last."""
+    if len(bars) <= MOST_BARS:
+        return bars
+    cuts = np.linspace(0, len(bars), MOST_BARS + 1).astype(int)
+    parts = [bars[a:b] for a, b in itertools.pairwise(cuts)]
+    return [(p[0][0] if len(p) == 1 else f"{p[0][0]} … {p[-1][0]}", sum(n for _, n in p)) for p in parts]
+
+
+def _joined(each: npt.NDArray[Any]) -> list[int]:
+    """At most sixty bars of as many neighbouring values each."""
+    parts = np.array_split(each[each > 0], min(MOST_BARS, max(1, int((each > 0).sum()))))
+    return [int(part.sum()) for part in parts]
+
+
+def pooled(bars: Sequence[int], least: int) -> list[int]:
+    """Neighbours together until every bar has enough; what is left at the end joins the last.
+
+    >>> pooled([1, 1, 3, 9, 2], 5), pooled([2, 1], 5), pooled([5, 4], 5)
+    ([5, 11], [], [9])
+    """
+    out: list[int] = []
+    held = 0
+    for n in bars:
+        held += n
+        if held >= least:
+            out.append(held)
+            held = 0
+    if out:
+        out[-1] += held
+    return out
+
+
+def path(improvement: Improvement, levels: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """From raw to safe: how many people are in groups smaller than asked as one column after the other is made coarser.
+
+    Begins with ``("", n)`` for the table as it is; columns with most values come first. Nothing where people are in several
+    classes: they cannot be added up then.
+    """
+    prepared, base = improvement.prepared, improvement.prepared.base
+    if not adds_up(base):
+        return ()
+    least = max(improvement.policy.smallest_class, 2)
+    wanted = improvement.checked(levels)
+    codes = {name: at_level(prepared, base, name, 0)[0] for name in base.columns}
+    moved = sorted((c for c in base.columns if wanted[c]), key=lambda c: -len(base.categories[base.column(c)]))
+    steps = [("", _under(list(codes.values()), base.sizes, least))]
+    for name in moved:
+        codes[name] = at_level(prepared, base, name, wanted[name])[0]
+        steps.append((name, _under(list(codes.values()), base.sizes, least)))
+    return tuple(steps)
+
+
+def _under(codes: Sequence[npt.NDArray[Any]], sizes: npt.NDArray[Any], least: int) -> int:
+    groups = group_codes(list(codes))
+    people = sum_by(groups.ids, sizes, groups.n)
+    return int(people[people < least].sum())
+
+
+MOST = 3
+MOST_TRIES = 40
+
+
+@dataclass(frozen=True)
+class Way:
+    """A change that works: another level of one column, or a larger share that may be left out; and what it would cost."""
+
+    tried: Tried
+    column: str = ""
+    level: int = 0
+    suppress: float = 0.0
+
+
+def ways(improvement: Improvement, levels: Mapping[str, int]) -> list[Way]:
+    """Up to three ways that work, the one that loses least first; none where the levels work as they are.
+
+    Each column is made coarser by itself until everything holds; and where only too many would be left out, leaving out that many
+    (rounded up to a whole percent) is a way too.
+    """
+    now = improvement.at(levels)
+    if now.met:
+        return []
+    found: list[Way] = []
+    tries = 0
+    for column, top in improvement.heights.items():
+        for level in range(now.levels[column] + 1, top + 1):
+            tries += 1
+            if tries > MOST_TRIES:
+                break
+            tried = improvement.at({**now.levels, column: level})
+            if tried.met:
+                found.append(Way(tried, column, level))
+                break
+    found.sort(key=lambda way: (way.tried.loss, way.column))
+    if now.k is not None and now.loss_met and all(v.met for v in now.verdicts):
+        found = [*found[: MOST - 1], Way(now, suppress=math.ceil(100 * now.left_out) / 100)]
+    return found[:MOST]

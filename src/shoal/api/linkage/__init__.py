@@ -1,1 +1,0 @@
-"""Which records of one or two tables are of the same person."""

@@ -1,1 +1,0 @@
-"""Risk in the population from a sample table, and the pilot that a questionnaire rests on."""

@@ -1,1 +1,0 @@
-"""Files that a person writes for a prediction: counts, questionnaires, XLSForms."""

@@ -1,0 +1,236 @@
+"""The classes of a table as codes in the order of their values, as a fitted population needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.api.arguments import Names, Source, names, opened
+from shoal.api.measurement import classes_of
+from shoal.disk.atomic import write_text
+from shoal.engines.table import Table
+from shoal.errors import UsageError
+from shoal.kernels.text import canonical_text
+from shoal.measures.classes.household import HouseholdRisk, household_risk
+from shoal.model.counts.classes import ClassCounts, IntArray
+from shoal.prediction import PopulationEstimate, PopulationRisk, population, population_risk
+from shoal.prediction.distribution import Floats
+from shoal.prediction.population.pilot import Pilot
+from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questions import Question
+
+
+def count_table_classes(table: Source, columns: Names | None, unit: str | None) -> tuple[Table, ClassCounts]:
+    """The opened table and the classes of its quasi-identifiers; people where a unit is named."""
+    source = opened(table)
+    asked = names(columns) or source.schema.quasi
+    if not asked:
+        raise UsageError("no column of the table is named.", hint="Name them: --quasi a,b.")
+    for name in asked:
+        source.schema.require(name, what="quasi-identifier")
+    if len(set(asked)) != len(asked):
+        raise UsageError("a column is named twice.", hint="Name each column once.")
+    person = unit or source.schema.unit
+    if person is not None:
+        source.schema.require(person, what="unit")
+    counts = source.count(asked, unit=person)
+    if not counts.adds_up:
+        raise UsageError("people have rows in several classes.", hint="Give one row per person.")
+    return source, counts
+
+
+def ordered_codes(counts: ClassCounts) -> list[IntArray]:
+    """For each column a code per class: numbers and dates by their order, texts from common to rare; a missing value is -1."""
+    return [_ordered(counts, j) for j in range(len(counts.columns))]
+
+
+def _ordered(counts: ClassCounts, j: int) -> IntArray:
+    codes = np.asarray(counts.codes[j], dtype=np.int64)
+    rank = _rank(counts.categories[j], np.bincount(codes[codes >= 0], weights=counts.sizes[codes >= 0]))
+    out: IntArray = np.where(codes >= 0, rank[np.maximum(codes, 0)], -1)
+    return out
+
+
+def _rank(values: Any, people: np.ndarray[Any, Any]) -> IntArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    size = max(len(values), 1)
+    out = np.zeros(size, dtype=np.int64)
+    kind = values.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_temporal(kind):
+        order = np.asarray(pc.sort_indices(values))
+    else:
+        weight = np.zeros(len(values))
+        weight[: len(people)] = people
+        texts = np.array(
+            pc.cast(values, pa.string()).to_pylist() if pa.types.is_string(kind) else list(map(str, values.to_pylist()))
+        )
+        order = np.lexsort((texts, -weight)) if len(texts) else np.zeros(0, dtype=np.int64)
+    out[order] = np.arange(len(order))
+    return out
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableRisk(PopulationRisk):
+    """The risk of the records of a table: per class, and by :meth:`per_record` per row. A pickled one forgets the table."""
+
+    counts: ClassCounts | None = None
+    source: Any = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "source": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def per_record(self, of_class: Any = None) -> Floats:
+        """A number per class (the risk, without one) as a number per row of the table, in its order."""
+        if self.source is None or self.counts is None:
+            raise UsageError("numbers per record need the table.", hint="Ask again from the table.")
+        values = np.asarray(self.risk if of_class is None else of_class, dtype=np.float64)
+        parts = [values[classes_of(batch, self.counts)] for batch in self.source.scan(self.counts.columns)]
+        out: Floats = np.concatenate(parts)
+        return out
+
+    def households(self, column: str) -> HouseholdRisk:
+        """Risk that somebody of a household is named; rows without one are households of one."""
+        if self.source is None:
+            raise UsageError("households need the table.", hint="Ask again from the table.")
+        self.source.schema.require(column, what="household")
+        ids = [batch.column(column) for batch in self.source.scan((column,))]
+        return household_risk(self.per_record(), ids)
+
+    def by_other_models(self, most: int = 2) -> list[PopulationRisk]:
+        """The same records by the models that foretold people left out next best; none where one model was asked for."""
+        if self.counts is None:
+            raise UsageError("other models need the table.", hint="Ask again from the table.")
+        scores = {name: score for name, score in (self.scores or {}).items() if name != self.model}
+        codes = ordered_codes(self.counts)
+        best = sorted(scores, key=lambda name: -scores[name])[:most]
+        return [population_risk(codes, self.sizes, self.population, model=name) for name in best]
+
+    def write(self, path: str | Path) -> Path:
+        """A CSV file with a line per row of the table: its number from 1, size in the sample, risk, crowd and its range."""
+        parts = (self.sizes, self.risk, self.unique, self.crowd, self.crowd_low, self.crowd_high)
+        columns = [self.per_record(part) for part in parts]
+        lines = ["row,in_sample,risk,unique,crowd,crowd_low,crowd_high"]
+        for i, (f, *rest, low, high) in enumerate(zip(*columns, strict=True), start=1):
+            lines.append(f"{i},{f:.0f},{','.join(f'{x:.6g}' for x in rest)},{low:.0f},{high:.0f}")
+        write_text(path, "\n".join(lines) + "\n")
+        return Path(path)
+
+
+def table_population(
+    table: Source,
+    columns: Names | None,
+    people: int,
+    *,
+    model: str = "auto",
+    unit: str | None = None,
+    cells: int | None = None,
+    seed: int = 0,
+) -> PopulationEstimate:
+    """Both answers of a table: from its class sizes alone, and from a fitted population."""
+    source, counts = count_table_classes(table, columns, unit)
+    plain = population(counts.sizes, people, cells=cells)
+    found = population_risk(ordered_codes(counts), counts.sizes, people, model=model, seed=seed)
+    values = {f.name: getattr(found, f.name) for f in fields(PopulationRisk)}
+    fitted = TableRisk(**values, counts=counts, source=source)
+    return replace(plain, fitted=fitted)
+
+
+def with_pilot(q: Questionnaire, table: Source, *, unit: str | None = None, model: str = "auto") -> Questionnaire:
+    """The questionnaire with the shares and the dependence of its answers taken from a pilot.
+
+    Every question is a column of the pilot, answered in the same bands or finer ones of the same number. Links of the file give
+    way to what the pilot shows.
+    """
+    _, counts = count_table_classes(table, list(q.questions), unit)
+    out = q.copy()
+    out.links = []
+    codes = []
+    for j, (name, question) in enumerate(q.questions.items()):
+        found, labels, ordered = _answers(counts, j, question)
+        answers = int(found.max()) + 1
+        if answers > question.answers + int(_some_missing(counts, j)):
+            raise UsageError(
+                f"question '{name}' has {question.answers} answers, but the pilot has {answers}.",
+                hint="Band the column of the pilot as the question is asked, or describe the question as it was asked there.",
+            )
+        people = np.bincount(found, weights=counts.sizes)
+        out.questions[name] = replace(
+            question,
+            p=people / people.sum(),
+            source="table",
+            labels=labels,
+            ordered=question.ordered or ordered,
+            kappa_range=None,
+        )
+        codes.append(found)
+    out.pilot = Pilot.of(codes, counts.sizes, q.population, model=model)
+    if out.pilot.joint is not None and len(codes) > 1:
+        out.link(*out.questions, joint=out.pilot.joint)
+    else:
+        out.notes = (*out.notes, "single steps take the questions as independent: too many combinations for a joint table")
+    return out
+
+
+def from_pilot(table: Source, columns: Names | None, *, unit: str | None = None, **said: Any) -> Questionnaire:
+    """A questionnaire whose questions are columns of a pilot."""
+    _, counts = count_table_classes(table, columns, unit)
+    q = Questionnaire(**said)
+    for j, name in enumerate(counts.columns):
+        q.add(name, values=max(len(counts.categories[j]), 1))
+    return with_pilot(q, table, unit=unit)
+
+
+def _answers(counts: ClassCounts, j: int, question: Question) -> tuple[IntArray, tuple[str, ...], bool]:
+    """The answer of each class, the answers' labels where the question names them, and whether they have an order.
+
+    Values of the pilot itself are never kept: an answer that the question does not name is a number.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = counts.categories[j]
+    texts = canonical_text(values).to_pylist()
+    kind = values.type
+    ordered = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
+    order = list(np.asarray(pc.sort_indices(values))) if ordered else sorted(range(len(texts)), key=lambda i: texts[i])
+    if question.labels and set(texts) <= set(question.labels):
+        place = {label: i for i, label in enumerate(question.labels)}
+        order = sorted(range(len(texts)), key=lambda i: place[texts[i]])
+    rank = np.zeros(max(len(order), 1), dtype=np.int64)
+    rank[np.array(order, dtype=np.int64)] = np.arange(len(order))
+    codes = np.asarray(counts.codes[j], dtype=np.int64)
+    out: IntArray = np.where(codes < 0, len(order), rank[np.maximum(codes, 0)])
+    named = tuple(texts[i] for i in order) + (("(no answer)",) if _some_missing(counts, j) else ())
+    return out, named if question.labels else (), ordered
+
+
+def _some_missing(counts: ClassCounts, j: int) -> bool:
+    return bool((np.asarray(counts.codes[j]) < 0).any())
+
+
+def values_of(table: Any, columns: Sequence[str]) -> tuple[dict[str, int], int, dict[str, Any]]:
+    """Values per column (a missing one is a value too), rows, and combinations and unique records that occur in the table.
+
+    >>> values_of({"a": [1, 1, 2], "b": ["x", None, None]}, ["a", "b"])
+    ({'a': 2, 'b': 2}, 3, {'observed': {'records': 3, 'combinations': 3, 'unique': 3, 'unique_share': 1.0}})
+    """
+    source = opened(table)
+    asked = names(columns) or source.schema.quasi
+    if not asked:
+        raise UsageError("no column of the table is named.", hint="Name them: --quasi a,b.")
+    for name in asked:
+        source.schema.require(name, what="quasi-identifier")
+    *alone, together = source.count_many([*((c,) for c in asked), asked])
+    rows = together.n_records
+    unique = int((together.sizes == 1).sum())
+    seen = {"records": rows, "combinations": together.n_classes, "unique": unique, "unique_share": unique / rows}
+    return {c: counts.n_classes for c, counts in zip(asked, alone, strict=True)}, rows, {"observed": seen}

@@ -1,1 +1,0 @@
-"""``presets``, ``explain`` and ``doctor``: what Shoal knows, says and has."""

@@ -1,0 +1,163 @@
+"""``shoal measure TABLE --unit id --time t --place p``: what a few known records of a person reveal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from shoal.cli import _shared
+from shoal.cli._shell import texts
+from shoal.cli._shell.preview import show_preview
+from shoal.errors import UsageError
+from shoal.model.display import written
+
+if TYPE_CHECKING:
+    from shoal import EventMeasurement
+
+USUAL = (1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of an event table, as they were typed."""
+
+    unit: str | None
+    time: str | None
+    place: str | None
+    time_widths: str | None
+    place_levels: str | None
+    known: str | None
+    hierarchies: Mapping[str, str]
+    seed: int
+    require: str | None = None
+    preview: bool = False
+
+
+def refuse(others: Mapping[str, object]) -> None:
+    """Refuse options that say nothing of an event table: what is given and not used misleads."""
+    given = [f"--{name}" for name, value in others.items() if value is not None]
+    if given:
+        raise UsageError(
+            f"{given[0]} cannot be used with a time or place.",
+            hint="Measure the columns about the person in a second run, with --quasi and --unit.",
+        )
+
+
+def run(
+    table: str, asked: Asked, reading: Mapping[str, Any], *, report: Path | None, plot: Path | None, explain: bool, as_json: bool
+) -> None:
+    """Measure, write what is to be written, and show."""
+    import shoal
+    from shoal.api.events import measure_events
+
+    wanted, known = _wanted(asked)
+    words: dict[str, Any] = {
+        "unit": asked.unit, "time": asked.time, "place": texts.names(asked.place), "time_widths": _words(asked.time_widths),
+        "place_levels": _words(asked.place_levels), "known_records": known, "hierarchies": asked.hierarchies, "seed": asked.seed,
+    }  # fmt: skip
+    if asked.preview:
+        show_preview("measure_events", table, reading, as_json=as_json, **words)
+        return
+    opened = shoal.open(table, **reading)
+    if (how := texts.how_read(opened.source)) and not as_json:
+        _shared.say(how)
+    with _shared.progress("counting") as told:
+        found = measure_events(opened, progress=told, **words)
+    if report is not None:
+        _shared.say(f"Report written to {found.report(report)}.")
+    if plot is not None:
+        _shared.say(f"Plot written to {found.plot(plot)}.")
+    checked = found.check(wanted) if wanted else None
+    if as_json:
+        _shared.put_json(found.to_json() | ({"requirement": checked.to_json()} if checked is not None else {}))
+    else:
+        show(found, explain=explain)
+        if checked is not None:
+            _shared.console().print(str(checked), markup=False)
+        if report is None:
+            _shared.next_step("the same with --report visits.html draws it; a policy with 'events:' makes a release of it.")
+        else:
+            _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy events.yml --out release, with 'events:' in it.")
+    if checked is not None and not checked:
+        raise typer.Exit(1)
+
+
+def _wanted(asked: Asked) -> tuple[str | None, tuple[int, ...] | None]:
+    """The requirements, and the known records to measure: without --known as many as they ask about, at least the usual four
+    where anybody has so many."""
+    from shoal.measures.events.checking import event_requirements, most_known
+
+    known = _whole(asked.known)
+    most = most_known(event_requirements(asked.require)) if asked.require else 0
+    if most > len(USUAL) and known is None:
+        known = tuple(range(1, most + 1))
+    return asked.require, known
+
+
+def show(m: EventMeasurement, *, explain: bool) -> None:
+    """The sentence, the curve, the grid and the habits as tables."""
+    out = _shared.console()
+    out.print(_shared.printable(m.sentence), style="bold", markup=False)
+    heads: tuple[str, ...] = ("known", "people", "alone", "smallest set", "quartiles", "mean", "in sets < 5")
+    rows = []
+    for k in m.curve:
+        s, e = k.sets, k.unique
+        between = "" if e.grade == "A" else f" ({written(100 * e.low, 3)}–{written(100 * e.high, 3)})"
+        smallest = f"{s.min:,}" if k.exact or s.min == 1 else f"≤ {s.min:,}"
+        sizes = (smallest, f"{s.q1:,} · {s.median:,} · {s.q3:,}", written(s.mean, 4), _percent(s.below[5]))
+        rows.append((f"{k.records}", f"{k.people:,}", f"{_percent(e.value)}{between}", *sizes))
+    out.print(_shared.table_of("What known records reveal", heads, rows, right=range(7)))
+    if len(m.grid) > 1:
+        cells = []
+        for g in m.grid:
+            by = {k.records: _percent(k.unique.value) for k in g.curve}
+            grain = [part for part in (g.time, g.place) if part is not None]
+            cells.append((*grain, f"{g.points:,}", *(by.get(k.records, "") for k in m.curve)))
+        first = ["time"] * (m.time is not None) + ["place"] * bool(m.place)
+        heads = (*first, "points", *(f"{k.records} known" for k in m.curve))
+        out.print(_shared.table_of("Alone, by granularity", heads, cells, right=range(len(first), len(heads))))
+    if m.rare:
+        few = [(f"fewer than {r.below}", f"{r.places:,}", _percent(r.people), _percent(r.records)) for r in m.rare]
+        heads = ("visited by", f"of {m.rare[0].of:,} places", "people there", "records there")
+        out.print(_shared.table_of("Rare places", heads, few, right=(1, 2, 3)))
+    if m.top:
+        top = [(f"{t.places}", _percent(t.unique), f"{t.sets.median:,}", f"{t.tied:,}") for t in m.top]
+        heads = ("places", "alone", "median set", "people with ties")
+        out.print(_shared.table_of("By the most frequent places of each person", heads, top, right=range(4)))
+    for name, found in (("Most telling hours", m.hours), ("Most telling weekdays", m.weekdays)):
+        if found:
+            lines = [(s.name, f"{s.people:,}", f"{s.points:,}", _percent(s.alone)) for s in found[:3]]
+            out.print(_shared.table_of(name, ("", "people", "points", "one person's only"), lines, right=(1, 2, 3)))
+    if m.shared:
+        shown = [(f"{s.m}", f"{s.k:,}" if s.exact else f"at most {s.k:,}") for s in m.shared]
+        out.print(_shared.table_of("k^m: every set of up to m points is shared by", ("m", "people (k)"), shown, right=(0, 1)))
+    for note in m.notes:
+        out.print(_shared.printable(f"• {note}"), markup=False)
+    if explain:
+        for line in m.explain().splitlines():
+            out.print(_shared.printable(line), markup=False)
+
+
+def _percent(share: float) -> str:
+    from shoal.report.numbers import percent
+
+    return percent(share)
+
+
+def _words(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(w.strip() for w in text.split(",") if w.strip())
+
+
+def _whole(text: str | None) -> tuple[int, ...] | None:
+    """Numbers of known records from ``1,2,3``; or ``1-6``."""
+    if text is None:
+        return None
+    try:
+        low, dash, high = text.partition("-")
+        return tuple(range(int(low), int(high) + 1)) if dash else tuple(int(w) for w in text.split(",") if w.strip())
+    except ValueError:
+        raise UsageError("numbers of known records are given as 1,2,3 or 1-6.") from None

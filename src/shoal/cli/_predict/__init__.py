@@ -1,1 +1,0 @@
-"""What the ``shoal predict`` commands share."""

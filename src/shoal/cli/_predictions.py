@@ -1,0 +1,223 @@
+"""What the ``shoal predict`` commands share: reading what was given, telling an answer, writing a plot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.cli import _shared
+from shoal.errors import UsageError
+from shoal.model.display import as_percent, written
+
+if TYPE_CHECKING:
+    from shoal import Prediction
+    from shoal.measures.classes.household import HouseholdRisk
+    from shoal.prediction import PopulationEstimate, PopulationRisk
+
+
+Text = str | None
+
+
+def show_prediction(found: Prediction, plot: Path | None = None, *, as_json: bool) -> None:
+    """One JSON object with everything; or the answer in a line, the rest below it under the names people use, then the notes."""
+    if plot is not None:
+        _shared.say(f"Plot written to {found.plot(plot)}.")
+    answer, rest = found.answer, dict(found.more)
+    if as_json:
+        _shared.put_json(found.to_json())
+        return
+    out = _shared.console()
+    out.print(f"{found.what}: {answer}", markup=False)
+    if answer.log_value is not None and 0 <= answer.value < 1e-6:
+        out.print(f"  natural logarithm: {written(answer.log_value)}", markup=False)
+    tables = {name: rest.pop(name) for name in list(rest) if _is_table(rest[name])}
+    notes = list(answer.notes)
+    for name, value in rest.items():
+        if isinstance(value, dict):
+            notes += value.get("notes", ())
+            value = {k: v for k, v in value.items() if k != "notes"}
+        out.print(f"  {SPOKEN.get(name, name.replace('_', ' '))}: {short(value)}", markup=False)
+    for name, rows in tables.items():
+        cells = [[short(v) for v in row.values()] for row in rows]
+        out.print(_shared.table_of(SPOKEN.get(name, name), [SPOKEN.get(h, h) for h in rows[0]], cells))
+    for note in notes:
+        out.print(f"  note: {note}", markup=False)
+    _shared.next_step("shoal measure TABLE --quasi a,b counts it where there is a table.")
+
+
+SPOKEN = {
+    "p_none": "chance that nobody is unique",
+    "share": "share of unique people",
+    "pmf": "chance of 0, 1, 2, … unique people",
+    "interval": "95 % of groups have",
+    "in_groups_of": "share of people in groups of",
+    "best": "most unique people are expected",
+    "possible": "can make that share unique",
+    "needed": "combinations needed for it",
+    "subsets": "Sets of columns, most identifying first",
+    "bound": "at most unique",
+    "allowed": "for k people per cell",
+    "fit": "fitted law",
+    "independence": "independence of the records of a person",
+    "shares": "Share of people in cells under k, by records",
+    "law": "Zipf's law",
+    "chain": "Markov chain",
+    "known_places": "known places",
+    "group_size": "group size",
+}
+"""Keys of the JSON object in words."""
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0 and all(isinstance(row, dict) for row in value)
+
+
+def short(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{_shared.printable(str(k)).replace('_', ' ')} {short(v)}" for k, v in value.items())
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        if value and all(isinstance(v, str) for v in value):
+            return " + ".join(_shared.printable(v) for v in value)
+        shown = [short(v) for v in value[:12]]
+        return "; ".join(shown) + (" …" if len(value) > 12 else "")
+    if isinstance(value, int) and abs(value) >= 1e5:
+        return f"{value:,}"
+    return written(value) if isinstance(value, float) else _shared.printable(str(value))
+
+
+def numbers(text: Text) -> list[float] | None:
+    """Numbers from ``0.4,0.3,0.3``; None where there is no text."""
+    if text is None:
+        return None
+    try:
+        return [float(x) for x in text.split(",") if x.strip()]
+    except ValueError:
+        raise UsageError("numbers are given as 0.4,0.3,0.3.") from None
+
+
+def three(text: Text, option: str) -> tuple[float, float, float] | None:
+    """Exactly three numbers."""
+    found = numbers(text)
+    if found is None:
+        return None
+    if len(found) != 3:
+        raise UsageError(f"{option} takes 3 numbers; found {len(found)}.")
+    return found[0], found[1], found[2]
+
+
+def sizes(text: str) -> dict[str, int]:
+    """Whole numbers by name, ``sex=2,age=100``; a number without a name gets one."""
+    wrong = UsageError("sizes are given as name=number,name=number.", hint="Each name once, each number whole.")
+    out: dict[str, int] = {}
+    for i, part in enumerate((x for x in text.split(",") if x.strip()), start=1):
+        name, separator, number = part.rpartition("=")
+        key = name.strip() if separator else f"column {i}"
+        if key in out:
+            raise wrong
+        try:
+            out[key] = int(number)
+        except ValueError:
+            raise wrong from None
+    if not out:
+        raise wrong
+    return out
+
+
+def frequencies(text: str) -> dict[int, int]:
+    """Numbers of classes by their size, ``1=120,2=25``."""
+    try:
+        return {int(size): number for size, number in sizes(text).items()}
+    except ValueError:
+        raise UsageError("classes are given as size=number,size=number.", hint="For example 1=120,2=25,3=10.") from None
+
+
+def show_households(homes: HouseholdRisk) -> None:
+    """How many households there are, and how likely somebody of one is named."""
+    _shared.console().print(
+        f"Households: {homes.risk.size:,}; somebody of one is named with a chance of {as_percent(homes.mean)} on average, "
+        f"{as_percent(homes.max)} at worst.",
+        markup=False,
+    )
+
+
+def show_population(
+    found: PopulationEstimate, *, household: str | None, records: Path | None, plot: Path | None, as_json: bool
+) -> None:
+    """Write what was asked for, then one JSON object or the tables."""
+    fitted: Any = found.fitted
+    if fitted is None and (household is not None or records is not None):
+        raise UsageError("records and households are those of a table.", hint="Name the sample with --table.")
+    homes = None if household is None else fitted.households(household)
+    if records is not None:
+        _shared.say(f"Risk of each record written to {fitted.write(records)}.")
+    if plot is not None:
+        from shoal.report import plots
+        from shoal.report.charts import save
+
+        others = [] if fitted is None else fitted.by_other_models()
+        _shared.say(f"Plot written to {save(plots.population_chart(found, others), plot)}.")
+    if as_json:
+        _shared.put_json(found.to_json() | ({} if homes is None else {"households": homes.to_json()}))
+        return
+    out = _shared.console()
+    if fitted is not None:
+        _fitted(fitted)
+    if homes is not None:
+        show_households(homes)
+    _class_sizes(found)
+    for note in found.notes:
+        out.print(note, markup=False)
+    if fitted is None:
+        _shared.next_step("with --table SAMPLE --quasi a,b it is fitted to the records themselves.")
+    elif records is None:
+        _shared.next_step("the same with --records risk.csv tells the risk of each record.")
+    else:
+        _shared.next_step("shoal anonymize TABLE --draft policy.yml makes a release of it.")
+
+
+def _fitted(risk: PopulationRisk) -> None:
+    out = _shared.console()
+    m = risk.right_matches
+    out.print(
+        f"Of {risk.people:,} records, matched with {risk.population:,} people, about {m.value:,.0f} would be named rightly "
+        f"({m.low:,.0f} to {m.high:,.0f}, 95 %, grade {m.grade}): {as_percent(risk.mean)} on average, "
+        f"{as_percent(risk.max)} for the record at most risk.",
+        markup=False,
+    )
+    alone, everybody = risk.sample_uniques_alone, risk.population_uniques
+    rows = [
+        ["records unique here and in the population", f"{alone.value:,.0f}", f"{alone.low:,.0f} – {alone.high:,.0f}"],
+        ["unique people of the population", f"{everybody.value:,.0f}", f"{everybody.low:,.0f} – {everybody.high:,.0f}"],
+        *([f"records with a risk of {step:.0%} or more".replace("%", " %"), f"{n:,}", ""] for step, n in risk.above.items()),
+    ]
+    title = f"Risk in the population, by the fitted model '{risk.model}'"
+    out.print(_shared.table_of(title, ["what", "value", "95 %"], rows, right=(1, 2)))
+    for note in m.notes:
+        out.print(note, markup=False)
+    if risk.scores:
+        tried = [[name, f"{score:.4f}", ""] for name, score in sorted(risk.scores.items(), key=lambda x: -x[1])]
+        tried += [[name, "", why] for name, why in (risk.refused or {}).items()]
+        heads = ["model", "log-likelihood per person left out", "not fitted"]
+        out.print(_shared.table_of("How well each model foretells people left out of its fit", heads, tried, right=(1,)))
+
+
+def _class_sizes(found: PopulationEstimate) -> None:
+    out = _shared.console()
+    if found.match is not None:
+        out.print(f"chance that a unique match is right: {found.match}", markup=False)
+    rows = [[m.name, f"{m.uniques:,.1f}" if m.uniques is not None else "failed", m.failed] for m in found.models]
+    if rows:
+        out.print(_shared.table_of("Unique people in the population, by model", ["model", "uniques", "why"], rows, right=(1,)))
+    u = found.uniques
+    if u is None:
+        return
+    if u.grade == "A":
+        out.print(f"unique people in the population: {u.value:,.0f}, counted", markup=False)
+        return
+    least, most = u.details["spread"]
+    said = f"{u.method}: {u.value:,.0f}, grade {u.grade}; the models say {least:,.0f} to {most:,.0f}; "
+    out.print(f"{said}without a model {u.low:,.0f} to {u.high:,.0f} ({u.level:.0%})".replace("%", " %"), markup=False)

@@ -1,0 +1,119 @@
+"""The ways a command can fail: what is told, in words and as JSON, and the exit code."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import typer
+
+from shoal.cli import _shared
+from shoal.cli._shared import Volume, printable
+from shoal.errors import InternalError, ShoalError, UsageError
+
+
+def print_error(error: ShoalError) -> None:
+    """An error and its hint on a line each, whatever names they hold."""
+    for said in (f"{type(error).__name__}: {error.message}", *([f"  {error.hint}"] if error.hint else [])):
+        typer.echo(printable(said), err=True)
+
+
+def fail(error: ShoalError, *, as_json: bool) -> int:
+    """Tell a ShoalError; its exit code."""
+    print_error(error)
+    if as_json:
+        told = {"type": type(error).__name__, "message": error.message, "hint": error.hint, "exit_code": error.exit_code}
+        offers = getattr(error, "alternatives", None)
+        if offers is not None:  # columns, levels and counts: no data value
+            told["alternatives"] = [dataclasses.asdict(offer) for offer in offers]
+        _shared.put_json({"error": told})
+    return error.exit_code
+
+
+def usage_errors() -> tuple[type[Exception], ...]:
+    """The exceptions of the command-line parser, whether typer brings its own click or uses the package."""
+    own = [c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"]
+    return tuple(own) or (typer.BadParameter,)
+
+
+def fail_usage(error: Exception, *, as_json: bool) -> int:
+    """Tell a mistake on the command line."""
+    said = error.format_message() if hasattr(error, "format_message") else str(error)
+    wrapped = UsageError(said, hint="Run the command with --help to see what it takes.")
+    return fail(wrapped, as_json=as_json)
+
+
+def fail_interrupted(*, as_json: bool) -> int:
+    """Tell that the user interrupted."""
+    _shared.say("Stopped. Nothing was left half-written.")
+    if as_json:
+        _shared.put_json({"error": {"type": "Interrupted", "message": "stopped by the user", "hint": "", "exit_code": 130}})
+    return 130
+
+
+def fail_internal(error: BaseException, *, as_json: bool) -> int:
+    """Tell our own mistake by type and place; its text may hold a data value and is not shown."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "shoal" in Path(f.filename).parts]
+    where = f"{'/'.join(Path(frames[-1].filename).parts[-2:])}:{frames[-1].lineno}" if frames else "an unknown place"
+    wrapped = InternalError(
+        f"{type(error).__name__} at {where}.",
+        hint="This is a mistake in Shoal, not in your data. Please report this line; it holds no data.",
+    )
+    return fail(wrapped, as_json=as_json)
+
+
+QUIET, VERBOSE = ("-q", "--quiet"), ("-v", "--verbose")
+STREAMS = (("vault", "filter"),)
+"""Commands whose standard output is their product, not words."""
+
+
+def take_volume(words: list[str]) -> tuple[Volume, list[str]]:
+    """The volume, and the words without it; what follows ``--`` is left alone.
+
+    >>> take_volume(["measure", "t.csv", "-q"])
+    (Volume(quiet=True, verbose=False), ['measure', 't.csv'])
+    >>> take_volume(["measure", "--", "-v"])
+    (Volume(quiet=False, verbose=False), ['measure', '--', '-v'])
+    """
+    end = words.index("--") if "--" in words else len(words)
+    head, tail = words[:end], words[end:]
+    quiet, verbose = any(w in QUIET for w in head), any(w in VERBOSE for w in head)
+    rest = [w for w in head if w not in (*QUIET, *VERBOSE)] + tail
+    return Volume(quiet and not verbose, verbose), rest
+
+
+def hush(words: list[str]) -> None:
+    """Standard output goes nowhere from here on, unless it is data."""
+    if "--json" not in words and tuple(words[:2]) not in STREAMS:
+        sys.stdout = Nowhere()
+
+
+class Nowhere(io.TextIOBase):
+    """A stream that forgets what is written to it."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def time_taken(started: float) -> str:
+    """What the run took, for ``-v``; memory where the system tells it.
+
+    >>> time_taken(time.perf_counter()).startswith("shoal ")
+    True
+    """
+    from shoal.version import __version__
+
+    said = f"shoal {__version__}: {time.perf_counter() - started:.1f} s, {time.process_time():.1f} s of processor time"
+    try:
+        import resource
+    except ImportError:  # Windows
+        return f"{said}."
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return f"{said}, at most {peak / 1e6:,.0f} MB."

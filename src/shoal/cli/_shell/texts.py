@@ -1,0 +1,177 @@
+"""What was typed, taken apart: names of columns, roles, orders, options of reading."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import UsageError, nearest
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """Column names from ``a,b,c``; a name with a comma is written in double quotes.
+
+    >>> names('age, sex,"zip, code"')
+    ('age', 'sex', 'zip, code')
+    """
+    if not text:
+        return ()
+    import csv
+
+    row = next(csv.reader([text], skipinitialspace=True))
+    found = tuple(n.strip() for n in row if n.strip())
+    if len(set(found)) != len(found):
+        raise UsageError("a column is named twice.", hint="Name each column once, separated by commas.")
+    return found
+
+
+def pairs_of(text: str | None, option: str) -> dict[str, str]:
+    """``a=b,c=d`` as a mapping."""
+    out: dict[str, str] = {}
+    for part in names(text):
+        name, equals, word = part.partition("=")
+        if not equals or not name.strip() or not word.strip() or name.strip() in out:
+            raise UsageError(f"{option} is written like a=b,c=d, each name once.")
+        out[name.strip()] = word.strip()
+    return out
+
+
+def roles(**given: str | None) -> dict[str, Any]:
+    """The roles that were given, as keywords of the verbs: names of columns; unit and weight are one column each.
+
+    >>> roles(quasi="age,sex", unit="person", direct=None)
+    {'quasi': ('age', 'sex'), 'unit': 'person'}
+    """
+    return {word: text if word in ("unit", "weight") else names(text) for word, text in given.items() if text is not None}
+
+
+def orders(given: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
+    """Orders of columns from ``column=a,b,c`` texts.
+
+    >>> orders(["pain=low,medium,high"])
+    {'pain': ('low', 'medium', 'high')}
+    """
+    return _listed(given, 2, "an --order", "--order pain=low,medium,high")
+
+
+def _listed(given: Sequence[str] | None, least: int, what: str, example: str) -> dict[str, tuple[str, ...]]:
+    """Lists of values by column from ``column=a,b`` texts; a column that is named again gets more."""
+    import csv
+
+    out: dict[str, tuple[str, ...]] = {}
+    for text in given or ():
+        column, separator, listed = text.partition("=")
+        values = tuple(v.strip() for v in next(csv.reader([listed], skipinitialspace=True), []))
+        if not separator or not column or len(values) < least:
+            raise UsageError(f"{what} is written wrongly.", hint=f"For example {example}.")
+        out[column] = (*out.get(column, ()), *values)
+    return out
+
+
+def properties(
+    scale: Sequence[str] | None, missing: Sequence[str] | None, order: Sequence[str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """What is said about columns beside their roles, as keywords of ``shoal.open``.
+
+    >>> properties(["ward=nominal"], ["weight=?,-9"])
+    {'scale': {'ward': 'nominal'}, 'missing_values': {'weight': ('?', '-9')}}
+    """
+    pairs = [text.rpartition("=") for text in scale or ()]
+    if not all(separator and column for column, separator, _ in pairs):
+        raise UsageError("a --scale is written wrongly.", hint="For example --scale ward=nominal.")
+    said: dict[str, dict[str, Any]] = {
+        "scale": {column: word for column, _, word in pairs},
+        "order": orders(order),
+        "missing_values": _listed(missing, 1, "a --missing-values", "--missing-values weight=?,-9"),
+    }
+    return {name: values for name, values in said.items() if values}
+
+
+def asked(policy: Path | None, *, k: int | None, hint: str = "", **given: str | None) -> dict[str, Any]:
+    """What is asked in words, where no policy file says it; one of the two is needed."""
+    words = roles(**given) | ({"k": k} if k is not None else {})
+    if policy is None and not words:
+        raise UsageError("nothing is asked: there is no --policy.", hint=hint or "Or say it in words: --quasi a,b --k 5 …")
+    return words
+
+
+READING = (
+    *("format", "delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates", "sheet"),
+    *("user_missing", "booleans", "rename_duplicates"),
+)
+_BY_COLUMN, _YES_NO = ("types", "dates"), ("header", "booleans", "rename_duplicates")
+
+
+def read_options(
+    given: Sequence[str] | None,
+    *,
+    rename: bool = False,
+    memory: str | None = None,
+    timeout: str | None = None,
+    only_aggregates: bool = False,
+) -> dict[str, Any]:
+    """Options of ``shoal.open`` from ``key=value`` texts; ``null``, ``types`` and ``dates`` may be given several times.
+
+    >>> read_options(["delimiter=tab", "header=false", "null=NA", "null=?", "types=zip:text"])
+    {'delimiter': '\\t', 'header': False, 'null': ['NA', '?'], 'types': {'zip': 'text'}}
+    """
+    out: dict[str, Any] = {"rename_duplicates": True} if rename else {}
+    if memory is not None:
+        out["memory"] = memory
+    if timeout is not None:
+        out["statement_timeout"] = timeout
+    if only_aggregates:
+        out["only_aggregates"] = True
+    for text in given or ():
+        key, separator, value = text.partition("=")
+        column, colon, kind = value.partition(":") if key == "dates" else value.rpartition(":")  # a form may hold colons
+        if key not in READING:
+            close = nearest(key, READING)
+            raise UsageError(
+                f"'{key}' is not an option of --read.",
+                hint=f"Did you mean '{close}'?" if close else f"Known: {', '.join(READING)}.",
+            )
+        if not separator or (key in _BY_COLUMN and not colon) or (key in _YES_NO and value not in ("true", "false")):
+            raise UsageError(
+                "an option of --read is written wrongly.", hint="For example delimiter=; header=false types=zip:text."
+            )
+        if key == "null":
+            out.setdefault(key, []).append(value)
+        elif key in _BY_COLUMN:
+            out.setdefault(key, {})[column] = kind
+        else:
+            out[key] = value == "true" if key in _YES_NO else "\t" if value == "tab" else value
+    return out
+
+
+def how_read(source: Mapping[str, Any]) -> str:
+    """How a text file was read, in one line, so that a wrong guess is seen; empty for other sources.
+
+    >>> how_read({"format": "csv", "delimiter": ";", "encoding": "latin-1", "decimal": ",", "header": True})
+    "Read as CSV: delimiter ';', encoding latin-1, decimal ',', first line holds the names. Wrong? See --read."
+    """
+    if source.get("format") != "csv":
+        return ""
+    names = "first line holds the names" if source["header"] else "no line of names"
+    mark = "tab" if source["delimiter"] == "\t" else f"'{source['delimiter']}'"
+    decimal = source.get("decimal") or "."
+    return f"Read as CSV: delimiter {mark}, encoding {source['encoding']}, decimal '{decimal}', {names}. Wrong? See --read."
+
+
+def explained(words: list[str]) -> list[str]:
+    """``--explain`` alone means all numbers; a word after it is one number, unless it is another option or a file.
+
+    >>> explained(["measure", "t.csv", "--explain"]), explained(["measure", "--explain", "match", "t.csv"])[1]
+    (['measure', 't.csv', '--explain=all'], '--explain=match')
+    """
+    if "--explain" not in words or words[:1] != ["measure"]:
+        return words
+    from shoal.measures.metrics import words as known
+    from shoal.measures.shown import SHOWN
+
+    at = words.index("--explain")
+    names = {*known(), *(spelling for s in SHOWN for spelling in s.also)}
+    given = words[at + 1] if at + 1 < len(words) else ""
+    one = given in names and not Path(given).exists()
+    return [*words[:at], f"--explain={given if one else 'all'}", *words[at + 1 + one :]]

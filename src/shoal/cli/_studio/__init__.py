@@ -1,1 +1,0 @@
-"""Commands beside ``shoal studio`` itself."""

@@ -1,0 +1,253 @@
+"""Compare an original table with its release: losses, distributions, models, analyses and the trade-off of k and loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.comparison.changes import (
+    class_change,
+    column_change,
+    correlation_change,
+    overall_losses,
+    pair_changes,
+    private_changes,
+)
+from shoal.comparison.columns import Coded, ComparedColumn, compare_column, matched_rows, read_columns, trees_of
+from shoal.comparison.models import answered, learned, scores
+from shoal.comparison.result import Comparison, FrontierPoint
+from shoal.engines.table import Table
+from shoal.errors import DataError, EmptyTableError, MissingColumnError, UsageError
+from shoal.measures.utility.analyses import AnalysisChange
+from shoal.measures.utility.analyses import compare as run_analysis
+from shoal.measures.utility.models import MOST_ROWS, ModelScore
+from shoal.model.display import Progress
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.plan import Plan
+from shoal.release.plan.prepare import guessed_rule
+from shoal.search import frontier
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Released:
+    """A released table; of a release folder also its name, plan and roles."""
+
+    table: Table
+    name: str
+    plan: Plan | None = None
+    quasi: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+
+
+def compare_tables(
+    table: Table,
+    found: Released,
+    *,
+    quasi: tuple[str, ...],
+    sensitive: tuple[str, ...],
+    target: tuple[str, ...],
+    key: str | None,
+    analyses: Sequence[str],
+    hierarchies: Mapping[str, Any],
+    models: bool,
+    frontier: bool,
+    seed: int,
+    progress: Progress,
+) -> Comparison:
+    """Compute the comparison that :func:`shoal.compare` documents, for an opened table and its release."""
+    asked = quasi or found.quasi or table.schema.quasi
+    secret = sensitive or found.sensitive or table.schema.sensitive
+    shared = [n for n in table.schema.names if n in found.table.schema and n != key]
+    _check(table, found.table, shared, key, asked, secret, target)
+    progress(0.05, "reading")
+    before, after = read_columns(table, shared), read_columns(found.table, shared)
+    n, m = (len(side[shared[0]].codes) for side in (before, after))
+    if not n or not m:
+        raise EmptyTableError("a table without rows cannot be compared.", hint="Check both files.")
+    trees = trees_of(hierarchies, before)
+    columns = _compared(table, found, before, after, trees, np.random.default_rng(seed))
+    progress(0.4, "comparing")
+    rows = matched_rows(table, found.table, key) if key is not None else None
+    changes = tuple(column_change(c, rows) for c in columns)
+    private, notes = private_changes(columns, secret)
+    by_name = {c.name: c for c in columns}
+    progress(0.6, "asking both")
+    scored, why = _models(columns, target or tuple(s for s in secret if s in by_name), models, seed)
+    tried, failed = _analyses(analyses, columns)
+    points, missing = trade_off(table, asked, trees, max(0, n - m) / n) if frontier else ((), "it was not asked for.")
+    return Comparison(
+        original=table.name,
+        release=found.name,
+        records=(n, m),
+        columns=changes,
+        not_published=tuple(c for c in table.schema.names if c not in found.table.schema and c != key),
+        added=tuple(c for c in found.table.schema.names if c not in table.schema),
+        overall=overall_losses(columns, changes),
+        pairs=tuple(pair_changes(columns)),
+        correlations=correlation_change(columns),
+        private=private,
+        classes=class_change(by_name, asked, secret, max(0, n - m)) if asked else {},
+        propensity=scores(columns, seed),
+        queries=answered(columns, seed),
+        analyses=tuple(tried),
+        models=tuple(scored),
+        frontier=points,
+        frontier_why=missing,
+        notes=(*_notes(columns, n, m, asked), *notes, *why, *failed),
+    )
+
+
+def _compared(
+    table: Table,
+    found: Released,
+    before: Mapping[str, Coded],
+    after: Mapping[str, Coded],
+    trees: Mapping[str, Hierarchy],
+    rng: np.random.Generator,
+) -> list[ComparedColumn]:
+    """Each column that both tables have, in both."""
+    return [
+        compare_column(
+            table.schema[name],
+            before[name],
+            after[name],
+            steps=found.plan.for_column(name) if found.plan is not None else (),
+            tree=trees.get(name),
+            lost=max(0, len(before[name].codes) - len(after[name].codes)),
+            rng=rng,
+        )
+        for name in before
+    ]
+
+
+def _check(
+    table: Table,
+    other: Table,
+    shared: Sequence[str],
+    key: str | None,
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+    target: Sequence[str],
+) -> None:
+    if not shared:
+        raise DataError(
+            f"tables '{table.name}' and '{other.name}' have no column in common.", hint="Columns are matched by their names."
+        )
+    for what, given in (("quasi-identifier", quasi), ("target", target)):
+        for name in given:
+            table.schema.require(name, what=what)
+            other.schema.require(name, what=what)
+    for name in sensitive:
+        table.schema.require(name, what="sensitive column")
+    if key is not None:
+        table.schema.require(key, what="key")
+        other.schema.require(key, what="key")
+
+
+def _models(
+    columns: Sequence[ComparedColumn], targets: Sequence[str], wanted: bool, seed: int
+) -> tuple[list[ModelScore], list[str]]:
+    """Scores per target, and in words why there are none."""
+    if not wanted:
+        return [], []
+    if not targets:
+        return [], ["No model was trained: name a --target."]
+    import importlib.util
+
+    if importlib.util.find_spec("sklearn") is None:
+        return [], ["No model was trained: scikit-learn is not installed (pip install 'shoal[sklearn]')."]
+    out: list[ModelScore] = []
+    said = []
+    by_name = {c.name: c for c in columns}
+    for name in targets:
+        found = learned(columns, by_name[name], seed)
+        out += found
+        if not found:
+            said.append(f"No model of '{name}' was trained: its labels cannot be read, or there is no other column.")
+    if out and len(columns[0].leaf) > MOST_ROWS:
+        said.append(f"Models were trained on a draw of {MOST_ROWS:,} records.")
+    if out and any(not c.is_exact for c in columns if c.before is not None):
+        said.append(
+            "Some columns were recoded locally or changed: models of the release may have seen records that they are tested on."
+        )
+    return out, said
+
+
+def _analyses(asked: Sequence[str], columns: Sequence[ComparedColumn]) -> tuple[list[AnalysisChange], list[str]]:
+    """The named analyses, and those that the release does not allow any more, in words."""
+    found, said = [], []
+    for analysis in asked:
+        table = analysis.partition(":")[0] == "table"
+        one: dict[str, Any] = {}
+        two: dict[str, Any] = {}
+        for c in columns:
+            if table and c.before is not None and c.after is not None:
+                one[c.name], two[c.name] = c.before, c.after
+            elif not table and c.numbers is not None:
+                one[c.name], two[c.name] = c.numbers
+        try:
+            found.append(run_analysis(analysis, one, two))
+        except MissingColumnError as error:
+            named = getattr(error, "column", "")
+            if any(c.name == named and c.kind in ("blank", "not readable") for c in columns):
+                said.append(f"{analysis} cannot be computed any more: '{named}' tells nothing, or cannot be read.")
+                continue
+            what = "be in both tables" if table else "be in both tables and hold numbers"
+            raise UsageError(f"an analysis cannot be run: {error.message}", hint=f"Its columns must {what}.") from None
+        except DataError as error:
+            said.append(f"{analysis} cannot be computed any more: {error.message}")
+    return found, said
+
+
+def _notes(columns: Sequence[ComparedColumn], n: int, m: int, quasi: Sequence[str]) -> list[str]:
+    said = []
+    for c in columns:
+        if c.kind == "not readable":
+            said.append(
+                f"'{c.name}': {c.unread:,} labels ({c.unread_records:,} records) are no groups of original values that Shoal can "
+                f"read; name a hierarchy (--hierarchy {c.name}=FILE)."
+            )
+    if any(c.kind == "recoded locally" for c in columns):
+        said.append("Groups that overlap are compared at the original detail, with one value drawn from each group.")
+    if any(c.kind == "changed numbers" for c in columns):
+        said.append("Changed numbers are no groups of original values: they have distances, not losses.")
+    if m > n:
+        said.append("The release has more records than the original; losses are over its own.")
+    if not quasi:
+        said.append("No quasi-identifiers are named: numbers over classes are left out (--quasi a,b).")
+    said.append("Exact numbers of the original stand here: share this with people who may see the original.")
+    return said
+
+
+KS = (2, 3, 5, 10, 20, 50)
+SECONDS = 15.0
+"""Time that the search may take; what it found by then is shown."""
+MOST_CLASSES = 300_000
+
+
+def trade_off(
+    table: Table, quasi: Sequence[str], trees: Mapping[str, Hierarchy], suppress: float
+) -> tuple[tuple[FrontierPoint, ...], str]:
+    """Points of the frontier, k by k, and in words what is missing of it."""
+    if not quasi:
+        return (), "no quasi-identifiers are named (--quasi a,b), so there is no k to trade."
+    counts = table.count(tuple(quasi))
+    if counts.n_classes > MOST_CLASSES:
+        return (), f"the original has {counts.n_classes:,} classes; it is drawn up to {MOST_CLASSES:,}."
+    levels = {}
+    for j, name in enumerate(counts.columns):
+        own = trees.get(name)
+        here = counts.codes[j] >= 0
+        values = counts.categories[j]
+        seen = np.bincount(counts.codes[j][here], weights=counts.sizes[here], minlength=len(values)).astype(np.int64)
+        levels[name] = own or guessed_rule(table.schema[name], values, seen, k=min(KS)).over(name, values, seen)
+    ks = [k for k in KS if k <= counts.n_members]
+    found = frontier(counts, levels, ks=ks, suppress=(suppress,), time_budget=SECONDS)
+    points = tuple(FrontierPoint(p.k, p.loss) for p in found if p.loss is not None)
+    if len(found) < len(ks):
+        return points, f"the search was stopped after {SECONDS:g} seconds; larger k are not shown."
+    missing = [p.k for p in found if p.loss is None]
+    return points, f"no plan reaches k = {missing[0]:,} within the records left out here." if missing else ""

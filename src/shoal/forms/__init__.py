@@ -1,0 +1,6 @@
+"""Forms that other tools write, read as questionnaires: XLSForm, the dictionary of REDCap, LimeSurvey's survey structure."""
+
+from shoal.forms.files import read_form
+from shoal.forms.form import Flag, Form, FormQuestion
+
+__all__ = ["Flag", "Form", "FormQuestion", "read_form"]

@@ -1,0 +1,167 @@
+"""One question of a questionnaire: its options, and the ways in which it says its answers (values, range, counts, registry …)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import PolicyError, ShoalError, nearest
+from shoal.forms.counts import count_column, read_counts
+from shoal.prediction.distribution import Distribution, whole
+from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questions import MOST_CELLS
+from shoal.prediction.summaries.published import Resolver, shape_of
+
+
+class Asked:
+    """Where answers are looked up: the folder of the file, and a registry with the population it is asked about."""
+
+    def __init__(self, folder: Path, resolve: Resolver | None, population: str) -> None:
+        self.folder, self.resolve, self.population = folder, resolve, population
+
+    def published(self, name: str, value: Any) -> Any:
+        """What the registry says; ``value`` is a code, or ``{code:, population:}``."""
+        code, population = value, self.population
+        if isinstance(value, Mapping):
+            check_known(value, ("code", "population"), f"'registry' of question '{name}'")
+            code, population = value["code"], value.get("population", population)
+        if self.resolve is None:
+            raise PolicyError(
+                f"question '{name}' is left to a registry, and none is named.",
+                hint="Write 'registry: FOLDER or FILE.db' into the questionnaire, or pass --registry.",
+            )
+        if not isinstance(population, str) or not population:
+            raise PolicyError(
+                f"question '{name}' is left to a registry, which must know about whom.",
+                hint="Write 'population: NL/Utrecht@2021', or {code: age/years, population: NL/Utrecht@2021}.",
+            )
+        return self.resolve(str(code), population)
+
+
+def add_question(q: Questionnaire, name: str, spec: Mapping[str, Any], asked: Asked) -> None:
+    options = {k: _option(name, k, spec[k]) for k in ("ordered", "band", "unit", "weight", "keep", "source") if k in spec}
+    given = [
+        k for k in ("answers", "shares", "counts", "values", "range", "kappa", "table", "normal", "zipf", "registry") if k in spec
+    ]
+    if len(given) != 1:
+        raise PolicyError(
+            f"question '{name}' needs exactly one description of its answers; found {len(given)}.",
+            hint="One of: values, range, shares, answers, counts, table, kappa, registry, normal, zipf.",
+        )
+    kind, value = given[0], spec[given[0]]
+    try:
+        if kind == "registry" and not (isinstance(value, Mapping) and "kappa" in value):
+            _add_registered(q, name, value, options, asked)
+        else:
+            _ADD[kind](q, name, value, options, asked.folder)
+    except ShoalError:
+        raise
+    except (TypeError, KeyError, IndexError, ValueError, OverflowError):
+        raise PolicyError(f"'{kind}' of question '{name}' is not understood.", hint="See docs/questionnaire.md.") from None
+
+
+def _option(name: str, key: str, value: Any) -> Any:
+    """An option of a question, if it makes sense."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    fits = {
+        "ordered": isinstance(value, bool),
+        "keep": isinstance(value, bool),
+        "unit": isinstance(value, str),
+        "band": number and value > 0,
+        "weight": number and value > 0,
+        "source": value in ("given", "table", "guess"),
+    }[key]
+    if not fits:
+        wanted = {"ordered": "true or false", "keep": "true or false", "unit": "a word", "source": "given, table or guess"}
+        raise PolicyError(f"'{key}' of question '{name}' must be {wanted.get(key, 'a number above 0')}.")
+    return value
+
+
+def _add_registered(q: Questionnaire, name: str, value: Any, options: dict[str, Any], asked: Asked) -> None:
+    found = asked.published(name, value)
+    shares, agrees = shape_of(found)
+    options = {**options, "source": "registry" if agrees and found.exact else "kappa"}
+    q.add(name, shares=shares, kappa_range=found.kappa_range if found.exact else None, **options)
+    said = [found.note] if found.note else []
+    if not agrees:
+        said.append("the published numbers do not fix the shape of the answers: only their number and kappa are used")
+    q.notes = (*q.notes, *(f"{name}: {text}" for text in said))
+
+
+def _add_answers(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    q.add(name, shares=list(value.values()), labels=tuple(str(k) for k in value), **options)
+
+
+def _add_range(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
+    low, high = (int(v) if float(v) == int(v) else math.nan for v in value)
+    band = float(options.get("band", 1))
+    if not high >= low:
+        raise PolicyError(f"the range of question '{name}' is empty.", hint="range: [18, 99], band: 1 (whole numbers)")
+    options |= {"band": band, "ordered": options.get("ordered", True)}
+    q.add(name, values=math.ceil((high - low + 1) / band), **options)
+
+
+def _add_counts(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
+    counts = read_counts(folder, value) if isinstance(value, str) else value
+    q.add(name, counts=counts, **{"source": "table", **options})
+
+
+def _add_table(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
+    counts = count_column(folder, str(value), in_order=bool(options.get("ordered", False)))
+    q.add(name, counts=counts, **{"source": "table", **options})
+
+
+def _add_normal(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
+    from shoal.kernels.scipy import stats
+    from shoal.prediction.attributes.rounding import rounded
+
+    width, mean, sd = float(value.get("width", 1)), float(value.get("mean", 0)), float(value["sd"])
+    if not (math.isfinite(mean) and 0 < sd < math.inf and 0 < width < math.inf):
+        raise PolicyError(f"'normal' of question '{name}' needs a mean, an sd and a width above 0.")
+    d = rounded(stats.norm(mean, sd), width)
+    q.add(name, shares=d.expanded(), **{"ordered": True, "band": width, **options})
+
+
+def _add_zipf(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
+    exponent = float(value["exponent"])
+    if not 0 <= exponent < math.inf:
+        raise PolicyError(f"the exponent of question '{name}' must be a number of at least 0.")
+    q.add(name, shares=Distribution.zipf(_few(name, value["places"]), exponent).p, **options)
+
+
+def _add_kappa(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
+    q.add(name, kappa=(float(value["kappa"]), _few(name, value["cells"])), **options)
+
+
+def _few(name: str, answers: Any) -> int:
+    """A number of answers that can be listed."""
+    number = whole(answers, what=f"the number of answers of '{name}'", least=1)
+    if number > MOST_CELLS:
+        raise PolicyError(f"question '{name}' has {number} answers: too many.", hint="Ask in wider bands.")
+    return number
+
+
+_ADD: dict[str, Any] = {
+    "answers": _add_answers,
+    "shares": lambda q, n, v, o, f: q.add(n, shares=[float(x) for x in v], **o),
+    "counts": _add_counts,
+    "values": lambda q, n, v, o, f: q.add(n, values=v, **o),
+    "range": _add_range,
+    "kappa": _add_kappa,
+    "registry": _add_kappa,
+    "table": _add_table,
+    "normal": _add_normal,
+    "zipf": _add_zipf,
+}
+
+
+def check_known(data: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:
+    for key in data:
+        if key not in names:
+            close = nearest(str(key), names)
+            hint = f"Did you mean '{close}'?" if close else "Known: " + ", ".join(names) + "."
+            raise PolicyError(f"'{key}' is not known in {where}.", hint=hint)

@@ -1,0 +1,305 @@
+"""Which columns together identify? Every small subset of the quasi-identifiers, counted from the base classes.
+
+Takes    ClassCounts with codes
+Keeps    k of a subset ≥ k of all columns; uniques of a subset ≤ uniques of a larger one
+Cost     one grouping of the base classes per subset; the rows are not read again
+Source   Motwani & Xu 2007 (distinction, separation)
+Differs  where people are in several classes their counts cannot be added up: pass ``recount`` to count each subset anew
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import UsageError
+from shoal.kernels.group import group_codes, sum_by
+from shoal.measures.classes.anonymity import each_once, k_anonymity, unique_members
+from shoal.measures.classes.missing import adds_up
+from shoal.measures.metrics import metric
+from shoal.model.counts.classes import ClassCounts, IntArray
+
+HELPERS = ("all_subsets", "coarser_classes", "subset_count", "worst_subsets", "column_contributions", "uniqueness_matrix")
+LARGEST_NUMBER = 100_000
+"""More subsets than this are refused with the number that was asked for."""
+
+Recount = Callable[[Sequence[str]], ClassCounts]
+
+
+@metric(
+    "distinction",
+    reads="classes",
+    low=0,
+    high=1,
+    safer="lower",
+    merging="never higher",
+    doubling="free",
+    sentence="Share of records that could be told apart: combinations per member.",
+    formula="classes / members",
+    assumption="none",
+    change="each further column can only raise it",
+)
+def distinction(counts: ClassCounts) -> float:
+    """Distinct combinations over members.
+
+    >>> distinction(ClassCounts((2, 1, 1)))
+    0.75
+    """
+    return counts.n_classes / counts.n_members
+
+
+@metric(
+    "separation",
+    reads="classes",
+    low=0,
+    high=1,
+    safer="lower",
+    merging="never higher",
+    doubling="free",
+    sentence="Share of pairs of records that differ in at least one of the columns.",
+    formula="1 − Σ n_c (n_c − 1) / (n (n − 1))",
+    assumption="a single record counts as separated",
+    change="each further column can only raise it",
+)
+def separation(counts: ClassCounts) -> float:
+    """Share of pairs told apart.
+
+    >>> round(separation(ClassCounts((2, 1, 1))), 6)
+    0.833333
+    """
+    sizes, n = counts.sizes, float(counts.n_members)
+    if n < 2:
+        return 1.0
+    alike = (sizes.astype(np.float64) * (sizes - 1)).sum()
+    return float(1.0 - alike / (n * (n - 1.0)))
+
+
+@dataclass(frozen=True)
+class Subset:
+    """What some columns together tell."""
+
+    columns: tuple[str, ...]
+    classes: int
+    k: int
+    unique: int
+    distinction: float
+    separation: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "columns": list(self.columns),
+            "classes": self.classes,
+            "k": self.k,
+            "unique": self.unique,
+            "distinction": self.distinction,
+            "separation": self.separation,
+        }
+
+
+def all_subsets(
+    counts: ClassCounts, *, up_to: int = 3, recount: Recount | None = None, columns: Sequence[str] | None = None
+) -> list[Subset]:
+    """Every subset of at most ``up_to`` quasi-identifiers, in the order of size and columns.
+
+    >>> c = ClassCounts((1, 1, 2), columns=("a", "b"), codes=([0, 0, 1], [0, 1, 1]))
+    >>> [(s.columns, s.k, s.unique) for s in all_subsets(c, up_to=2)]
+    [(('a',), 2, 0), (('b',), 1, 1), (('a', 'b'), 1, 2)]
+    """
+    names = tuple(columns if columns is not None else counts.columns)
+    if up_to < 1:
+        raise UsageError(f"subsets have at least one column; found {up_to}.", hint="Use for example up_to=3.")
+    number = sum(math.comb(len(names), r) for r in range(1, min(up_to, len(names)) + 1))
+    if number > LARGEST_NUMBER:
+        raise UsageError(
+            f"{len(names)} columns have {number:,} subsets of at most {up_to} columns.",
+            hint="Ask for smaller subsets or fewer columns.",
+        )
+    sets = [s for r in range(1, min(up_to, len(names)) + 1) for s in combinations(names, r)]
+    if not adds_up(counts):
+        if recount is None:
+            raise UsageError(
+                "people are in several classes, so subsets cannot be added up.", hint="Measure the table, not its counts."
+            )
+        return [_described(s, recount(s)) for s in sets]
+    return list(_from_base(counts, sets))
+
+
+def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> Iterator[Subset]:
+    at = {name: counts.column(name) for s in sets for name in s}
+    cards = [int(c.max()) + 1 for c in counts.codes]
+    for names in sets:
+        places = [at[n] for n in names]
+        grouping = group_codes([counts.codes[j] for j in places], [cards[j] for j in places])
+        yield _described(names, ClassCounts(sum_by(grouping.ids, counts.sizes, grouping.n)))
+
+
+def coarser_classes(counts: ClassCounts, columns: Sequence[str]) -> ClassCounts:
+    """The sizes of the classes over some of the columns, from those over all; everybody must be in one class.
+
+    >>> c = ClassCounts((1, 1, 2), columns=("a", "b"), codes=([0, 0, 1], [0, 1, 1]))
+    >>> coarser_classes(c, ["a"]).sizes.tolist()
+    [2, 2]
+    """
+    if not adds_up(counts):
+        raise UsageError("people are in several classes, so they cannot be added up.", hint="Count the table again.")
+    codes = [counts.codes[counts.column(name)] for name in columns]
+    grouping = group_codes(codes, [int(c.max()) + 1 for c in codes])
+    return ClassCounts(sum_by(grouping.ids, counts.sizes, grouping.n))
+
+
+def _described(names: tuple[str, ...], counts: ClassCounts) -> Subset:
+    k, unique = k_anonymity(counts), unique_members(counts)
+    return Subset(names, counts.n_classes, k, unique, distinction(counts), separation(counts))
+
+
+def subset_count(counts: ClassCounts, columns: Sequence[str], *, recount: Recount | None = None) -> Subset:
+    """One subset."""
+    if not adds_up(counts) and recount is not None:
+        return _described(tuple(columns), recount(columns))
+    return next(_from_base(counts, [tuple(columns)]))
+
+
+def worst_subsets(subsets: Sequence[Subset], n: int = 3) -> list[Subset]:
+    """The subsets that single out most people; among equals the one with fewer columns, then with more combinations.
+
+    >>> c = ClassCounts((1, 1, 2), columns=("a", "b"), codes=([0, 0, 1], [0, 1, 1]))
+    >>> [s.columns for s in worst_subsets(all_subsets(c, up_to=2), 2)]
+    [('a', 'b'), ('b',)]
+    """
+    return sorted(subsets, key=lambda s: (-s.unique, len(s.columns), -s.classes, s.columns))[:n]
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one column adds: how it singles out alone, and how many more are unique because it is there."""
+
+    column: str
+    values: int
+    unique_alone: int
+    unique_without: int
+    adds: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "column": self.column,
+            "values": self.values,
+            "unique_alone": self.unique_alone,
+            "unique_without": self.unique_without,
+            "adds": self.adds,
+        }
+
+
+def column_contributions(counts: ClassCounts, *, recount: Recount | None = None) -> list[Contribution]:
+    """Marginal contribution of each quasi-identifier, largest first.
+
+    >>> c = ClassCounts((1, 1, 2), columns=("a", "b"), codes=([0, 0, 1], [0, 1, 1]))
+    >>> [(x.column, x.adds) for x in column_contributions(c)]
+    [('b', 2), ('a', 1)]
+    """
+    total = unique_members(counts)
+    out = []
+    for name in counts.columns:
+        rest = tuple(n for n in counts.columns if n != name)
+        alone = subset_count(counts, (name,), recount=recount)
+        without = subset_count(counts, rest, recount=recount).unique if rest else int(each_once(counts).n_members == 1)
+        out.append(Contribution(name, alone.classes, alone.unique, without, total - without))
+    return sorted(out, key=lambda c: (-c.adds, -c.unique_alone, c.column))
+
+
+def uniqueness_matrix(subsets: Sequence[Subset], columns: Sequence[str], members: int) -> list[list[float]]:
+    """Share of uniques for each pair of columns (the diagonal: the column alone), for a heat map."""
+    share = {frozenset(s.columns): s.unique / members for s in subsets if len(s.columns) <= 2}
+    return [[share[frozenset((a, b))] for b in columns] for a in columns]
+
+
+MOST_COLUMNS = 20
+NARROW = 2**15
+"""So many classes are numbered in two bytes."""
+
+
+@dataclass(frozen=True)
+class ColumnSet:
+    """Some columns together: combinations that occur, smallest group, members that are alone."""
+
+    columns: tuple[str, ...]
+    classes: int
+    k: int
+    unique: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {"columns": list(self.columns), "classes": self.classes, "k": self.k, "unique": self.unique}
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """``counted`` sets, the smallest of them that single out at least ``alpha`` of all, the largest whose groups hold ``k``."""
+
+    members: int
+    alpha: float
+    k: int
+    up_to: int
+    counted: tuple[ColumnSet, ...]
+    identifying: tuple[ColumnSet, ...]
+    safe: tuple[ColumnSet, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "alpha": self.alpha,
+            "k": self.k,
+            "up_to": self.up_to,
+            "sets_counted": len(self.counted),
+            "smallest_identifying": [s.to_json() for s in self.identifying],
+            "largest_safe": [s.to_json() for s in self.safe],
+        }
+
+
+def column_sets(counts: ClassCounts, *, up_to: int, alpha: float = 0.05, k: int = 5) -> Lattice:
+    """Walk the sets level by level; supersets of an identifying set are not counted.
+
+    >>> c = ClassCounts((1, 1, 2), columns=("a", "b"), codes=([0, 0, 1], [0, 1, 1]))
+    >>> found = column_sets(c, up_to=2, alpha=0.5, k=2)
+    >>> [s.columns for s in found.identifying], [s.columns for s in found.safe]
+    ([('a', 'b')], [('a',)])
+    """
+    if not up_to >= 1:
+        raise UsageError(f"sets have at least one column; found {up_to}.", hint="Ask for example for up to 3.")
+    if not 0 < alpha <= 1 or k < 2:
+        raise UsageError("alpha lies above 0 and at most at 1, k is at least 2.", hint="For example alpha=0.05, k=5.")
+    if len(counts.columns) > MOST_COLUMNS:
+        raise UsageError(f"{len(counts.columns)} columns have too many sets.", hint=f"Name at most {MOST_COLUMNS}.")
+    if not counts.adds_up:
+        raise UsageError("people are in several classes, so sets cannot be added up.", hint="Count rows, or one row per person.")
+    cards = [int(c.max()) + 1 for c in counts.codes]
+    found: dict[tuple[int, ...], ColumnSet] = {}
+    open_sets: dict[tuple[int, ...], tuple[IntArray, int]] = {(): (np.zeros(counts.n_classes, np.int64), 1)}
+    identifying: list[tuple[int, ...]] = []
+    last = min(up_to, len(cards))
+    for level in range(1, last + 1):
+        following: dict[tuple[int, ...], tuple[IntArray, int]] = {}
+        extended = frozenset(open_sets)
+        for base in sorted(extended):
+            ids, n = open_sets.pop(base)  # a level of a large table fills gigabytes: what is done is freed
+            for j in range(base[-1] + 1 if base else 0, len(cards)):
+                places = (*base, j)
+                if any(part not in extended for part in combinations(places, level - 1)):
+                    continue  # an identifying set lies inside
+                grouping = group_codes([ids, counts.codes[j]], [n, cards[j]])
+                sizes = sum_by(grouping.ids, counts.sizes, grouping.n)
+                one = ColumnSet(tuple(counts.columns[i] for i in places), grouping.n, int(sizes.min()), int((sizes == 1).sum()))
+                found[places] = one
+                if one.unique >= alpha * counts.n_members:
+                    identifying.append(places)
+                elif level < last:
+                    following[places] = (grouping.ids.astype(np.int16 if grouping.n <= NARROW else np.int32), grouping.n)
+        open_sets = following
+    safe = [p for p, one in found.items() if one.k >= k]
+    largest = [p for p in safe if not any(set(p) < set(q) for q in safe)]
+    order = [found[p] for p in sorted(found, key=lambda p: (len(p), p))]
+    return Lattice(
+        counts.n_members, alpha, k, up_to, tuple(order), tuple(found[p] for p in identifying), tuple(found[p] for p in largest)
+    )

@@ -1,0 +1,51 @@
+"""What people see while and after Shoal works: numbers as text, and progress."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+SMALLEST = 1e-9
+"""A smaller number is not written out."""
+LEAST = "nearer to 0 than 0.000000001"
+
+
+def written(x: float, digits: int = 6) -> str:
+    """A number with so many significant digits, written out; without a fraction where it has more digits than that.
+
+    >>> written(0.336), written(1234.5678, 4), written(12345.678, 4), written(1.02718e-05), written(2.7e-16), written(0.0)
+    ('0.336', '1,235', '12,346', '0.0000102718', 'nearer to 0 than 0.000000001', '0')
+    """
+    text = f"{x:,.{digits}g}"
+    if "e" not in text or not math.isfinite(x):
+        return text
+    if abs(x) >= 1:
+        return f"{x:,.0f}"
+    if abs(x) < SMALLEST:
+        return LEAST
+    places = digits - 1 - math.floor(math.log10(abs(x)))
+    return f"{x:.{places}f}".rstrip("0")
+
+
+def as_percent(x: float) -> str:
+    """A share for people to read.
+
+    >>> as_percent(0.4123), as_percent(0.0004), as_percent(1e-7), as_percent(0.99999), as_percent(0.0)
+    ('41 %', '0.04 %', 'under 0.01 %', 'over 99.9 %', '0 %')
+    """
+    if x <= 0:
+        return "0 %"
+    if x < 0.0001:
+        return "under 0.01 %"
+    if 0.999 < x < 1:
+        return "over 99.9 %"
+    digits = 0 if 0.095 <= x <= 0.99 or x == 1 else 1 if x >= 0.01 else 2
+    return f"{100 * x:.{digits}f} %"
+
+
+Progress = Callable[[float, str], None]
+"""Called with the share done (0 to 1) and what is being done."""
+
+
+def silent(done: float, what: str) -> None:
+    """Progress that nobody watches."""

@@ -1,0 +1,337 @@
+"""The plan that loses least: every shape of a small lattice, cheapest first, each with the suppression that it needs.
+
+Takes    an EventProblem
+Returns  the best plan; InfeasibleError with the nearest plans where none stays within what may be left out
+Keeps    a shape is passed over only where its loss without any suppression is no better than the best plan found
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InfeasibleError, InternalError
+from shoal.measures.events.granularity import NONE
+from shoal.model.compare import most_of
+from shoal.model.counts.classes import IntArray
+from shoal.model.display import written
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.requirement import KnownRecords
+from shoal.search.events.problem import (
+    CUT,
+    EVERY,
+    NEVER,
+    EventProblem,
+    Shape,
+    bits_lost,
+    kept_records,
+    links_lost,
+    pairs_of,
+    traces_of,
+)
+from shoal.search.events.suppress import Asked, Linked, Mask, Pairs, suppressed, too_many
+
+Told = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Found:
+    """A plan and what it costs. ``stays`` marks the published records (of those at the same point under one pseudonym the
+    first), ``trace`` is the pseudonym of every record (−1: none); ``levels`` of the leaves, for a cut.
+
+    ``truncated``, ``suppressed`` and ``merged`` count records: beyond the most per person, left out, shown once with others.
+    """
+
+    shape: Shape
+    stays: Mask
+    trace: IntArray
+    levels: Levels | None
+    loss: float
+    time_loss: float
+    place_loss: float
+    links_loss: float
+    truncated: int
+    suppressed: int
+    merged: int
+    tried: int = 0
+
+    @property
+    def left_out(self) -> int:
+        return self.truncated + self.suppressed
+
+
+def best_plan(problem: EventProblem, told: Told = lambda done, what: None) -> Found:
+    """The plan of least loss among the shapes.
+
+    Raises
+    ------
+    InfeasibleError
+        Where no shape meets what is asked; ``offers`` lists plans that would, with what would have to change.
+    """
+    order = sorted(problem.shapes, key=lambda s: base_loss(problem, s))
+    best: Found | None = None
+    tried = 0
+    for i, shape in enumerate(order):
+        told(i / len(order), f"trying {shape.words}")
+        if best is not None and base_loss(problem, shape) >= best.loss:
+            break
+        found = tried_plan(problem, shape, problem.allow)
+        tried += 1
+        if found is not None and (best is None or found.loss < best.loss):
+            best = found
+    if best is None:
+        raise infeasible(problem)
+    return Found(**{**best.__dict__, "tried": tried})
+
+
+def base_loss(problem: EventProblem, shape: Shape) -> float:
+    """The loss of a shape before anything is suppressed: no plan of this shape loses less."""
+    keep = kept_records(problem, shape)
+    place = 0.0 if shape.place == CUT else problem.column_loss("place", shape.place)
+    links = 0.0
+    if problem.weights.links:
+        trace, _ = traces_of(problem, shape, keep)
+        links = links_lost(problem.person[keep], trace)
+    return total_loss(problem, problem.column_loss("time", shape.time), place, links, int((~keep).sum()))
+
+
+def total_loss(problem: EventProblem, time: float, place: float, links: float, gone: int) -> float:
+    """Records left out lose everything; of the others, the weighted mean of what time, place and links lost.
+
+    >>> from types import SimpleNamespace as P
+    >>> from shoal.search.events.problem import Weights
+    >>> total_loss(P(weights=Weights(1, 1, 0), n=10), 0.5, 0.0, 0.0, 2)
+    0.4
+    """
+    w = problem.weights
+    share = gone / problem.n
+    mean = (w.time * time + w.place * place + w.links * links) / (w.time + w.place + w.links)
+    return share + (1 - share) * mean
+
+
+def tried_plan(problem: EventProblem, shape: Shape, allow: float) -> Found | None:
+    """The plan of this shape that leaves out at most this share of the records; None where there is none."""
+    keep = kept_records(problem, shape)
+    truncated = int((~keep).sum())
+    allowed = most_of(allow, problem.n) - truncated
+    if allowed < 0 or not keep.any():
+        return None
+    trace, owner = traces_of(problem, shape, keep)
+    times = problem.times[shape.time]
+    others: list[Any] = [] if times is None else [times[keep]]
+    levels: Levels | None = None
+    if shape.place == CUT:
+        if problem.tree is None or problem.leaf is None:
+            raise InternalError("a cut is tried without a hierarchy.")
+        made = cut(problem.tree, problem.leaf[keep], trace, owner, others, problem.asked, allowed)
+        if made is None:
+            return None
+        levels, pairs, which, stays = made
+        texts = np.array(label_texts(problem.tree, levels), dtype=object).astype(str)
+        place_loss = bits_lost(problem.places["exact"], np.unique(texts, return_inverse=True)[1][problem.leaf])
+    else:
+        places = problem.places[shape.place]
+        pairs, which = pairs_of(trace, owner, others if places is None else [*others, places[keep]], len(trace))
+        kept = suppressed(pairs, problem.asked, allowed)
+        if kept is None:
+            return None
+        stays, place_loss = kept, problem.column_loss("place", shape.place)
+    return _found(problem, shape, keep, trace, which, stays, levels, place_loss, truncated)
+
+
+def _found(
+    problem: EventProblem, shape: Shape, keep: Mask, trace: IntArray, which: IntArray, stays: Mask, levels: Levels | None,
+    place_loss: float, truncated: int,
+) -> Found:  # fmt: skip
+    alive = stays[which]
+    index = np.flatnonzero(keep)
+    order = np.lexsort((problem.rank[index], which))
+    firsts = order[np.concatenate(([True], np.diff(which[order]) != 0))]
+    shown = np.zeros(problem.n, dtype=np.bool_)
+    shown[index[firsts[alive[firsts]]]] = True
+    traces = np.full(problem.n, -1, dtype=np.int64)
+    traces[index] = trace
+    gone = int((~alive).sum())
+    time_loss = problem.column_loss("time", shape.time)
+    links = links_lost(problem.person[index[alive]], trace[alive]) if problem.weights.links else 0.0
+    return Found(
+        shape=shape,
+        stays=shown,
+        trace=traces,
+        levels=levels,
+        loss=total_loss(problem, time_loss, place_loss, links, gone + truncated),
+        time_loss=time_loss,
+        place_loss=place_loss,
+        links_loss=links,
+        truncated=truncated,
+        suppressed=gone,
+        merged=problem.n - truncated - gone - int(shown.sum()),
+    )
+
+
+def infeasible(problem: EventProblem) -> InfeasibleError:
+    """What would do instead, each tried on the records."""
+    offers = nearest_offers(problem, _needed)
+    shown = "; ".join(o.sentence for o in offers)
+    return InfeasibleError(
+        f"no plan keeps what is asked and leaves out at most {problem.allow:.2%} of the records.",
+        hint=f"These would do: {shown}." if offers else "Allow coarser times and places, renewal, or ask for less.",
+        offers=offers,
+    )
+
+
+def _needed(problem: EventProblem, shape: Shape) -> Offer | None:
+    """The offer to leave out as many records as this shape needs; None where not even that does."""
+    found = tried_plan(problem, shape, 1.0)
+    return None if found is None else Offer(shape, found.left_out / problem.n, found.loss, problem.asked)
+
+
+MOST_TRIED = 24
+MOST_LEFT_OUT, FEW_LEFT_OUT = 0.9, 0.5
+"""Plans that leave out more are no offer; fewer people are offered where at most half of the records go."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A shape that meets ``asked`` when this share of the records may be left out."""
+
+    shape: Shape
+    suppress: float
+    loss: float
+    asked: tuple[Asked, ...]
+
+    @property
+    def sentence(self) -> str:
+        allow = ceil(self.suppress * 1e4) / 1e4
+        wanted = ", ".join(str(r) for r in self.asked)
+        return f"allow: {{suppress: {written(allow)}}} for {wanted} with {self.shape.words} (loss {written(self.loss, 2)})"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape.to_json(),
+            "suppress": self.suppress,
+            "loss": self.loss,
+            "require": [str(r) for r in self.asked],
+        }
+
+
+Needed = Callable[[EventProblem, Shape], Offer | None]
+"""The offer to leave out as many records as a shape needs; None where not even that does."""
+
+
+def nearest_offers(problem: EventProblem, needed: Needed) -> tuple[Offer, ...]:
+    """Plans that would do, least loss first: more left out; no time or no place; records not linked; fewer people asked for."""
+    shapes = problem.shapes
+    out = [_fewest(problem, shapes, needed), _fewest(problem, _without(problem), needed)]
+    if not any(s.renew == EVERY for s in shapes):
+        out.append(_fewest(problem, [replace(s, renew=EVERY) for s in shapes if s.renew == NEVER], needed))
+    out.append(_with_fewer_people(problem, needed))
+    good = {(o.shape, o.asked): o for o in out if o is not None and o.suppress <= MOST_LEFT_OUT}
+    return tuple(sorted(good.values(), key=lambda o: (o.loss, o.suppress)))
+
+
+def _without(problem: EventProblem) -> list[Shape]:
+    """The shapes without a time, and without a place."""
+    out = [replace(s, time=NONE) for s in problem.shapes if NONE in problem.times and s.place != NONE]
+    out += [replace(s, place=NONE) for s in problem.shapes if NONE in problem.places and s.time != NONE]
+    return [s for s in dict.fromkeys(out) if s not in problem.shapes]
+
+
+def _with_fewer_people(problem: EventProblem, needed: Needed) -> Offer | None:
+    """Half as many people asked for, a quarter, and so on, until few enough records go."""
+    asked = problem.asked
+    while True:
+        less = tuple(replace(r, k=max(2, r.k // 2)) if isinstance(r, KnownRecords) else r for r in asked)
+        if less == asked:
+            return None
+        found = _fewest(replace(problem, asked=less), problem.shapes, needed)
+        if found is not None and found.suppress <= max(problem.allow, FEW_LEFT_OUT):
+            return found
+        asked = less
+
+
+def _fewest(problem: EventProblem, shapes: Sequence[Shape], needed: Needed) -> Offer | None:
+    """The offer that leaves out fewest records, among the coarsest shapes (a coarser one never needs more)."""
+    found = [o for o in (needed(problem, s) for s in list(shapes)[-MOST_TRIED:]) if o is not None]
+    return min(found, key=lambda o: (o.suppress, o.loss), default=None)
+
+
+Levels = npt.NDArray[np.int64]
+
+
+def labels_at(tree: Hierarchy, levels: Levels) -> IntArray:
+    """The published label of each leaf, numbered by its text: equal labels are one place.
+
+    >>> tree = Hierarchy.from_rows("p", [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"]])
+    >>> labels_at(tree, np.array([1, 1, 0])).tolist()
+    [1, 1, 0]
+    """
+    texts = label_texts(tree, levels)
+    return np.unique(np.array(texts, dtype=object).astype(str), return_inverse=True)[1].astype(np.int64)
+
+
+def label_texts(tree: Hierarchy, levels: Levels) -> list[str]:
+    """The published label of each leaf."""
+    return [tree.levels[level].labels[tree.levels[level].groups[i]] for i, level in enumerate(levels.tolist())]
+
+
+def cut(
+    tree: Hierarchy, leaf: IntArray, trace: IntArray, owner: IntArray, others: list[Any], asked: tuple[Asked, ...], allowed: int
+) -> tuple[Levels, Pairs, IntArray, Mask] | None:
+    """The levels, the pairs they make, the pair of each record, and the pairs that stay; None where even the top does not do."""
+    levels: Levels = np.zeros(tree.n_leaves, dtype=np.int64)
+    while True:
+        place = labels_at(tree, levels)[leaf]
+        pairs, which = pairs_of(trace, owner, [*others, place], len(leaf))
+        stays = suppressed(pairs, asked, allowed)
+        if stays is not None:
+            return levels, pairs, which, stays
+        risen = _raised(tree, levels, leaf, pairs, which, asked)
+        if risen is None:
+            return None
+        levels = risen
+
+
+def _raised(
+    tree: Hierarchy, levels: Levels, leaf: IntArray, pairs: Pairs, which: IntArray, asked: tuple[Asked, ...]
+) -> Levels | None:
+    """One level up for the places of weak sets, a tenth of them at a time, those with fewest records first; None at the top."""
+    below = levels < tree.height
+    if not below.any():
+        return None
+    weak = _weak_records(pairs, which, asked)
+    hit = np.bincount(leaf[weak], minlength=tree.n_leaves) > 0
+    candidates = np.flatnonzero(hit & below)
+    if not len(candidates):
+        candidates = np.flatnonzero(below)
+    records = np.bincount(leaf, minlength=tree.n_leaves)
+    order = candidates[np.argsort(records[candidates], kind="stable")]
+    out = levels.copy()
+    for i in order[: max(1, len(order) // 10)].tolist():
+        to = int(levels[i]) + 1
+        group = tree.levels[to].groups
+        inside = group == group[i]
+        out[inside] = np.maximum(out[inside], to)
+    return out
+
+
+def _weak_records(pairs: Pairs, which: IntArray, asked: tuple[Asked, ...]) -> Mask:
+    """Records in sets that too few people share, of the smallest size that has any: apriori's order."""
+    alive = np.ones(len(pairs.trace), dtype=np.bool_)
+    linked = Linked.of(pairs.trace, pairs.point, pairs.owner, alive)
+    weak = np.zeros(len(pairs.trace), dtype=np.bool_)
+    for size in range(1, max(r.records for r in asked) + 1):
+        if too_many(pairs, alive, size):
+            break
+        for r in asked:
+            k = int(r.limit) if r.kind == "known" else 2
+            if size <= r.records:
+                weak[linked.pair[linked.weak(size, k)]] = True
+        if weak.any():
+            break
+    return weak[which]

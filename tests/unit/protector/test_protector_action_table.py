@@ -1,0 +1,64 @@
+"""One table of vault actions: every action has a route, a client method, a command and a line in the reference."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import typer
+
+from protector_support import House
+from shoal.cli import build
+from shoal.protector import care
+from shoal.protector.action_table import ACTIONS, REQUIRED, Action, reference
+from shoal.protector.remote import RemoteCare, RemoteSession
+from shoal.protector.session import Session
+
+BY_NAME = pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
+
+
+def work_of(action: Action) -> Any:
+    return getattr(care if action.care else Session, action.name)
+
+
+@BY_NAME
+def test_the_declaration_fits_the_function_that_does_the_work(action: Action) -> None:
+    taken = inspect.signature(work_of(action)).parameters
+    anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken.values())
+    names = {p.name.partition(".")[0] for p in action.parameters}
+    assert names <= set(taken) or anything
+    must = {n for n, p in taken.items() if p.default is inspect.Parameter.empty and p.kind is not p.VAR_KEYWORD}
+    assert must - {"self", "session"} <= {p.name.partition(".")[0] for p in action.parameters if p.default is REQUIRED}
+
+
+@BY_NAME
+def test_every_action_has_a_client_method_with_the_same_parameters(action: Action) -> None:
+    method = getattr(RemoteCare if action.care else RemoteSession, action.name)
+    assert callable(method)
+    assert method.__doc__
+
+
+def test_every_action_has_a_route(sqlite_house: House) -> None:
+    pytest.importorskip("fastapi")
+    from shoal.server.protector.api import create_router
+
+    routes = {(m, r.path) for r in create_router(sqlite_house.vault).routes for m in r.methods}  # type: ignore[attr-defined]
+    assert {(a.method, "/vault/v1" + a.path) for a in ACTIONS} <= routes
+    assert len({(a.method, a.path) for a in ACTIONS}) == len(ACTIONS)
+
+
+@BY_NAME
+def test_every_action_has_a_command(action: Action) -> None:
+    command: Any = typer.main.get_command(build("vault"))
+    for word in ("vault", *action.command.split()):
+        assert isinstance(command, click.Group | typer.core.TyperGroup)
+        command = command.get_command(None, word)  # type: ignore[arg-type]
+        assert command is not None
+
+
+def test_the_reference_page_lists_the_table() -> None:
+    page = Path(__file__).parents[3] / "docs" / "vault.md"
+    assert reference() in page.read_text(encoding="utf-8")
