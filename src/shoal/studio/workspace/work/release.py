@@ -10,7 +10,7 @@ from shoal.attacks import ATTACKING
 from shoal.model.attack import VERDICTS
 from shoal.model.certificate.certificate import Certificate, cost_of
 from shoal.model.certificate.events import EventCertificate
-from shoal.model.requirement.known import KnownRecords
+from shoal.model.requirement import KnownRecords
 from shoal.release.make import seed
 from shoal.release.policy.policy import Policy
 from shoal.studio.workspace.work.telling import Telling

@@ -1,4 +1,8 @@
-"""The root of all requirements, and the list of their kinds."""
+"""Requirement: the base class of all kinds, the verdict on one, and the list of kinds.
+
+A kind states everything about itself as class attributes, so that measuring, searching, judging, certifying and reporting ask
+the class. How to add one is described in docs/requirements.md.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
+import numpy as np
+
 from shoal.errors import PolicyError, RequirementError, UsageError, nearest
+from shoal.model.compare import at_least, at_most, below
+from shoal.model.counts.classes import FloatArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement.clause import Clause, Reading, written, written_column
 
 Scope = Literal["class", "table", "trace"]
 Law = Literal["merge", "union", "none"]
-Words = Mapping[str, Mapping[str, Any]]
+Spellings = Mapping[str, Mapping[str, Any]]
+Schema = Mapping[str, Any]
 
 _R = TypeVar("_R", bound="Requirement")
 _KINDS: dict[str, type[Requirement]] = {}
@@ -24,6 +33,20 @@ def register(cls: type[_R]) -> type[_R]:
     """Make a kind known by its name."""
     _KINDS[cls.kind] = cls
     return cls
+
+
+@dataclass(frozen=True)
+class ValueLimit:
+    """A limit on the values of a sensitive column in one class, as a search checks it.
+
+    ``test`` names the check; ``first`` and ``second`` are its numbers, ``limits`` one number per value of the column. The
+    tolerance of :mod:`shoal.model.compare` is included: a search compares exactly.
+    """
+
+    test: Literal["distinct", "entropy", "recursive", "cap", "band", "distance"]
+    first: float = 0.0
+    second: float = 0.0
+    limits: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(1))
 
 
 @dataclass(frozen=True)
@@ -37,50 +60,88 @@ class Requirement:
 
     kind: ClassVar[str] = ""
     scope: ClassVar[Scope] = "class"
-    law: ClassVar[Law] = "none"
-    bound: ClassVar[str] = ""  # the field that holds the limit
-    words: ClassVar[Words] = {}  # how text names it, and what each name says of other fields
+    law: ClassVar[Law] = "none"  # what a search may prune by
+    bound: ClassVar[str] = ""  # the field that contains the limit
     sign: ClassVar[str] = "<="
+    spellings: ClassVar[Spellings] = {}  # names in text, and the fields that each name fixes
+    section: ClassVar[str] = ""  # the part of ``require`` in a policy; empty: at the top
+    schema: ClassVar[Schema] = {}  # JSON schema by key of the section
+    key_field: ClassVar[str] = ""  # the field that the key fills, if a kind has several keys
+    option_fields: ClassVar[tuple[str, ...]] = ()  # fields that have a key of their own beside the limit
+    renamed: ClassVar[Mapping[str, str]] = {}  # fields whose name in a policy differs
+    figure: ClassVar[str] = ""  # the number of a measurement that it limits
+    trivial_bound: ClassVar[float | None] = None  # a bound that every table meets; it is not a requirement
+    table_limit: ClassVar[str] = ""  # how a search checks a limit on the whole table
     needs_population: ClassVar[bool] = False
-    needs_original: ClassVar[bool] = False  # decided by whoever holds the table before the release; nobody can count it again
+    needs_original: ClassVar[bool] = False  # decided by whoever has the table before the release; nobody can count it again
 
     @property
     def sensitive(self) -> str | None:
-        """The sensitive column it speaks about, or None."""
+        """The sensitive column it limits, or None."""
         return getattr(self, "column", None)
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Where a policy says it, under ``require``; no two requirements of a policy have the same place."""
-        raise NotImplementedError
+        """Its keys in a policy, under ``require``; no two requirements of a policy have the same place."""
+        key = getattr(self, self.key_field) if self.key_field else self.policy_keys()[0]
+        return tuple(part for part in (self.section, self.sensitive, key) if part)
+
+    @classmethod
+    def policy_keys(cls) -> tuple[str, ...]:
+        """The keys of the section in a policy that state it."""
+        return tuple(key for key in cls.schema if key not in cls.option_fields)
 
     @property
     def name(self) -> str:
-        """Its place in words: ``risk.prosecutor``, ``closeness.diagnosis.t``."""
+        """Its place as text: ``risk.prosecutor``, ``closeness.diagnosis.t``."""
         return ".".join(self.place)
 
     @property
     def limit(self) -> float:
-        """The number that is asked for."""
+        """The required number."""
         value: float = getattr(self, self.bound)
         return value
 
+    @property
+    def figure_name(self) -> str:
+        """The number of a measurement that it limits."""
+        return self.figure.format(**{self.key_field: getattr(self, self.key_field)} if self.key_field else {})
+
+    def class_sizes(self, *, has_population: bool) -> tuple[int, int]:
+        """The fewest members of a class, and the fewest people of the population, that it requires; 0 if it does not."""
+        return 0, 0
+
+    @property
+    def fewest_values(self) -> float:
+        """Different sensitive values without which no class can meet it."""
+        return 0.0
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether the values of the sensitive column must have an order."""
+        return False
+
+    def value_limit(self, share: FloatArray) -> ValueLimit | None:
+        """What a search checks in each class, for values with this ``share`` in the table; None: every class passes."""
+        raise UsageError(f"the requirement '{self.kind}' cannot be searched for.", hint="See the list of requirements.")
+
     def holds(self, found: float) -> bool:
-        """Whether a number that was found meets the limit, by the rule of :mod:`shoal.model.compare`."""
-        raise NotImplementedError
+        """Whether a number meets the limit, by the rule of :mod:`shoal.model.compare`."""
+        compare = {">=": at_least, "<=": at_most, "<": below}[self.sign]
+        return compare(found if self._whole() else float(found), self.limit)
 
     def judged(self, found: float | None) -> Verdict:
-        """The verdict on a number that was found; None stands for a number without a bound, which meets nothing."""
+        """The verdict on a number; None stands for a number without a bound, which meets nothing."""
         bare = found is None or not math.isfinite(found)
         return Verdict(self, None if bare else found, not bare and self.holds(found or 0))
 
     def sentence(self) -> str:
-        """The requirement in words."""
+        """The requirement as a sentence."""
         raise NotImplementedError
 
     @staticmethod
     def parse(text: str, reading: Reading | None = None) -> Requirement:
-        """A requirement from its text; what it leaves unsaid is taken from ``reading``.
+        """A requirement from its text; ``reading`` supplies what the text omits.
 
         >>> Requirement.parse("k>=5"), Requirement.parse("entropy[ill]>=2.5")
         (K(k=5), EntropyDiversity(column='ill', l=2.5))
@@ -95,14 +156,14 @@ class Requirement:
 
     @classmethod
     def from_clause(cls, clause: Clause, reading: Reading) -> Requirement:
-        """The requirement that a clause with one of :attr:`words` says."""
+        """The requirement of a clause with one of :attr:`spellings`."""
         column = {"column": clause.column(reading)} if _has(cls, "column") else {}
         if clause.inside and not column:
             raise UsageError(f"'{clause.word}' takes nothing in brackets.", hint=f"Write {clause.word}{cls.sign}….")
-        return cls(**column, **cls.words[clause.word], **{cls.bound: cls.asked(clause)})
+        return cls(**column, **cls.spellings[clause.word], **{cls.bound: cls.limit_of(clause)})
 
     @classmethod
-    def asked(cls, clause: Clause) -> float:
+    def limit_of(cls, clause: Clause) -> float:
         """The limit of a clause; a sign that the kind does not have is refused. Of a count, ``>4`` is ``>=5``."""
         value = clause.number(whole=cls._whole())
         if clause.sign == cls.sign:
@@ -128,7 +189,7 @@ class Requirement:
         return ()
 
     def __str__(self) -> str:
-        word = next((w for w, fixed in self.words.items() if all(getattr(self, n) == v for n, v in fixed.items())), self.kind)
+        word = next((w for w, fixed in self.spellings.items() if all(getattr(self, n) == v for n, v in fixed.items())), self.kind)
         column = (written_column(self.sensitive),) if self.sensitive is not None else ()
         return written(word, self.sign, self.limit, (*column, *self.options()))
 
@@ -155,7 +216,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One requirement, the number that was found (None: no finite one), and whether that meets it.
+    """One requirement, the number it was compared with (None: not finite), and whether it is met.
 
     True or false as a condition.
 
@@ -212,13 +273,13 @@ def requirement_kinds() -> dict[str, type[Requirement]]:
 
 
 def spellings() -> list[str]:
-    """All words by which text names a requirement."""
-    return [word for kind in _KINDS.values() for word in kind.words]
+    """All names of requirements in text."""
+    return [word for kind in _KINDS.values() for word in kind.spellings]
 
 
 def kind_named(word: str) -> type[Requirement] | None:
-    """The kind that text calls by this word, or None."""
-    return next((kind for kind in _KINDS.values() if word in kind.words), None)
+    """The kind with this name in text, or None."""
+    return next((kind for kind in _KINDS.values() if word in kind.spellings), None)
 
 
 def _has(cls: type[Requirement], name: str) -> bool:
@@ -226,30 +287,63 @@ def _has(cls: type[Requirement], name: str) -> bool:
 
 
 def sentences(requirements: Iterable[Requirement]) -> tuple[str, ...]:
-    """All requirements in words."""
+    """All requirements as sentences."""
     return tuple(r.sentence() for r in requirements)
 
 
 def check_whole(value: object, least: int, what: str, hint: str) -> None:
-    """Refuse what is not a whole number of at least ``least``."""
+    """Raise if it is not a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise UsageError(f"{what} must be a whole number of at least {least}; found {value!r}.", hint=hint)
 
 
 def check_real(value: object, above: float, what: str, hint: str) -> None:
-    """Refuse what is not a finite number above ``above``."""
+    """Raise if it is not a finite number above ``above``."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= above:
         raise UsageError(f"{what} must be a number above {above:g}; found {value!r}.", hint=hint)
 
 
 def check_share(value: object, what: str, *, above_zero: bool) -> None:
-    """Refuse what is not a number between 0 and 1."""
+    """Raise if it is not a number between 0 and 1."""
     good = isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
     if not good or (above_zero and value == 0.0):
         raise UsageError(f"{what} must lie between 0 and 1; found {value!r}.", hint="Write 0.2 for 20 %.")
 
 
 def check_one_of(value: object, allowed: tuple[str, ...], what: str) -> None:
-    """Refuse a word that is not on the list."""
+    """Refuse a value that is not on the list."""
     if value not in allowed:
         raise UsageError(f"{what} {value!r} is not known.", hint=f"Choose one of: {', '.join(allowed)}.")
+
+
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+RISK: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+"""JSON schema of a share, and of one above 0."""
+
+
+def described(schema: Schema, description: str) -> dict[str, Any]:
+    """A JSON schema with a description."""
+    return {**schema, "description": description}
+
+
+def whole_number(least: int, most: int, description: str = "") -> dict[str, Any]:
+    """JSON schema of a whole number."""
+    out = {"type": "integer", "minimum": least, "maximum": most}
+    return described(out, description) if description else out
+
+
+def positive_number(most: float, description: str) -> dict[str, Any]:
+    """JSON schema of a number above 0."""
+    return {"type": "number", "exclusiveMinimum": 0, "maximum": most, "description": description}
+
+
+def group(description: str = "", *, optional: tuple[str, ...] = (), **properties: Schema) -> dict[str, Any]:
+    """JSON schema of 'name: value' lines; all are required but the ``optional`` ones."""
+    required = [name for name in properties if name not in optional]
+    out = {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
+    return described(out, description) if description else out
+
+
+def several(schema: Schema) -> dict[str, Any]:
+    """JSON schema of one value, or of a list of such values."""
+    return {"anyOf": [schema, {"type": "array", "items": schema, "maxItems": 8}]}

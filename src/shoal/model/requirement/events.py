@@ -6,15 +6,30 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.errors import UsageError
-from shoal.model.compare import at_least, at_most
+from shoal.model.compare import at_least
 from shoal.model.display import written
+from shoal.model.requirement.base import (
+    SHARE,
+    Law,
+    Requirement,
+    Schema,
+    Scope,
+    Spellings,
+    check_share,
+    check_whole,
+    described,
+    group,
+    register,
+    several,
+    whole_number,
+)
 from shoal.model.requirement.clause import Clause, Reading
-from shoal.model.requirement.root import Law, Requirement, Scope, Words, check_share, check_whole, register
 
 MOST_SETS = 50_000_000
 """Sets of known records that are counted one by one; of a table with more, nothing is claimed."""
 MOST_KNOWN = 8
-"""Known records that may be asked about."""
+"""The largest number of known records in a requirement."""
+_RECORDS = whole_number(1, MOST_KNOWN)
 
 
 class _OfKnown(Requirement):
@@ -35,7 +50,7 @@ class _OfKnown(Requirement):
             raise UsageError(
                 f"'{clause.word}' needs the number of known records in brackets.", hint=f"Write {clause.word}[2]{cls.sign}…."
             )
-        return cls(records=int(inside[0]), **{cls.bound: cls.asked(clause)})  # type: ignore[call-arg]
+        return cls(records=int(inside[0]), **{cls.bound: cls.limit_of(clause)})  # type: ignore[call-arg]
 
     def options(self) -> tuple[str, ...]:
         return (str(self.records),)
@@ -59,7 +74,13 @@ class KnownRecords(_OfKnown):
     records: int
     k: int
     kind: ClassVar[str] = "known"
-    words: ClassVar[Words] = {"known": {}}
+    spellings: ClassVar[Spellings] = {"known": {}}
+    schema: ClassVar[Schema] = {
+        "known": described(
+            several(group(records=_RECORDS, k=whole_number(2, 10**9))),
+            "Event tables: every set of up to so many records of a person is shared by at least k people.",
+        )
+    }
     sign: ClassVar[str] = ">="
     bound: ClassVar[str] = "k"
 
@@ -83,15 +104,18 @@ class Unicity(_OfKnown):
     records: int
     share: float
     kind: ClassVar[str] = "unicity"
-    words: ClassVar[Words] = {"unicity": {}}
+    spellings: ClassVar[Spellings] = {"unicity": {}}
+    schema: ClassVar[Schema] = {
+        "unicity": described(
+            several(group(records=_RECORDS, share=SHARE)),
+            "Event tables: so many random known records single out at most this share of the people.",
+        )
+    }
     bound: ClassVar[str] = "share"
 
     def __post_init__(self) -> None:
         self._check_records()
         check_share(self.share, "the share of people", above_zero=False)
-
-    def holds(self, found: float) -> bool:
-        return at_most(float(found), self.share)
 
     def sentence(self) -> str:
         what = "one random known record singles" if self.records == 1 else f"{self.records} random known records single"

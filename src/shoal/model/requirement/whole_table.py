@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal.errors import UsageError
-from shoal.model.compare import at_most
 from shoal.model.display import written
+from shoal.model.requirement.base import (
+    RISK,
+    SHARE,
+    Law,
+    Requirement,
+    Schema,
+    Scope,
+    Spellings,
+    check_one_of,
+    check_share,
+    check_whole,
+    described,
+    group,
+    register,
+    whole_number,
+)
 from shoal.model.requirement.clause import Clause, Reading
-from shoal.model.requirement.root import Law, Requirement, Scope, Words, check_one_of, check_share, check_whole, register
 
 _AVERAGE, _MARKETER = {"attacker": "average"}, {"attacker": "marketer"}
 
@@ -26,10 +41,18 @@ class AverageRisk(Requirement):
     risk: float
     attacker: Literal["average", "marketer"] = "average"
     kind: ClassVar[str] = "average-risk"
-    words: ClassVar[Words] = {
+    spellings: ClassVar[Spellings] = {
         **dict.fromkeys(("risk.average", "risk.mean", "prosecutor.mean", "risk.prosecutor.mean"), _AVERAGE),
         **dict.fromkeys(("risk.marketer", "marketer"), _MARKETER),
     }
+    section: ClassVar[str] = "risk"
+    key_field: ClassVar[str] = "attacker"
+    figure: ClassVar[str] = "risk.{attacker}"
+    schema: ClassVar[Schema] = {
+        "average": described(RISK, "The same as marketer."),
+        "marketer": described(RISK, "Average risk: classes / records."),
+    }
+    table_limit: ClassVar[str] = "average_risk"
     scope: ClassVar[Scope] = "table"
     law: ClassVar[Law] = "merge"
     bound: ClassVar[str] = "risk"
@@ -37,13 +60,6 @@ class AverageRisk(Requirement):
     def __post_init__(self) -> None:
         check_share(self.risk, "the average risk", above_zero=True)
         check_one_of(self.attacker, ("average", "marketer"), "attacker")
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("risk", self.attacker)
-
-    def holds(self, found: float) -> bool:
-        return at_most(float(found), self.risk)
 
     def sentence(self) -> str:
         return f"the average chance of re-identification is at most {written(self.risk)}"
@@ -56,20 +72,17 @@ class SampleUniqueness(Requirement):
 
     share: float
     kind: ClassVar[str] = "sample-uniqueness"
-    words: ClassVar[Words] = {"unique_share": {}}
+    spellings: ClassVar[Spellings] = {"unique_share": {}}
+    section: ClassVar[str] = "uniqueness"
+    schema: ClassVar[Schema] = {"sample": described(SHARE, "Largest share of records that are alone in their class.")}
+    figure: ClassVar[str] = "unique_share"
+    table_limit: ClassVar[str] = "uniqueness"
     scope: ClassVar[Scope] = "table"
     law: ClassVar[Law] = "merge"
     bound: ClassVar[str] = "share"
 
     def __post_init__(self) -> None:
         check_share(self.share, "the share of unique records", above_zero=False)
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("uniqueness", "sample")
-
-    def holds(self, found: float) -> bool:
-        return at_most(float(found), self.share)
 
     def sentence(self) -> str:
         return f"at most {written(self.share, 4)} of the published records are unique"
@@ -87,7 +100,19 @@ class PopulationUniqueness(Requirement):
     population: int
     method: str = "dankar"
     kind: ClassVar[str] = "population-uniqueness"
-    words: ClassVar[Words] = {"population_unique_share": {}}
+    spellings: ClassVar[Spellings] = {"population_unique_share": {}}
+    section: ClassVar[str] = "uniqueness"
+    renamed: ClassVar[Mapping[str, str]] = {"of": "population"}
+    schema: ClassVar[Schema] = {
+        "population": group(
+            "Largest estimated share of the population that is unique in it.",
+            optional=("method",),
+            share=SHARE,
+            of=whole_number(1, 10**11, "People in the population."),
+            method={"type": "string", "minLength": 1, "maxLength": 60, "description": "How it is estimated; default dankar."},
+        )
+    }
+    table_limit: ClassVar[str] = "population_uniqueness"
     scope: ClassVar[Scope] = "table"
     law: ClassVar[Law] = "none"
     bound: ClassVar[str] = "share"
@@ -95,10 +120,6 @@ class PopulationUniqueness(Requirement):
     def __post_init__(self) -> None:
         check_share(self.share, "the share of population uniques", above_zero=False)
         check_whole(self.population, 1, "the population", "Pass the number of people in the population.")
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("uniqueness", "population")
 
     @classmethod
     def from_clause(cls, clause: Clause, reading: Reading) -> Requirement:
@@ -109,13 +130,10 @@ class PopulationUniqueness(Requirement):
                 "the share of population uniques needs the number of people in the population.",
                 hint=f"Write for example {clause.word}[17500000]<=0.01.",
             )
-        return cls(cls.asked(clause), int(people), *clause.inside[1:])
+        return cls(cls.limit_of(clause), int(people), *clause.inside[1:])
 
     def options(self) -> tuple[str, ...]:
         return (str(self.population), *(() if self.method == "dankar" else (self.method,)))
-
-    def holds(self, found: float) -> bool:
-        return at_most(float(found), self.share)
 
     def sentence(self) -> str:
         return f"an estimated share of at most {written(self.share)} is unique in a population of {self.population}"
@@ -132,7 +150,14 @@ class Linkage(Requirement):
 
     share: float
     kind: ClassVar[str] = "linkage"
-    words: ClassVar[Words] = {"linkage": {}}
+    spellings: ClassVar[Spellings] = {"linkage": {}}
+    schema: ClassVar[Schema] = {
+        "linkage": described(
+            RISK,
+            "Largest share of records that one known number, date or place finds; where nothing is said, 1/k and at least 0.05 "
+            "for columns that a transformation changes.",
+        )
+    }
     scope: ClassVar[Scope] = "table"
     law: ClassVar[Law] = "none"
     bound: ClassVar[str] = "share"
@@ -140,13 +165,6 @@ class Linkage(Requirement):
 
     def __post_init__(self) -> None:
         check_share(self.share, "the share of records found by value", above_zero=True)
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("linkage",)
-
-    def holds(self, found: float) -> bool:
-        return at_most(float(found), self.share)
 
     def sentence(self) -> str:
         return f"knowing one published value finds at most {written(self.share, 4)} of the records"
