@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from shoal.disk.atomic import scratch
-from shoal.engines.core.base import BATCH_ROWS, Engine
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.limits import is_aggregate
 from shoal.engines.core.state import Held
 from shoal.engines.files.frames import open_frame
@@ -63,11 +63,8 @@ class PreviewTable(Table):
         made.recorder, made.number = recorder, number
         return made
 
-    def with_roles(self, **roles: Any) -> Table:
-        return self._over(super().with_roles(**roles), self.recorder, self.number)
-
-    def described(self, **said: Any) -> Table:
-        return self._over(super().described(**said), self.recorder, self.number)
+    def _changed(self, *, relation: Relation | None = None, schema: Schema | None = None) -> Table:
+        return self._over(super()._changed(relation=relation, schema=schema), self.recorder, self.number)
 
     def for_one_run(self) -> Table:
         return self

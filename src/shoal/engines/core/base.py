@@ -83,9 +83,6 @@ class Engine(ABC):
     memory: int | None = None
     """Bytes that a run may take; None where nobody said."""
 
-    asked: Sequence[str] = ()
-    """What was asked of the rows, beside the catalog, to know their types when a table was opened."""
-
     only_aggregates: bool = False
     """Whether queries that return rows are refused (:mod:`shoal.engines.core.limits`)."""
 

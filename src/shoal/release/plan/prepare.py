@@ -236,7 +236,7 @@ def counted_by_record(prepared: Prepared) -> ClassCounts:
 
 
 def without_unit(table: Table) -> Table:
-    return type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
+    return table.without_unit()
 
 
 def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:

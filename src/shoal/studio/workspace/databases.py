@@ -16,7 +16,7 @@ from pathlib import Path
 from shoal.errors import DataError, UsageError
 
 FILE = "databases.toml"
-KINDS = ("postgresql://", "mysql://", "mariadb://", "mssql://", "duckdb://", "sqlite://")
+KINDS = ("postgresql://", "mysql://", "mariadb://", "duckdb://", "sqlite://")
 LONGEST = 200
 
 
