@@ -17,16 +17,16 @@ from shoal.kernels.group import count_by, group_codes
 from shoal.kernels.people import Memberships
 from shoal.measures.classes.household import HouseholdRisk, household_risk
 from shoal.measures.classes.impact import Impact, impact
-from shoal.measures.result.measurement import Measured
+from shoal.measures.result.figures import Figures
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.roles import MissingPolicy
 
 MOST_RECOUNTS = 60
-"""Subsets that are counted anew without being asked for, where people have rows in several classes."""
+"""Subsets that are recounted by default if people have rows in several classes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Measurement(Measured):
+class Measurement(Figures):
     """All numbers of a table; a card in Jupyter.
 
     ``m.k, m.unique, m.risk, m.diversity["diagnosis"], m.closeness["diagnosis"], m.explain(), m.worst_subsets(3),

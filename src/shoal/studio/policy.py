@@ -34,7 +34,7 @@ def create_router(studio: Studio) -> APIRouter:
     async def use(request: Request, table_id: str) -> Response:
         boundary = forms.boundary_of(request.headers.get("content-type", ""))
         if boundary is None:
-            raise UsageError("there is no file.", hint="Choose one.")
+            raise UsageError("no file was chosen.", hint="Choose one.")
         with workspace.files.incoming(secrets.token_hex(8)) as arrived:
             sent = await forms.read_parts(request.stream(), boundary, arrived, MOST_POLICY)
             patience.set(WHILE_CHANGING)
@@ -48,7 +48,7 @@ def create_router(studio: Studio) -> APIRouter:
         fields = await fields_of(request)
         number = fields.get("number", "")
         if not number.isdecimal():
-            raise UsageError("there is no such step.", hint="Choose one of the list.")
+            raise UsageError("this step does not exist.", hint="Choose one of the list.")
         await run_in_threadpool(workspace.history.go, table_id, int(number))
         return to(f"/t/{table_id}/{_tab(fields)}")
 
@@ -61,7 +61,7 @@ def _use(studio: Studio, table_id: str, raw: bytes) -> None:
     try:
         text = edits.taken(raw.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise PolicyError("the policy is no UTF-8 text.", hint="Choose a policy file (YAML).") from None
+        raise PolicyError("the policy is not valid UTF-8.", hint="Choose a policy file (YAML).") from None
     asked = Policy.parse(text)
     known = {c.name for c in at.columns}
     named = [*asked.quasi, *asked.direct, *asked.sensitive, *asked.insensitive, *(c for c in (asked.unit, asked.weight) if c)]

@@ -18,7 +18,7 @@ from shoal.kernels.text import canonical_text
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress, silent
-from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
+from shoal.model.requirement import K, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.identifying import check_identifying, check_insensitive
@@ -67,7 +67,7 @@ class Prepared:
     coarser: Coarser | None = None
     """Where counting began, if the classes were too many at the levels that the policy asks for."""
     columns: ColumnReader | None = None
-    """The columns of the table as they were looked at; read anew where None."""
+    """The columns of the table as they were looked at; read again if None."""
 
     @property
     def reader(self) -> ColumnReader:
@@ -120,10 +120,10 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
     policy, tight = prepared.policy, tightened or {}
     out: list[Requirement] = [K(policy.smallest_class)] if policy.smallest_class >= 2 else []
     for r in policy.requirements:
-        if isinstance(r, K | MaxRisk) or r.needs_original:
+        if r.class_sizes(has_population=False)[0] or r.needs_original:
             continue
-        if isinstance(r, TCloseness) and r.distance == "ordered":
-            need_order(prepared.base, r.column)
+        if r.needs_order and r.sensitive is not None:
+            need_order(prepared.base, r.sensitive)
         asked = replace(r, **{r.bound: tight.get(r.name, r.limit)}) if r.name in tight else r
         out.append(replace(asked, hierarchy=prepared.trees.get(asked.column)) if isinstance(asked, TCloseness) else asked)
     return out
@@ -236,7 +236,7 @@ def counted_by_record(prepared: Prepared) -> ClassCounts:
 
 
 def without_unit(table: Table) -> Table:
-    return type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
+    return table.without_unit()
 
 
 def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:
@@ -291,7 +291,7 @@ def _hierarchy(
 
 
 def guessed_rule(column: Column, values: Any, counts: Any, *, k: int) -> Rule:
-    """The rule of a column about which nothing is said, by what its values are."""
+    """The rule of a column without settings, from its values."""
     from shoal.hierarchies import infer
 
     found = _found(column, values, counts)

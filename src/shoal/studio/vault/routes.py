@@ -21,8 +21,7 @@ from shoal.protector.pseudonyms.tables import pseudonymize_table
 from shoal.protector.remote import RemoteVault
 from shoal.server.common import status_of
 from shoal.studio.here import Studio, fields_of, page, to
-from shoal.studio.vault.consoles import ROLES, Console, Consoles
-from shoal.studio.vault.shown import shown
+from shoal.studio.vault.consoles import ROLES, Console, Consoles, shown
 
 Fields = dict[str, str]
 Act = Callable[[Any, Fields], dict[str, Any]]
@@ -77,7 +76,7 @@ def _add_entrance(router: APIRouter, pages: Pages) -> None:
 
         def work() -> Response:
             if pages.vault is None or fields.get("role", "") not in ROLES:
-                raise UsageError("there is no such role, or no vault.", hint="Choose one of those shown.")
+                raise UsageError("this role or vault does not exist.", hint="Choose one of those shown.")
             session = pages.vault.login(fields.get("secret", ""))
             try:
                 session.domains() if fields["role"] == "operator" else session.requests()

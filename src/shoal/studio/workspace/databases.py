@@ -16,7 +16,7 @@ from pathlib import Path
 from shoal.errors import DataError, UsageError
 
 FILE = "databases.toml"
-KINDS = ("postgresql://", "mysql://", "mariadb://", "mssql://", "duckdb://", "sqlite://")
+KINDS = ("postgresql://", "mysql://", "mariadb://", "duckdb://", "sqlite://")
 LONGEST = 200
 
 
@@ -34,11 +34,11 @@ class Databases:
         """Where a table of a named database is opened; holds the password where the address does: never to be shown."""
         address = self._read().get(name)
         if address is None:
-            raise UsageError("there is no database of this name.", hint="Choose one of those shown.")
+            raise UsageError("no database has this name.", hint="Choose one of those shown.")
         named = table.strip()
         odd = "::" in named or "?" in named or len(named) > LONGEST or not named.isprintable()
         if not named or odd:
-            raise UsageError("this is no name of a table.", hint="Write it as TABLE or SCHEMA.TABLE.")
+            raise UsageError("this is not the name of a table.", hint="Write it as TABLE or SCHEMA.TABLE.")
         return f"{address}::{named}"
 
     def _read(self) -> dict[str, str]:
