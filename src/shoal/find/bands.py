@@ -193,6 +193,6 @@ def written_amounts(values: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=CACHED)
 def _sign_of(text: str) -> str | None:
-    """The sign or unit that a number is written with, empty where it has none; None where the text is no number."""
+    """The sign or unit that a number is written with, empty where it has none; None if the text is not a number."""
     found = _WRITTEN.fullmatch(text.strip().lower())
     return None if found is None else (found["before"] or found["after"] or "")

@@ -170,7 +170,7 @@ def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[Co
             finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.7, topic="key", hipaa=18)
             finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
         elif facts.name == event:
-            why = "people have several rows, and it tells when: others may know it"
+            why = "people have several rows, and it shows when: others may know it"
             finding = replace(finding, role=Role.QUASI, reason=why, confidence=0.6, topic="event_date")
         elif facts.name == weight:
             finding = replace(finding, mark="weight")

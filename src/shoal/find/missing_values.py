@@ -1,6 +1,6 @@
 """Spellings of "no value": words in seven languages, what the file declares or labels so, and numbers with evidence.
 
-A word counts by itself; what a number needs is told in :mod:`shoal.find.missing_values`.
+A word counts by itself; what a number needs is described in :mod:`shoal.find.missing_values`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def asked(spellings: Iterable[str]) -> bool:
 
 
 LONE_WORDS, NUMBERS_AROUND = 2, 20
-"""Different words, and different numbers around them, from which the words mean that there is no number."""
+"""Different words, and different numbers around them, from which the words mean a missing number."""
 _LETTERS = re.compile(r"[^\W\d_][^\W\d_ /-]*(?:[ /-][^\W\d_]+){0,3}")
 LONG_WORD = 8
 """Letters from which a word means the same in another gender or number."""
@@ -80,7 +80,7 @@ def _words(facts: ColumnFacts) -> list[str]:
 
 
 def _stands_out(value: str, rest: Sequence[str]) -> bool:
-    """Whether a short word is no category of its own: NA in capitals or among numbers; None among results of tests."""
+    """Whether a short word is not a category of its own: NA in capitals or among numbers; None among results of tests."""
     plain = value.strip()
     if len(rest) > MANY and plain not in ("NA", "*", "-", "_"):
         return False
@@ -112,7 +112,7 @@ _BESIDE_99 = re.compile(r"9[5-8](\.0)?")
 BELOW = 3
 """Columns in which the same negative number of one digit stands below codes from which it means "no value" in all of them."""
 FAR_BELOW = 100
-"""The smallest of the other values from which -1 below them is no amount."""
+"""The smallest of the other values from which -1 below them is not an amount."""
 LONE_VALUES, LONE_SHARE, LONE_GAP = 40, 0.02, 3
 """Different values, share of the rows and distance (in ranges of all others) from which one value far outside stands for none."""
 _ONE_DIGIT = re.compile(r"-[1-9](\.0)?")

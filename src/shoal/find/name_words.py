@@ -81,7 +81,7 @@ def telling(words: tuple[str, ...]) -> tuple[str, ...]:
     >>> telling(("lieu", "de", "naissance")), telling(("e",)), telling(("cigs", "per", "day"))
     (('lieu', 'naissance'), ('e',), ('cigs',))
     """
-    rate = words.index("per") if "per" in words[1:] else len(words)  # cigarettes per day are no day
+    rate = words.index("per") if "per" in words[1:] else len(words)  # cigarettes per day are not a day
     return tuple(w for w in words[:rate] if w not in LITTLE) or words
 
 

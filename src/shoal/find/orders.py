@@ -43,7 +43,7 @@ def _rungs(text: str) -> dict[str, int]:
 
 
 def ladder_order(values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The kind of ladder and the values from low to high; empty texts where the values are no ladder.
+    """The kind of ladder and the values from low to high; empty texts if the values are not a ladder.
 
     >>> ladder_order(["medium", "low", "high"])
     ('amount', ('low', 'medium', 'high'))

@@ -129,7 +129,7 @@ def _side(text: str, numbers: Sequence[str], dates: Sequence[str]) -> Callable[[
         )
     except ValueError:
         raise UsageError(
-            "a side of a rule is no column of numbers or dates, no number and no date.", hint="For example age<=120."
+            "a side of a rule is not a column of numbers or dates, a number or a date.", hint="For example age<=120."
         ) from None
     return lambda columns: np.float64(value)
 

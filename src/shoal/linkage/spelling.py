@@ -109,7 +109,7 @@ def number(value: str) -> str | None:
 
 
 def birth(value: str, *, month_first: bool = False) -> str | None:
-    """A date as eight digits, year first. Eight digits that are no date are kept: a typing error is still near the truth.
+    """A date as eight digits, year first. Eight digits that are not a date are kept: a typing error is still near the truth.
 
     Where day and month could be either, ``month_first`` says which stands first. Years of two digits are of this century if they
     are past, else of the last.
@@ -141,7 +141,7 @@ def birth(value: str, *, month_first: bool = False) -> str | None:
 
 
 def day_or_month(value: str) -> int:
-    """Which of the two a date shows to stand first: +1 day, -1 month, 0 cannot be told.
+    """Which of the two a date shows to stand first: +1 day, -1 month, 0 unknown.
 
     >>> day_or_month("13/4/1980"), day_or_month("4/13/1980"), day_or_month("3/4/1980"), day_or_month("1980-04-13")
     (1, -1, 0, 0)

@@ -15,7 +15,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.report.compiled import KeptCode
 from shoal.report.look import stylesheet
 
 
@@ -29,7 +28,6 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        bytecode_cache=KeptCode(),
     )
 
 

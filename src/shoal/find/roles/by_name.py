@@ -49,7 +49,7 @@ def named(seen: Seen) -> Decision | None:
     if topic.key == "postcode" and seen.facts.distinct <= 12 and max(map(len, seen.facts.values)) < 3:
         return None
     if topic.key == "lab" and seen.about_people and seen.facts.whole and 2 < seen.facts.distinct <= 7:
-        return None  # few codes in a census are no measurement: ESR is the employment status there
+        return None  # few codes in a census are not a measurement: ESR is the employment status there
     if topic.key in ("event_date", "technical") and seen.found.scale is Scale.TEXT:
         return None
     if topic.key in ("facility", "place", "industry", "occupation", "group", "vehicle") and reads_as_text(seen.facts):
@@ -128,7 +128,7 @@ def _measured(facts: ColumnFacts) -> bool:
 
 
 def _no_dates(seen: Seen) -> bool:
-    """Words without a digit that are no months or weekdays: whether a date changed, not a date."""
+    """Words without a digit that are not months or weekdays: whether a date changed, not a date."""
     facts = seen.facts
     words = facts.kind == "text" and not any(c.isdigit() for v in facts.values for c in v)
     return words and seen.found.scale is Scale.NOMINAL

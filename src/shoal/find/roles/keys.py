@@ -25,7 +25,7 @@ SEVERAL = 3
 BLOCK_FROM, BLOCK_WIDTH = 100_000, 20
 """The smallest number of a block, and its width for each number that is used: amounts are spread wider, or begin lower."""
 PANEL = 50
-"""Different numbers from which it is no accident that all are in equally many rows."""
+"""Different numbers from which it is not a coincidence that all are in equally many rows."""
 SHORTEST_HASH = 10_000_000
 """Size from which numbers with a sign may be hashes."""
 LONG, MANY, SAME = 9, 20, 0.95

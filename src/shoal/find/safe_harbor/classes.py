@@ -94,9 +94,9 @@ def refusal(facts: ColumnFacts, classed: Classed, year: int) -> str:
     if classed.kind == "zip":
         return fine_zip(labels)
     if classed.kind == "age":
-        return "ages above 89 are told" if too_old(labels, per_year=words.per_year(facts.name)) else ""
+        return "it shows ages above 89" if too_old(labels, per_year=words.per_year(facts.name)) else ""
     why = fine_date(labels)
-    return why or ("years are told that imply an age above 89" if too_long_ago(labels, year) else "")
+    return why or ("it shows years that imply an age above 89" if too_long_ago(labels, year) else "")
 
 
 def _share(n: float) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.find.safe_harbor.classes import Classed
 
 OLDEST = 89
-"""The highest age that may be told."""
+"""The highest age that may be published."""
 NOBODY = 120
 """A band that ends here or above is open: nobody is older."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
@@ -115,19 +115,19 @@ def fine_zip(labels: Iterable[str]) -> str:
         shown = digits.group() if digits else ""
         shown = shown.zfill(3) if numbers and shown == label else shown
         if len(shown) > 3 or (digits and re.search(r"\d{2,}", label[digits.end() :])):
-            return "more than the first three digits of ZIP codes are told"
+            return "it shows more than the first three digits of ZIP codes"
         if len(shown) == 3 and shown in SMALL_ZIP3:
-            return "a three-digit ZIP area with at most 20,000 people is told; it must be 000"
+            return "it shows a three-digit ZIP area with at most 20,000 people; it must be 000"
     return ""
 
 
 def fine_date(labels: Iterable[str]) -> str:
-    """Why dates may not stay as they are; empty where only years are told."""
+    """Why dates may not stay as they are; empty if only years are published."""
     values = list(labels)
     if any(map(day_or_month, values)) or date_share(values) > 0 or month_or_weekday_share(values) > 0:
-        return "more of dates than the year is told"
+        return "it shows more of dates than the year"
     if any(reach(v) is not None and not _year_like(v) for v in values):
-        return "parts of dates are told that are no years"
+        return "it shows parts of dates other than years"
     return ""
 
 

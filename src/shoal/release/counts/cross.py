@@ -92,7 +92,7 @@ def _rare(people: IntArray, keep: list[int], threshold: int) -> list[int]:
 
 
 def alone(crossed: Crossed) -> int:
-    """Lines of two cells or more whose people all fall into one cell: everybody there has the same value, and it is told.
+    """Lines of two cells or more whose people all fall into one cell: everybody there has the same value, and it is revealed.
 
     >>> alone(Crossed(("a", "b"), (("x", "y"), ("u", "v")), np.array([[12, 0], [20, 15]]), (0, 0)))
     2

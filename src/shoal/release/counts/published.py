@@ -55,7 +55,7 @@ class CountTable:
         if same:
             said.append(
                 f"{same} {'lines have' if same > 1 else 'line has'} all people in one cell: who is known to be there is known "
-                "to have that value, however many they are. Join categories if that may not be told."
+                "to have that value, however many they are. Merge categories if that must stay hidden."
             )
         return tuple(said)
 

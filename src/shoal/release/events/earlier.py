@@ -29,7 +29,7 @@ def check_earlier(place: Path) -> EventCertificate:
     """The certificate of an earlier event release; anything else is refused."""
     if not (place / NAME).is_file() or not is_of_events(place):
         raise UsageError(
-            f"'{place.name}' is no folder of an event release.",
+            f"'{place.name}' is not the folder of an event release.",
             hint="Name an earlier event release of the same people after --previous.",
         )
     found = read_event_certificate(place / NAME)

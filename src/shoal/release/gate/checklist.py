@@ -93,7 +93,7 @@ def check_coarse(prepared: Prepared, steps: dict[str, Step], planned: tuple[Step
         label_of: dict[str, str] = {}
         for want, have in zip(asked, evaluate(given, texts).texts(), strict=True):
             if label_of.setdefault(want, have) != have:
-                raise finer(name, "it tells apart what the list joins")
+                raise finer(name, "it separates what the list merges")
 
 
 def finer(name: str, why: str) -> PolicyError:

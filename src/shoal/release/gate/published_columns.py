@@ -121,7 +121,7 @@ def refused_by_list(found: Published, date: str, stated: Mapping[str, str]) -> t
     ]
     for three in together.triples(classed):
         if together.told(found.rows(three)):
-            out.append(Refused(three[0], f"with '{three[1]}' and '{three[2]}' it tells an age above 89 at death"))
+            out.append(Refused(three[0], f"with '{three[1]}' and '{three[2]}' it reveals an age above 89 at death"))
     return classed, tuple(out)
 
 

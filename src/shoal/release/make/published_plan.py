@@ -62,7 +62,7 @@ def _common(prepared: Prepared, decision: Decision, column: str) -> set[str | fl
 
 
 def _people_with(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[np.int64]:
-    """Published people (records, where there is no person column) with each value of the j-th quasi-identifier."""
+    """Published people (records, without a person column) with each value of the j-th quasi-identifier."""
     base = prepared.base
     if prepared.people is not None:  # some people are in several classes: each counts once
         codes, (classes, person) = base.codes[j], prepared.people

@@ -95,7 +95,7 @@ def _local_cells(plain: Mapping[str, Any], quasi: Mapping[str, Any]) -> str | di
     unknown = sorted(set(cells) - set(quasi))
     if unknown:
         raise PolicyError(
-            f"'cells' names '{unknown[0]}', which is no quasi-identifier.", hint=f"Quasi-identifiers: {', '.join(quasi)}."
+            f"'cells' names '{unknown[0]}', which is not a quasi-identifier.", hint=f"Quasi-identifiers: {', '.join(quasi)}."
         )
     return dict(cells)
 
@@ -169,7 +169,7 @@ def _said(require: Any) -> tuple[Requirement, ...]:
 
 
 def _something(asked: tuple[Requirement, ...], rule: Preset | None) -> tuple[Requirement, ...]:
-    """What is asked, where anything is."""
+    """The requirements, if there are any."""
     if not asked:
         name = f" and preset '{rule.name}' names no number" if rule else ""
         raise PolicyError(f"the policy requires nothing{name}.", hint="Write 'require: {k: 5}', or name a preset.")

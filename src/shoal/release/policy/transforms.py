@@ -16,7 +16,7 @@ KINDS = (
     "clamp", "correlated_noise", "cut", "date_shift", "fake", "keyed_hash", "microaggregate", "noise", "permute", "pram",
     "prefix", "rank_swap", "round",
 )  # fmt: skip
-"""Steps that a policy may name; removal, generalization and sampling are said elsewhere."""
+"""Steps that a policy may name; removal, generalization and sampling are specified elsewhere."""
 
 
 def transforms_of(asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Step]:

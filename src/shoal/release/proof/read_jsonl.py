@@ -44,7 +44,7 @@ def _pairs(line: str, path: Path) -> list[tuple[str, Any]]:
     """Name and value of each field, numbers as their own text."""
     found = json.loads(line, object_pairs_hook=_Fields, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
     if not isinstance(found, _Fields):
-        raise TamperError(f"'{path.name}' has a line that is no object.")
+        raise TamperError(f"'{path.name}' has a line that is not an object.")
     return list(found)
 
 

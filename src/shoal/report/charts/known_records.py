@@ -12,7 +12,7 @@ from shoal.report.numbers import compact, percent
 
 LEFT, RIGHT, FLOOR, CEILING, WIDTH = 72, 548, 300, 46, 720
 MOST_CURVES = 6
-"""More cannot be told apart."""
+"""More cannot be distinguished."""
 
 
 @dataclass(frozen=True)
