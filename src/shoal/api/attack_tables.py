@@ -26,7 +26,7 @@ MOST_POOL, MOST_PEOPLE, TRIES, MOST_SECRETS = 10_000, 1_000, 500, 8
 CONTINUOUS = 20
 """Different numbers from which a column is taken as continuous, where none is named."""
 LEAST = 20
-"""Records of each table below which nothing could be told from chance."""
+"""Records of each table below which nothing can be distinguished from chance."""
 
 
 def attack_table(

@@ -35,7 +35,7 @@ def count_table(
     unit : str, optional
         The column that names a person: people are counted, not rows. Nobody may be in several cells.
     threshold : int
-        Cells of 1 to ``threshold`` − 1 people are hidden, and as many others as the sums call for. Categories with fewer people
+        Cells of fewer than ``threshold`` people are hidden, and as many others as the sums call for. Categories with fewer people
         in all are joined.
     method : str
         ``suppress``, or ``round``: what is not hidden is rounded to multiples of ``base``.

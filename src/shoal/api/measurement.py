@@ -22,7 +22,7 @@ from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.roles import MissingPolicy
 
 MOST_RECOUNTS = 60
-"""Subsets that are counted anew without being asked for, where people have rows in several classes."""
+"""Subsets that are recounted by default if people have rows in several classes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

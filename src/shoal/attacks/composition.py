@@ -94,7 +94,7 @@ def values_left(
 
 
 def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, asked: Certified | None = None) -> AttackResult:
-    """Sums of classes that both releases show, subtracted: a change of 1 to ``k`` − 1 records is read off value by value.
+    """Sums of classes that both releases show, subtracted: a change of fewer than ``k`` records is read off value by value.
 
     Compared are (a) the smallest sets of classes that cover the same people in both (classes with the same labels; where
     one release is coarser, its class and the finer ones inside), (b) each new class and the earlier classes inside it,

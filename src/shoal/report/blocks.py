@@ -97,7 +97,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Number:
-    """A figure with the line that says what it counts; ``missed`` marks one that should be better, ``words`` is no figure."""
+    """A figure with the line that says what it counts; ``missed`` marks one that should be better, ``words`` is not a figure."""
 
     value: str
     says: str

@@ -17,8 +17,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.report.compiled import KeptCode
-
 
 @cache
 def environment() -> Environment:
@@ -30,7 +28,6 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        bytecode_cache=KeptCode(),
     )
 
 

@@ -24,7 +24,7 @@ from shoal.server.common import status_of
 from shoal.studio import forms, packed, words
 from shoal.studio.guard import POLICY
 from shoal.studio.here import Here, Studio, fields_of, here, page, require_ours, table_page, to
-from shoal.studio.improve import levels_of
+from shoal.studio.policy_changes import levels_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.rows import Job, Kept, Made
@@ -217,7 +217,7 @@ def create_folders_router(studio: Studio) -> APIRouter:
         made = workspace.releases.get(release_id)
         found = files_of(workspace.releases.folder(made))
         if not 0 <= number < len(found):
-            raise UsageError("there is no such file.", hint="Choose one of the list.", reason="unknown")
+            raise UsageError("this file does not exist.", hint="Choose one of the list.", reason="unknown")
         path = found[number]
         if path.name != "report.html":
             return FileResponse(path, filename=path.name, media_type="application/octet-stream")
@@ -247,7 +247,7 @@ def create_folders_router(studio: Studio) -> APIRouter:
     async def verify(request: Request) -> Response:
         boundary = forms.boundary_of(request.headers.get("content-type", ""))
         if boundary is None:
-            raise UsageError("there is no file.", hint="Choose one.")
+            raise UsageError("no file was chosen.", hint="Choose one.")
         try:
             with workspace.files.incoming(secrets.token_hex(8)) as arrived:
                 sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
@@ -322,7 +322,7 @@ def create_attack_router(studio: Studio) -> APIRouter:
 def _boundary(request: Request) -> bytes:
     found = forms.boundary_of(request.headers.get("content-type", ""))
     if found is None:
-        raise UsageError("there is no file.", hint="Choose one.")
+        raise UsageError("no file was chosen.", hint="Choose one.")
     return found
 
 

@@ -225,10 +225,10 @@ def _consistent(share: float, d: int) -> float:
 
 
 LINKING = "Can two tables about the same person, with different columns, be joined through the published one?"
-INFER = "Can a hidden value of a person be told from the most similar published record?"
+INFER = "Can a hidden value of a person be inferred from the most similar published record?"
 NEIGHBOURS = 5
 TOLERANCE = 0.05
-"""A number is told if it is this close, as a share of the range."""
+"""A number counts as inferred if it is this close, as a share of the range."""
 
 
 def linkability(table: Rows, original: Rows, control: Rows) -> AttackResult | None:
@@ -259,7 +259,7 @@ def inference(table: Rows, original: Rows, control: Rows, names: Sequence[str], 
             best = low, found, j
     assert best is not None
     worst = f"column '{names[best[2]]}'"
-    return result_of("inference", INFER, best[1], worst, f"The value of {worst} is told from the other columns")
+    return result_of("inference", INFER, best[1], worst, f"The value of {worst} is inferred from the other columns")
 
 
 def _told(table: Rows, people: Rows, known: list[int], j: int) -> int:

@@ -48,7 +48,7 @@ def holds(
     dry_run: DryRun = False,
     as_json: common.Json = False,
 ) -> None:
-    """Say in public which attributes of whom stand in a data set of yours. Columns only: no values, no counts."""
+    """Publish which attributes a data set of yours contains, and about which people. Columns only: no values, no counts."""
     _say("holds", attributes, population, title, holder, registry, key, dry_run, as_json)
 
 

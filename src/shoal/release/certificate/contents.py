@@ -146,7 +146,7 @@ def class_numbers(facts: Facts) -> ClassNumbers:
 
 
 def _of_base(base: ClassCounts) -> Facts:
-    """The numbers of the base classes; their sensitive values, which nothing is said of, are not looked at."""
+    """The numbers of the base classes; their sensitive values, about which nothing is claimed, are not used."""
     return facts_of_counts(replace(base, sensitive={}))
 
 
@@ -228,7 +228,7 @@ def _further_limits(prepared: Prepared, decision: Decision) -> tuple[str, ...]:
     allowed = "; ".join(f"{c} ({why})" if why else f"{c} (no reason given)" for c, why in prepared.policy.identifying.items())
     said = f"Published as they are although they look like identifiers, as the policy allows: {allowed}."
     gone = "; ".join(f"{c.name} ({', '.join(c.missing_values)})" for c in prepared.schema.columns if c.missing_values)
-    read = f"Read as missing, as was said: {gone}."
+    read = f"Read as missing, as specified: {gone}."
     return (*((said,) if allowed else ()), *((read,) if gone else ()), *decision.notes)
 
 

@@ -85,7 +85,7 @@ INPUT_NOTE = "keyed with the signing key, so that it cannot be used to test gues
 VERIFY = "shoal verify FOLDER"
 GUESSED = "guessed hierarchy: "
 ONE_EACH = "Each record is taken as one person. If people have several records, name the person column (unit)."
-NOTHING_SENSITIVE = "No column is named as sensitive, so nothing is said about what a class reveals."
+NOTHING_SENSITIVE = "No column is named as sensitive, so nothing is claimed about what a class reveals."
 POPULATION_SIGNED = "The k-map was counted against a population table that is not in the folder: signed, not counted again."
 LINKAGE_SIGNED = "Linkage by value was tried against the original, which is not in the folder: signed, not counted again."
 PROVEN = "No plan that meets the requirements loses less; that it was chosen tells a little (minimality, downcoding)."
@@ -110,7 +110,7 @@ def attackers(quasi: Sequence[str], before: ClassNumbers, after: ClassNumbers) -
             "journalist (largest)",
             "does not know who is in the table; without a population table the same bound as the prosecutor",
         ),
-        ("marketer (average)", f"tries to match everybody: the share of {who} expected to be matched rightly"),
+        ("marketer (average)", f"tries to match everybody: the share of {who} expected to be matched correctly"),
         ("anyone, one of a kind", f"{who} alone in {'at least one' if who == 'people' else 'their'} class on {known}"),
     ]
     both = zip(words, chances(before), chances(after), strict=True)

@@ -100,7 +100,7 @@ def _rare(people: IntArray, keep: list[int], threshold: int) -> list[int]:
 
 
 def alone(crossed: Crossed) -> int:
-    """Lines of two cells or more whose people all fall into one cell: everybody there has the same value, and it is told.
+    """Lines of two cells or more whose people all fall into one cell: everybody there has the same value, and it is revealed.
 
     >>> alone(Crossed(("a", "b"), (("x", "y"), ("u", "v")), np.array([[12, 0], [20, 15]]), (0, 0)))
     2
@@ -151,7 +151,7 @@ class CountTable:
         if same:
             said.append(
                 f"{same} {'lines have' if same > 1 else 'line has'} all people in one cell: who is known to be there is known "
-                "to have that value, however many they are. Join categories if that may not be told."
+                "to have that value, however many they are. Merge categories if that must stay hidden."
             )
         return tuple(said)
 

@@ -1,6 +1,6 @@
 """plan.json of an event release: how times and places were coarsened, so that anybody can carry other records through it.
 
-It holds column names, widths, levels and public labels; of a hierarchy only values that enough people share. It tells neither
+It holds column names, widths, levels and public labels; of a hierarchy only values that enough people share. It reveals neither
 pseudonyms nor the seed.
 """
 
@@ -94,7 +94,7 @@ def read_event_plan(path: Path) -> EventPlan:
 
 
 def with_choices_of(policy: Policy, plan: EventPlan) -> Policy:
-    """The policy with the choices of an earlier plan in place of its own; what is asked and allowed stays."""
+    """The policy with the choices of an earlier plan in place of its own; requirements and limits stay."""
     rules = policy.events
     if rules is None or (rules.unit, rules.time, rules.place) != (plan.unit, plan.time, plan.place):
         raise PolicyError(
@@ -103,7 +103,7 @@ def with_choices_of(policy: Policy, plan: EventPlan) -> Policy:
     if plan.place_level == CUT:
         raise PolicyError(
             "a cut rises as far as the records ask for, and a plan publishes no rare places: it cannot be repeated.",
-            hint="Leave --plan out and write events: {place_levels: [cut]}: it is found anew.",
+            hint="Leave --plan out and write events: {place_levels: [cut]}: it is computed again.",
         )
     fixed = replace(
         rules,
@@ -155,7 +155,7 @@ def check_earlier(place: Path) -> EventCertificate:
     """The certificate of an earlier event release; anything else is refused."""
     if not (place / NAME).is_file() or not is_of_events(place):
         raise UsageError(
-            f"'{place.name}' is no folder of an event release.",
+            f"'{place.name}' is not the folder of an event release.",
             hint="Name an earlier event release of the same people after --previous.",
         )
     found = read_event_certificate(place / NAME)

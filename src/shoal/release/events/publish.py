@@ -169,7 +169,7 @@ def pseudonyms(events: EventTable, found: Found) -> Any:
 
 
 def _of_vault(events: EventTable, owner: IntArray, *, renewed: bool) -> Any:
-    """A pseudonym of the domain for each trace; the traces come in a random order, so that it tells nothing."""
+    """A pseudonym of the domain for each trace; the traces come in a random order, so that it reveals nothing."""
     import pyarrow as pa
 
     from shoal.protector.pseudonyms.plan_step import Pseudonymize, in_session

@@ -266,7 +266,7 @@ class Column:
 def widths_of(rules: EventRules, time: Column | None) -> tuple[str, ...]:
     if time is None:
         if rules.time_widths:
-            raise PolicyError("'events.time_widths' is said without a time.", hint="Add time: there.", path="events.time_widths")
+            raise PolicyError("'events.time_widths' requires 'events.time'.", hint="Add time: there.", path="events.time_widths")
         return (NONE,)
     widths = rules.time_widths or WIDTHS.get(time.kind, (EXACT, NONE))
     if not rules.shift:
@@ -289,7 +289,7 @@ def _whole_days(width: str) -> bool:
 def levels_of(rules: EventRules, places: tuple[Column, ...], trees: Mapping[str, Hierarchy]) -> tuple[str, ...]:
     if not places:
         if rules.place_levels:
-            raise PolicyError("'events.place_levels' is said without a place.", hint="Add place: there.")
+            raise PolicyError("'events.place_levels' requires 'events.place'.", hint="Add place: there.")
         return (NONE,)
     if rules.place_levels:
         if CUT in rules.place_levels and not (len(places) == 1 and trees):
@@ -328,7 +328,7 @@ def renewal_of(text: str, places: tuple[Column, ...], people: int) -> str:
     try:
         limit = float(text.removeprefix(MODEL))
     except ValueError:
-        raise PolicyError(f"'{text}' is no renewal.", hint="For example model 0.05.", path="events.renew") from None
+        raise PolicyError(f"'{text}' is not a renewal.", hint="For example model 0.05.", path="events.renew") from None
     counts = places[0].rows
     life = pseudonym_life(Distribution.counts(counts), people, limit)
     if life == 0:

@@ -2,7 +2,7 @@
 
 Takes    the table and the policy
 Returns  nothing; a column that ``shoal inspect`` would call a direct identifier, yet is to be published as it is, stops the run
-Keeps    only the kind of finding and the name of the column are told, never a value
+Keeps    only the kind of finding and the name of the column are reported, never a value
 
 ``allow: {identifying: {column: reason}}`` says that a person has looked and why the column names nobody; the certificate repeats
 it.

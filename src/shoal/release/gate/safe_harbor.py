@@ -182,7 +182,7 @@ def refused_by_list(found: Published, date: str, stated: Mapping[str, str]) -> t
     ]
     for three in coarse.triples(classed):
         if coarse.told(found.rows(three)):
-            out.append(Refused(three[0], f"with '{three[1]}' and '{three[2]}' it tells an age above 89 at death"))
+            out.append(Refused(three[0], f"with '{three[1]}' and '{three[2]}' it reveals an age above 89 at death"))
     return classed, tuple(out)
 
 
@@ -268,7 +268,7 @@ def check_coarse(prepared: Prepared, steps: dict[str, Step], planned: tuple[Step
         label_of: dict[str, str] = {}
         for want, have in zip(asked, evaluate(given, texts).texts(), strict=True):
             if label_of.setdefault(want, have) != have:
-                raise finer(name, "it tells apart what the list joins")
+                raise finer(name, "it separates what the list merges")
 
 
 def finer(name: str, why: str) -> PolicyError:

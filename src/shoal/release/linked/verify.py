@@ -223,7 +223,7 @@ def _common(found: Everybody, groups: dict[Any, list[Any]], values: dict[Any, se
     rate = exposed / found.people
     return AttackResult(
         name=f"homogeneity: {name}",
-        question=f"Of whom is a value of '{name}' known as soon as the group is known?",
+        question=f"Whose value of '{name}' is known as soon as the group is known?",
         rate=rate,
         low=rate,
         high=rate,

@@ -75,7 +75,7 @@ def _distinct_names(names: Sequence[str]) -> None:
     twins = [name for name in names if f"'{name}" in names]
     if twins:
         raise UsageError(
-            f"columns '{twins[0]}' and ''{twins[0]}' could not be told apart in a CSV.",
+            f"columns '{twins[0]}' and ''{twins[0]}' could not be distinguished in a CSV file.",
             hint="Rename one of them, or use --format parquet.",
         )
 

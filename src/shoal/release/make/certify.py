@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engines.core.state import files_of
 from shoal.errors import DataError
 from shoal.kernels import signatures as sign
 from shoal.kernels.group import group_codes
@@ -66,11 +65,11 @@ def input_hash(table: Table, signer: sign.Signer) -> str | None:
     and the text; ``n`` for a missing one) and joined by the character 31, has its HMAC; they are added up modulo 2²⁵⁶, and the
     number of rows and the sum (64 hexadecimal digits), with a colon between them, are hashed.
     """
-    relation = table._relation
-    if "::" in relation.source or "://" in relation.source or relation.source == "-":
+    source = str(table.source["source"])
+    if "::" in source or "://" in source or source == "-":
         return _rows_hash(table, signer)
     try:
-        files = files_of(relation)
+        files = table.files()
         return signer.keyed_hash((c for f in files for c in _chunks(f)), purpose="input") if files else None
     except OSError:
         return None
@@ -145,7 +144,7 @@ def _common(prepared: Prepared, decision: Decision, column: str) -> set[str | fl
 
 
 def _people_with(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[np.int64]:
-    """Published people (records, where there is no person column) with each value of the j-th quasi-identifier."""
+    """Published people (records, without a person column) with each value of the j-th quasi-identifier."""
     base = prepared.base
     if prepared.people is not None:  # some people are in several classes: each counts once
         codes, (classes, person) = base.codes[j], prepared.people

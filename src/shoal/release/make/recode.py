@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.engines.core.kinds import is_nested
 from shoal.engines.core.state import changed
 from shoal.errors import HierarchyGapError, OutputError, UsageError, VerificationError, need
 from shoal.model.plan import Plan
@@ -67,7 +66,9 @@ def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool
         steps = tuple(Keep(s.column) if isinstance(s, Drop) and s.column == unit else s for s in plan.steps)
         plan = Plan(steps, plan.suppression, plan.seed, plan.shuffle)
     try:
-        return flat(prepared.table).recode(plan, out, kept=decision.kept, class_map=decision.class_map, parts=True)
+        return prepared.table.with_nested_as_text().recode(
+            plan, out, kept=decision.kept, class_map=decision.class_map, parts=True
+        )
     except HierarchyGapError:  # every value that was counted is covered
         raise changed() from None
     except OutputError:
@@ -76,16 +77,6 @@ def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool
         raise OutputError(
             f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
         ) from None
-
-
-def flat(table: Table) -> Table:
-    """The table with lists and structures as JSON text: the second count refuses nested columns, which may unpack to much."""
-    nested = {c.name for c in table.schema.columns if c.stored is not None and is_nested(c.stored)}
-    if not nested:
-        return table
-    columns = tuple(replace(c, stored=None) if c.name in nested else c for c in table.schema.columns)
-    relation = replace(table._relation, columns=columns, reader=None)
-    return type(table)(table._engine, relation, replace(table.schema, columns=columns), name=table.name)
 
 
 def published_unit(prepared: Prepared, plan: Plan) -> str | None:

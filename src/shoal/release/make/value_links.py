@@ -84,7 +84,7 @@ def share_found(links: Sequence[ValueLink]) -> float:
 def limited(prepared: Prepared, decision: Decision, name: str) -> bool:
     """Whether a limit is about a column: one that the policy states about all of them, the default about those it changes.
 
-    To publish a column as it is, is a decision that it may be known; what that costs is said. A change is there to hide people:
+    To publish a column as it is, is a decision that it may be known; its cost is stated. A change is there to hide people:
     where it does not, the release stops. What ``allow: {identifying: …}`` names was looked at by a person.
     """
     policy = prepared.policy

@@ -234,7 +234,7 @@ def _probabilistic(prepared: Prepared, progress: Progress) -> Decision:
 
 
 def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note: str) -> Decision:
-    """A plan made earlier, on these data: each column has one level, the plan's; everything is checked anew."""
+    """A plan made earlier, on these data: each column has one level, the plan's; everything is checked again."""
     from shoal.release.plan.starting_plans import fixed
     from shoal.search import lattice
 

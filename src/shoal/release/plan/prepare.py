@@ -66,7 +66,7 @@ class Prepared:
     coarser: Coarser | None = None
     """Where counting began, if the classes were too many at the levels that the policy asks for."""
     columns: ColumnReader | None = None
-    """The columns of the table as they were looked at; read anew where None."""
+    """The columns of the table as they were looked at; read again if None."""
 
     @property
     def reader(self) -> ColumnReader:
@@ -235,7 +235,7 @@ def counted_by_record(prepared: Prepared) -> ClassCounts:
 
 
 def without_unit(table: Table) -> Table:
-    return type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
+    return table.without_unit()
 
 
 def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:
@@ -290,7 +290,7 @@ def _hierarchy(
 
 
 def guessed_rule(column: Column, values: Any, counts: Any, *, k: int) -> Rule:
-    """The rule of a column about which nothing is said, by what its values are."""
+    """The rule of a column without settings, from its values."""
     from shoal.hierarchies import infer
 
     found = _found(column, values, counts)

@@ -94,7 +94,7 @@ def _local_cells(plain: Mapping[str, Any], quasi: Mapping[str, Any]) -> str | di
     unknown = sorted(set(cells) - set(quasi))
     if unknown:
         raise PolicyError(
-            f"'cells' names '{unknown[0]}', which is no quasi-identifier.", hint=f"Quasi-identifiers: {', '.join(quasi)}."
+            f"'cells' names '{unknown[0]}', which is not a quasi-identifier.", hint=f"Quasi-identifiers: {', '.join(quasi)}."
         )
     return dict(cells)
 
@@ -168,7 +168,7 @@ def _said(require: Any) -> tuple[Requirement, ...]:
 
 
 def _something(asked: tuple[Requirement, ...], rule: Preset | None) -> tuple[Requirement, ...]:
-    """What is asked, where anything is."""
+    """The requirements, if there are any."""
     if not asked:
         name = f" and preset '{rule.name}' names no number" if rule else ""
         raise PolicyError(f"the policy requires nothing{name}.", hint="Write 'require: {k: 5}', or name a preset.")
@@ -202,7 +202,7 @@ KINDS = (
     "clamp", "correlated_noise", "cut", "date_shift", "fake", "keyed_hash", "microaggregate", "noise", "permute", "pram",
     "prefix", "rank_swap", "round",
 )  # fmt: skip
-"""Steps that a policy may name; removal, generalization and sampling are said elsewhere."""
+"""Steps that a policy may name; removal, generalization and sampling are specified elsewhere."""
 
 
 def transforms_of(asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Step]:

@@ -1,4 +1,4 @@
-"""Policy: what is asked of a release.
+"""Policy: the requirements of a release.
 
 Roles of the columns, requirements, limits, what to optimise, who receives it. A policy is a page of YAML with a published
 JSON schema; comments are kept; names that are not known, numbers that make no sense and secrets are refused, so that a
@@ -31,7 +31,7 @@ TIME_LIMIT = 60.0
 
 @dataclass(frozen=True)
 class Policy:
-    """What is asked of a release.
+    """The requirements of a release.
 
     Make one with :meth:`load` (a file), :meth:`parse` (YAML text) or :meth:`of` (a dictionary, or keywords).
 
@@ -96,7 +96,7 @@ class Policy:
         return smallest_class(self.requirements)
 
     def asked_of(self, column: str, kind: type[R]) -> R | None:
-        """What is asked of a sensitive column by one kind of requirement, or None."""
+        """The requirement of one kind on a sensitive column, or None."""
         return next((r for r in self.requirements if isinstance(r, kind) and r.sensitive == column), None)
 
     @property

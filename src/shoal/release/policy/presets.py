@@ -316,7 +316,7 @@ def as_strict(said: Requirement, asked: Requirement) -> bool:
 
 
 def filled(said: Sequence[Requirement], rule: Preset | None, sensitive: Iterable[str]) -> tuple[Requirement, ...]:
-    """What is asked, with what the preset adds; a part that is weaker than the preset's is refused."""
+    """The requirements, with those of the preset; a part that is weaker than the preset's is refused."""
     out = {r.place: r for r in said}
     for asked in floor_of(rule, sensitive) if rule is not None else ():
         if not as_strict(out.setdefault(asked.place, asked), asked):

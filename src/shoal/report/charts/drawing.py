@@ -270,7 +270,7 @@ def text(x: float, y: float, words: str, kind: str = "t", *, anchor: str = "midd
 
 
 def hatched(x: float, y: float, width: float, height: float, kind: str, stripes: str, gap: float = 6) -> list[Mark]:
-    """A rectangle under diagonal stripes, so that it is told apart without colour."""
+    """A rectangle under diagonal stripes, so that it can be distinguished without colour."""
     said, start = [], gap
     while start < width + height:
         one = (x + min(start, width), y + max(0.0, start - width))

@@ -165,7 +165,7 @@ def _threshold(at: float, small: int, bars: int, k: int, ceiling: float, floor: 
 
 LEFT, RIGHT, FLOOR, CEILING, WIDTH = 72, 548, 300, 46, 720
 MOST_CURVES = 6
-"""More cannot be told apart."""
+"""More cannot be distinguished."""
 
 
 @dataclass(frozen=True)
