@@ -59,7 +59,7 @@ def anonymize(
         _linked(policy, out, others, form=form, key=key, exclude=exclude, as_json=as_json)
         return
     if table is None:
-        raise UsageError("there is no table.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
+        raise UsageError("no table is given.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
     given = {"quasi": quasi, "qi": qi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
     given |= {"unit": unit, "weight": weight}
     reading = texts.read_options(

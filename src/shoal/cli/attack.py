@@ -28,7 +28,7 @@ def attack(
     control: Annotated[
         str | None, typer.Option("--control", help="People of the same kind that the table was not made from.")
     ] = None,
-    secrets: Annotated[str | None, typer.Option("--secret", help="With --original: columns to be told from the others.")] = None,
+    secrets: Annotated[str | None, typer.Option("--secret", help="With --original: columns to infer from the others.")] = None,
     key: Annotated[
         str | None, typer.Option("--key", help="With --original: names the same person in both; changed numbers are compared.")
     ] = None,

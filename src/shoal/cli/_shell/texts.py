@@ -64,7 +64,7 @@ def _listed(given: Sequence[str] | None, least: int, what: str, example: str) ->
         column, separator, listed = text.partition("=")
         values = tuple(v.strip() for v in next(csv.reader([listed], skipinitialspace=True), []))
         if not separator or not column or len(values) < least:
-            raise UsageError(f"{what} is written wrongly.", hint=f"For example {example}.")
+            raise UsageError(f"{what} is invalid.", hint=f"For example {example}.")
         out[column] = (*out.get(column, ()), *values)
     return out
 
@@ -72,14 +72,14 @@ def _listed(given: Sequence[str] | None, least: int, what: str, example: str) ->
 def properties(
     scale: Sequence[str] | None, missing: Sequence[str] | None, order: Sequence[str] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """What is said about columns beside their roles, as keywords of ``shoal.open``.
+    """The settings of columns beside their roles, as keywords of ``shoal.open``.
 
     >>> properties(["ward=nominal"], ["weight=?,-9"])
     {'scale': {'ward': 'nominal'}, 'missing_values': {'weight': ('?', '-9')}}
     """
     pairs = [text.rpartition("=") for text in scale or ()]
     if not all(separator and column for column, separator, _ in pairs):
-        raise UsageError("a --scale is written wrongly.", hint="For example --scale ward=nominal.")
+        raise UsageError("a --scale is invalid.", hint="For example --scale ward=nominal.")
     said: dict[str, dict[str, Any]] = {
         "scale": {column: word for column, _, word in pairs},
         "order": orders(order),
@@ -89,7 +89,7 @@ def properties(
 
 
 def asked(policy: Path | None, *, k: int | None, hint: str = "", **given: str | None) -> dict[str, Any]:
-    """What is asked in words, where no policy file says it; one of the two is needed."""
+    """The requirements given as options, without a policy file; one of the two is needed."""
     words = roles(**given) | ({"k": k} if k is not None else {})
     if policy is None and not words:
         raise UsageError("nothing is asked: there is no --policy.", hint=hint or "Or say it in words: --quasi a,b --k 5 …")
@@ -133,9 +133,7 @@ def read_options(
                 hint=f"Did you mean '{close}'?" if close else f"Known: {', '.join(READING)}.",
             )
         if not separator or (key in _BY_COLUMN and not colon) or (key in _YES_NO and value not in ("true", "false")):
-            raise UsageError(
-                "an option of --read is written wrongly.", hint="For example delimiter=; header=false types=zip:text."
-            )
+            raise UsageError("an option of --read is invalid.", hint="For example delimiter=; header=false types=zip:text.")
         if key == "null":
             out.setdefault(key, []).append(value)
         elif key in _BY_COLUMN:
