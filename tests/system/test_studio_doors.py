@@ -18,7 +18,7 @@ from registry_support import AGES, make
 from shoal.registry.answer.exposure import exposure
 from shoal.registry.keep.builtin import BuiltIn
 from shoal.registry.keep.store import Store
-from shoal.studio.people.house import create_house
+from shoal.studio.accounts import create_house
 from shoal.studio.workspace import question_edits
 from shoal.studio.workspace.people import People
 from studio_support import HOSTILE, Visitor, Watched, accessible, fitting, running, served

@@ -14,7 +14,7 @@ import pytest
 
 from authorities import Authority
 from shoal.cli import main
-from shoal.studio.people.house import create_house
+from shoal.studio.accounts import create_house
 from shoal.studio.workspace.people import People
 from studio_support import Visitor, hostile_table, running
 

@@ -12,7 +12,7 @@ from shoal.api.attack_tables import attack_numbers, attack_table
 from shoal.attacks import Scene, run_all, worst_first
 from shoal.attacks.further_knowledge import one_of_a_kind
 from shoal.attacks.intersection import joined_records
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import UnreadableError, UsageError, missing_column
 from shoal.model.attack import VERDICTS, AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.disk.folder import publish, staged
+from shoal.disk.atomic import publish, staged
 from shoal.errors import OutputError
 from shoal.model.display import Progress
 

@@ -17,7 +17,7 @@ from shoal.kernels.group import count_by, group_codes
 from shoal.kernels.people import Memberships
 from shoal.measures.classes.household import HouseholdRisk, household_risk
 from shoal.measures.classes.impact import Impact, impact
-from shoal.measures.result.measurement import Measured
+from shoal.measures.result.figures import Figures
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.roles import MissingPolicy
 
@@ -26,7 +26,7 @@ MOST_RECOUNTS = 60
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Measurement(Measured):
+class Measurement(Figures):
     """All numbers of a table; a card in Jupyter.
 
     ``m.k, m.unique, m.risk, m.diversity["diagnosis"], m.closeness["diagnosis"], m.explain(), m.worst_subsets(3),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.count.distinct import TooManyValues, few_of, in_order
 from shoal.engines.recode.declared_codes import without_codes

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import missing_column
-from shoal.kernels.chance import one_in
 from shoal.kernels.group import sum_by
+from shoal.kernels.numbers import one_in
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.display import written

@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.attacks.structure import Recoded, in_both, joint_sizes
 from shoal.errors import UsageError
-from shoal.kernels.chance import one_in
+from shoal.kernels.numbers import one_in
 from shoal.model.attack import AttackResult
 
 QUESTION = "Somebody has this release and an earlier one: how small do the groups become together?"

@@ -10,7 +10,7 @@ import typer
 import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import shell_word
-from shoal.disk.folder import free
+from shoal.disk.atomic import free
 from shoal.model.display import written
 
 if TYPE_CHECKING:

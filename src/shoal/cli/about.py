@@ -16,7 +16,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shell import common
 from shoal.cli._shell.commands import ALL, examples
-from shoal.disk.folder import free, publish, staged
+from shoal.disk.atomic import free, publish, staged
 from shoal.errors import ShoalError
 
 
@@ -33,7 +33,6 @@ EXTRAS = {
     "postgres": ("psycopg", "PostgreSQL tables, vault and registry on PostgreSQL"),
     "mysql": ("pymysql", "MySQL and MariaDB tables"),
     "lake": ("deltalake", "Delta and Iceberg tables"),
-    "mssql": ("pyodbc", "SQL Server tables (experimental)"),
     "spark": ("pyspark", "Spark tables"),
     "stats": ("pyreadstat", "SPSS, Stata and SAS files"),
     "excel": ("openpyxl", "Excel workbooks"),
@@ -90,7 +89,7 @@ def _core() -> Iterator[dict[str, Any]]:
 
 
 def _private_folder() -> dict[str, str]:
-    from shoal.disk import folder
+    from shoal.disk import atomic as folder
 
     try:
         with folder.scratch() as place:

@@ -84,7 +84,7 @@ def _release(
 ) -> None:
     """Make the release, write it and print what it is."""
     import shoal
-    from shoal.disk.folder import free
+    from shoal.disk.atomic import free
     from shoal.release.make.release import Release
 
     free(out)

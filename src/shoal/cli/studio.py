@@ -78,7 +78,7 @@ def studio(
     about["hosts"] = (*LOOPBACK, host, *(name or ()))
     scheme = "https" if tls_cert else "http"
     if named:
-        from shoal.studio.people.house import create_house
+        from shoal.studio.accounts import create_house
         from shoal.studio.workspace.people import People
 
         app = create_house(People(folder, store=store), **about)

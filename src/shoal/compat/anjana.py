@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.anonymize import anonymize
-from shoal.disk import folder
+from shoal.disk import atomic as folder
 from shoal.errors import UsageError
 
 __all__ = [

@@ -23,8 +23,7 @@ from shoal.errors import UnreadableError, UsageError
 from shoal.kernels.text import canonical_text
 from shoal.model.exclusion import Excluded
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, column, exp
 
 _TEXT = Column("", "text")
 

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from shoal.disk.folder import scratch
-from shoal.engines.core.base import BATCH_ROWS, Engine
+from shoal.disk.atomic import scratch
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.limits import is_aggregate
 from shoal.engines.core.state import Held
 from shoal.engines.files.frames import open_frame
@@ -25,7 +25,7 @@ from shoal.engines.table import Table
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan
 from shoal.model.roles import Column, Role, Schema
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp
 
 MADE_UP_ROWS, MADE_UP_VALUES = 1_000, 25
 _DAY = dt.datetime(2000, 1, 1)
@@ -63,11 +63,8 @@ class PreviewTable(Table):
         made.recorder, made.number = recorder, number
         return made
 
-    def with_roles(self, **roles: Any) -> Table:
-        return self._over(super().with_roles(**roles), self.recorder, self.number)
-
-    def described(self, **said: Any) -> Table:
-        return self._over(super().described(**said), self.recorder, self.number)
+    def _changed(self, *, relation: Relation | None = None, schema: Schema | None = None) -> Table:
+        return self._over(super()._changed(relation=relation, schema=schema), self.recorder, self.number)
 
     def for_one_run(self) -> Table:
         return self

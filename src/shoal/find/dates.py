@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.find.name_words import folded
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 CACHED = 1 << 16
 """Texts whose reading is kept: the columns of a wide table hold the same few."""

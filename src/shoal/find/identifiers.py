@@ -17,7 +17,7 @@ from shoal.find import checksums
 from shoal.find.dates import compact_date
 from shoal.find.finding import ColumnFacts, Evidence
 from shoal.find.name_words import folded
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 MOST = 1_000
 """Distinct values looked at, evenly spread over all."""

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 
 from shoal.find.dates import CACHED, MONTHS, WEEKDAYS
 from shoal.find.name_words import folded, inflected
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 
 @dataclass(frozen=True)

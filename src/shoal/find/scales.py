@@ -33,7 +33,7 @@ from shoal.find.whole_numbers import (
     sparse_codes,
     two_digit_years,
 )
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 
 def scale_of(facts: ColumnFacts, topic_scale: str, *, battery: bool = False) -> Found:

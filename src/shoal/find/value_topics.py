@@ -14,7 +14,7 @@ from shoal.find.dates import CACHED
 from shoal.find.finding import Evidence
 from shoal.find.identifiers import spread
 from shoal.find.name_words import folded
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 SHARE = 0.6
 

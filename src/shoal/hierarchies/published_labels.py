@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shoal.hierarchies.builders.number_texts import band_of
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED

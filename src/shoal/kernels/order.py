@@ -21,6 +21,7 @@ FEW = up_to(1 << 14)
 SOME = up_to(1 << 16)
 """As :data:`FEW`, for sorting."""
 HashArray = npt.NDArray[np.uint64]
+ODD = np.uint64(0x9E3779B97F4A7C15)
 _MISSING = np.uint64(0x5851F42D4C957F2D)
 
 
@@ -42,7 +43,7 @@ def text_hashes(values: Any) -> HashArray:
     if len(text) < FEW:
         _hash_few(where.astype(np.int64), payload, out)
     else:
-        from shoal.kernels._value_loops import hash_texts
+        from shoal.kernels._hash_loops import hash_texts
 
         hash_texts(where, payload, out)
     if text.null_count:
@@ -92,7 +93,7 @@ def _with_missing(hashes: HashArray, values: Any) -> HashArray:
 def _number_hashes(values: Any) -> HashArray:
     """Of doubles: whole ones as whole numbers, the others by their bits; NaN is missing."""
     if len(values) >= FEW:
-        from shoal.kernels._value_loops import hash_numbers
+        from shoal.kernels._hash_loops import hash_numbers
 
         found = np.empty(len(values), np.uint64)
         hash_numbers(to_numpy(values), _MISSING, found)
@@ -175,20 +176,25 @@ def start_hashes(n: int, seed: int) -> HashArray:
 
 def mix(hashes: HashArray, values: HashArray) -> None:
     """Bring one more column's hashes into the rows' hashes, in place."""
-    from shoal.kernels._hash_loops import mix_in, mixed
-
     if len(hashes) < FEW:
-        hashes[:] = mixed(hashes, values)
+        hashes[:] = scrambled(hashes * ODD + values)
     else:
+        from shoal.kernels._hash_loops import mix_in
+
         mix_in(hashes, values)
 
 
-def _hash_few(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], out: HashArray) -> None:
-    """As :func:`~shoal.kernels._value_loops.hash_texts`, in numpy: the n-th eight bytes of all texts at once."""
-    from shoal.kernels._hash_loops import hashed
+def scrambled(z: HashArray) -> HashArray:
+    """splitmix64, as :func:`~shoal.kernels._group_loops.scramble`: every bit of the result depends on every bit of the number."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
 
+
+def _hash_few(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], out: HashArray) -> None:
+    """As :func:`~shoal.kernels._hash_loops.hash_texts`, in numpy: the n-th eight bytes of all texts at once."""
     lengths = np.diff(offsets)
-    out[:] = hashed(lengths.astype(np.uint64))
+    out[:] = lengths.astype(np.uint64) * ODD
     for at in range(0, int(lengths.max(initial=0)), 8):
         rows = np.flatnonzero(lengths > at)
         word = np.zeros(len(rows), np.uint64)
@@ -196,7 +202,7 @@ def _hash_few(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], out: 
             inside = lengths[rows] > at + j
             place = np.minimum(offsets[rows] + at + j, len(data) - 1)
             word |= np.where(inside, data[place], np.uint8(0)).astype(np.uint64) << np.uint64(8 * j)
-        out[rows] = hashed(out[rows], word)
+        out[rows] = scrambled(out[rows] ^ word) + ODD
 
 
 def sorted_order(hashes: HashArray) -> npt.NDArray[np.int64]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.order import scrambled
 from shoal.model.counts.classes import ClassCounts, IntArray, PeopleCounts
 
 _SEEDS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
@@ -84,18 +85,10 @@ def memberships(pairs: ClassCounts, counts: ClassCounts) -> Memberships:
 
 def _people_alike(classes: IntArray, starts: npt.NDArray[np.intp]) -> IntArray:
     """For each person the number of people with the same set of classes, themselves among them."""
-    hashes = [np.add.reduceat(_mixed(classes.astype(np.uint64) + np.uint64(seed)), starts) for seed in _SEEDS]
+    hashes = [np.add.reduceat(scrambled(classes.astype(np.uint64) + np.uint64(seed)), starts) for seed in _SEEDS]
     order = np.lexsort(hashes)
     changes = np.logical_or.reduce([h[order][1:] != h[order][:-1] for h in hashes])
     group = np.empty(len(starts), np.int64)
     group[order] = np.cumsum(np.append(0, changes))
     out: IntArray = np.bincount(group)[group]
-    return out
-
-
-def _mixed(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """splitmix64: every bit of the result depends on every bit of the number."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    out: npt.NDArray[np.uint64] = x ^ (x >> np.uint64(31))
     return out

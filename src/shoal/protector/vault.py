@@ -187,6 +187,8 @@ class Vault:
         head.require_separation(place, provider)
         engine = database.connect(place)
         try:
+            with database.engine_errors():
+                head.upgrade(engine)
             with database.engine_errors(), engine.connect() as connection:
                 vault_id, root = head.read(connection, provider, place=database.describe(place))
             vault = cls(head.new_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)

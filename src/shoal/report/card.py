@@ -14,19 +14,19 @@ from shoal.report.numbers import chance, number, percent
 from shoal.report.pages import part, style
 
 if TYPE_CHECKING:
-    from shoal.measures.result.measurement import Measured
+    from shoal.measures.result.figures import Figures
     from shoal.model.certificate.certificate import Certificate
 
 FISHES = 20
 THRESHOLD = 5
 
 
-def card(m: Measured) -> str:
+def card(m: Figures) -> str:
     """The card of a measurement.
 
-    >>> from shoal.measures.result.measurement import Measured
+    >>> from shoal.measures.result.figures import Figures
     >>> from shoal.model.counts.classes import ClassCounts
-    >>> html = card(Measured(ClassCounts((1, 4), columns=("<b>",), codes=([0, 1],))))
+    >>> html = card(Figures(ClassCounts((1, 4), columns=("<b>",), codes=([0, 1],))))
     >>> "<b>" in html, "&lt;b&gt;" in html
     (False, True)
     """
@@ -41,7 +41,7 @@ def card(m: Measured) -> str:
     return _card(m.sentence, blocks, numbers_of(m), drawing)
 
 
-def numbers_of(m: Measured) -> list[Number]:
+def numbers_of(m: Figures) -> list[Number]:
     """The three or four figures that say most."""
     mean = m.risk.prosecutor.mean
     numbers = [

@@ -16,7 +16,7 @@ from types import CodeType
 import jinja2
 from jinja2.bccache import Bucket, BytecodeCache
 
-from shoal.disk.passing import passing_name
+from shoal.disk.atomic import passing_name
 
 TEMPLATES = Path(__file__).parent / "templates"
 

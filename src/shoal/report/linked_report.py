@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from shoal.kernels.chance import one_in
+from shoal.kernels.numbers import one_in
 from shoal.model.certificate.form import plain
 from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
 from shoal.report.charts import class_sizes, fish, svg

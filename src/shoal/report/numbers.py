@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from shoal.kernels.chance import one_in
+from shoal.kernels.numbers import one_in
 from shoal.model.display import written
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shoal.kernels.chance import one_in
+from shoal.kernels.numbers import one_in
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import Certificate, cost_of
 from shoal.model.certificate.form import plain

@@ -6,14 +6,11 @@ A new step is a file with a subclass of :class:`ExpressionStep` and a line here 
 :mod:`shoal.techniques.guarantees`); tests/engines compares its forms.
 """
 
-from shoal.steps.clamp import Clamp
-from shoal.steps.constant import Constant
+from shoal.steps.constant import Constant, Drop, Keep
 from shoal.steps.cut import Cut
-from shoal.steps.expression import ExpressionStep, evaluate
-from shoal.steps.keep import Drop, Keep
-from shoal.steps.labels import Labelled
+from shoal.steps.expression import ExpressionStep, Labelled, evaluate
 from shoal.steps.prefix import Prefix
-from shoal.steps.rounding import Round
+from shoal.steps.rounding import Clamp, Round
 from shoal.steps.value_map import MapValues
 
 __all__ = [

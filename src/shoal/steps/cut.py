@@ -18,8 +18,7 @@ from shoal.kernels.numbers import numbers_of
 from shoal.model.plan import Publishes, register_step
 from shoal.model.roles import MOMENTS, NUMBERS, Column
 from shoal.steps.arrays import doubles, moments, text_array
-from shoal.steps.expression import ExpressionStep
-from shoal.steps.labels import Labelled
+from shoal.steps.expression import ExpressionStep, Labelled
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -14,7 +14,6 @@ from shoal.kernels.codes import code_labels, is_code
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Step
 from shoal.model.roles import Column
-from shoal.steps.labels import Labelled, listed
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -135,3 +134,34 @@ def evaluate(step: Step, texts: Sequence[str], numbers: npt.NDArray[np.float64] 
     if callable(labels):
         return listed(labels(texts))
     raise UsageError(f"step '{step.kind}' of '{step.column}' cannot be carried out on texts.")
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Position of each value's label, and the labels."""
+
+    index: npt.NDArray[np.int64]
+    labels: tuple[str, ...]
+
+    def texts(self) -> list[str]:
+        return [self.labels[i] for i in self.index]
+
+
+def listed(labels: Sequence[str]) -> Labelled:
+    """Labels as positions in the list of distinct labels, in order of first appearance."""
+    order: dict[str, int] = {}
+    index = np.fromiter((order.setdefault(t, len(order)) for t in labels), dtype=np.int64, count=len(labels))
+    return Labelled(index, tuple(order))
+
+
+def natural(text: str) -> tuple[int, float, str]:
+    """A key to sort texts by as people would: numbers by size, and before words.
+
+    >>> sorted(["10", "9", "b", "a"], key=natural)
+    ['9', '10', 'a', 'b']
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        return 1, 0.0, text
+    return (0, number, text) if number == number else (1, 0.0, text)

@@ -14,8 +14,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.plan import register_step
 from shoal.model.roles import Column
 from shoal.steps.arrays import text_array
-from shoal.steps.expression import ExpressionStep
-from shoal.steps.labels import Labelled, listed
+from shoal.steps.expression import ExpressionStep, Labelled, listed
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from shoal.errors import PolicyError, UsageError
 from shoal.kernels.arrow import from_numpy, to_numpy
-from shoal.kernels.codes import number_ranges
-from shoal.kernels.rounding import (
+from shoal.kernels.codes import is_declared, number_ranges
+from shoal.kernels.numbers import (
     DECIMAL,
     FINE,
     INT64,
@@ -83,7 +85,7 @@ class Round(ExpressionStep):
         return sql.Expression(self._sql_of_whole(column, value) if whole else self._sql_of_doubles(value))
 
     def _sql_of_whole(self, column: Column, value: exp.Expr) -> exp.Expr:
-        """:func:`shoal.kernels.rounding.to_whole_multiple`: no part of it lies beyond what the type holds."""
+        """:func:`shoal.kernels.numbers.to_whole_multiple`: no part of it lies beyond what the type holds."""
         from sqlglot import exp
 
         from shoal.steps import sql
@@ -110,7 +112,7 @@ class Round(ExpressionStep):
         return exp.Case(ifs=ifs, default=least.copy())
 
     def _sql_of_doubles(self, value: exp.Expr) -> exp.Expr:
-        """:func:`shoal.kernels.rounding.to_multiple` in double precision, so that every engine gives the same number."""
+        """:func:`shoal.kernels.numbers.to_multiple` in double precision, so that every engine gives the same number."""
         from sqlglot import exp
 
         from shoal.steps import sql
@@ -149,3 +151,71 @@ class Round(ExpressionStep):
 def _is_wide(column: Column) -> bool:
     """Whether numbers up to 2⁶⁴ are in it, beyond what engines have whole numbers for: they are taken as decimals."""
     return "uint64" in (str(column.stored), str(column.former))
+
+
+@register_step
+@dataclass(frozen=True)
+class Clamp(ExpressionStep):
+    """Top and bottom coding: numbers above ``high`` become ``high``, below ``low`` become ``low``."""
+
+    low: float | None = None
+    high: float | None = None
+    kind: ClassVar[str] = "clamp"
+    publishes: ClassVar[Publishes] = "numbers"
+
+    def __post_init__(self) -> None:
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise PolicyError(f"the bottom code of '{self.column}' lies above its top code.")
+
+    def kinds(self) -> tuple[str, ...]:
+        return NUMBERS
+
+    def becomes_code(self, column: Column) -> bool:
+        return any(b is not None and is_declared(b, column.user_missing) for b in (self.low, self.high))
+
+    def _column(self, column: Column) -> Column:
+        bounds = [b for b in (self.low, self.high) if b is not None]
+        inside = {v: label for v, label in column.labels.items() if self._inside(v)}
+        kind = number_kind(column.kind, bounds)
+        made = replace(column, kind=kind, labels=inside, order=(), stored=None, former=column.stored or column.former)
+        return made if kind == column.kind else replace(made, form="")
+
+    def _inside(self, value: object) -> bool:
+        """Whether a labelled value still means what its label says: a limit also stands for what lies beyond it."""
+        if not isinstance(value, int | float):
+            return False
+        return (self.low is None or value > self.low) and (self.high is None or value < self.high)
+
+    def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+        from sqlglot import exp
+
+        from shoal.steps import sql
+
+        whole = self._column(column).kind == "integer"
+        x = value.copy() if whole else sql.cast(value, "DOUBLE")
+        ifs = []
+        for bound, beyond in ((self.low, exp.LT), (self.high, exp.GT)):
+            if bound is not None:
+                limit = sql.number(bound, whole=whole)
+                ifs.append(exp.If(this=beyond(this=x.copy(), expression=limit), true=limit.copy()))
+        return sql.Expression(exp.Case(ifs=ifs, default=x) if ifs else x)
+
+    def _arrow(self, values: Any, column: Column) -> Any:
+        import pyarrow as pa
+
+        if self._column(column).kind == "integer":  # as whole numbers: a double would change those beyond 2⁵³
+            low = None if self.low is None else int(self.low)
+            high = None if self.high is None else int(self.high)
+            return pa.array([_between(v, low, high) for v in values.to_pylist()], values.type)
+        x = doubles(values)
+        if self.low is not None:
+            x = np.where(x < self.low, self.low, x)
+        if self.high is not None:
+            x = np.where(x > self.high, self.high, x)
+        return number_array(x, "float")
+
+
+def _between(value: int, low: int | None, high: int | None) -> int:
+    if low is not None and value < low:
+        return low
+    return high if high is not None and value > high else value

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.kernels.codes import number_ranges
 from shoal.model.roles import NUMBERS, Column
-from shoal.steps.sqlglot import exp
 
 
 class Dialect(Protocol):
@@ -116,3 +115,20 @@ def apart(found: Expression, test: exp.Expr, own: exp.Expr) -> Expression:
     spared = exp.and_(found.lookup.gap.copy(), test)
     lookup = Lookup(found.lookup.table, found.lookup.on, exp.and_(found.lookup.gap, exp.Not(this=exp.Paren(this=test.copy()))))
     return Expression(exp.Case(ifs=[exp.If(this=spared, true=own)], default=found.value), lookup)
+
+
+if TYPE_CHECKING:
+    from sqlglot import exp as exp
+else:
+
+    class _Later:
+        """Stands for the module ``sqlglot.exp``."""
+
+        def __getattr__(self, name: str) -> Any:
+            from sqlglot import exp as module
+
+            value = getattr(module, name)
+            setattr(self, name, value)
+            return value
+
+    exp = _Later()

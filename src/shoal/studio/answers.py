@@ -24,7 +24,7 @@ from shoal.errors import DataError
 from shoal.release.policy.policy import Policy
 from shoal.studio.counting.counters import Counters
 from shoal.studio.counting.process import Question, itself
-from shoal.studio.views import copied
+from shoal.studio.views.measured import copied
 from shoal.studio.workspace import Workspace
 from shoal.studio.workspace.rows import Kept
 
@@ -85,7 +85,7 @@ class Answers:
         """A table of a database, written to a file as it is now; not kept open."""
         key = secrets.token_hex(8)
         try:
-            asked = Question(0, key, source, "rows", "", None, copied.copied, (str(target), limit))
+            asked = Question(0, key, source, "rows", "", None, copied, (str(target), limit))
             self._counters.ask(asked).result(WHILE_COPYING)
         except NotYet:
             raise DataError("the database did not give the table in time.", hint="Ask for a smaller table, or a view.") from None
@@ -93,7 +93,7 @@ class Answers:
             self._counters.forget(key)
 
     def forget(self, table_id: str) -> None:
-        """Whatever is known of a table."""
+        """Drop everything that is kept about a table."""
         with self._lock:
             for key in [key for key in self._known if key[0] == table_id]:
                 del self._known[key]

@@ -8,21 +8,17 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from shoal.disk.atomic import disk_full
 from shoal.errors import DataError, InternalError, ShoalError
 from shoal.server.common import LOOPBACK, status_of
-from shoal.studio import events, improve, jobs, measure, policy, statics, understand
+from shoal.studio import column_levels, improve, jobs, measure, pages, policy, prove, uploads
 from shoal.studio.answers import Answers, StillCounting
-from shoal.studio.bring import arriving, home, kept
 from shoal.studio.guard import Door, Guard
 from shoal.studio.here import Studio, trouble, waiting_page
-from shoal.studio.levels import page as levels
-from shoal.studio.proving import folders, harder
-from shoal.studio.proving import page as prove
 from shoal.studio.questionnaire import routes as questions
 from shoal.studio.registry import routes as registry
 from shoal.studio.vault import routes as vaults
@@ -64,10 +60,10 @@ def pages_of(
     warm: bool = True,
     settings: Path | None = None,
 ) -> FastAPI:
-    """Every page of a workspace, without a guard: whoever asks has been let in.
+    """Every page of a workspace, without a guard: the caller has been admitted.
 
     ``warm`` loads beforehand what the first table needs; else that is done when it comes. ``settings`` is the folder where an
-    admin names databases; the workspace's own where none is said.
+    admin names databases; by default the workspace's own.
     """
     answers, runner = Answers(workspace, processes=workers), Runner(workspace, workers=workers)
     studio = Studio(workspace, answers, runner, limit, Databases(settings or workspace.files.root), vault)
@@ -89,10 +85,13 @@ def pages_of(
         workspace.close()
 
     app = FastAPI(title="Shoal studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    tables, steps = (home, arriving, kept), (measure, understand, events, improve, levels, prove, folders, harder)
-    for part in (*tables, *steps, policy, jobs, questions, registry, vaults):
-        app.include_router(part.create_router(studio))
-    app.include_router(statics.create_router())
+    tables = (uploads.create_home_router, uploads.create_upload_router, uploads.create_tables_router)
+    facts = (measure.create_measure_router, measure.create_understand_router, measure.create_events_router)
+    proofs = (prove.create_prove_router, prove.create_folders_router, prove.create_attack_router)
+    others = [part.create_router for part in (policy, jobs, questions, registry, vaults)]
+    for create in (*tables, *facts, improve.create_router, column_levels.create_router, *proofs, *others):
+        app.include_router(create(studio))
+    app.include_router(create_static_router())
 
     _errors(app, studio)
     return app
@@ -143,3 +142,26 @@ def _back(request: Request) -> str:
             return f"/t/{parts[2]}/levels/{parts[4]}"
         return f"/t/{parts[2]}/{TAB_OF.get(parts[3], 'measure')}"
     return "/"
+
+
+KINDS = {
+    "studio.css": "text/css",
+    "studio.js": "text/javascript",
+    "exposed.css": "text/css",
+    "exposed.js": "text/javascript",
+    "fish.svg": "image/svg+xml",
+}
+LONG = {"cache-control": "private, max-age=31536000, immutable"}
+
+
+def create_static_router() -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/static/{name}")
+    def static(name: str) -> Response:
+        if name not in KINDS:
+            raise HTTPException(404)
+        text = pages.served(name)
+        return Response(text, media_type=KINDS[name], headers=LONG)
+
+    return router

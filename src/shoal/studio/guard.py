@@ -211,5 +211,5 @@ def same_origin(request: Request, host: str) -> bool:
 
 
 def notice(status: int, found: str, do: str) -> HTMLResponse:
-    """A page for whoever may not come in, or may not do this."""
+    """A page for people who may not enter, or may not do this."""
     return HTMLResponse(refusal(found, do), status_code=status)

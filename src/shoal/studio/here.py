@@ -83,7 +83,7 @@ def page(request: Request, template: str, *, status: int = 200, **context: Any) 
 
 
 def may_change(request: Request) -> bool:
-    """Whether whoever asks is more than a viewer."""
+    """Whether the user is more than a viewer."""
     person = request.scope.get("person")
     return person is None or bool(person.changes)
 
@@ -112,7 +112,7 @@ def steps_of(history: History, key: str, at: int) -> dict[str, Any]:
 
 
 def waiting_page(request: Request, studio: Studio, table_id: str) -> HTMLResponse:
-    """The page that says that counting goes on, and then asks again for what was asked for; after a form, for Measure."""
+    """The page shown while counting goes on; it reloads the requested page, after a form the page Measure."""
     kept = studio.workspace.tables.get(table_id)
     looked = request.method == "GET"
     tab = request.url.path.split("/")[3] if looked else "measure"
@@ -123,7 +123,7 @@ def waiting_page(request: Request, studio: Studio, table_id: str) -> HTMLRespons
 
 
 def trouble(request: Request, error: ShoalError, *, status: int, back: str = "/") -> HTMLResponse:
-    """An error as a page: what was asked, found, to do; and the way on."""
+    """An error as a page: what is wrong, what to do, and a link to go on."""
     words = "Back" if back != "/" else "Back to the tables"
     found = error.message[:1].upper() + error.message[1:]
     return page(

@@ -15,10 +15,10 @@ from starlette.responses import Response
 
 from shoal.errors import ShoalError
 from shoal.report.charts import frontier, svg
-from shoal.studio import changes
+from shoal.studio import policy_changes
 from shoal.studio.answers import StillCounting
 from shoal.studio.here import Here, Studio, fields_of, here, may_change, table_page, to
-from shoal.studio.search import is_taken, levels_of, search_of
+from shoal.studio.policy_changes import is_taken, levels_of, search_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.rows import Job
@@ -67,14 +67,14 @@ def create_router(studio: Studio) -> APIRouter:
             await run_in_threadpool(work)
             return to(f"/t/{table_id}/improve")
 
-    changing("levels", lambda at, fields: changes.levels(studio, at, fields))
-    changing("locks", changes.locks)
-    changing("lock", lambda at, fields: changes.lock(studio, at, fields))
-    changing("bands", lambda at, fields: changes.bands(studio, at, fields))
-    changing("ask", changes.ask)
-    changing("way", changes.way)
-    changing("plan", lambda at, fields: changes.plan(studio, at, fields))
-    changing("offer", lambda at, fields: changes.offer(studio, at, fields))
+    changing("levels", lambda at, fields: policy_changes.levels(studio, at, fields))
+    changing("locks", policy_changes.locks)
+    changing("lock", lambda at, fields: policy_changes.lock(studio, at, fields))
+    changing("bands", lambda at, fields: policy_changes.bands(studio, at, fields))
+    changing("ask", policy_changes.ask)
+    changing("way", policy_changes.way)
+    changing("plan", lambda at, fields: policy_changes.plan(studio, at, fields))
+    changing("offer", lambda at, fields: policy_changes.offer(studio, at, fields))
 
     @router.post("/t/{table_id}/search")
     async def search(request: Request, table_id: str) -> Response:
@@ -97,7 +97,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         except StillCounting:  # the numbers stand already; the page asks for the rest again
             whole = False
     plans = named_plans(at, job)
-    offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if changes.actionable(o)]
+    offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if policy_changes.actionable(o)]
     places = {c.name: i for i, c in enumerate(at.columns)}
     return {
         **told,
@@ -161,7 +161,7 @@ def _slider(at: Here, name: str, number: int, level: int) -> dict[str, Any]:
 
 
 def _widths(at: Here, name: str) -> str | None:
-    """The widths of the bands that a person gave; None for a column that is no number."""
+    """The widths of the bands that a person gave; None for a column without numbers."""
     scale = at.policy.scale.get(name) or next(c.scale.value for c in at.columns if c.name == name)
     rule = at.policy.quasi[name].hierarchy
     given = rule.get("intervals", []) if isinstance(rule, Mapping) else []

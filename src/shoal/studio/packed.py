@@ -46,7 +46,7 @@ def unpack(packed: Path, target: Path, limit: int) -> Path:
     except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, ValueError, EOFError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError("Found: a file that is no readable zip.", hint="Choose the zip of a release folder.") from None
+        raise DataError("This file is not a readable zip archive.", hint="Choose the zip of a release folder.") from None
     inside = sorted(target.rglob("certificate.json"), key=lambda p: len(p.parts))
     if not inside:
         raise DataError("Found: a zip without a certificate.json.", hint="Choose the zip of a release folder.")

@@ -14,7 +14,7 @@ from shoal.report import exposed
 from shoal.report.look import stylesheet
 from shoal.report.numbers import percent
 from shoal.studio import words
-from shoal.studio.views.drawn import draw
+from shoal.studio.views.measured import draw
 
 SCRIPTS = ("studio.js", "exposed.js", "exposed.css")
 
@@ -39,7 +39,7 @@ def render(template: str, **context: Any) -> str:
 
 
 def refusal(found: str, do: str) -> str:
-    """A page for whoever may not come in; it says nothing of what is inside."""
+    """A page for people who may not enter; it reveals nothing of the content."""
     return render("refused.html", found=found, do=do, theme="")
 
 

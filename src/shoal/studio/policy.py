@@ -61,7 +61,7 @@ def _use(studio: Studio, table_id: str, raw: bytes) -> None:
     try:
         text = edits.taken(raw.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise PolicyError("the policy is no UTF-8 text.", hint="Choose a policy file (YAML).") from None
+        raise PolicyError("the policy is not valid UTF-8.", hint="Choose a policy file (YAML).") from None
     asked = Policy.parse(text)
     known = {c.name for c in at.columns}
     named = [*asked.quasi, *asked.direct, *asked.sensitive, *asked.insensitive, *(c for c in (asked.unit, asked.weight) if c)]

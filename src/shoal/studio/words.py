@@ -22,7 +22,7 @@ def plain(name: str) -> str:
 
 
 def several(names: Sequence[str]) -> str:
-    """Names in a row, as they are said.
+    """Names in a sentence.
 
     >>> several(["a"]), several(["a", "b", "c_d"]), several(list("abcdefgh"))
     ('a', 'a, b and c d', 'these 8 columns')

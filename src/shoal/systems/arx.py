@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.open import open as open_table
-from shoal.disk import folder as disk_folder
+from shoal.disk import atomic as disk_folder
 from shoal.disk.atomic import write_text
 from shoal.errors import UnreadableError
 from shoal.systems.archive import Archive, opened, tree

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from shoal.api.inspect import inspect
 from shoal.api.open import open as open_table
-from shoal.disk import folder as disk_folder
+from shoal.disk import atomic as disk_folder
 from shoal.disk.atomic import write_text
 from shoal.engines.files.statistical.write import write_spss
 from shoal.errors import UnreadableError

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shoal.disk import folder as disk_folder
+from shoal.disk import atomic as disk_folder
 from shoal.errors import DataError, UnreadableError
 from shoal.systems.folder import Brought, Roles, draft
 

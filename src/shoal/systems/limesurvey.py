@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from shoal.disk import folder as disk_folder
+from shoal.disk import atomic as disk_folder
 from shoal.errors import UnreadableError
 from shoal.forms.limesurvey import Row, once, plain, rows, structure
 from shoal.systems.archive import opened, tree

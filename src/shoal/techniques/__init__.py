@@ -9,11 +9,17 @@ from shoal.hierarchies.rule import Generalize
 from shoal.techniques.apply import Applied, apply
 from shoal.techniques.coarsen.generalize import TreeCut, best_cut, generalize, level_for
 from shoal.techniques.coarsen.rare import Rare
-from shoal.techniques.coarsen.round_and_code import round_to, top_bottom
-from shoal.techniques.coarsen.suppress import suppress_cells, suppress_column, suppress_rare, suppress_records
+from shoal.techniques.coarsen.round_and_code import (
+    round_to,
+    suppress_cells,
+    suppress_column,
+    suppress_rare,
+    suppress_records,
+    top_bottom,
+)
 from shoal.techniques.group.microaggregate import Microaggregate
-from shoal.techniques.group.microaggregate_1d import microaggregate_1d
 from shoal.techniques.group.near import lost_share, near_groups
+from shoal.techniques.group.one_column import microaggregate_1d
 from shoal.techniques.group.optimal_1d import Centres, Groups, Represent, optimal_groups
 from shoal.techniques.group.quantile import (
     Reservoir,

@@ -7,8 +7,7 @@ import stat
 
 import pytest
 
-from shoal.disk.atomic import atomic, write_text
-from shoal.disk.folder import free, publish, staged
+from shoal.disk.atomic import atomic, free, publish, staged, write_text
 from shoal.errors import OutputError
 
 

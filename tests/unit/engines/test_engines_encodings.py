@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.engines.files.csv.encodings import guess_encoding
+from shoal.engines.files.csv.sniff import guess_encoding
 
 CENTRAL = {
     "Czech": "Řehoř,Plzeň\nŽofie,Děčín\nŠtěpán,Kroměříž\n",

@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 import shoal
-from shoal.engines.files.headings import second_heading
+from shoal.engines.files.csv.sniff import second_heading
 from shoal.errors import AmbiguousColumnError, UnreadableError
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.disk import folder as folders
+from shoal.disk import atomic as folders
 from shoal.engines.open import open as open_table
 
 SECRET = "Zoë-7731"

@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.engines.core.kinds import normalize
-from shoal.engines.files.statistical.refused import LARGEST
+from shoal.engines.files.statistical.read import LARGEST
 from shoal.errors import OutputError, UnreadableError
 from shoal.model.plan import Plan
 

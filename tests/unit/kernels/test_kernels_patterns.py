@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.find import dates
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 
 def test_a_pattern_is_compiled_at_the_first_question() -> None:

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 import pytest
 
 from shoal.engines.count import assemble
-from shoal.kernels import text_order
-from shoal.kernels.text_order import order_of_texts
+from shoal.kernels import text as text_order
+from shoal.kernels.text import order_of_texts
 
 ALPHABET = ["a", "b", "é", "z", "\x01", "\x7f", "\U0001f600", "0", " "]
 

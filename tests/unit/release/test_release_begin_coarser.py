@@ -24,7 +24,7 @@ from shoal.engines.table import Table
 from shoal.errors import MemoryBudgetError
 from shoal.model.hierarchy import Hierarchy
 from shoal.release.plan.coarser_start import _prices
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp
 
 QUASI = {
     "age": {"hierarchy": {"intervals": [5, 20]}},

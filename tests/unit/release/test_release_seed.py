@@ -153,7 +153,7 @@ KILLED = """
 import os, signal, sys
 import pyarrow as pa
 import shoal
-from shoal.disk import folder
+from shoal.disk import atomic as folder
 from shoal.release.make import seed
 
 def killed(*args, **kwargs):

@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.errors import DataError, EmptyTableError
-from shoal.studio.views.copied import copied
+from shoal.studio.views.measured import copied
 
 
 def test_up_to_the_limit_and_one_byte_less(tmp_path: Path) -> None:

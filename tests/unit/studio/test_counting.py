@@ -19,7 +19,7 @@ from shoal.studio.counting import process
 from shoal.studio.counting.counters import Counters
 from shoal.studio.counting.process import Kept, Question, itself, serve
 from shoal.studio.views import improved, measured
-from shoal.studio.views.drawn import draw
+from shoal.studio.views.measured import draw
 
 ASKED = Policy.of(quasi=["age", "sex"], insensitive=["n"], k=3, allow={"suppress": 1})
 

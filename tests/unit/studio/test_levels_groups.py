@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from shoal.errors import UsageError
 from shoal.hierarchies import from_policy
-from shoal.studio.levels.groups import LONGEST, apart, groups_of, rule_of, together, tree_of
-from shoal.studio.levels.page import _even
+from shoal.studio.column_levels import _even
+from shoal.studio.value_groups import LONGEST, apart, groups_of, rule_of, together, tree_of
 
 VALUES = list("abcdef")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.studio.proving.page import proven, repeat, so_far, ticks
+from shoal.studio.prove import proven, repeat, so_far, ticks
 from shoal.studio.workspace.rows import Job, Kept, Made
 
 TOLD = {

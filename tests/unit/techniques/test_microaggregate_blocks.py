@@ -15,7 +15,8 @@ import shoal
 import shoal.techniques as tf
 from shoal.engines.recode import spill
 from shoal.model.plan import Plan
-from shoal.techniques.group import blocks, microaggregate, on_blocks
+from shoal.techniques.group import microaggregate, on_blocks
+from shoal.techniques.group import on_blocks as blocks
 
 
 @pytest.fixture

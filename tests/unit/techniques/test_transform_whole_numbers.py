@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import shoal
 import shoal.techniques as tf
 from shoal.errors import UsageError
-from shoal.kernels.rounding import nearest_multiple, to_whole_multiple
+from shoal.kernels.numbers import nearest_multiple, to_whole_multiple
 from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column
 from shoal.steps import Clamp, Round

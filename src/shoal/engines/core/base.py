@@ -23,8 +23,7 @@ from shoal.engines.core.memory import give_back
 from shoal.engines.core.stored_types import RAW
 from shoal.errors import InternalError, ShoalError, UsageError
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, column, string
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import cast, column, exp, string
 
 BATCH_ROWS = 131_072
 T = TypeVar("T")
@@ -83,9 +82,6 @@ class Engine(ABC):
     """Whether a new table made by a query keeps the kinds of its columns; otherwise it is loaded from batches."""
     memory: int | None = None
     """Bytes that a run may take; None where nobody said."""
-
-    asked: Sequence[str] = ()
-    """What was asked of the rows, beside the catalog, to know their types when a table was opened."""
 
     only_aggregates: bool = False
     """Whether queries that return rows are refused (:mod:`shoal.engines.core.limits`)."""

@@ -18,7 +18,7 @@ from typing import Any
 from shoal.engines.core.base import Engine
 from shoal.errors import EngineError, ShoalWarning, UsageError
 from shoal.model.roles import Role, Schema
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp
 
 _EVERY: ContextVar[float | None] = ContextVar("limit of every statement", default=None)
 _TOLD: ContextVar[bool] = ContextVar("whether it was said that files have no limit", default=True)

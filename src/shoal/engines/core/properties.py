@@ -10,8 +10,7 @@ from shoal.engines.core.base import Engine, Relation
 from shoal.errors import UsageError
 from shoal.model.roles import SCALES, Column, Schema
 from shoal.steps.sql import column as column_of
-from shoal.steps.sql import string
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import exp, string
 
 MOST_SPELLINGS = 1_000
 """Spellings of "missing" that one column may have."""

@@ -15,8 +15,7 @@ from shoal.engines.core.request import gap_error
 from shoal.engines.core.stored_types import RAW
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
-from shoal.steps.sql import aliased, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, column, exp
 
 
 @dataclass(frozen=True)

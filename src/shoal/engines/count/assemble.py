@@ -64,7 +64,7 @@ def _in_order(values: Any) -> Any:
     """Positions that put the values in order."""
     if len(values) < MANY:
         return pc.sort_indices(values)
-    from shoal.kernels.text_order import order_of_texts
+    from shoal.kernels.text import order_of_texts
 
     by_words = order_of_texts(values)
     return pc.sort_indices(values) if by_words is None else from_numpy(by_words)

@@ -21,8 +21,7 @@ from shoal.engines.duckdb.engine import DuckDB
 from shoal.errors import DataError
 from shoal.kernels.arrow import to_numpy
 from shoal.model.roles import NUMBERS
-from shoal.steps.sql import aliased, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, column, exp
 
 SHORT = 1 << 22
 """Rows up to which codes are counted."""

@@ -22,8 +22,7 @@ from shoal.engines.count.assemble import Assembled, assemble
 from shoal.errors import DataError
 from shoal.model.counts.classes import ClassCounts, PeopleCounts
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, cast, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, cast, column, exp
 
 
 def count_by_sql(engine: Engine, relation: Relation, request: CountRequest) -> ClassCounts:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from shoal.disk.folder import scratch_of
+from shoal.disk.atomic import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.limits import ended_after, too_long
@@ -23,8 +23,7 @@ from shoal.engines.duckdb.sql import flat, fraction_of_time, identifier, literal
 from shoal.engines.servers.tables import Remembered, spellings, table_expression
 from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, string
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import cast, exp, string
 
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
@@ -62,7 +61,6 @@ class DuckDB(Engine):
         self._kept: list[Any] = []
         self.version: str | None = None  # of a lake table
         self._seconds: float | None = None  # that a statement may take
-        self.quick: dict[str, Any] = {}  # views over files that are read without the database, by their names
         if self._file is not None:
             self._opened = self._connect(read_only=True)
 
@@ -251,73 +249,20 @@ class DuckDB(Engine):
         """The result of a query text as one pyarrow Table."""
         return self._table(sql, source)
 
-    def over(self, data: Any, sql: str) -> Any:
-        """The one column of a query over an Arrow table, which it calls ``given``, as an array."""
-        import duckdb
-
-        cursor = _quiet(self._connection.cursor())
-        try:
-            cursor.register("given", data)
-            return cursor.sql(sql).to_arrow_table().column(0).combine_chunks()
-        except duckdb.Error as error:
-            raise translated(error, self.source) from None
-        finally:
-            cursor.close()
-
     def _table(self, sql: str, source: str) -> Any:
         with self._answering(source, None, self._seconds) as connection:
             return connection.sql(sql).to_arrow_table()
 
     def fetch(self, query: exp.Expr) -> Any:
-        quick = self._quickly(query, BATCH_ROWS)
-        return self._table(self.render(query), self.source) if quick is None else pa.Table.from_batches(list(quick))
+        return self._table(self.render(query), self.source)
 
     def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
-        quick = self._quickly(query, batch_rows)
-        return self.stream_sql(self.render(query), batch_rows) if quick is None else quick
+        return self.stream_sql(self.render(query), batch_rows)
 
-    def _quickly(self, query: exp.Expr, batch_rows: int) -> Iterator[Any] | None:
-        """The result of a query over a file that is read without the database, or but for what is calculated; None for others."""
-        if not self.quick or self.memory is not None:  # compiled loops take some 140 MB more
-            return None
-        from shoal.engines.duckdb.direct_reads import choice, streamed
-
-        if (chosen := choice(query, self.quick, self.clean_float)) is not None:
-            return self._in_time(chosen.batches(batch_rows))
-        if (found := streamed(query, self.quick, self.fresh)) is not None:
-            return self._from_streams(self.render(found[0]), batch_rows, found[1])
-        return None
-
-    def _in_time(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Batches that the database has no part in, under its limit of time."""
-        left = self._seconds
-        with closing(batches):  # type: ignore[type-var]
-            while True:
-                begun = time.monotonic()
-                batch = next(batches, None)
-                if batch is None:
-                    return
-                left = None if left is None else left - (time.monotonic() - begun)
-                if left is not None and left < 0:
-                    raise too_long("DuckDB")
-                yield batch
-
-    def _from_streams(self, sql: str, batch_rows: int, streams: Mapping[str, Any]) -> Iterator[Any]:
-        """As :meth:`stream_sql`, with tables that are read from outside; their errors are told as they are."""
-        try:
-            yield from self.stream_sql(sql, batch_rows, streams)
-        except ShoalError:
-            for stream in streams.values():
-                if stream.error is not None:
-                    raise stream.error from None
-            raise
-
-    def stream_sql(self, sql: str, batch_rows: int = BATCH_ROWS, also: Mapping[str, Any] | None = None) -> Iterator[Any]:
-        """The result of a query text as RecordBatches; ``also`` are tables for this query only."""
+    def stream_sql(self, sql: str, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+        """The result of a query text as RecordBatches."""
         cursor, left = self._cursor(), self._seconds
         try:
-            for name, data in (also or {}).items():
-                cursor.register(name, data)
             with self._answering(self.source, cursor, left):
                 reader = cursor.sql(sql).to_arrow_reader(batch_rows)
                 batch = next(reader, None)

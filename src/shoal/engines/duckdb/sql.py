@@ -11,9 +11,8 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import is_nested, kind_of
 from shoal.engines.core.stored_types import RAW, WHOLE, fine_durations
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, string
+from shoal.steps.sql import cast, exp, string
 from shoal.steps.sql import column as column_of
-from shoal.steps.sqlglot import exp
 
 
 def literal(value: str) -> str:

@@ -15,11 +15,10 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shoal.disk.atomic import disk_full
-from shoal.disk.folder import scratch_of
+from shoal.disk.atomic import disk_full, scratch_of
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding
+from shoal.engines.files.csv.sniff import SAMPLE_BYTES, guess_encoding
 from shoal.engines.files.packing import opened
 from shoal.errors import OutputError, UnreadableError, UsageError
 

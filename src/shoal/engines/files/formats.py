@@ -13,13 +13,20 @@ from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.brought import brought, from_stdin, from_zip, one_csv, text_files
 from shoal.engines.files.csv.read import open_csv
-from shoal.engines.files.excel.read import open_excel
+from shoal.engines.files.excel import open_excel
 from shoal.engines.files.frames import open_arrow
 from shoal.engines.files.jsonl import open_jsonl
-from shoal.engines.files.lakes.logs import lake_in_store, lake_of, part_of, refuse_inside_lake_of_store
-from shoal.engines.files.lakes.open import is_lake_source, open_lake, open_lake_of_store, open_lake_source
-from shoal.engines.files.options import require_option
-from shoal.engines.files.packing import ending
+from shoal.engines.files.lakes import (
+    is_lake_source,
+    lake_in_store,
+    lake_of,
+    open_lake,
+    open_lake_of_store,
+    open_lake_source,
+    part_of,
+    refuse_inside_lake_of_store,
+)
+from shoal.engines.files.packing import ending, require_option
 from shoal.engines.files.parquet import is_pattern, open_parquet
 from shoal.engines.files.sqlite import open_sqlite
 from shoal.engines.files.statistical.read import open_statistical

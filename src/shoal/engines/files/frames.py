@@ -15,7 +15,7 @@ from shoal.engines.core.kinds import check_digits, columns_of
 from shoal.engines.core.stored_types import WHOLE, fine_durations, with_stored
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.sql import flat
-from shoal.engines.files.options import require_option
+from shoal.engines.files.packing import require_option
 from shoal.engines.files.readers import ArrowReader
 from shoal.errors import ShoalWarning, UnreadableError, UsageError
 from shoal.kernels.text import canonical_text

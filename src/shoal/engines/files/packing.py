@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
+
+from shoal.errors import UsageError, nearest
 
 Packing = Literal["none", "gzip", "zstd"]
 PACKED: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
@@ -60,3 +62,12 @@ def packed(path: Path, packing: Packing) -> Iterator[Any]:
         else:
             with pa.CompressedOutputStream(sink, packing) as stream:
                 yield stream
+
+
+def require_option(options: dict[str, Any], known: Sequence[str], what: str) -> None:
+    """Refuse options that a format does not have."""
+    for name in options:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"Options: {', '.join(known)}." + (f" Did you mean '{close}'?" if close else "")
+            raise UsageError(f"{what} has no option '{name}'.", hint=hint)

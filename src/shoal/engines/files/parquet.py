@@ -20,8 +20,8 @@ from shoal.engines.core.kinds import check_digits, columns_of
 from shoal.engines.core.stored_types import with_stored
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.sql import identifier, literal, path_literal
-from shoal.engines.files.lakes.logs import refuse_inside_lake
-from shoal.engines.files.options import require_option
+from shoal.engines.files.lakes import refuse_inside_lake
+from shoal.engines.files.packing import require_option
 from shoal.engines.files.readers import ParquetReader
 from shoal.errors import UnreadableError
 from shoal.model.roles import Column, check_names

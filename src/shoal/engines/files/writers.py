@@ -14,16 +14,16 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.disk.atomic import atomic
-from shoal.engines.files.csv.write import write_csv, write_header
-from shoal.engines.files.excel.write import write_excel
+from shoal.engines.files.csv.write import write_csv
+from shoal.engines.files.excel import write_excel
 from shoal.engines.files.formats import ENDINGS
-from shoal.engines.files.jsonl_write import write_jsonl
-from shoal.engines.files.packing import Packing, asked, ending, packed
+from shoal.engines.files.jsonl import write_jsonl
+from shoal.engines.files.packing import Packing, asked, ending
 from shoal.engines.files.statistical.write import write_spss, write_stata, write_transport
 from shoal.errors import UsageError
 from shoal.model.roles import Column
 
-__all__ = ["atomic", "blocks", "output_format", "write_file", "write_lines"]
+__all__ = ["atomic", "blocks", "output_format", "write_file"]
 
 BLOCK_ROWS = 1 << 19
 TEXT_ROWS = 1 << 16
@@ -96,15 +96,6 @@ def write_file(
     target = Target(ending(path), asked(path), columns, raw, hidden, delimiter)
     with atomic(path) as temporary:
         writers[format](temporary, schema, blocks(schema, batches, TEXT_ROWS if format in PACKABLE else BLOCK_ROWS), target)
-
-
-def write_lines(path: Path, schema: Any, pieces: Callable[[str], Iterator[Any]], *, raw: bool) -> None:
-    """Write a CSV file of finished lines, whole or not at all; ``pieces`` gives their bytes for a delimiter."""
-    delimiter = _usual_delimiter(ending(path))
-    with atomic(path) as temporary, packed(temporary, asked(path)) as sink:
-        write_header(sink, schema, raw, delimiter)
-        for piece in pieces(delimiter):
-            sink.write(piece)
 
 
 def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Iterator[Any]:

@@ -21,7 +21,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, Step, StreamStep
 from shoal.model.roles import Column, Schema
 from shoal.steps import Cut, ExpressionStep, Keep
-from shoal.steps.labels import natural
+from shoal.steps.expression import natural
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,7 @@ import pyarrow.compute as pc
 from shoal.engines.connect import connect
 from shoal.engines.core.base import Engine
 from shoal.engines.core.stored_types import can_be_former, former_fits, restored, stored_or_decoded, with_former
-from shoal.engines.files.csv.lines import lines
-from shoal.engines.files.csv.write import printed
-from shoal.engines.files.writers import write_file, write_lines
-from shoal.engines.recode.lines import FEW, Keyed, lines_in_order
+from shoal.engines.files.writers import write_file
 from shoal.engines.recode.spill import KEY, Held, in_order
 from shoal.engines.recode.sql import Rows, facts, final, hashed
 from shoal.kernels.arrow import from_numpy
@@ -26,8 +23,7 @@ from shoal.kernels.order import row_hashes
 from shoal.model.display import Progress
 from shoal.model.plan import Plan
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, column, exp
 
 
 @dataclass
@@ -56,32 +52,9 @@ class Job:
         self.flags = dict.fromkeys([*(f"g{i}" for i in self.flagged), *cells], 0)
 
     def to_file(self, path: Path, format: str, raw: bool, hidden: frozenset[str]) -> None:
-        tables = self._published()
-        if format == "csv" and self.plan.shuffle and not Former(self.columns):
-            waiting, many = _some(tables, self.held)
-            schema = waiting[0].schema
-            tables = chain(_given_away(waiting), tables)
-            if many:
-                write_lines(path, schema, lambda delimiter: self._lines(tables, raw, delimiter), raw=raw)
-                return
-        batches = self._batches(tables)
+        batches = self._batches(self._published())
         first = next(batches)
         write_file(path, format, first.schema, chain([first], batches), self.columns, raw=raw, hidden=hidden)
-
-    def _lines(self, tables: Iterator[Any], raw: bool, delimiter: str) -> Iterator[Any]:
-        """The bytes of the published rows, in their order."""
-
-        def keyed(table: Any) -> Keyed:
-            keys = row_hashes(table.columns, table.num_rows, self.plan.seed)
-            at = 0
-            for made in lines(printed(table, raw), delimiter):
-                yield keys[at : at + len(made.starts)], made
-                at += len(made.starts)
-
-        for piece, rows in lines_in_order(tables, keyed, self.folder, self.held):
-            self.written += rows
-            self._tell(0.5 + 0.5 * self.written / max(1, self.expected))
-            yield piece
 
     def can_be_parts(self, home: Engine, out: Path) -> bool:
         """Whether the source's own engine can write the rows as a folder of files: they come from one query, in its types."""
@@ -165,24 +138,6 @@ def _named(query: Any, columns: Sequence[Column]) -> Any:
             node.set("table", exp.to_identifier("o", quoted=True))
         outer.set("order", order)
     return outer
-
-
-def _given_away(waiting: list[Any]) -> Iterator[Any]:
-    """The tables of a list, which holds none of them any more."""
-    while waiting:
-        yield waiting.pop(0)
-
-
-def _some(tables: Iterator[Any], held: int) -> tuple[list[Any], bool]:
-    """Tables until they are more than ``held`` bytes, and whether they are, and of many rows."""
-    waiting: list[Any] = []
-    size = 0
-    for table in tables:
-        waiting.append(table)
-        size += table.nbytes
-        if size > held:
-            return waiting, sum(t.num_rows for t in waiting) >= FEW
-    return waiting, False
 
 
 class Former:

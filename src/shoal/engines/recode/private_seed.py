@@ -13,9 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from shoal.disk.locks import hold
-from shoal.disk.passing import is_left, passing_name
-from shoal.disk.private import write_private
+from shoal.disk.atomic import hold, is_left, passing_name, write_private
 from shoal.errors import UnreadableError
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
 

@@ -24,8 +24,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, Plan
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
-from shoal.steps.sql import aliased, cast, column, string
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, cast, column, exp, string
 
 PUBLISHED = "\x00published"
 

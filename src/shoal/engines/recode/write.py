@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.engines.connect import is_url, refuse_misspelt
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.memory import left_for_data
@@ -20,7 +20,7 @@ from shoal.engines.count.by_codes import KeptCodes
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
 from shoal.engines.files.readers import expected_rows
-from shoal.engines.files.statistical.refused import need_names
+from shoal.engines.files.statistical.read import need_names
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.batch_steps import cut_on_batches, in_their_order, label_steps
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
@@ -35,8 +35,7 @@ from shoal.model.display import Progress
 from shoal.model.plan import ColumnStep, Plan, RowStep
 from shoal.model.roles import Schema
 from shoal.steps import Drop, ExpressionStep, Keep
-from shoal.steps.sql import aliased, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import aliased, column, exp
 
 
 @dataclass(frozen=True)

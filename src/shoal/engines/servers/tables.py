@@ -13,8 +13,7 @@ from typing import Any
 from shoal.engines.core.base import Relation
 from shoal.errors import EngineError, UsageError, missing_column
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, column
-from shoal.steps.sqlglot import exp
+from shoal.steps.sql import cast, column, exp
 
 
 def spellings(table: str) -> Iterator[tuple[str | None, str]]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlglot import exp
 
-from shoal.disk.folder import staged
+from shoal.disk.atomic import staged
 from shoal.engines.core.base import BATCH_ROWS, Engine, Marks, Relation
 from shoal.engines.core.limits import too_long
 from shoal.engines.core.memory import bytes_of_class, left_for_data

@@ -12,10 +12,10 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.parquet as pq
 
-from shoal.disk.folder import staged
+from shoal.disk.atomic import staged
 from shoal.engines.core.base import Marks
 from shoal.engines.core.state import changed
-from shoal.engines.files.lakes.logs import refuse_inside_lake
+from shoal.engines.files.lakes import refuse_inside_lake
 from shoal.engines.spark.answers import shared_folder
 from shoal.engines.spark.errors import condition_of, spark_errors
 from shoal.errors import InternalError, UnreadableError, UsageError

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from shoal.disk.folder import scratch_of
+from shoal.disk.atomic import scratch_of
 from shoal.engines.core.limits import ended_after
 from shoal.engines.spark.errors import spark_errors
 from shoal.errors import DependencyError, EngineError, need

@@ -15,7 +15,7 @@ from shoal.find import checksums
 from shoal.find.dates import CACHED, MONTHS, WEEKDAYS, compact_date, place_in, written_as_date
 from shoal.find.name_words import folded
 from shoal.find.people import GIVEN
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 
 MOST = 200_000
 """Distinct values of a column that are looked at one by one, evenly spread over all."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from shoal.errors import HierarchyError, UsageError
 from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import check_gap_choice, covered, texts_of
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 from shoal.model.plan import OnGap, Step
 from shoal.steps import Prefix
 

@@ -18,7 +18,7 @@ from shoal.errors import DataError, HierarchyError, UsageError
 from shoal.hierarchies.builders.numbers import Intervals, interval_labels
 from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import is_text, texts_of
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 from shoal.model.plan import Step
 from shoal.steps import Cut, Prefix, evaluate
 

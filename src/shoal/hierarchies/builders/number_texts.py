@@ -17,7 +17,7 @@ import numpy as np
 from shoal.hierarchies.builders.numbers import Intervals, interval_labels, number_bands, number_text
 from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import unlike
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 from shoal.model.plan import Step
 
 _NUMBER = r"-?\d+(?:[,' ]\d{3})*(?:\.\d+)?"

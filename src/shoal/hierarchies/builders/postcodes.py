@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from shoal.errors import HierarchyError, UnreadableError
 from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import check_gap_choice, covered
-from shoal.kernels.patterns import Pattern
+from shoal.kernels.text import Pattern
 from shoal.model.plan import OnGap, Step
 from shoal.steps import Prefix
 

@@ -26,7 +26,7 @@ from shoal.model.counts.classes import ClassCounts, CodeArray, FloatArray, IntAr
 from shoal.model.hierarchy import Hierarchy
 
 Distance = Literal["ordered", "equal", "hierarchical"]
-HELPERS = ("class_distances", "default_distance", "earth_mover", "leaf_groups", "need_order")
+HELPERS = ("in_spoken_order", "spoken_order", "class_distances", "default_distance", "earth_mover", "leaf_groups", "need_order")
 
 
 def default_distance(counts: ClassCounts, column: str) -> Distance:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from shoal.kernels.chance import one_in
+from typing import TYPE_CHECKING
+
+from shoal.kernels.numbers import one_in
 from shoal.measures.classes.profile import profile
 from shoal.measures.metrics import lookup
 from shoal.measures.result.checking import number_of
-from shoal.measures.result.figures import Figures
 from shoal.measures.result.parts import WholeSet
 from shoal.measures.shown import SHOWN, shown
 from shoal.model.display import written
 from shoal.model.roles import MissingPolicy
+
+if TYPE_CHECKING:
+    from shoal.measures.result.figures import Figures
 
 
 def who(m: Figures, n: int = 2) -> str:

@@ -24,7 +24,15 @@ from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts, IntArray
 
-HELPERS = ("all_subsets", "coarser_classes", "subset_count", "worst_subsets", "column_contributions", "uniqueness_matrix")
+HELPERS = (
+    "all_subsets",
+    "coarser_classes",
+    "column_sets",
+    "subset_count",
+    "worst_subsets",
+    "column_contributions",
+    "uniqueness_matrix",
+)
 LARGEST_NUMBER = 100_000
 """More subsets than this are refused with the number that was asked for."""
 

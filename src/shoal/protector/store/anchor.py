@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal.disk.locks import lock
+from shoal.disk.atomic import lock
 from shoal.errors import EngineError, TamperError
 from shoal.protector.crypto.primitives import Prf
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import EngineError, TamperError, UsageError, need
+from shoal.errors import EngineError, TamperError, UsageError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -17,31 +17,34 @@ if TYPE_CHECKING:
 
 WAIT = 60
 """Seconds that a writer waits for another one on SQLite."""
+PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "secure_delete=ON",
+    "temp_store=MEMORY",
+    "cache_size=-524288",
+    "wal_autocheckpoint=8000",  # each one makes a commit wait for the disk: seldom enough to stay out of the 99th percentile
+)
 
 
 def connect(place: str | Path) -> Engine:
     """An engine for a path (SQLite) or a PostgreSQL URL."""
-    try:
-        from sqlalchemy import create_engine, event
-    except ImportError:
-        raise need("server", "sqlalchemy") from None
+    from shoal import stores
+
     text = str(place)
     if "://" not in text:
         file = Path(text)
         _make_private(file)
-        engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": WAIT}, hide_parameters=True)
-        event.listen(engine, "connect", _sqlite_settings)
-        return engine
+        return stores.connect(f"sqlite:///{file}", pragmas=PRAGMAS, connect_args={"timeout": WAIT}, hide_parameters=True)
     scheme, rest = text.split("://", 1)
     if scheme.split("+")[0] not in ("postgresql", "postgres"):
         raise UsageError(
             f"a vault cannot live in '{scheme}'.", hint="Give a file path (SQLite), or a URL postgresql://…", scheme=scheme
         )
     if "key=" in rest.lower().replace("sslkey=", ""):
-        raise UsageError("the vault's URL holds a key: keys in configuration are refused.", hint="Use keys.from_env().")
-    engine = create_engine(f"postgresql+psycopg://{rest}", hide_parameters=True, pool_size=8, max_overflow=24)
-    event.listen(engine, "connect", _require_own_names)
-    return engine
+        raise UsageError("the vault's URL contains a key: keys in configuration are refused.", hint="Use keys.from_env().")
+    pool: dict[str, Any] = {"pool_size": 8, "max_overflow": 24, "pool_pre_ping": False}
+    return stores.connect(f"postgresql://{rest}", on_connect=_require_own_names, hide_parameters=True, **pool)
 
 
 def describe(place: str | Path) -> str:
@@ -55,20 +58,6 @@ def describe(place: str | Path) -> str:
         return f"'{Path(text).name}'"
     scheme, rest = text.split("://", 1)
     return f"{scheme}://{rest.split('?')[0].rsplit('@', 1)[-1]}"
-
-
-def _sqlite_settings(connection: Any, record: Any) -> None:
-    connection.isolation_level = None  # this module begins transactions itself
-    settings = (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "secure_delete=ON",
-        "temp_store=MEMORY",
-        "cache_size=-524288",
-        "wal_autocheckpoint=8000",  # each one makes a commit wait for the disk: seldom enough to stay out of the 99th percentile
-    )
-    for setting in settings:
-        connection.execute(f"PRAGMA {setting}").fetchall()
 
 
 def _require_own_names(connection: Any, record: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import DataError, TamperError
 from shoal.protector.crypto.master_keys import KeyProvider, KeyRefusedError
@@ -12,9 +12,15 @@ from shoal.protector.crypto.primitives import Prf, Secret, derive
 from shoal.protector.store.anchor import Anchor, default_path
 from shoal.protector.store.database import Store
 
+if TYPE_CHECKING:
+    from shoal.stores import Migration, Versions
+
 FORMAT = b"shoal-vault/"
-VERSION = b"2"
-"""The version of the tables and of everything sealed in them; a vault of another version is refused."""
+VERSION = 2
+"""The version of the tables and of everything sealed in them, as Shoal 0.3.0 writes them."""
+MIGRATIONS: dict[int, Migration] = {}
+"""``MIGRATIONS[n]`` turns a vault of version n - 1 into one of version n: tables only, since no key is known yet."""
+_LOCK = 7460
 
 
 def new_store(engine: Any, vault_id: str, root: Secret, key: KeyProvider, anchor: str | Path | None) -> Store:
@@ -53,7 +59,7 @@ def create(connection: Any, vault_id: str, key: KeyProvider, root: Secret, parts
     from shoal.protector.store.schema import make_tables, meta
 
     values = {
-        "format": FORMAT + VERSION,
+        "format": FORMAT + str(VERSION).encode(),
         "vault": bytes.fromhex(vault_id),
         "master_key": key.key_id.encode(),
         "root": key.wrap(root.expose(), context(vault_id)),
@@ -70,6 +76,34 @@ def read(connection: Any, key: KeyProvider, *, place: str) -> tuple[str, Secret]
     return unwrapped(raw(connection), key, place=place)
 
 
+def upgrade(engine: Any) -> None:
+    """Bring the tables of a vault that an older Shoal wrote up to date, in one transaction."""
+    from shoal.protector.store.schema import meta
+    from shoal.stores import writing
+
+    with engine.connect() as connection:
+        if not exists(connection) or version(raw(connection)) in (None, VERSION):
+            return
+    with writing(engine, _LOCK) as connection:
+        older = version(raw(connection))
+        if older is not None:
+            _versions("").apply(connection, older)
+            connection.execute(meta.update().where(meta.c.name == "format").values(value=FORMAT + str(VERSION).encode()))
+
+
+def version(found: dict[str, bytes]) -> int | None:
+    """The version of a vault from its head, 0 if it is not a number; None if this is not the head of a vault."""
+    text = found.get("format", b"")
+    number = text.removeprefix(FORMAT)
+    return (int(number) if number.isdigit() else 0) if text.startswith(FORMAT) else None
+
+
+def _versions(place: str) -> Versions:
+    from shoal.stores import Versions
+
+    return Versions(f"vault at {place}" if place else "vault", VERSION, MIGRATIONS)
+
+
 def raw(connection: Any) -> dict[str, bytes]:
     """The head as it is stored: it holds nothing open that is secret."""
     from shoal.protector.store.schema import meta
@@ -79,13 +113,11 @@ def raw(connection: Any) -> dict[str, bytes]:
 
 def unwrapped(found: dict[str, bytes], key: KeyProvider, *, place: str) -> tuple[str, Secret]:
     """The id of a vault and its root key, from its head."""
-    text = found.get("format", b"")
-    if not text.startswith(FORMAT) or len(found.get("vault", b"")) != 16 or "root" not in found:
+    stated = version(found)
+    if stated is None or len(found.get("vault", b"")) != 16 or "root" not in found:
         raise TamperError("the vault's head record is missing or altered.", hint="Restore the database from a trusted copy.")
-    if text != FORMAT + VERSION:
-        raise DataError(
-            f"the vault at {place} has another version than {VERSION.decode()}, the one this program knows.",
-            hint="Use the version of Shoal that made it.",
-        )
+    if stated != VERSION:
+        _versions(place).missing(stated)  # refuses a version that cannot be brought up to date
+        raise DataError(f"the copy of the vault at {place} has version {stated}.", hint="Open the vault, and copy it again.")
     vault_id = found["vault"].hex()
     return vault_id, Secret(key.unwrap(found["root"], context(vault_id)))

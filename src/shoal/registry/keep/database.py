@@ -1,101 +1,24 @@
-"""The database of a registry: opened, its tables made where there are none, another version of them refused."""
+"""The tables of a registry's database, and their version."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import TYPE_CHECKING
 
-from shoal.errors import DataError, EngineError, UsageError, need
+from shoal import stores
+from shoal.stores import Schema, Versions, sa
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
-
-
-def open_database(url: str) -> Engine:
-    """The engine of a registry's database; an empty database gets its tables, all or none."""
-    engine = connect(url)
-    try:
-        with engine.connect() as db:
-            there = _version(db) is not None
-        if not there:
-            with writing(engine) as db:
-                if _version(db) is None:  # another process may have been quicker
-                    METADATA.create_all(db)
-                    db.execute(VERSIONS.insert().values(version=VERSION))
-        with engine.connect() as db:
-            _require(_version(db))
-    except (sa.exc.SQLAlchemyError, DataError) as error:
-        engine.dispose()
-        if isinstance(error, DataError):
-            raise
-        raise EngineError(f"the registry's database cannot be opened: {type(error).__name__}.", hint="Check the URL.") from None
-    return engine
-
-
-def connect(url: str) -> Engine:
-    """An engine for a database URL; nothing is read yet."""
-    try:
-        engine = sa.create_engine(_driver(url), **_options(url))
-    except (sa.exc.ArgumentError, ImportError):
-        raise UsageError("this is not a database URL.", hint="Write a file name, or postgresql://…") from None
-    if engine.dialect.name == "sqlite":
-        sa.event.listen(engine, "connect", _sqlite_settings)
-    return engine
-
-
-@contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that all writers queue for, so that the log stays a chain."""
-    with engine.begin() as db:
-        if engine.dialect.name == "postgresql":
-            db.execute(sa.text("SELECT pg_advisory_xact_lock(7461)"))
-        else:
-            db.exec_driver_sql("BEGIN IMMEDIATE")
-        yield db
-
-
-def _version(db: Connection) -> int | None:
-    """The version of the tables; None where there is no registry, 0 where tables say nothing of their version."""
-    names = set(sa.inspect(db).get_table_names())
-    if VERSIONS.name in names:
-        return int(db.execute(sa.select(VERSIONS.c.version)).scalar() or 0)
-    return 0 if "registry_records" in names else None
-
-
-def _require(found: int | None) -> None:
-    if found != VERSION:
-        raise DataError(
-            f"the registry has tables of version {found}; this program knows version {VERSION}.",
-            hint="Use the version of Shoal that made them.",
-        )
-
-
-def _driver(url: str) -> str:
-    return "postgresql+psycopg" + url[len("postgresql") :] if url.startswith("postgresql:") else url
-
-
-def _options(url: str) -> dict[str, Any]:
-    if url in ("sqlite://", "sqlite:///:memory:"):
-        return {"poolclass": sa.pool.StaticPool, "connect_args": {"check_same_thread": False}}
-    return {} if url.startswith("sqlite") else {"pool_pre_ping": True}
-
-
-def _sqlite_settings(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions are begun by hand
-    for setting in ("busy_timeout=60000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-        connection.execute(f"PRAGMA {setting}")
-
-
-try:
-    import sqlalchemy as sa
-except ImportError:
-    raise need("server", "sqlalchemy") from None
+    from sqlalchemy import Engine
 
 __all__ = ["LOG", "METADATA", "NAMES", "NOTICES", "RECORDS", "STATEMENTS", "TOKENS", "VERSION", "VERSIONS", "sa"]
 
 VERSION = 3
-"""The version of these tables; a registry with tables of another version is refused."""
+"""The version of these tables, as Shoal 0.3.0 writes them."""
+_LOCK = 7461
+
+writing = functools.partial(stores.writing, lock=_LOCK)
+"""A transaction that all writers queue for, so that the log stays a chain."""
 
 METADATA = sa.MetaData()
 VERSIONS = sa.Table("registry_version", METADATA, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False))
@@ -165,3 +88,10 @@ NOTICES = sa.Table(
     sa.UniqueConstraint("kind", "title", "population", "key", "version", name="registry_one_notice"),
     sa.Index("registry_notice_place", "status", "population"),
 )
+
+SCHEMA = Schema(Versions("registry", VERSION), METADATA, VERSIONS, _LOCK)
+
+
+def open_database(url: str) -> Engine:
+    """The engine of a registry's database; an empty database gets its tables, all or none."""
+    return stores.open_store(url, SCHEMA, hint="Write a file name, or postgresql://…")

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from shoal.disk.folder import free, publish, staged
+from shoal.disk.atomic import free, publish, staged
 from shoal.errors import DataError, TamperError, UnreadableError
 from shoal.kernels.signatures import canonical
 from shoal.model import strict_json

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import HierarchyGapError, VerificationError
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
@@ -191,8 +191,7 @@ def _most_records(prepared: Prepared) -> int:
     unit, table = prepared.policy.unit, prepared.counted
     if unit is None or prepared.base.records is None:
         return 1
-    bare = type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
-    return int(bare.count((unit,)).sizes.max())
+    return int(table.without_unit().count((unit,)).sizes.max())
 
 
 def _new(prepared: Prepared, decision: Decision, columns: Sequence[str]) -> Shown:

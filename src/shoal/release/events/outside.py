@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.attacks.traces import Published, draw, known_records, sparse_matching, targets, trail_matching
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import UsageError, missing_column
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.traces import Traces

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.disk import folder
+from shoal.disk import atomic as folder
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.events import EventCertificate

@@ -9,7 +9,7 @@ from typing import Any
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress
-from shoal.model.requirement import TCloseness, Verdict
+from shoal.model.requirement import Verdict
 from shoal.model.roles import Role, Schema
 from shoal.release.gate.asked_here import NoDirect, NoneDropped, PresetHolds, StaysOffTheList
 from shoal.release.gate.column_facts import ColumnReader
@@ -74,8 +74,8 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Cl
         schema.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight, progress=progress
     )
     for r in policy.requirements:
-        if isinstance(r, TCloseness) and r.distance == "ordered":
-            need_order(counts, r.column)
+        if r.needs_order and r.sensitive is not None:
+            need_order(counts, r.sensitive)
     facts = facts_of_counts(counts, recursive_levels(policy.requirements), sensitive_trees(policy, counts))
     extra: list[Verdict] = [NoDirect().judged(len(named))] if set(policy.direct) - (set(schema.direct) - named) else []
     if policy.rest == "drop":

@@ -20,8 +20,7 @@ from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts
 from shoal.find.safe_harbor import coarse as together
 from shoal.find.safe_harbor.classes import Classed, class_of, refusal
-from shoal.kernels.patterns import Pattern
-from shoal.kernels.text import canonical_text
+from shoal.kernels.text import Pattern, canonical_text
 from shoal.model.roles import Role
 from shoal.release.policy.presets import Preset
 from shoal.release.proof import read

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.disk import folder
-from shoal.disk.private import write_private
+from shoal.disk import atomic as folder
+from shoal.disk.atomic import write_private
 from shoal.engines.core.state import changed
 from shoal.engines.exclusion import LeftOut, without
 from shoal.errors import OutputError, UsageError, VerificationError

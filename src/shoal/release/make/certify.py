@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engines.core.state import files_of
 from shoal.kernels import signatures as sign
 from shoal.kernels.text import canonical_text
 from shoal.model.certificate.certificate import NAME, REPORT, Certificate
@@ -55,11 +54,11 @@ def input_hash(table: Table, signer: sign.Signer) -> str | None:
     and the text; ``n`` for a missing one) and joined by the character 31, has its HMAC; they are added up modulo 2²⁵⁶, and the
     number of rows and the sum (64 hexadecimal digits), with a colon between them, are hashed.
     """
-    relation = table._relation
-    if "::" in relation.source or "://" in relation.source or relation.source == "-":
+    source = str(table.source["source"])
+    if "::" in source or "://" in source or source == "-":
         return _rows_hash(table, signer)
     try:
-        files = files_of(relation)
+        files = table.files()
         return signer.keyed_hash((c for f in files for c in _chunks(f)), purpose="input") if files else None
     except OSError:
         return None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.engines.core.kinds import is_nested
 from shoal.engines.core.state import changed
 from shoal.errors import HierarchyGapError, OutputError, UsageError
 from shoal.model.plan import Plan
@@ -17,7 +15,6 @@ from shoal.steps import Drop, Keep
 
 if TYPE_CHECKING:
     from shoal.engines.recode.write import Recoded
-    from shoal.engines.table import Table
 
 ENDINGS = {
     "csv": "csv",
@@ -59,7 +56,9 @@ def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool
         steps = tuple(Keep(s.column) if isinstance(s, Drop) and s.column == unit else s for s in plan.steps)
         plan = Plan(steps, plan.suppression, plan.seed, plan.shuffle)
     try:
-        return flat(prepared.table).recode(plan, out, kept=decision.kept, class_map=decision.class_map, parts=True)
+        return prepared.table.with_nested_as_text().recode(
+            plan, out, kept=decision.kept, class_map=decision.class_map, parts=True
+        )
     except HierarchyGapError:  # every value that was counted is covered
         raise changed() from None
     except OutputError:
@@ -68,16 +67,6 @@ def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool
         raise OutputError(
             f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
         ) from None
-
-
-def flat(table: Table) -> Table:
-    """The table with lists and structures as JSON text: the second count refuses nested columns, which may unpack to much."""
-    nested = {c.name for c in table.schema.columns if c.stored is not None and is_nested(c.stored)}
-    if not nested:
-        return table
-    columns = tuple(replace(c, stored=None) if c.name in nested else c for c in table.schema.columns)
-    relation = replace(table._relation, columns=columns, reader=None)
-    return type(table)(table._engine, relation, replace(table.schema, columns=columns), name=table.name)
 
 
 def published_unit(prepared: Prepared, plan: Plan) -> str | None:

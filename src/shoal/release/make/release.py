@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shoal.disk import folder
+from shoal.disk import atomic as folder
 from shoal.errors import UsageError, need
 from shoal.model.certificate.certificate import NAME, Certificate, cost_of
 from shoal.model.certificate.form import plain

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.disk import passing
-from shoal.disk.private import write_private
+from shoal.disk import atomic as passing
+from shoal.disk.atomic import write_private
 from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.file import is_of_events, read_certificate, read_event_certificate

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.disk.folder import scratch
+from shoal.disk.atomic import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
 from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts, ColumnFinding, measured_scale
@@ -18,7 +18,7 @@ from shoal.kernels.text import canonical_text
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress, silent
-from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
+from shoal.model.requirement import K, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.identifying import check_identifying, check_insensitive
@@ -120,10 +120,10 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
     policy, tight = prepared.policy, tightened or {}
     out: list[Requirement] = [K(policy.smallest_class)] if policy.smallest_class >= 2 else []
     for r in policy.requirements:
-        if isinstance(r, K | MaxRisk) or r.needs_original:
+        if r.class_sizes(has_population=False)[0] or r.needs_original:
             continue
-        if isinstance(r, TCloseness) and r.distance == "ordered":
-            need_order(prepared.base, r.column)
+        if r.needs_order and r.sensitive is not None:
+            need_order(prepared.base, r.sensitive)
         asked = replace(r, **{r.bound: tight.get(r.name, r.limit)}) if r.name in tight else r
         out.append(replace(asked, hierarchy=prepared.trees.get(asked.column)) if isinstance(asked, TCloseness) else asked)
     return out
@@ -236,7 +236,7 @@ def counted_by_record(prepared: Prepared) -> ClassCounts:
 
 
 def without_unit(table: Table) -> Table:
-    return type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
+    return table.without_unit()
 
 
 def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:

@@ -23,7 +23,7 @@ MOST_PLACES = 1000
 
 
 class Counter:
-    """One process; started when it is needed, started anew when it has ended."""
+    """One process, started on demand and restarted if it has ended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -63,13 +63,13 @@ class Counter:
         self._warming = 1
         try:
             with suppress(DataError):
-                for what in ("measure", "improve"):  # whoever comes in between does not wait for the second
+                for what in ("measure", "improve"):  # a question in between does not wait for the second
                     self.ask(Question(next(_numbers), "", "", "warm", what)).result()
         finally:
             self._warming = 0
 
     def stop(self) -> None:
-        """End the process for good; whoever still asks is told."""
+        """End the process for good; pending questions fail with a reason."""
         with self._lock:
             self._stopped = True
             process, self._process = self._process, None
@@ -85,7 +85,7 @@ class Counter:
         return self._process
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        """Hand out answers until the process ends; whoever still waits then is told."""
+        """Distribute answers until the process ends; questions that still wait then fail with a reason."""
         assert process.stdin is not None
         assert process.stdout is not None
         with suppress(EOFError, OSError, pickle.UnpicklingError):

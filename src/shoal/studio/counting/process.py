@@ -1,6 +1,6 @@
 """A counting process: opens tables, counts them once, answers questions about the counts. It ends when its input closes.
 
-A question is a function of a view and its arguments; the object it is asked of (the columns, the measurement, the counts for
+A question is a function of a view and its arguments; the object that it refers to (the columns, the measurement, the counts for
 trying levels) is made when it is first needed and kept as long as it is among those last used.
 """
 
@@ -26,7 +26,7 @@ from shoal.engines.table import Table
 from shoal.errors import AmbiguousColumnError, DataError, EmptyTableError, InternalError, ShoalError
 from shoal.release.policy.policy import Policy
 from shoal.studio.views import improved, measured, understood
-from shoal.studio.views.drawn import drawn
+from shoal.studio.views.measured import drawn
 
 TABLES = 4
 """Tables that are held open; the one that nobody asked for longest goes first."""
@@ -111,7 +111,7 @@ MAKERS: dict[str, Callable[[Table, Any], Any]] = {
 
 
 def serve(questions: BinaryIO, answers: BinaryIO) -> None:
-    """Answer until the questions end; whatever goes wrong is the answer, in words of the library."""
+    """Answer until the questions end; an error is returned as the answer."""
     kept = Kept()
     while True:
         try:

@@ -18,11 +18,8 @@ from shoal.forms.files import ENDINGS
 from shoal.server.common import status_of
 from shoal.studio import forms
 from shoal.studio.here import Studio, fields_of, here, page, require_ours, steps_of, to
-from shoal.studio.questionnaire import fields as sent_fields
-from shoal.studio.questionnaire.example import EXAMPLE
-from shoal.studio.questionnaire.meters import Meters
-from shoal.studio.questionnaire.shown import shown
-from shoal.studio.workspace import question_edits as edits
+from shoal.studio.questionnaire.meters import EXAMPLE, Meters, about_of, name_of, shown, spec_of, whole
+from shoal.studio.workspace import question_edits
 
 MOST_BYTES = 50_000_000
 Fields = dict[str, str]
@@ -81,7 +78,7 @@ def _add_page(router: APIRouter, studio: Studio, meters: Meters) -> None:
             kept=found,
             text=now.policy,
             tables=studio.workspace.tables.all(),
-            pilot=edits.pilot_of(now.policy),
+            pilot=question_edits.pilot_of(now.policy),
             **steps_of(kept.history, found.id, now.number),
             **extra,
         )
@@ -91,7 +88,7 @@ def _add_page(router: APIRouter, studio: Studio, meters: Meters) -> None:
         now = kept.history.now(kept.get(key).id)
         assert now is not None
         headers = {"content-disposition": 'attachment; filename="questions.yml"'}
-        return Response(edits.exported(now.policy), media_type="application/yaml", headers=headers)
+        return Response(question_edits.exported(now.policy), media_type="application/yaml", headers=headers)
 
     @router.get("/questions/{key}/meter.json")
     def numbers(key: str) -> Response:
@@ -122,9 +119,9 @@ def _add_changes(router: APIRouter, studio: Studio, meters: Meters) -> None:
 
     changing("add", _add)
     changing("edit", _edit)
-    changing("remove", lambda text, f: (f"left out {_name(text, f)}", edits.without_question(text, _name(text, f))))
+    changing("remove", lambda text, f: (f"left out {_name(text, f)}", question_edits.without_question(text, _name(text, f))))
     changing("move", _move)
-    changing("about", lambda text, f: ("said who is asked", edits.with_about(text, **sent_fields.about_of(f))))
+    changing("about", lambda text, f: ("said who is asked", question_edits.with_about(text, **about_of(f))))
     changing("closed", _closed)
     changing("pilot", lambda text, f: _pilot(studio, text, f))
     changing("apply", lambda text, f: _apply(meters, text, f))
@@ -132,7 +129,7 @@ def _add_changes(router: APIRouter, studio: Studio, meters: Meters) -> None:
     @router.post("/questions/{key}/go")
     async def go(request: Request, key: str) -> Response:
         fields = await fields_of(request)
-        await run_in_threadpool(kept.history.go, kept.get(key).id, sent_fields.whole(fields.get("number", ""), "the step"))
+        await run_in_threadpool(kept.history.go, kept.get(key).id, whole(fields.get("number", ""), "the step"))
         return to(f"/questions/{key}")
 
     @router.post("/questions/{key}/delete")
@@ -152,13 +149,13 @@ def _listed(request: Request, studio: Studio, error: ShoalError | None = None) -
 def _begun(studio: Studio, fields: Fields) -> str:
     if fields.get("example") == "1":
         return studio.workspace.questionnaires.add("Staff survey", "opened the example", EXAMPLE).id
-    about = {"population": 10_000, "respondents": 500} | sent_fields.about_of(fields)
+    about = {"population": 10_000, "respondents": 500} | about_of(fields)
     if fields.get("table"):
         text = _of_table(studio, fields["table"], about)
         name = studio.workspace.tables.get(fields["table"]).name
         return studio.workspace.questionnaires.add(_title({"title": name}), "began from a pilot", text).id
     title = _title(fields)
-    text = edits.new(title, about["population"], about["respondents"])
+    text = question_edits.new(title, about["population"], about["respondents"])
     return studio.workspace.questionnaires.add(title, "began", text).id
 
 
@@ -167,18 +164,18 @@ def _brought(studio: Studio, arrived: Path, sent: forms.Sent) -> str:
     ending = Path(sent.file).suffix.lower()
     title = _title({"title": Path(sent.file).stem})
     if ending in (".yml", ".yaml"):
-        text = edits.brought(edits.document_of(arrived.read_text(encoding="utf-8", errors="replace")))
+        text = question_edits.brought(question_edits.document_of(arrived.read_text(encoding="utf-8", errors="replace")))
         return studio.workspace.questionnaires.add(title, "brought questions.yml", text).id
     if ending not in ENDINGS:
-        raise UsageError("this is no form that is known.", hint=f"Forms end in {', '.join(ENDINGS)} or .yml.")
+        raise UsageError("unknown kind of form.", hint=f"Forms end in {', '.join(ENDINGS)} or .yml.")
     named = arrived.with_suffix(ending)
     arrived.rename(named)
     try:
         form = read_form(named)
     finally:
         named.unlink(missing_ok=True)
-    about = {"population": 10_000, "respondents": 500, "target": 5} | sent_fields.about_of(sent.fields) | {"target": 0.05}
-    text = edits.brought(form.document(title=form.title or title, **about))
+    about = {"population": 10_000, "respondents": 500, "target": 5} | about_of(sent.fields) | {"target": 0.05}
+    text = question_edits.brought(form.document(title=form.title or title, **about))
     return studio.workspace.questionnaires.add(form.title or title, f"brought from {form.tool}", text).id
 
 
@@ -188,17 +185,17 @@ def _of_table(studio: Studio, table_id: str, about: dict[str, Any]) -> str:
     asked = {c.name: {"values": max(c.distinct, 1)} for c in at.columns if c.name in at.policy.quasi}
     if not asked:
         raise UsageError("no column of this table is marked as known to others.", hint="Mark the questions with Q on Measure.")
-    text = edits.brought({"title": at.kept.name, **about, "target": 0.05, "questions": asked})
-    return edits.with_pilot(text, at.kept.id)
+    text = question_edits.brought({"title": at.kept.name, **about, "target": 0.05, "questions": asked})
+    return question_edits.with_pilot(text, at.kept.id)
 
 
 def _pilot(studio: Studio, text: str, fields: Fields) -> tuple[str, str]:
     """A table of answers that were given already; none takes it away."""
     table_id = fields.get("table", "")
     if not table_id:
-        return "no pilot any more", edits.with_pilot(text, "")
+        return "no pilot any more", question_edits.with_pilot(text, "")
     kept = studio.workspace.tables.get(table_id)
-    return f"pilot: {kept.name}"[:120], edits.with_pilot(text, kept.id)
+    return f"pilot: {kept.name}"[:120], question_edits.with_pilot(text, kept.id)
 
 
 def _title(fields: Fields) -> str:
@@ -208,7 +205,7 @@ def _title(fields: Fields) -> str:
 
 def _name(text: str, fields: Fields) -> str:
     """A question by its place: names never stand in a form's value."""
-    names: list[str] = list(edits.document_of(text)["questions"])
+    names: list[str] = list(question_edits.document_of(text)["questions"])
     number = fields.get("question", "")
     if not number.isdecimal() or int(number) >= len(names):
         raise UsageError("there is no such question.", hint="Choose one of those shown.")
@@ -216,26 +213,26 @@ def _name(text: str, fields: Fields) -> str:
 
 
 def _add(text: str, fields: Fields) -> tuple[str, str]:
-    name = sent_fields.name_of(fields)
-    return f"added {name}", edits.with_question(text, name, sent_fields.spec_of(fields), new=True)
+    name = name_of(fields)
+    return f"added {name}", question_edits.with_question(text, name, spec_of(fields), new=True)
 
 
 def _edit(text: str, fields: Fields) -> tuple[str, str]:
     name = _name(text, fields)
-    return f"described {name}", edits.with_question(text, name, sent_fields.spec_of(fields), new=False)
+    return f"described {name}", question_edits.with_question(text, name, spec_of(fields), new=False)
 
 
 def _move(text: str, fields: Fields) -> tuple[str, str]:
     name = _name(text, fields)
-    return f"moved {name}", edits.moved(text, name, sent_fields.whole(fields.get("to", ""), "the place"))
+    return f"moved {name}", question_edits.moved(text, name, whole(fields.get("to", ""), "the place"))
 
 
 def _closed(text: str, fields: Fields) -> tuple[str, str]:
     """An open question is asked no more."""
-    names, number = list(edits.document_of(text).get("open") or {}), fields.get("question", "")
+    names, number = list(question_edits.document_of(text).get("open") or {}), fields.get("question", "")
     if not number.isdecimal() or int(number) >= len(names):
         raise UsageError("there is no such question.", hint="Choose one of those shown.")
-    return f"left out {names[int(number)]}", edits.without_open(text, names[int(number)])
+    return f"left out {names[int(number)]}", question_edits.without_open(text, names[int(number)])
 
 
 def _apply(meters: Meters, text: str, fields: Fields) -> tuple[str, str]:
@@ -245,4 +242,4 @@ def _apply(meters: Meters, text: str, fields: Fields) -> tuple[str, str]:
         raise UsageError("this change is not offered any more.", hint="Choose one of those shown.")
     changes = suggested[int(number)].changes
     words = "; ".join(c.text for c in changes)
-    return words[:120], edits.with_changes(text, meters.metered(text).asked, changes)
+    return words[:120], question_edits.with_changes(text, meters.metered(text).asked, changes)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import shoal
 from shoal.errors import UsageError
 from shoal.kernels.signatures import Signer, signer
+from shoal.registry.answer.query import Registry
+from shoal.registry.keep.store import Store
 from shoal.registry.publish.proposals import Ledger, Proposal, make_key, propose, publish
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.vocabulary import canonical, check_values
 from shoal.studio.here import Studio
-from shoal.studio.registry.shelf import Shelf
 from shoal.studio.workspace.rows import Kept
 
 
@@ -103,3 +107,51 @@ def signer_of(shelf: Shelf) -> Signer:
 
 def as_file(record: Record) -> Any:
     return json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n"
+
+
+OWN, SHIPPED = "own", "shipped"
+
+
+class Shelf:
+    """Both registries of one workspace. The own one is a file beside the tables, made by the first publication."""
+
+    def __init__(self, studio: Studio) -> None:
+        self.folder: Path = studio.workspace.files.root / "registry"
+        self.shipped = Registry()
+
+    @property
+    def has_own(self) -> bool:
+        return self._file.is_file()
+
+    @property
+    def key_file(self) -> Path:
+        """The key that signs what this workspace publishes."""
+        return self.folder / "key"
+
+    @property
+    def ledger_file(self) -> Path:
+        """The private memory of what was published."""
+        return self.folder / "ledger.json"
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "registry.db"
+
+    @contextmanager
+    def asked(self, which: str) -> Iterator[Registry]:
+        """The registry to ask: the own one where it is there and wanted."""
+        if which != OWN or not self.has_own:
+            yield self.shipped
+            return
+        with self.store() as opened:
+            yield Registry(opened)
+
+    @contextmanager
+    def store(self) -> Iterator[Store]:
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        opened = Store(f"sqlite:///{self._file}")
+        try:
+            self._file.chmod(0o600)
+            yield opened
+        finally:
+            opened.close()

@@ -21,8 +21,7 @@ from shoal.protector.pseudonyms.tables import pseudonymize_table
 from shoal.protector.remote import RemoteVault
 from shoal.server.common import status_of
 from shoal.studio.here import Studio, fields_of, page, to
-from shoal.studio.vault.consoles import ROLES, Console, Consoles
-from shoal.studio.vault.shown import shown
+from shoal.studio.vault.consoles import ROLES, Console, Consoles, shown
 
 Fields = dict[str, str]
 Act = Callable[[Any, Fields], dict[str, Any]]

@@ -69,7 +69,7 @@ def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str
 
 
 def _most_changed(found: Improvement, levels: Mapping[str, int]) -> str:
-    """The column with most values that is made coarser; the one with most values where none is."""
+    """The generalized column with most values; if none is generalized, the column with most values."""
     return max(levels, key=lambda c: (levels[c] > 0, found.shown(c)[0].groups))
 
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
+from markupsafe import Markup
 
+from shoal.api.events import measure_events
+from shoal.api.improvement import Improvement
 from shoal.api.measurement import Measurement
-from shoal.report.charts import class_sizes, fish
+from shoal.engines.table import Table
+from shoal.errors import DataError, EmptyTableError
+from shoal.report.charts import Chart, class_sizes, fish, svg
 from shoal.report.charts.shoal_sign import caption
+from shoal.report.events_report import curves, sets
 from shoal.studio import words
+from shoal.studio.value_groups import MOST
 
 FISHES = 50
 
@@ -50,3 +59,100 @@ def shown(m: Measurement, k: int) -> dict[str, Any]:
 def why(m: Measurement, asked: str) -> list[str]:
     """The explanation of a number, as the command line gives it."""
     return [line for line in str(m.explain(asked)).splitlines() if line.strip()]
+
+
+def copied(table: Table, target: str, limit: int) -> int:
+    """Write the table's rows as Parquet; how many there are. More than ``limit`` bytes in memory's form are refused."""
+    rows = size = 0
+    writer: pq.ParquetWriter | None = None
+    try:
+        for batch in table.scan():
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+            if size > limit:
+                raise DataError(
+                    f"Found: a table of more than {limit / 1e9:.3g} GB, the most that this studio takes.",
+                    hint="Start the studio with a larger --limit, or name a view with fewer rows.",
+                )
+            writer = writer or pq.ParquetWriter(target, batch.schema)
+            writer.write_batch(batch)
+    finally:
+        if writer is not None:
+            writer.close()
+    if not rows:
+        Path(target).write_bytes(b"")
+        raise EmptyTableError(f"table '{table.name}' has no rows.", hint="Choose one with at least one row of data.")
+    return rows
+
+
+def drawn(told: Any) -> Any:
+    """What a view tells, with every chart in it drawn."""
+    if isinstance(told, Chart):
+        return svg(told)
+    if isinstance(told, dict):
+        return {name: drawn(part) for name, part in told.items()}
+    if type(told) in (list, tuple):
+        return type(told)(drawn(part) for part in told)
+    return told
+
+
+def draw(chart: Any) -> Any:
+    """A chart as the pages show it; one that was drawn already as it is."""
+    return chart if isinstance(chart, Markup) else svg(chart)
+
+
+SHOWN = 12
+
+
+def levels(found: Improvement, column: str) -> dict[str, Any]:
+    """Every level with its groups, and the values that enough records have, in order of their text."""
+    previews = found.shown(column)
+    top = found.heights[column]
+    named = values(found, column)
+    return {
+        "levels": [
+            {
+                "level": p.level,
+                "hidden": p.level == top,
+                "groups": p.groups,
+                "smallest": p.smallest if p.smallest >= found.policy.cells.minimum else None,
+                "small": p.below_k,
+                "shown": [{"label": label, "n": n} for label, n in p.shown[:SHOWN]],
+                "more": max(0, p.groups - p.below_k - SHOWN),
+            }
+            for p in previews
+        ],
+        "values": named if len(named) <= MOST else [],
+        "not_named": previews[0].below_k,
+        "least": found.policy.cells.minimum,
+    }
+
+
+def values(found: Improvement, column: str) -> list[tuple[str, int]]:
+    """The values that may be named, with their records, in order of their text."""
+    return sorted(found.named_values(column))
+
+
+def rows(found: Improvement, column: str) -> list[list[str]]:
+    """A file of the levels (value; level 1; …): values that too few have are one line of stars."""
+    named = {label for label, _ in values(found, column)}
+    hierarchy = found.prepared.hierarchies[column]
+    out = []
+    for i, leaf in enumerate(hierarchy.leaves):
+        if leaf in named:
+            out.append([str(level.labels[level.groups[i]]) for level in hierarchy.levels])
+    if len(out) < len(hierarchy.leaves):
+        out.append(["*"] * len(hierarchy.levels))
+    return out
+
+
+def revealed(table: Table, unit: str, time: str, place: str) -> dict[str, Any]:
+    """The curve of people alone against known records, and the sets they hide in; an empty name means no column."""
+    m = measure_events(table, unit=unit, time=time or None, place=place or None)
+    return {
+        "sentence": m.sentence,
+        "alone": m.curve[-1].unique.value,
+        "curve": curves(m),
+        "sets": sets(m),
+        "lines": [line for line in m.explain().splitlines() if line.strip()],
+        "notes": list(m.notes),
+    }

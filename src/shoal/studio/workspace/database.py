@@ -1,20 +1,15 @@
-"""The database of a workspace: its tables, made where there are none; another version of them is refused."""
+"""The tables of a workspace's database, and their version."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import TYPE_CHECKING
 
-from shoal.errors import DataError, EngineError, UsageError, need
-
-try:
-    import sqlalchemy as sa
-except ImportError:
-    raise need("server", "sqlalchemy") from None
+from shoal import stores
+from shoal.stores import PRAGMAS, Schema, Versions, sa
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Engine
 
 __all__ = [
     "JOBS",
@@ -31,6 +26,15 @@ __all__ = [
 ]
 
 VERSION = 1
+"""The version of these tables, as Shoal 0.3.0 writes them."""
+LOCK = 7462
+HINT = "Write postgresql://…, or leave --store out."
+CAREFUL = (*PRAGMAS, "secure_delete=ON")
+
+writing = functools.partial(stores.writing, lock=LOCK)
+"""A transaction that all writers queue for."""
+connect = functools.partial(stores.connect, hint=HINT, pragmas=CAREFUL)
+
 METADATA = sa.MetaData()
 VERSIONS = sa.Table("studio_version", METADATA, sa.Column("version", sa.Integer, nullable=False))
 TABLES = sa.Table(
@@ -110,56 +114,9 @@ SESSIONS = sa.Table(
     sa.Column("ends", sa.Double, nullable=False),
 )
 
+SCHEMA = Schema(Versions("workspace", VERSION), METADATA, VERSIONS, LOCK)
+
 
 def open_database(url: str) -> Engine:
     """The engine of a workspace's database; an empty database gets its tables, all or none."""
-    engine = connect(url)
-    try:
-        with writing(engine) as db:
-            if not sa.inspect(db).has_table(VERSIONS.name):
-                VERSIONS.create(db)
-                db.execute(VERSIONS.insert().values(version=VERSION))
-            found = db.execute(sa.select(VERSIONS.c.version)).scalar()
-            if found == VERSION:
-                METADATA.create_all(db)
-    except sa.exc.SQLAlchemyError as error:
-        engine.dispose()
-        raise EngineError(f"the studio's database cannot be opened: {type(error).__name__}.", hint="Check the URL.") from None
-    if found != VERSION:
-        engine.dispose()
-        raise DataError(
-            f"the workspace is of version {found}; this program knows version {VERSION}.",
-            hint="Use the version of Shoal that made it, or name another folder.",
-        )
-    return engine
-
-
-@contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that all writers queue for."""
-    with engine.begin() as db:
-        if engine.dialect.name == "postgresql":
-            db.execute(sa.text("SELECT pg_advisory_xact_lock(7462)"))
-        else:
-            db.exec_driver_sql("BEGIN IMMEDIATE")
-        yield db
-
-
-def connect(url: str) -> Engine:
-    driver = "postgresql+psycopg" + url[len("postgresql") :] if url.startswith("postgresql:") else url
-    try:
-        engine = sa.create_engine(driver, **({} if url.startswith("sqlite") else {"pool_pre_ping": True}))
-    except (sa.exc.ArgumentError, ImportError):
-        raise UsageError("this is not a database URL.", hint="Write postgresql://…, or leave --store out.") from None
-    if engine.dialect.name not in ("sqlite", "postgresql"):
-        engine.dispose()
-        raise UsageError("a workspace is kept in SQLite or PostgreSQL.", hint="Write postgresql://…, or leave --store out.")
-    if engine.dialect.name == "sqlite":
-        sa.event.listen(engine, "connect", _sqlite_settings)
-    return engine
-
-
-def _sqlite_settings(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions are begun by hand
-    for setting in ("busy_timeout=60000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
-        connection.execute(f"PRAGMA {setting}")
+    return stores.open_store(url, SCHEMA, hint=HINT, pragmas=CAREFUL)

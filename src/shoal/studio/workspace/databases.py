@@ -16,7 +16,7 @@ from pathlib import Path
 from shoal.errors import DataError, UsageError
 
 FILE = "databases.toml"
-KINDS = ("postgresql://", "mysql://", "mariadb://", "mssql://", "duckdb://", "sqlite://")
+KINDS = ("postgresql://", "mysql://", "mariadb://", "duckdb://", "sqlite://")
 LONGEST = 200
 
 
@@ -38,7 +38,7 @@ class Databases:
         named = table.strip()
         odd = "::" in named or "?" in named or len(named) > LONGEST or not named.isprintable()
         if not named or odd:
-            raise UsageError("this is no name of a table.", hint="Write it as TABLE or SCHEMA.TABLE.")
+            raise UsageError("this is not the name of a table.", hint="Write it as TABLE or SCHEMA.TABLE.")
         return f"{address}::{named}"
 
     def _read(self) -> dict[str, str]:

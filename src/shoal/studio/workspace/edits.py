@@ -127,7 +127,7 @@ def with_levels(text: str, levels: Mapping[str, int]) -> str:
         quasi = roles[Role.QUASI.value]
         for column, level in levels.items():
             if column not in quasi:
-                raise UsageError(f"'{column}' is no column that is made coarser.", hint="Give it the role Q first.")
+                raise UsageError(f"column '{column}' is not generalized.", hint="Give it the role Q first.")
             rule = quasi[column] if isinstance(quasi[column], Mapping) else {}
             quasi[column] = {**rule, "min_level": level, "max_level": level}
         document["roles"] = _written(roles, document["roles"].get("rest"))
@@ -159,7 +159,7 @@ def with_weight(text: str, column: str, weight: float) -> str:
         roles = _roles(document)
         quasi = roles[Role.QUASI.value]
         if column not in quasi:
-            raise UsageError(f"'{column}' is no column that is made coarser.", hint="Give it the role Q first.")
+            raise UsageError(f"column '{column}' is not generalized.", hint="Give it the role Q first.")
         quasi[column] = {**(quasi[column] if isinstance(quasi[column], Mapping) else {}), "weight": weight}
         document["roles"] = _written(roles, document["roles"].get("rest"))
 
@@ -178,7 +178,7 @@ def with_hierarchy(text: str, column: str, rule: Any) -> str:
         roles = _roles(document)
         quasi = roles[Role.QUASI.value]
         if column not in quasi:
-            raise UsageError(f"'{column}' is no column that is made coarser.", hint="Give it the role Q first.")
+            raise UsageError(f"column '{column}' is not generalized.", hint="Give it the role Q first.")
         kept = quasi[column] if isinstance(quasi[column], Mapping) else {}
         left = {name: value for name, value in kept.items() if name not in ("hierarchy", "min_level", "max_level")}
         quasi[column] = left if rule is None else {**left, "hierarchy": rule}
@@ -254,7 +254,7 @@ def _page(packed: bytes) -> str:
 
 
 def _lines(named: Any) -> Any:
-    """Columns of a role: each on its line, with what is said of it beside it; a list on one."""
+    """Columns of a role: each on its own line with its settings; a list on one line."""
     return {c: _short(rule) for c, rule in named.items()} if isinstance(named, Mapping) else _short(named)
 
 
@@ -283,7 +283,7 @@ def _roles(document: Document) -> dict[str, dict[str, Any]]:
 
 
 def _written(roles: Mapping[str, Mapping[str, Any]], rest: str | None = None) -> Document:
-    """Roles as a person would write them: only quasi-identifiers need a line each, the others a list where nothing is said."""
+    """Roles as a person would write them: only quasi-identifiers need a line each, the others a list if they have no settings."""
     out: Document = {}
     for role, named in roles.items():
         if role == Role.QUASI.value:

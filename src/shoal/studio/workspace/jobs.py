@@ -1,7 +1,7 @@
-"""Jobs: what is asked, how far it is, what was found. The state says what is true, also after a crash.
+"""Jobs: request, progress and result. The state is correct, also after a crash.
 
 A worker holds a lock on a job's file as long as it works. The system gives the lock back however the worker ends, so that a job
-that is said to run and is locked by nobody is known to be lost.
+that is marked as running and has no lock is lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shoal.disk.locks import hold, is_free
+from shoal.disk.atomic import hold, is_free
 from shoal.errors import UsageError
 from shoal.studio.workspace.database import JOBS, sa, writing
 from shoal.studio.workspace.files import Files
@@ -107,11 +107,11 @@ class Jobs:
         return self._if_open(job_id, values)
 
     def cancel(self, job_id: str) -> bool:
-        """Stop a job that waits or runs; its worker is ended by whoever started it."""
+        """Stop a job that waits or runs; its worker is ended by the process that started it."""
         return self.end(job_id, "cancelled")
 
     def sweep(self) -> list[Job]:
-        """Call lost what is said to run and nobody works on; what waits goes on waiting."""
+        """Mark running jobs without a worker as lost; waiting jobs go on waiting."""
         now, lost = time.time(), []
         for job in self._some(sa.select(JOBS).where(JOBS.c.state == "running")):
             place = self._files.lock_of(job.id)

@@ -51,7 +51,7 @@ def ending_of(head: bytes, name: str) -> str:
             return ".xlsx" if ending == ".zip" and _workbook(head) else _packed(ending, name)
     for sign, what in OTHERS:
         if head.startswith(sign):
-            raise DataError(f"Found: {what}, which is no table.", hint=READS)
+            raise DataError(f"This file is {what}, not a table.", hint=READS)
     if head[:1] in (b"r", b"q", b"s") and head[1:2] in (b"\x01", b"\x02") and head[2:3] == b"\x01":
         return ".dta"
     if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -59,7 +59,7 @@ def ending_of(head: bytes, name: str) -> str:
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return ".jsonl"
     if head.lstrip().lower().startswith((b"<!doctype html", b"<html")):
-        raise DataError("Found: a web page, which is no table.", hint=READS)
+        raise DataError("This file is a web page, not a table.", hint=READS)
     return ".tsv" if name.lower().endswith((".tsv", ".tab")) else ".csv"
 
 
@@ -69,7 +69,7 @@ def _workbook(head: bytes) -> bool:
 
 
 def _packed(ending: str, name: str) -> str:
-    """What a packed file holds is told by the name inside its ending; a table of separated values by default."""
+    """The kind of a compressed file, from the ending before the last; a table of separated values by default."""
     if ending not in (".gz", ".zst"):
         return ending
     inner = name.lower().removesuffix(ending).rpartition(".")[2]

@@ -35,7 +35,7 @@ def document_of(text: str) -> Document:
 
 
 def questionnaire_of(text: str, resolve: Resolver | None = None) -> Questionnaire:
-    """The library's questionnaire of a text; what a registry must say is asked of ``resolve``. The pilot is the caller's."""
+    """The library's questionnaire of a text; what a registry must answer comes from ``resolve``. The pilot is the caller's."""
     document = document_of(text)
     document.pop(PILOT, None)
     return from_mapping(document, folder=NOWHERE, resolve=resolve)
@@ -81,7 +81,7 @@ def brought(document: Document) -> str:
 
 
 def with_question(text: str, name: str, spec: Mapping[str, Any], *, new: bool) -> str:
-    """A question added at the end, or described anew where it stands."""
+    """A question added at the end, or described again in its place."""
 
     def change(document: Document) -> None:
         asked = document["questions"]

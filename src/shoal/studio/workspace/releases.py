@@ -60,7 +60,7 @@ class Releases:
         self._files.forget(self._files.of_release(release_id))
 
     def sweep(self) -> None:
-        """Remove folders that no release is said to be in. Only where no job runs: its folder is not named yet."""
+        """Remove folders without a release. Only if no job runs: the folder of a running job is not recorded yet."""
         here = {made.id for made in self.all()}
         for left in (self._files.root / "releases").iterdir():
             if (key := left.name.partition(".")[0]) not in here and ID.fullmatch(key):

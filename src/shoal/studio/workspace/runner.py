@@ -56,7 +56,7 @@ class Worker:
         self._running()
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """End the process at once."""
         process = self._process
         if process is None:
             return
@@ -119,7 +119,7 @@ class Runner:
                     worker._process.kill()
 
     def close(self) -> None:
-        """End every worker; jobs that ran are said to be lost."""
+        """End every worker; running jobs are marked as lost."""
         self._closing = True
         self.wake()
         for worker in self._workers:

@@ -27,7 +27,7 @@ class Tables:
         self._files = files
 
     def add(self, arrived: Path, name: str) -> Kept:
-        """Take a file that has arrived; its kind is told by its content, what is no table is refused.
+        """Take a file that has arrived; its content decides its kind; anything but a table is refused.
 
         The row is written after the file: a process killed in between leaves a folder that :meth:`sweep` removes, never a row
         without its file.

@@ -1,4 +1,4 @@
-"""A worker process: reads ids of jobs, does each, says so. It ends when its input closes: whoever started it is gone then."""
+"""A worker process: reads ids of jobs, does each, says so. It ends when its input closes: its parent process is gone then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def do(workspace: Workspace, job: Job) -> None:
-    """One job, from its kind; whatever goes wrong is said in the job, without a data value."""
+    """Run one job by its kind; an error is recorded in the job, without a data value."""
     jobs = workspace.jobs
     try:
         found = KINDS[job.kind](workspace, job)

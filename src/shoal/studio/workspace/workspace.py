@@ -41,7 +41,7 @@ class Workspace:
         self.tables.delete(table_id)
 
     def delete_everything(self) -> None:
-        """Every table with all that belongs to it. Sessions stay: whoever looks at the page goes on looking."""
+        """Every table with all that belongs to it. Sessions stay, so open pages keep working."""
         for kept in self.tables.all():
             self.delete_table(kept.id)
         for asked in self.questionnaires.all():

@@ -20,8 +20,7 @@ from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.order import text_hashes
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, ColumnStep, OnGap, Publishes, register_step
-from shoal.techniques.columns import with_column
-from shoal.techniques.on_disk import PLACE, Rows, back, counted, places
+from shoal.techniques.columns import PLACE, Rows, back, counted, places, with_column
 
 KeyArray = npt.NDArray[np.uint64]
 

@@ -6,7 +6,7 @@ Keeps    MDAV: groups of k to 2k − 1; V-MDAV: the same, sizes following the da
          unless MDAV loses less: then its groups
 Cost     O(n²/k) distances, far fewer from a tree where there are many records of few columns; O(n) memory. MDAV of one column
          sorts instead (:mod:`shoal.techniques.group.one_column`); too many records are cut into blocks, on disk where they come
-         from an engine (:mod:`shoal.techniques.group.blocks`)
+         from an engine (:mod:`shoal.techniques.group.on_blocks`)
 Source   Domingo-Ferrer and Torra 2005 (MDAV); Solanas and Martínez-Ballesté 2006 (V-MDAV)
 Differs  between k and 2k − 1 records left at the end form a group of their own (some tables in print spread the last few)
 
@@ -28,9 +28,8 @@ from shoal.errors import PolicyError
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.techniques.columns import need_group, numbers, with_numbers
-from shoal.techniques.group.blocks import Scale, blocks, exponents, in_parts, is_block
 from shoal.techniques.group.near import groups_of, near_groups, published
-from shoal.techniques.group.on_blocks import Block, Smallest, on_blocks
+from shoal.techniques.group.on_blocks import Block, Scale, Smallest, blocks, exponents, in_parts, is_block, on_blocks
 from shoal.techniques.group.one_column import centred, spilled
 
 FEW_COLUMNS = 6

@@ -16,9 +16,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.hierarchies.values import counts_of
 from shoal.kernels.arrow import from_numpy
-from shoal.techniques.columns import FloatArray, need_group, numbers, with_numbers
-from shoal.techniques.on_disk import PLACE, Rows, back, placed, rank_keys
+from shoal.model.plan import Step
+from shoal.techniques.columns import (
+    PLACE,
+    FloatArray,
+    Rows,
+    back,
+    distinct_numbers,
+    need_group,
+    numbers,
+    placed,
+    rank_keys,
+    with_numbers,
+)
+from shoal.techniques.group.optimal_1d import CostName, Publish, optimal_groups
+from shoal.techniques.group.ranked import Ranked
+from shoal.techniques.group.spilled import spilled_groups, spilled_step
 
 IntArray = npt.NDArray[np.int64]
 
@@ -120,3 +135,28 @@ def _put_in(rows: Iterator[Any], column: str, made: Iterator[Any], spill: Any) -
         new[present] = taken(int(present.sum())).column(_MADE).to_numpy()
         there[present] = ~np.isnan(new[present])
         yield with_numbers(table.select([column]), column, np.nan_to_num(new), there)
+
+
+def microaggregate_1d(
+    column: str,
+    values: Any,
+    counts: Any = None,
+    *,
+    k: int,
+    cost: CostName = "sse",
+    publish: Publish = "mean",
+    decimals: int | None = None,
+) -> Step:
+    """The step by which each value becomes the mean (median, interval) of its group.
+
+    ``values`` are distinct values of the column (texts or a pyarrow array) with their ``counts``, or
+    :class:`~shoal.techniques.group.ranked.Ranked` numbers on disk.
+
+    >>> microaggregate_1d("x", ["1", "3", "4", "7", "12"], k=2, publish="interval").labels
+    ('<5', '5+')
+    """
+    if isinstance(values, Ranked):
+        return spilled_step(column, values, spilled_groups(values, k, cost), publish, decimals)
+    x = distinct_numbers(column, values)
+    groups = optimal_groups(x, k, cost=cost, weights=counts_of(x, counts), column=column)
+    return groups.step(column, publish, decimals=decimals)

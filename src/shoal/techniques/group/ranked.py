@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrow import from_numpy, to_numpy
-from shoal.techniques.columns import FloatArray, distinct_numbers
-from shoal.techniques.on_disk import rank_keys
+from shoal.techniques.columns import FloatArray, distinct_numbers, rank_keys
 
 IntArray = npt.NDArray[np.int64]
 Part = tuple[FloatArray, IntArray]

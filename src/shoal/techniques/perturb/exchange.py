@@ -18,9 +18,8 @@ from shoal.errors import DataError
 from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.order import row_hashes
 from shoal.kernels.text import canonical_text
-from shoal.techniques.columns import numbers, with_column
+from shoal.techniques.columns import PLACE, SPREAD, Rows, back, counted, numbers, placed, places, rank_keys, with_column
 from shoal.techniques.kernels import draws as random
-from shoal.techniques.on_disk import PLACE, SPREAD, Rows, back, counted, placed, places, rank_keys
 
 LEAST_WINDOW = 5
 """Ranks that a value may move at least, and values that a column needs for rank swapping."""

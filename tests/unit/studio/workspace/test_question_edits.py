@@ -5,72 +5,72 @@ from __future__ import annotations
 import pytest
 
 from shoal.errors import PolicyError, UsageError
-from shoal.studio.questionnaire.example import EXAMPLE
-from shoal.studio.questionnaire.fields import about_of, answers_of, spec_of
-from shoal.studio.workspace import Workspace
-from shoal.studio.workspace import question_edits as edits
+from shoal.studio.questionnaire.meters import EXAMPLE, about_of, answers_of, spec_of
+from shoal.studio.workspace import Workspace, question_edits
 
 
 def names(text):
-    return list(edits.document_of(text)["questions"])
+    return list(question_edits.document_of(text)["questions"])
 
 
 def test_what_is_suggested_is_what_is_done():
     text = EXAMPLE
-    asked = edits.questionnaire_of(text)
+    asked = question_edits.questionnaire_of(text)
     suggested = [asked.suggest(), *asked.single_changes(9)]
     assert suggested[0].reached
     assert len(suggested) > 3
     for one in suggested:
-        done = edits.questionnaire_of(edits.with_changes(text, asked, one.changes)).meter().unique.value
+        done = question_edits.questionnaire_of(question_edits.with_changes(text, asked, one.changes)).meter().unique.value
         assert done == pytest.approx(one.after, rel=0.02), one.text
     sizes = [s.after for s in suggested[1:]]
     assert sizes == sorted(sizes)
     assert all(s.before - s.after >= 0.002 for s in suggested)
-    met = edits.questionnaire_of(edits.with_changes(text, asked, suggested[0].changes))
+    met = question_edits.questionnaire_of(question_edits.with_changes(text, asked, suggested[0].changes))
     assert met.single_changes() == []
 
 
 def test_joined_answers_keep_their_shares_and_their_words():
-    text = edits.new("t", 1000, 100)
-    text = edits.with_question(text, "a", {"answers": {"x": 0.5, "y": 0.3, "z": 0.15, "w": 0.05}, "text": "Q?"}, new=True)
-    text = edits.with_question(text, "b", {"values": 40, "ordered": True, "band": 1, "keep": True}, new=True)
-    asked = edits.questionnaire_of(text)
+    text = question_edits.new("t", 1000, 100)
+    text = question_edits.with_question(
+        text, "a", {"answers": {"x": 0.5, "y": 0.3, "z": 0.15, "w": 0.05}, "text": "Q?"}, new=True
+    )
+    text = question_edits.with_question(text, "b", {"values": 40, "ordered": True, "band": 1, "keep": True}, new=True)
+    asked = question_edits.questionnaire_of(text)
     changes = {c.text: c for s in asked.single_changes(9) for c in s.changes}
     assert changes
     from shoal.prediction.questionnaire.suggest import Change
 
-    joined = edits.with_changes(
+    joined = question_edits.with_changes(
         text, asked, (Change("a", (0, 1, 2, 2), "", 0.0), Change("b", tuple(i // 5 for i in range(40)), "", 0.0))
     )
-    found = edits.document_of(joined)["questions"]
+    found = question_edits.document_of(joined)["questions"]
     assert found["a"] == {"answers": {"x": 0.5, "y": 0.3, "other": 0.2}, "text": "Q?"}
     assert found["b"] == {"values": 8, "ordered": True, "keep": True, "band": 5}
-    uneven = edits.with_changes(text, asked, (Change("b", (0,) * 39 + (1,), "", 0.0),))
-    told = edits.document_of(uneven)["questions"]["b"]
+    uneven = question_edits.with_changes(text, asked, (Change("b", (0,) * 39 + (1,), "", 0.0),))
+    told = question_edits.document_of(uneven)["questions"]["b"]
     assert told["shares"] == [0.975, 0.025]
     assert told["source"] == "guess", "shares of answers that were only counted stay a guess"
-    assert edits.questionnaire_of(uneven).meter().unique.grade == "C"
+    assert question_edits.questionnaire_of(uneven).meter().unique.grade == "C"
 
 
 def test_questions_are_added_moved_and_left_out():
-    text = edits.new("t", 1000, 100)
+    text = question_edits.new("t", 1000, 100)
     for name in ("a", "b", "c"):
-        text = edits.with_question(text, name, {"values": 3}, new=True)
-    assert names(edits.moved(text, "c", 0)) == ["c", "a", "b"]
-    assert names(edits.moved(text, "a", 99)) == ["b", "c", "a"]
-    assert names(edits.without_question(text, "b")) == ["a", "c"]
+        text = question_edits.with_question(text, name, {"values": 3}, new=True)
+    assert names(question_edits.moved(text, "c", 0)) == ["c", "a", "b"]
+    assert names(question_edits.moved(text, "a", 99)) == ["b", "c", "a"]
+    assert names(question_edits.without_question(text, "b")) == ["a", "c"]
     with pytest.raises(UsageError, match="already"):
-        edits.with_question(text, "a", {"values": 3}, new=True)
-    for call in (edits.without_question, lambda t, n: edits.moved(t, n, 0)):
+        question_edits.with_question(text, "a", {"values": 3}, new=True)
+    for call in (question_edits.without_question, lambda t, n: question_edits.moved(t, n, 0)):
         with pytest.raises(UsageError, match="no such"):
             call(text, "none")
-    tied = edits.document_of(text) | {"linked": [{"questions": ["a", "b"], "correlation": 0.5}], "subgroups": ["a", "c"]}
-    left = edits.document_of(edits.without_question(edits.brought(tied), "a"))
+    tied = question_edits.document_of(text) | {"linked": [{"questions": ["a", "b"], "correlation": 0.5}], "subgroups": ["a", "c"]}
+    left = question_edits.document_of(question_edits.without_question(question_edits.brought(tied), "a"))
     assert "linked" not in left
     assert left["subgroups"] == ["c"]
     with pytest.raises(PolicyError):
-        edits.with_question(text, "d", {"values": 3, "shares": [1]}, new=True)
+        question_edits.with_question(text, "d", {"values": 3, "shares": [1]}, new=True)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,15 @@ def test_questions_are_added_moved_and_left_out():
 )
 def test_files_beside_a_questionnaire_are_not_read(more):
     with pytest.raises(PolicyError, match="names files beside it"):
-        edits.brought({"population": 100, **more})
+        question_edits.brought({"population": 100, **more})
 
 
 def test_a_guess_is_no_knowledge():
     def meter(**more):
-        return edits.questionnaire_of(
-            edits.with_question(edits.new("t", 1000, 50), "a", {"answers": {"x": 0.99, "y": 0.01}, **more}, new=True)
+        return question_edits.questionnaire_of(
+            question_edits.with_question(
+                question_edits.new("t", 1000, 50), "a", {"answers": {"x": 0.99, "y": 0.01}, **more}, new=True
+            )
         ).meter()
 
     known, guessed = meter(), meter(source="guess")
@@ -127,7 +129,7 @@ def test_forms_of_the_page():
 
 def test_questionnaires_are_kept_with_their_steps(tmp_path):
     with Workspace(tmp_path) as workspace:
-        kept = workspace.questionnaires.add("t", "began", edits.new("t", 10, 5))
+        kept = workspace.questionnaires.add("t", "began", question_edits.new("t", 10, 5))
         workspace.questionnaires.history.add(kept.id, "more", EXAMPLE)
     with Workspace(tmp_path) as workspace:
         found = workspace.questionnaires.get(kept.id)

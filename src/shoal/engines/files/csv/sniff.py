@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import datetime
 import io
@@ -14,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines.core.kinds import MOST_DIGITS
-from shoal.engines.files.csv.encodings import SAMPLE_BYTES
-from shoal.engines.files.headings import says_nothing, second_heading
 from shoal.engines.files.packing import ending, opened
 from shoal.errors import UnreadableError, UsageError
 
@@ -292,3 +291,114 @@ def is_date(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+SAMPLE_BYTES = 1 << 18
+
+_C1 = re.compile(rb"[\x80-\x9f]")  # control characters in Latin-1, the euro sign and quotes in Windows-1252
+_NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+
+
+def guess_encoding(raw: bytes) -> str:
+    """By the byte order mark; then UTF-16 by its zero bytes; then UTF-8 if it is valid; else that of Western spreadsheets.
+
+    >>> guess_encoding("naïve".encode("utf-8")), guess_encoding("naïve".encode("latin-1")), guess_encoding("5 €".encode("cp1252"))
+    ('utf-8', 'latin-1', 'cp1252')
+    """
+    if raw.startswith(b"\xef\xbb\xbf"):
+        return "utf-8"
+    if raw.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    head = raw[:4096]
+    if head.count(b"\x00") > len(head) // 4:
+        return "utf-16-le" if head[1::2].count(0) > head[0::2].count(0) else "utf-16-be"
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        decoder.decode(raw, final=len(raw) < SAMPLE_BYTES)  # a longer file may be cut in the middle of a character
+    except UnicodeDecodeError:
+        return _western_or_central(raw)
+    return "utf-8"
+
+
+_BESIDE_LETTERS = re.compile(r"(?<=[^\W\d_])[^\w\s.,;:'\"!?()\[\]{}/&+\-–—’@_|*=%<>#\\^~]|[¹³¿£¥¼½¾](?=[^\W\d_])")
+
+
+_WESTERN = (
+    *("àâæçéèêëîïôœùûüÿ", "äöüß", "áéíñóúü", "áâãàçéêíóôõúü", "àèéìíîòóùú", "åäæöøéü", "áæðéíóöþúý", "áéëïóöüèê"),
+    *("àçèéíïòóúü", "äöåõüšž"),
+)
+"""Letters beyond a to z of French, German, Spanish, Portuguese, Italian, Scandinavian languages, Icelandic, Dutch, Catalan, and
+Finnish with Estonian."""
+_CENTRAL = ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ", "çë")
+"""Those of Polish, Czech, Slovak, Hungarian, the South Slavic languages, Romanian and Albanian."""
+
+
+def _western_or_central(raw: bytes) -> str:
+    """Latin-1, Windows-1252 or Windows-1250: the one in which no sign stands inside a word, and whose letters one language has.
+
+    >>> guess_encoding("Zażółć gęślą jaźń; Łódź".encode("cp1250")), guess_encoding("Řehoř, Děčín, Plzeň".encode("cp1250"))
+    ('cp1250', 'cp1250')
+    """
+    if _NOT_CP1252.search(raw):
+        western = "latin-1"
+    else:
+        western = "cp1252" if _C1.search(raw) else "latin-1"
+    west, central = (raw.decode(page, errors="replace") for page in ("cp1252", "cp1250"))
+    strange, still = (len(_BESIDE_LETTERS.findall(text)) for text in (west, central))
+    if strange > 2 * still and strange > 1:
+        return "cp1250"
+    apart = sum(a != b and b.isalpha() for a, b in zip(west, central, strict=True))
+    foreign = _foreign(west, _WESTERN)
+    return "cp1250" if apart > 1 and foreign > 1 and foreign > 10 * _foreign(central, _CENTRAL) else western
+
+
+def _foreign(text: str, alphabets: Sequence[str]) -> int:
+    """Letters beyond a to z that the best of these languages does not have."""
+    found = Counter(c for c in text.lower() if c > "\x7f" and c.isalpha())
+    return min(sum(n for c, n in found.items() if c not in letters) for letters in alphabets)
+
+
+HEAD_ROWS = 50
+"""Rows below two rows of words that are looked at for numbers."""
+
+
+def second_heading(rows: Sequence[Sequence[Any]]) -> bool:
+    """Whether the second row is a heading too: both hold words only, and below them at least half of the columns hold numbers.
+
+    >>> second_heading([["X1", "X2"], ["age", "income"], ["30", "100"], ["31", "2"]]), second_heading([["age"], ["x"], ["y"]])
+    (True, False)
+    """
+    if len(rows) < 4 or len(rows[0]) != len(rows[1]) or len(rows[1]) < 2:
+        return False
+    first, second, below = rows[0], rows[1], rows[2 : 2 + HEAD_ROWS]
+    if any(_is_amount(cell) for cell in (*first, *second)) or sum(_filled(c) for c in second) < 0.9 * len(second):
+        return False
+    if len({str(c) for c in second}) < len(second):
+        return False
+    numeric = sum(_column_of_numbers([row[i] for row in below if len(row) > i]) for i in range(len(second)))
+    return numeric >= 0.5 * len(second)
+
+
+def says_nothing(names: Sequence[Any]) -> bool:
+    """Whether most names of a row are blank or bare codes (X1, V2): then the row below holds the names.
+
+    >>> says_nothing(["", "X1", "X2"]), says_nothing(["age", "sex", "q1"])
+    (True, False)
+    """
+    bare = sum(not _filled(n) or re.fullmatch(r"[A-Za-z]?|[A-Za-z]{0,3}_?\d+", str(n).strip()) is not None for n in names)
+    return bare > 0.6 * len(names)
+
+
+def _filled(cell: Any) -> bool:
+    return cell is not None and bool(str(cell).strip())
+
+
+def _is_amount(cell: Any) -> bool:
+    return _filled(cell) and re.fullmatch(r"[-+]?\d+([.,]\d+)?(e[-+]?\d+)?", str(cell).strip(), re.IGNORECASE) is not None
+
+
+def _column_of_numbers(cells: Sequence[Any]) -> bool:
+    held = [c for c in cells if _filled(c)]
+    return bool(held) and all(_is_amount(c) for c in held)

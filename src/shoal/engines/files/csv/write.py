@@ -17,10 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engines.files.csv.lines import lines
 from shoal.engines.files.packing import Packing, packed
 from shoal.kernels.arrow import from_texts, without_nan
-from shoal.kernels.jit import up_to
 from shoal.kernels.moments import seconds, spelled
 from shoal.kernels.text import canonical_text
 
@@ -31,9 +29,6 @@ RUNS = f"^[{BLANKS}{QUOTES}]*[{STARTS}]"
 SIGNS, OTHERS = r"+\-\x{FF0B}\x{FF0D}\x{FE62}\x{FE63}", r"=@\x{FF1D}\x{FF20}\x{FE66}\x{FE6B}"
 INNER = rf"([;\r\n])([{BLANKS}{QUOTES}]*(?:[{OTHERS}]|[{SIGNS}][0-9.,]*[^0-9.,;\r\n]))"
 NUMBER = r"^[+\-]?[0-9]+([.,][0-9]+)?$"
-
-FEW = up_to(1 << 18)
-"""Rows that pyarrow writes: fewer are done before numba would be loaded."""
 
 
 def inert(text: Any) -> Any:
@@ -79,37 +74,13 @@ def write_csv(
 
     Moments with a zone have its distance from UTC behind them; durations are seconds; nested values are JSON.
     """
-    written = 0
-    with packed(path, packing) as sink:
-        write_header(sink, schema, raw, delimiter)
-        for table in tables:
-            if written < FEW or not table.num_columns:
-                _write_few(sink, table, raw, delimiter)
-            else:
-                for made in lines(printed(table, raw), delimiter):
-                    sink.write(made.joined())
-            written += table.num_rows
-
-
-def write_header(sink: Any, schema: Any, raw: bool, delimiter: str) -> None:
-    """The names of the columns."""
     names = schema.names if raw else inert(from_texts(schema.names)).to_pylist()
-    fields = pa.schema([pa.field(n, pa.string()) for n in names])
-    _write(sink, pa.Table.from_batches([], schema=fields), delimiter, header=True)
-
-
-def printed(table: Any, raw: bool) -> list[Any]:
-    """The columns of a table as pyarrow arrays of texts, numbers, dates and booleans, which are printed as they are."""
-    return [_one(_printed(values, raw)) for values in table.columns]
-
-
-def _one(values: Any) -> Any:
-    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
-
-
-def _write_few(sink: Any, table: Any, raw: bool, delimiter: str) -> None:
-    columns = [_printed(values, raw) for values in table.columns]
-    _write(sink, pa.Table.from_arrays(columns, names=table.column_names), delimiter, header=False)
+    heading = pa.Table.from_batches([], schema=pa.schema([pa.field(n, pa.string()) for n in names]))
+    with packed(path, packing) as sink:
+        _write(sink, heading, delimiter, header=True)
+        for table in tables:
+            columns = [_printed(values, raw) for values in table.columns]
+            _write(sink, pa.Table.from_arrays(columns, names=table.column_names), delimiter, header=False)
 
 
 def _write(sink: Any, table: Any, delimiter: str, *, header: bool) -> None:

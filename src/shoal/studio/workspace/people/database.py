@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shoal import stores
 from shoal.errors import EngineError
-from shoal.studio.workspace.database import connect, sa, writing
+from shoal.studio.workspace.database import CAREFUL, HINT, LOCK, sa
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 METADATA = sa.MetaData()
+VERSIONS = sa.Table("studio_users_version", METADATA, sa.Column("version", sa.Integer, nullable=False))
 USERS = sa.Table(
     "studio_users",
     METADATA,
@@ -31,18 +33,15 @@ VISITS = sa.Table(
 """Sessions: only the digest of a token is kept. They go with their user."""
 
 
+SCHEMA = stores.Schema(stores.Versions("list of users", 1), METADATA, VERSIONS, LOCK, unversioned=1)
+"""Shoal 0.3.0 wrote version 1 without saying so."""
+
+
 def open_people(url: str) -> Engine:
     """The engine; tables that are not there are made."""
-    engine = connect(url)
-    try:
-        with writing(engine) as db:
-            METADATA.create_all(db)
-    except sa.exc.SQLAlchemyError as error:
-        engine.dispose()
-        raise unopened(error) from None
-    return engine
+    return stores.open_store(url, SCHEMA, hint=HINT, pragmas=CAREFUL)
 
 
 def unopened(error: Exception) -> EngineError:
-    """What is said of a database that cannot be used: never its address."""
+    """The message about a database that cannot be used: never its address."""
     return EngineError(f"the database of users cannot be opened: {type(error).__name__}.", hint="Check --store.")

@@ -14,7 +14,7 @@ FREE = 5
 """Failures that cost nothing."""
 MOST_WAIT = {"name": 60.0, "address": 900.0}
 FORGOTTEN = 3600.0
-"""Seconds without a failure after which a name or an address begins anew."""
+"""Seconds without a failure after which a name or an address starts again."""
 MOST_KNOWN = 10_000
 
 

@@ -109,7 +109,7 @@ def known_name(text: str) -> str:
     name = text.strip().casefold()
     if not NAME.fullmatch(name):
         raise UsageError(
-            "this is no name for a user.",
+            "this is not a valid user name.",
             hint="At most 64 small letters, figures and . _ @ -; the first is a letter or a figure.",
         )
     return name
@@ -117,7 +117,7 @@ def known_name(text: str) -> str:
 
 def known_role(text: str) -> str:
     if text not in ROLES:
-        raise UsageError("this is no role.", hint=f"Roles: {', '.join(ROLES)}.")
+        raise UsageError("this is not a role.", hint=f"Roles: {', '.join(ROLES)}.")
     return text
 
 

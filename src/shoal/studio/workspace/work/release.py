@@ -10,7 +10,7 @@ from shoal.attacks import ATTACKING
 from shoal.model.attack import VERDICTS
 from shoal.model.certificate.certificate import Certificate, cost_of
 from shoal.model.certificate.events import EventCertificate
-from shoal.model.requirement.known import KnownRecords
+from shoal.model.requirement import KnownRecords
 from shoal.release.make import seed
 from shoal.release.policy.policy import Policy
 from shoal.studio.workspace.work.telling import Telling
@@ -30,7 +30,7 @@ LINES = {
 
 
 def line_of(doing: str) -> str:
-    """The line that a piece of work belongs to; an attack is told by its own kind.
+    """The line that a piece of work belongs to; an attack has a line of its own.
 
     >>> line_of("building the hierarchies"), line_of("attacking"), line_of("attacking: leftovers"), line_of("certifying")
     ('Recode', 'Attacks', 'leftovers', 'Certificate')

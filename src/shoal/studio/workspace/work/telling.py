@@ -21,8 +21,8 @@ class Stopped(Exception):
 class Telling:
     """Progress of one job, written into the workspace.
 
-    Where ``line_of`` names the line that a piece of work belongs to, the seconds of each line are told too, in ``past``; where
-    ``verdict_of`` finds the name and verdict of an attack in what is said, these are told in ``verdicts``.
+    Where ``line_of`` names the line that a piece of work belongs to, the seconds of each line are kept in ``past``; if
+    ``verdict_of`` finds the name and verdict of an attack in a message, these are kept in ``verdicts``.
     """
 
     def __init__(

@@ -1,1 +1,0 @@
-"""Excel workbooks: read and write."""

@@ -1,0 +1,217 @@
+"""The page that edits the levels of one column."""
+
+from __future__ import annotations
+
+import csv
+import io
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from shoal.errors import ShoalError, UsageError
+from shoal.hierarchies import SCHEMES
+from shoal.hierarchies.builders.explicit import parse_rows, sniff
+from shoal.release.policy.policy import Policy
+from shoal.studio import forms, words
+from shoal.studio.answers import WHILE_CHANGING, patience
+from shoal.studio.here import Here, Studio, fields_of, here, require_ours, table_page, to
+from shoal.studio.value_groups import apart, groups_of, is_group, rule_of, together, tree_of
+from shoal.studio.views import improved, measured
+from shoal.studio.workspace import edits
+
+MOST_FILE = 5_000_000
+STEPS = ("month", "quarter", "year", "decade")
+
+
+def create_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/t/{table_id}/levels/{number}")
+    def levels(request: Request, table_id: str, number: str) -> Response:
+        at = here(studio, table_id)
+        name = _column(at, number)
+        return table_page(request, studio, at, "improve", template="levels.html", **shown(studio, at, name, number))
+
+    @router.post("/t/{table_id}/levels/{number}/{kind}")
+    async def change(request: Request, table_id: str, number: str, kind: str) -> Response:
+        fields = await fields_of(request)
+        await run_in_threadpool(_changed, studio, table_id, number, kind, fields)
+        return to(f"/t/{table_id}/levels/{number}")
+
+    @router.post("/t/{table_id}/levels-file/{number}")
+    async def bring(request: Request, table_id: str, number: str) -> Response:
+        boundary = forms.boundary_of(request.headers.get("content-type", ""))
+        if boundary is None:
+            raise UsageError("there is no file.", hint="Choose one.")
+        with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
+            sent = await forms.read_parts(request.stream(), boundary, arrived, MOST_FILE)
+            require_ours(request, sent.fields)
+            raw = arrived.read_bytes()
+        return await run_in_threadpool(_brought, studio, table_id, number, raw)
+
+    @router.get("/t/{table_id}/levels-file/{number}")
+    def save(table_id: str, number: str) -> Response:
+        at = here(studio, table_id)
+        rows = studio.answers.improvement(at.kept, at.policy, measured.rows, _column(at, number))
+        out = io.StringIO(newline="")
+        csv.writer(out, delimiter=";", lineterminator="\n").writerows(rows)
+        headers = {"content-disposition": 'attachment; filename="levels.csv"'}
+        return Response(out.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
+
+    return router
+
+
+def shown(studio: Studio, at: Here, name: str, number: str) -> dict[str, Any]:
+    """What the page shows: the levels now, and a form for each way to build them that fits the column."""
+    told = studio.answers.improvement(at.kept, at.policy, measured.levels, name)
+    scale = at.policy.scale.get(name) or next(c.scale.value for c in at.columns if c.name == name)
+    rule = at.policy.quasi[name].hierarchy
+    given = rule if isinstance(rule, Mapping) else {}
+    values = [label for label, _ in told["values"]]
+    named = groups_of(given, values)
+    counts = dict(told["values"])
+    places = {value: i for i, value in enumerate(values)}
+    return {
+        **told,
+        "number": number,
+        "column": name,
+        "scale": scale,
+        "own": bool(rule),
+        "widths": ", ".join(f"{w:g}" for w in given.get("intervals", []) if isinstance(w, int | float)),
+        "top": given.get("top", ""),
+        "bottom": given.get("bottom", ""),
+        "steps": [{"name": s, "on": s in (given.get("dates") or ())} for s in STEPS],
+        "schemes": sorted(SCHEMES),
+        "prefix": _prefix_words(given.get("prefix", "")),
+        "groups": [
+            {"place": i, "name": g, "values": [{"place": places[v], "text": v, "n": counts[v]} for v in inside]}
+            for i, (g, inside) in enumerate(named.items())
+            if is_group(g, inside)
+        ],
+        "alone": [{"place": places[v], "text": v, "n": counts[v]} for g, (v, *more) in named.items() if g == v and not more],
+    }
+
+
+def _prefix_words(given: Any) -> str:
+    return given if isinstance(given, str) else ", ".join(str(n) for n in given)
+
+
+def _column(at: Here, number: str) -> str:
+    name = at.column(number)
+    if name not in at.policy.quasi:
+        raise UsageError("this column is not generalized.", hint="Give it the role Q first.")
+    return name
+
+
+def _changed(studio: Studio, table_id: str, number: str, kind: str, fields: Mapping[str, str]) -> None:
+    at = here(studio, table_id)
+    name = _column(at, number)
+    if kind not in RULES and kind not in ("together", "apart"):
+        raise UsageError("there is no such way to build levels.", hint="Choose one of those shown.")
+    if kind in RULES:
+        said, rule = RULES[kind](fields)
+    else:
+        said, rule = _grouped(studio, at, name, kind, fields)
+    _kept(studio, at, name, said, rule)
+
+
+def _kept(studio: Studio, at: Here, name: str, said: str, rule: Any) -> None:
+    """Other levels are tried before they are kept: what cannot be built, or does not fit the values, is refused."""
+    text = edits.with_hierarchy(at.step.policy, name, rule)
+    studio.answers.improvement(at.kept, Policy.parse(text), improved.heights)
+    studio.workspace.history.add(at.kept.id, f"{words.plain(name)}: {said}", text, locked=at.step.locked)
+
+
+def _grouped(studio: Studio, at: Here, name: str, kind: str, fields: Mapping[str, str]) -> tuple[str, Any]:
+    values = [label for label, _ in studio.answers.improvement(at.kept, at.policy, measured.values, name)]
+    rule = at.policy.quasi[name].hierarchy
+    now = groups_of(rule, values)
+    if kind == "apart":
+        names = list(now)
+        place = fields.get("group", "")
+        if not place.isdecimal() or int(place) >= len(names):
+            raise UsageError("there is no such group.", hint="Choose one of those shown.")
+        return "a group taken apart", rule_of(apart(now, names[int(place)]))
+    chosen = [v for i, v in enumerate(values) if f"v.{i}" in fields]
+    made = together(now, chosen, fields.get("name", ""))
+    return f"{len(chosen)} values put together", rule_of(made)
+
+
+def _numbers(said: str) -> list[float | int]:
+    out: list[float | int] = []
+    for part in said.replace(";", ",").split(","):
+        if part.strip():
+            try:
+                n = float(part)
+            except ValueError:
+                raise UsageError("this is not a list of numbers.", hint="Write numbers such as 5, 10, 20.") from None
+            out.append(int(n) if n.is_integer() else n)
+    return out
+
+
+def _bands(fields: Mapping[str, str]) -> tuple[str, Any]:
+    widths = _numbers(fields.get("widths", ""))
+    if not widths:
+        return "levels as Shoal builds them", None
+    ends = {end: _numbers(fields.get(end, ""))[0] for end in ("top", "bottom") if fields.get(end, "").strip()}
+    return f"bands of {', '.join(f'{w:g}' for w in widths)}", {"intervals": widths, **ends}
+
+
+def _codes(fields: Mapping[str, str]) -> tuple[str, Any]:
+    scheme = fields.get("scheme", "")
+    if scheme:
+        return f"codes of {scheme}", {"prefix": scheme}
+    lengths = _numbers(fields.get("lengths", ""))
+    if not lengths:
+        return "levels as Shoal builds them", None
+    return f"the first {', '.join(f'{n:g}' for n in lengths)} letters", {"prefix": lengths}
+
+
+def _dates(fields: Mapping[str, str]) -> tuple[str, Any]:
+    steps = [s for s in STEPS if f"step.{s}" in fields]
+    return (f"by {', '.join(steps)}", {"dates": steps}) if steps else ("levels as Shoal builds them", None)
+
+
+def _built(_: Mapping[str, str]) -> tuple[str, Any]:
+    return "levels as Shoal builds them", None
+
+
+RULES: dict[str, Callable[[Mapping[str, str]], tuple[str, Any]]] = {
+    "bands": _bands,
+    "codes": _codes,
+    "dates": _dates,
+    "built": _built,
+}
+
+
+def _brought(studio: Studio, table_id: str, number: str, raw: bytes) -> RedirectResponse:
+    """Levels from a file of ARX: they become part of the policy, so that no file has to stand beside it."""
+    patience.set(WHILE_CHANGING)
+    at = here(studio, table_id)
+    name = _column(at, number)
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("the file is not valid UTF-8.", hint="Save it as CSV in UTF-8.") from None
+    try:
+        rows = parse_rows(text, sniff(text), "levels.csv")
+    except ShoalError as error:
+        raise UsageError(error.message, hint=error.hint) from None
+    _kept(studio, at, name, "levels from a file", {"tree": tree_of(_even(rows)), "on_gap": "top"})
+    return to(f"/t/{table_id}/levels/{number}")
+
+
+def _even(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Rows of the same length, each value once; a line of stars stands for values without a name."""
+    width = len(rows[0])
+    if any(len(row) != width for row in rows):
+        raise UsageError("the lines of the file have different lengths.", hint="Each line is: value; group; larger group; …")
+    kept = [list(row) for row in rows if row[0] != "*"]
+    if not kept or len({row[0] for row in kept}) != len(kept):
+        raise UsageError("the file names a value twice, or none.", hint="Give one line per value.")
+    return kept

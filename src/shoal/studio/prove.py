@@ -1,0 +1,335 @@
+"""The page Prove: a release, its folders and harder requirements."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+
+import shoal
+from shoal.disk.atomic import scratch
+from shoal.errors import ShoalError, UsageError
+from shoal.release.certificate.outcome import Verification
+from shoal.release.make import seed
+from shoal.server.common import status_of
+from shoal.studio import forms, packed, words
+from shoal.studio.guard import POLICY
+from shoal.studio.here import Here, Studio, fields_of, here, page, require_ours, table_page, to
+from shoal.studio.improve import levels_of
+from shoal.studio.views import improved
+from shoal.studio.workspace import edits
+from shoal.studio.workspace.rows import Job, Kept, Made
+from shoal.studio.workspace.work.release import line_of, verdict_of
+
+FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
+FIELDS = (
+    ("approved_by", "Approved by", "text"),
+    ("recipient", "Recipient", "text"),
+    ("purpose", "Purpose", "text"),
+    ("review", "Review on", "date"),
+    ("contact", "Contact", "text"),
+)
+NUMBERS = ("No", "One", "Two", "Three", "Four")
+WORDS = {
+    "Recode": "Values generalized, groups that are too small suppressed.",
+    "Recount": "Read back from the file, counted by a second way.",
+    "Attacks": "What somebody who has the file could still learn.",
+    "Certificate": "Signed, and the whole folder proven again.",
+}
+
+
+def create_prove_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/t/{table_id}/prove")
+    def prove(request: Request, table_id: str) -> Response:
+        at = here(studio, table_id)
+        answer = table_page(request, studio, at, "prove", **shown(studio, at, request.query_params.get("release", "")))
+        answer.headers["content-security-policy"] = f"{POLICY}; frame-src 'self'"  # the report stands in a frame
+        return answer
+
+    @router.post("/t/{table_id}/release")
+    async def release(request: Request, table_id: str) -> Response:
+        fields = await fields_of(request)
+        await run_in_threadpool(_release, studio, table_id, fields)
+        return to(f"/t/{table_id}/prove")
+
+    return router
+
+
+def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
+    """Put the sign-off into the policy, then the job into the queue."""
+    at = here(studio, table_id)
+    if not _ready(studio, at):
+        raise UsageError("the requirements are not met yet.", hint="Choose a plan, or move the sliders, until all is met.")
+    signed = edits.with_about(at.step.policy, fields)
+    step = studio.workspace.history.add(at.kept.id, "signed off", signed, locked=at.step.locked)
+    queue_release(studio, at.kept.id, step.policy, fields.get("format", "csv"))
+
+
+def queue_release(studio: Studio, table_id: str, policy: str, form: str) -> None:
+    """The release of a policy as a job; a format that nobody writes is refused."""
+    if form not in FORMATS:
+        raise UsageError("this format is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
+    studio.workspace.jobs.add(table_id, "release", {"policy": policy, "format": form})
+    studio.runner.wake()
+
+
+def _ready(studio: Studio, at: Here) -> bool:
+    """Whether the policy as it stands fixes a plan that meets all that is asked."""
+    if not at.policy.quasi:
+        return False
+    try:
+        tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
+        return bool(studio.answers.improvement(at.kept, at.policy, improved.met, levels_of(at, tops)))
+    except ShoalError:
+        return False
+
+
+def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
+    """What the page shows: the job that runs or ran last, and one release with its files."""
+    workspace = studio.workspace
+    releases = workspace.releases.of_table(at.kept.id)
+    job = next(iter(workspace.jobs.of_table(at.kept.id, "release")), None)
+    made = next((r for r in releases if r.id == release_id), releases[0] if releases else None)
+    tries = [j for j in workspace.jobs.of_table(at.kept.id, "tries") if made is not None and j.asked.get("release") == made.id]
+    listed = [] if made is None else files_of(workspace.releases.folder(made))
+    return {
+        "job": job,
+        "made": made,
+        "made_word": "" if made is None else shlex.quote(made.name),
+        "repeat": "" if made is None else repeat(at.kept, made),
+        "releases": releases,
+        "earlier": [r for r in releases if made is not None and r.id != made.id],
+        "tries": tries[0] if tries else None,
+        "files": [
+            {"name": p.name, "size": p.stat().st_size, "report": p.name == "report.html", "number": i}
+            for i, p in enumerate(listed)
+        ],
+        "report_line": "" if made is None else _report_line(made),
+        "so_far": so_far(job, made),
+        "ticks": ticks(job, made),
+        "said": _said(job, made),
+        "ready": _ready(studio, at),
+        "fields": FIELDS,
+        "formats": FORMATS,
+        "about": at.policy.about,
+    }
+
+
+def _report_line(made: Made) -> str:
+    """The requirements that were counted in the written file."""
+    return " ".join(f"{r['sentence'][:1].upper()}{r['sentence'][1:]}." for r in made.told["requirements"][:3])
+
+
+def so_far(job: Job | None, before: Made | None) -> str:
+    """How many proofs are in, what runs now, and how long it takes yet, judged by the release before."""
+    if job is None or not job.open:
+        return ""
+    lines = ticks(job, before)
+    done, now = [t["name"] for t in lines if t["state"] == "done"], next((t["name"] for t in lines if t["state"] == "now"), "")
+    said = f"{NUMBERS[len(done)]} of four proofs {'is' if len(done) == 1 else 'are'} in." if done else "No proof is in yet."
+    if now:
+        said += f" {now} {'run' if now == 'Attacks' else 'runs'} now"
+        past = {} if before is None else before.told.get("past", {})
+        left = sum(seconds for name, seconds in past.items() if name not in job.found.get("past", {}))
+        said += f"; about {words.seconds(left)} to go, by the release before." if left > 0 else "."
+    return said
+
+
+def repeat(kept: Kept, made: Made) -> str:
+    """The command that writes the same data and plan again."""
+    policy = "policy-with-seed.yml" if made.told.get("seeded") else "policy.yml"
+    form = made.told.get("format", "csv")
+    written = () if form == "csv" else ("--format", form)
+    return shlex.join(["shoal", "anonymize", kept.file, "--policy", policy, *written, "--out", made.name])
+
+
+def ticks(job: Job | None, made: Made | None) -> list[dict[str, Any]]:
+    """The four lines: done, worked on, waiting, or stopped; the seconds of each; of attacks each verdict once it is in."""
+    lines = list(WORDS)
+    if job is None or job.state == "done":
+        past, state = ({} if made is None else made.told.get("past", {})), "wait" if made is None else "done"
+        found = {} if made is None else proven(made.told)
+        return [_tick(line, past, state) | ({"words": found[line]} if line in found else {}) for line in lines]
+    past, doing = job.found.get("past", {}), line_of(job.doing)
+    at = lines.index(doing if doing in WORDS else "Attacks")
+    now = "now" if job.open else "bad"
+    out = [_tick(line, past, "done" if i < at else now if i == at else "wait") for i, line in enumerate(lines)]
+    tried = [{"name": name, "state": verdict} for name, verdict in job.found.get("verdicts", {}).items()]
+    running = [] if doing in WORDS or verdict_of(job.doing) else [{"name": doing, "state": now}]
+    out[lines.index("Attacks")]["tried"] = tried + running
+    return out
+
+
+def proven(told: Mapping[str, Any]) -> dict[str, str]:
+    """What was found at each line of a release, in numbers; of events the sentence says what was counted."""
+    verdicts = [a["verdict"] for a in told["attacks"]]
+    hold, read = verdicts.count("holds"), verdicts.count("warning") + verdicts.count("broken")
+    found = {
+        "Recode": f"{told['records']:,} rows written, {told['suppressed']:,} left out.",
+        "Attacks": f"{hold + read} tried: {hold} {'holds' if hold == 1 else 'hold'}, {read} to read before you share it.",
+    }
+    if "says" not in told:
+        found["Recount"] = f"Read back from the file, counted by a second way: smallest group {told['k']:,}."
+    return found
+
+
+def _tick(line: str, past: Mapping[str, float], state: str) -> dict[str, Any]:
+    """One line. Attacks took what each of them took."""
+    spent = [s for name, s in past.items() if name == line or (line == "Attacks" and name not in WORDS)]
+    seconds = sum(spent) if spent and state == "done" else None
+    return {"name": line, "words": WORDS[line], "state": state, "seconds": seconds, "tried": []}
+
+
+def _said(job: Job | None, made: Made | None) -> tuple[str, str, str]:
+    if job is not None and job.open:
+        return "The release is being written and proven.", "", "met"
+    if made is None:
+        return "Nothing is written yet.", "", "met"
+    said = made.told.get("says") or f"everyone hides among at least {made.told['k']:,}."
+    return "Recounted from the written file:", said, "met"
+
+
+def create_folders_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+    workspace = studio.workspace
+
+    @router.get("/r/{release_id}/{name}.zip")
+    def whole(release_id: str, name: str) -> Response:
+        made = workspace.releases.get(release_id)
+        place = workspace.files.root / "incoming" / secrets.token_hex(8)
+        packed.pack(workspace.releases.folder(made), place, made.name)
+        done = BackgroundTask(place.unlink, missing_ok=True)
+        return FileResponse(place, filename=f"{made.name}.zip", media_type="application/zip", background=done)
+
+    @router.get("/r/{release_id}/file/{number}")
+    def file(release_id: str, number: int) -> Response:
+        made = workspace.releases.get(release_id)
+        found = files_of(workspace.releases.folder(made))
+        if not 0 <= number < len(found):
+            raise UsageError("there is no such file.", hint="Choose one of the list.", reason="unknown")
+        path = found[number]
+        if path.name != "report.html":
+            return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+        text = path.read_text(encoding="utf-8")
+        return HTMLResponse(text, headers={"content-security-policy": packed.policy_of(text), "x-frame-options": "SAMEORIGIN"})
+
+    @router.get("/r/{release_id}/policy.yml")
+    def asked(release_id: str) -> Response:
+        made = workspace.releases.get(release_id)
+        headers = {"content-disposition": 'attachment; filename="policy.yml"'}
+        return Response(made.told.get("policy", ""), media_type="application/yaml", headers=headers)
+
+    @router.post("/r/{release_id}/policy-with-seed.yml")
+    async def repeats(request: Request, release_id: str) -> Response:
+        """The policy with the seed of its random changes. Sent, not linked to, so that a viewer is refused."""
+        await fields_of(request)
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        text = await run_in_threadpool(_with_seed, made, workspace.releases.folder(made))
+        headers = {"content-disposition": 'attachment; filename="policy-with-seed.yml"', "cache-control": "no-store"}
+        return Response(text, media_type="application/yaml", headers=headers)
+
+    @router.get("/verify")
+    def ask(request: Request) -> Response:
+        return page(request, "verify.html", found=None, problem=None)
+
+    @router.post("/verify")
+    async def verify(request: Request) -> Response:
+        boundary = forms.boundary_of(request.headers.get("content-type", ""))
+        if boundary is None:
+            raise UsageError("there is no file.", hint="Choose one.")
+        try:
+            with workspace.files.incoming(secrets.token_hex(8)) as arrived:
+                sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
+                require_ours(request, sent.fields)
+                found = await run_in_threadpool(_verified, arrived, studio.limit)
+        except ShoalError as error:
+            said = error.message.removeprefix("Found: ")
+            problem = {"found": said[:1].upper() + said[1:], "do": error.hint}
+            return page(request, "verify.html", status=status_of(error), found=None, problem=problem)
+        return page(request, "verify.html", found=found, problem=None)
+
+    return router
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file()) if folder.is_dir() else []
+
+
+def _with_seed(made: Made, folder: Path) -> str:
+    kept = seed.read(seed.place_of(folder)).seed if made.told.get("private") else None
+    if kept is None:
+        raise UsageError("nothing of this release was drawn.", hint="Its policy.yml alone repeats it.", reason="unknown")
+    return edits.with_seed(made.told["policy"], kept)
+
+
+def _verified(arrived: Path, limit: int) -> Verification:
+    with scratch() as place:
+        folder = packed.unpack(arrived, place / "release", limit)
+        return shoal.verify(folder)
+
+
+def create_attack_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+    workspace = studio.workspace
+
+    @router.post("/r/{release_id}/with")
+    async def outside(request: Request, release_id: str) -> Response:
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        boundary = _boundary(request)
+        with workspace.files.incoming(secrets.token_hex(8)) as arrived:
+            sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
+            require_ours(request, sent.fields)
+            other = await run_in_threadpool(workspace.tables.add, arrived, sent.file)
+        return _try(made, {"release": made.id, "other": other.id})
+
+    @router.post("/r/{release_id}/earlier")
+    async def earlier(request: Request, release_id: str) -> Response:
+        fields = await fields_of(request)
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        before = await run_in_threadpool(workspace.releases.get, fields.get("release", ""))
+        return _try(made, {"release": made.id, "earlier": before.id})
+
+    @router.post("/r/{release_id}/earlier-file")
+    async def dropped(request: Request, release_id: str) -> Response:
+        """An earlier release as a zip: kept until it was tried, then gone."""
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        boundary = _boundary(request)
+        with workspace.files.incoming(secrets.token_hex(8)) as arrived:
+            sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
+            require_ours(request, sent.fields)
+            key = await run_in_threadpool(_unpacked, studio, arrived)
+        return _try(made, {"release": made.id, "dropped": key})
+
+    def _try(made: Made, asked: dict[str, str]) -> Response:
+        workspace.jobs.add(made.table_id, "tries", asked)
+        studio.runner.wake()
+        return to(f"/t/{made.table_id}/prove?release={made.id}")
+
+    return router
+
+
+def _boundary(request: Request) -> bytes:
+    found = forms.boundary_of(request.headers.get("content-type", ""))
+    if found is None:
+        raise UsageError("there is no file.", hint="Choose one.")
+    return found
+
+
+def _unpacked(studio: Studio, arrived: Path) -> str:
+    """A dropped release, inside a folder of an id that no release has; it keeps the name it had in the zip."""
+    key, folder = studio.workspace.releases.place()
+    with scratch() as place:
+        inside = packed.unpack(arrived, place / "release", studio.limit)
+        shutil.copytree(inside, folder / inside.name[:100])
+    return key

@@ -1,0 +1,224 @@
+"""Tables that people upload, and the home page that lists them."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+import shoal
+from shoal.errors import DataError, EngineError, ShoalError
+from shoal.report.charts import fish
+from shoal.server.common import status_of
+from shoal.studio import forms
+from shoal.studio.answers import WHILE_CHANGING, patience
+from shoal.studio.here import LOOK, THEMES, Studio, fields_of, page, require_ours, to
+from shoal.studio.workspace.rows import Kept
+
+DEMO = 20_000
+
+
+def create_upload_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+
+    @router.post("/tables")
+    async def bring(request: Request) -> Response:
+        """A table, as a form with a file or as the file itself (sent by our script, with its name in a header)."""
+        boundary = forms.boundary_of(request.headers.get("content-type", ""))
+        try:
+            with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
+                if boundary is None:
+                    require_ours(request, {})
+                    name = unquote(request.headers.get("x-file-name", ""))
+                    await forms.write_body(request.stream(), arrived, studio.limit)
+                else:
+                    sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
+                    require_ours(request, sent.fields)
+                    name = sent.file
+                kept = await run_in_threadpool(_taken, studio, arrived, name)
+        except ShoalError as error:
+            return await run_in_threadpool(home_page, request, studio, error)
+        place = f"/t/{kept.id}/measure"
+        return to(place) if boundary is not None else Response(status_code=201, headers={"X-Place": place})
+
+    @router.post("/databases")
+    async def read(request: Request) -> Response:
+        """A table of a database, copied as it is now."""
+        fields = await fields_of(request)
+        try:
+            kept = await run_in_threadpool(_copied, studio, fields.get("database", ""), fields.get("table", ""))
+        except ShoalError as error:
+            return await run_in_threadpool(home_page, request, studio, error)
+        return to(f"/t/{kept.id}/measure")
+
+    @router.post("/demo")
+    async def demo(request: Request) -> Response:
+        await fields_of(request)
+        kept = await run_in_threadpool(_demo, studio)
+        return to(f"/t/{kept.id}/measure")
+
+    return router
+
+
+def _taken(studio: Studio, arrived: Path, name: str) -> Kept:
+    """A table that can be opened; what cannot leaves nothing behind."""
+    kept = studio.workspace.tables.add(arrived, name)
+    patience.set(WHILE_CHANGING)
+    try:
+        studio.answers.columns(kept)
+    except BaseException:
+        studio.answers.forget(kept.id)
+        studio.workspace.tables.delete(kept.id)
+        raise
+    return kept
+
+
+def _copied(studio: Studio, database: str, table: str) -> Kept:
+    source = studio.databases.source(database, table)
+    with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
+        try:
+            studio.answers.copied(source, arrived, studio.limit)
+        except EngineError as error:
+            raise NotGiven(error.message, hint=error.hint) from None
+        return _taken(studio, arrived, f"{table.strip()}.parquet")
+
+
+class NotGiven(DataError):
+    """A database refused, or did not answer."""
+
+    status = 502
+
+
+def _demo(studio: Studio) -> Kept:
+    """People who do not exist."""
+    with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
+        made = arrived.with_suffix(".parquet")
+        try:
+            shoal.datasets.write_people(made, DEMO, 1)
+            made.replace(arrived)
+        finally:
+            made.unlink(missing_ok=True)
+        return studio.workspace.tables.add(arrived, "people.parquet")
+
+
+FISHES = 20
+
+
+def create_home_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/")
+    def home(request: Request) -> Response:
+        return home_page(request, studio)
+
+    @router.post("/look")
+    async def look(request: Request) -> Response:
+        fields = await fields_of(request)
+        back = fields.get("back", "/")
+        answer = to(back if back.startswith("/") and not back.startswith("//") and "\\" not in back else "/")
+        theme = fields.get("theme", "")
+        if theme in THEMES:
+            answer.set_cookie(LOOK, theme, max_age=31_536_000, httponly=True, samesite="strict", path="/")
+        return answer
+
+    return router
+
+
+def home_page(request: Request, studio: Studio, error: ShoalError | None = None) -> Response:
+    """The first page; with what was wrong about a file that somebody dropped."""
+    problem, status = None, 200
+    if error is not None:
+        status = status_of(error)
+        message = error.message[:1].upper() + error.message[1:]
+        problem = {"found": message.removeprefix("Found: "), "do": error.hint}
+    try:
+        databases, wrong = studio.databases.names(), ""
+    except DataError as unread:
+        databases, wrong = [], f"{unread.message} {unread.hint}"
+    cards = [_card(studio, kept) for kept in studio.workspace.tables.all()]
+    sign = fish(30, 1, fishes=30)
+    return page(request, "home.html", status=status, cards=cards, problem=problem, sign=sign, databases=databases, wrong=wrong)
+
+
+def _card(studio: Studio, kept: Kept) -> dict[str, Any]:
+    """What the card of a table says: its sentence, its shoal, what was done last and what comes next."""
+    told = dict(kept.told)
+    released = studio.workspace.releases.of_table(kept.id)
+    now = studio.workspace.history.now(kept.id)
+    sentence, drawn = told.get("sentence", "Not measured yet."), None
+    following = ("improve", "Continue with Improve") if "sentence" in told else ("measure", "Measure it")
+    if told.get("people"):
+        drawn = fish(told["people"], told["unique"], fishes=FISHES)
+    if released:
+        made = released[0].told
+        said = made.get("says") or f"everyone hides among at least {made['k']:,}."
+        sentence = f"In the release {said} {made['suppressed']:,} were left out."
+        following = ("prove", "Open the release")
+        drawn = fish(made["records"] + made["suppressed"], 0, out=made["suppressed"], fishes=FISHES)
+    last = "Proved" if released else now.words if now is not None else "Brought"
+    return {
+        "kept": kept,
+        "told": told,
+        "released": bool(released),
+        "sentence": sentence,
+        "fish": drawn,
+        "last": last,
+        "next": following,
+    }
+
+
+def create_tables_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+    workspace = studio.workspace
+
+    @router.get("/kept")
+    def kept(request: Request) -> Response:
+        tables = [
+            {
+                "kept": one,
+                "steps": len(workspace.history.steps(one.id)),
+                "releases": workspace.releases.of_table(one.id),
+                "jobs": workspace.jobs.of_table(one.id),
+            }
+            for one in workspace.tables.all()
+        ]
+        asked, own = workspace.questionnaires.all(), (workspace.files.root / "registry").is_dir()
+        return page(request, "kept.html", tables=tables, questionnaires=asked, registry=own)
+
+    @router.post("/t/{table_id}/delete")
+    async def delete(request: Request, table_id: str) -> Response:
+        await fields_of(request)
+        await run_in_threadpool(_delete, studio, table_id)
+        return to("/kept")
+
+    @router.post("/r/{release_id}/delete")
+    async def delete_release(request: Request, release_id: str) -> Response:
+        await fields_of(request)
+        await run_in_threadpool(lambda: workspace.releases.delete(workspace.releases.get(release_id).id))
+        return to("/kept")
+
+    @router.post("/kept/delete")
+    async def delete_all(request: Request) -> Response:
+        fields = await fields_of(request)
+        if fields.get("sure") == "1":
+            for one in workspace.tables.all():
+                await run_in_threadpool(_delete, studio, one.id)
+            await run_in_threadpool(workspace.delete_everything)
+        return to("/kept")
+
+    return router
+
+
+def _delete(studio: Studio, table_id: str) -> None:
+    kept = studio.workspace.tables.get(table_id)
+    for job in studio.workspace.jobs.of_table(kept.id):
+        if job.open:
+            studio.runner.cancel(job.id)
+    studio.answers.forget(kept.id)
+    studio.workspace.delete_table(kept.id)
