@@ -66,7 +66,7 @@ def attack(
     seed : int
         Of the attacks that draw at random.
     """
-    if isinstance(folder, Release):
+    if isinstance(folder, Release):  # its own attacks, or its table beside the original
         if with_ is not None or previous:
             raise UsageError(
                 "External tables and earlier releases are compared with a written release.",
@@ -74,7 +74,8 @@ def attack(
             )
         if original is None:
             return folder.attack()
-        folder = folder.to_arrow()
+        table: Source = folder.to_arrow()
+        return _any_table(table, original, control, secrets, key, numbers, seed)
     if any(given is not None for given in (original, control, secrets, key, numbers)):
         if with_ is not None or previous:
             raise UsageError(
