@@ -116,7 +116,7 @@ def _(rows):
     return float(np.mean([1 / c for c in crowd(rows)]))
 
 
-@of_rows("distinction", "Share of records that could be told apart: combinations per member.")
+@of_rows("distinction", "Share of records that could be distinguished: combinations per member.")
 def _(rows):
     return sum(1 / c for c in crowd(rows)) / len(rows)
 
@@ -297,7 +297,9 @@ def _(release, people):
     return float(np.mean([1 / people.count(c) for c in release]))
 
 
-@of_both("marketer", "The share of records that are matched rightly when the whole table is matched with a population register.")
+@of_both(
+    "marketer", "The share of records that are matched correctly when the whole table is matched with a population register."
+)
 def _(release, people):
     return float(np.mean([1 / people.count(c) for c in release]))
 

@@ -40,8 +40,8 @@ import sys
 sys.argv = ["shoal", *sys.argv[1:]]
 import shoal.kernels.jit as jit
 made = []
-compiler = jit.Kernel.compiler
-jit.Kernel.compiler = lambda self: (made.append(self.__name__), compiler(self))[1]
+compile = jit.Kernel.compile
+jit.Kernel.compile = lambda self: (made.append(self.__name__), compile(self))[1]
 from shoal.cli import main
 try:
     main()

@@ -2,7 +2,7 @@
 
 ::
 
-    Policy.of        release/policy         what is asked
+    Policy.of        release/policy         the requirements
     prepare          release/plan           count the classes, build the hierarchies
     decide           release/plan           search for the plan that loses least (or check the one given)
     Release.write    release/make           carry_out: recode, count_again, attacks, certify; then the folder gets its name
@@ -59,7 +59,7 @@ def anonymize(
     table : Table, path, URL or frame
         Whatever :func:`shoal.open` takes, or what it gave.
     policy : Policy, mapping or path
-        What is asked; keywords (``quasi=…, sensitive=…, k=5``) may say it instead.
+        The requirements; keywords (``quasi=…, sensitive=…, k=5``) may state them instead.
     key_file : path, optional
         Ed25519 key to sign with (mode 0600). Without it ``SHOAL_SIGNING_KEY_FILE`` or ``SHOAL_SIGNING_KEY`` is used, or a key
         is made for this release.

@@ -30,7 +30,7 @@ def check(
     table : Table, path, URL or frame
         Whatever :func:`shoal.open` takes, or what it gave.
     policy : Policy, mapping or path
-        What is asked; keywords (``quasi=…, sensitive=…, k=5``) may say it instead.
+        The requirements; keywords (``quasi=…, sensitive=…, k=5``) may state them instead.
 
     Returns
     -------

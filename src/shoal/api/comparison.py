@@ -46,7 +46,7 @@ def compare(
     quasi, sensitive : names of columns, optional
         For the losses over classes and about sensitive values, and for the frontier; of a folder its own.
     target : names of columns, optional
-        Models are trained to tell these; the sensitive columns where nothing is said.
+        Models are trained to predict these; by default the sensitive columns.
     key : str, optional
         A column that names the same record in both tables: then numbers are also compared record by record.
     analyses : sequence of str

@@ -261,7 +261,7 @@ def _apart(
 
 
 def _of_sensitive(what: str, given: Mapping[str, Any], sensitive: tuple[str, ...]) -> None:
-    """Refuse what is said of a column that is not sensitive."""
+    """Refuse settings of a column that is not sensitive."""
     for name in given:
         if name not in sensitive:
             raise UsageError(

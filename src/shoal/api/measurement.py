@@ -22,7 +22,7 @@ from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.roles import MissingPolicy
 
 MOST_RECOUNTS = 60
-"""Subsets that are counted anew without being asked for, where people have rows in several classes."""
+"""Subsets that are recounted by default if people have rows in several classes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +115,7 @@ class Measurement(Figures):
         return household_risk(each, [batch.column(column) for batch in self.source.scan((column,))])
 
     def _repr_html_(self) -> str:
-        from shoal.report.card import card
+        from shoal.report.blocks import card
 
         return card(self)
 

@@ -250,7 +250,7 @@ _BY_PEOPLE = ("groups", "quantiles", "top_bottom")
 
 
 def _least(words: Mapping[str, Any]) -> int:
-    """Records that a value needs to be named in the plan; what is wrong with the setting is said by the technique."""
+    """Records that a value needs to be named in the plan; the technique reports a wrong setting."""
     least = words.get("min_count")
     return least if isinstance(least, int) and least > 1 else 1
 

@@ -83,7 +83,7 @@ def _show(c: Any) -> None:
         )
     if c.propensity is not None:
         out.print(
-            f"pMSE {_said(c.propensity.pmse)}, {_said(c.propensity.ratio)} times that of records drawn anew from the original.",
+            f"pMSE {_said(c.propensity.pmse)}, {_said(c.propensity.ratio)} times that of resampled original records.",
             markup=False,
         )
     if c.queries is not None and c.queries.queries:

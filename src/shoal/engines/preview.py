@@ -1,4 +1,4 @@
-"""A table whose statements are written down and not sent; what is asked of it is answered from rows that are made up.
+"""A table whose statements are written down and not sent; questions are answered from invented rows.
 
 So a whole command can be walked through without reading anything. There are 25 classes of 40 people, each with the same 25
 sensitive values, which meets most requirements as it is; numbers that come out mean nothing.

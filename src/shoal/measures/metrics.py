@@ -104,7 +104,7 @@ def lookup(name: str) -> Metric:
     if name not in _METRICS:
         close = nearest(name, _METRICS)
         hint = f"Did you mean '{close}'?" if close else f"Metrics: {', '.join(sorted(_METRICS))}."
-        raise UsageError(f"there is no metric '{name}'.", hint=hint)
+        raise UsageError(f"metric '{name}' does not exist.", hint=hint)
     return _METRICS[name]
 
 

@@ -67,7 +67,7 @@ class Step:
         return (self.column,)
 
     def told(self, records: int) -> tuple[str, ...]:
-        """What the user is told of the step afterwards, where so many records make it another one than was asked for."""
+        """The message about a step that so many records turned into another one."""
         return ()
 
     def to_json(self) -> dict[str, Any]:

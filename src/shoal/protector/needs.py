@@ -81,7 +81,7 @@ def _answers(process: str, given: Any) -> dict[str, bool]:
     if not isinstance(given, Mapping):
         raise UsageError(f"the questions about {process} are not answered.", hint="`shoal vault plan` prints them.")
     if strange := sorted(set(given) - set(asked), key=str):
-        raise UsageError(f"{process}: there is no question '{strange[0]}'.", hint=_close(str(strange[0]), asked))
+        raise UsageError(f"{process}: question '{strange[0]}' does not exist.", hint=_close(str(strange[0]), asked))
     told = {name: _YES_NO.get(str(given.get(name)).lower()) for name in asked}
     if open_questions := [name for name, answer in told.items() if answer is None]:
         raise UsageError(f"{process}: '{open_questions[0]}' is answered by yes or no.", hint=asked[open_questions[0]])

@@ -183,7 +183,7 @@ class Vault:
         """
         provider = require_provider(key)
         if "://" not in str(place) and not Path(place).is_file():
-            raise DataError(f"there is no vault at {database.describe(place)}.", hint="Make one with `shoal vault init`.")
+            raise DataError(f"no vault exists at {database.describe(place)}.", hint="Make one with `shoal vault init`.")
         head.require_separation(place, provider)
         engine = database.connect(place)
         try:
@@ -273,7 +273,7 @@ class Vault:
         return token
 
     def status(self) -> dict[str, Any]:
-        """What may be told without logging in: ids and places, the proof that key and data are kept apart."""
+        """What may be shown without logging in: ids and places, the proof that key and data are kept apart."""
         with self.store.read() as tx:
             return {
                 "vault": self.id,

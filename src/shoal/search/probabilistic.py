@@ -178,7 +178,7 @@ def _margin(name: str, values: Any, counts: Any) -> tuple[Any, IntArray]:
 
 def _split(caps: Mapping[str, int], cells: int, weights: Mapping[str, float], keep: tuple[str, ...]) -> dict[str, int]:
     if not caps:
-        raise UsageError("there is no quasi-identifier to allocate values to.", hint="Give at least one column.")
+        raise UsageError("no quasi-identifier is given to allocate values to.", hint="Give at least one column.")
     kept = math.prod(caps[n] for n in keep)
     left = cells // kept
     if left < 1:

@@ -3,7 +3,7 @@
 The rule lists eighteen classes of identifiers of a person, of relatives, employers and household members. This module says
 which class a column belongs to (by its name, its kind and what the user says) and makes the step for it: remove it, keep the
 first three ZIP digits where more than 20,000 people live, keep the year of a date, pool ages from 90. The rule also asks
-that nobody *knows* that what is left identifies someone: no program can check that, and meeting the list is no measurement
+that nobody *knows* that what is left identifies someone: no program can check that, and meeting the list measures nothing
 of risk. Measure as well.
 """
 
@@ -185,7 +185,7 @@ def _years(column: Column) -> Step:
     if column.kind not in ("date", "timestamp", "text"):
         return Drop(column.name)  # 20240131 as a number, or a time of day
     rule = Dates(("year",), on_text=column.kind == "text")
-    if column.kind == "text":  # what is no date is suppressed, not cut to four characters
+    if column.kind == "text":  # anything but a date is suppressed, not cut to four characters
         return Generalize.of(column.name, rule, 1, on_gap="suppress")
     return rule.step(column.name, 1)
 

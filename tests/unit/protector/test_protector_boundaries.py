@@ -195,7 +195,7 @@ def test_reveals_stay_bounded(sqlite_house: House, action: str) -> None:
             with pytest.raises(UsageError, match="100,000 records a day"):
                 limits.set_limit(tx, action, "*", limit)
         limits.set_limit(tx, "find", "*", Limit(1.0, None, None))
-        with pytest.raises(UsageError, match="no limit"):
+        with pytest.raises(UsageError, match="has no limit"):
             limits.set_limit(tx, "verify", "*", Limit(1.0, 1, None))
 
 

@@ -1,4 +1,4 @@
-"""The ways a command can fail: what is told, in words and as JSON, and the exit code."""
+"""How a command fails: the message, as text and as JSON, and the exit code."""
 
 from __future__ import annotations
 

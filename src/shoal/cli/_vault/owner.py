@@ -151,7 +151,7 @@ def witness(
     places: Annotated[list[str] | None, typer.Argument(help="Files (whole path) or https:// addresses.")] = None,
     none: Annotated[bool, typer.Option("--none", help="No witness any more.")] = False,
 ) -> Answer:
-    """Propose where the signed log goes before identities leave: nobody is told anything that no witness has seen."""
+    """Propose where the signed log goes before identities leave: nothing is revealed that no witness has seen."""
     if bool(places) == none:
         raise UsageError("name witnesses, or say --none.")
     change = session.set_witness(places or [])

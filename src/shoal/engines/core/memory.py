@@ -36,7 +36,7 @@ def memory_of(given: str | int | None) -> int | None:
         return None
     found = _WRITTEN.fullmatch(str(given))
     if found is None:
-        raise UsageError("the memory is written wrongly.", hint="For example --memory 2GB or --memory 512MB.")
+        raise UsageError("the memory is invalid.", hint="For example --memory 2GB or --memory 512MB.")
     size = int(float(found.group(1)) * _UNITS[found.group(2).upper()])
     if size < LEAST:
         raise UsageError(f"a memory of {shown(size)} is too small.", hint=f"The least is {shown(LEAST)}.")

@@ -179,7 +179,7 @@ def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
 
 
 def will_not_keep(relation: Relation, schema: Schema, plan: Plan, out: str | Path, format: str | None) -> tuple[str, ...]:
-    """What a file would not keep of the table; nothing is said of tables of a database."""
+    """What a file would not keep of the table; empty for tables of a database."""
     target = _target(out, format)
     return told_before(relation, schema.columns, plan, output_format(target, format)) if isinstance(target, Path) else ()
 

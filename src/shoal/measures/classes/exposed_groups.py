@@ -59,7 +59,7 @@ TRIES = 200
 
 @dataclass(frozen=True)
 class MadeUp:
-    """Values by column, and how many people of the table share them up to each; None where fewer than may be said."""
+    """Values by column, and how many people of the table share them up to each; None if fewer than may be shown."""
 
     values: tuple[tuple[str, str], ...]
     crowds: tuple[int | None, ...]

@@ -71,9 +71,9 @@ class _Tried:
 
 
 def choose(s: Sample, model: str = "auto", *, seed: int = 0) -> Fit:
-    """Fit the named model, or all of them and keep the one that foretells left-out people best."""
+    """Fit the named model, or all of them and keep the one with the highest held-out likelihood."""
     if model not in ("auto", *MODELS):
-        raise UsageError(f"there is no model '{model}'.", hint=f"Models: auto, {', '.join(MODELS)}.")
+        raise UsageError(f"model '{model}' does not exist.", hint=f"Models: auto, {', '.join(MODELS)}.")
     if s.people < FEWEST:
         raise UsageError(
             f"{s.people} people are too few to fit a population.",
@@ -171,7 +171,7 @@ PER_VALUE = 10
 RARE = 0.1
 """Share of those alone in the sample who have a value that nobody else of it has, above which no model tells how rare."""
 FIRM, GAIN = 2.0, 0.1
-"""A shape from which the model misses little; below, it must foretell left-out people so much better than independence, each."""
+"""A shape from which the model misses little; below, it must predict held-out people so much better than independence, each."""
 
 
 def grade_of(s: Sample, fit: Fit) -> Grade:

@@ -22,7 +22,7 @@ from shoal.protector.store.database import Store, Tx
 
 
 class Frame:
-    """The actions of one token. Rights are read anew in each transaction, so a change takes effect at once."""
+    """The actions of one token. Rights are read in each transaction, so a change takes effect at once."""
 
     def __init__(self, vault: OpenVault, digest: str, name: str) -> None:
         self.vault = vault

@@ -84,7 +84,7 @@ class OwnerActions(SessionPart):
         """The actor, if it may have these roles."""
         actor = tx.get(ACTOR, name)
         if actor is None:
-            raise UsageError("there is no actor of that name.", hint="Add it with `shoal vault actor add`.")
+            raise UsageError("no actor has that name.", hint="Add it with `shoal vault actor add`.")
         for role in ("owner", "auditor"):
             if not enabled or role not in roles:
                 accounts.require_another(tx, name, role)
@@ -137,7 +137,7 @@ class OwnerActions(SessionPart):
         """
         with self._frame.acting("honeytoken", domain) as (tx, now):
             opened = self._frame.open_domain(tx, domain)
-            self._frame.count(tx, now, "honeytoken", "", 1, domain=domain)  # planting tells a pseudonym of whomever one names
+            self._frame.count(tx, now, "honeytoken", "", 1, domain=domain)  # planting reveals a pseudonym of any named person
             made = plant_identity(tx, opened, identity, Context(role, relation), now)
             self._frame.log(tx, now, "honeytoken", domain=domain)
         return made

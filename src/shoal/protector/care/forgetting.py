@@ -1,4 +1,4 @@
-"""People's rights: what a vault holds about a person, who was told, and how it is forgotten.
+"""People's rights: what a vault contains about a person, who received it, and how it is deleted.
 
 Both take a second person, and neither puts an identity into the log. What is forgotten is overwritten in the pages and taken out
 of the index; copies of the database made before hold it until the domain's key is rotated and they are destroyed.
@@ -34,7 +34,7 @@ _CHUNK = 2048
 
 
 def export(session: Session, domain: str, identity: str) -> dict[str, Any]:
-    """What is held about a person in a domain: pseudonyms, and every time the identity was told (to whom, when, what for)."""
+    """What is held about a person in a domain: pseudonyms, and every time the identity was revealed (to whom, when, what for)."""
     subject = _subject(session, domain, identity)
     change = session.frame.agreed("export", domain, person=subject)
     with session.frame.acting("export", domain) as (tx, now):

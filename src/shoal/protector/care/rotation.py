@@ -29,7 +29,7 @@ _CHUNK = 20_000
 def rotate_domain(session: Session, name: str) -> Domain:
     """A new key version for a domain, while it stays in use; takes a second person, as every rotation does.
 
-    ``random``: every row is sealed anew, part by part, pseudonyms stay, and the old key is destroyed at the end. Other kinds:
+    ``random``: every row is sealed again, part by part, pseudonyms stay, and the old key is destroyed at the end. Other kinds:
     new pseudonyms come from the new key; the old key is retired and still leads back (see :func:`destroy_key`).
     """
     with session.vault.store.read() as tx:
@@ -65,7 +65,7 @@ def _reseal_part(session: Session, name: str) -> Domain:
                     tx.remove(KEY, f"{domain.id} {version}")
                     index.drop(tx, domain.number, version)
                     made = made.with_version(version, "destroyed")
-            session.frame.log(tx, now, "rotate", domain=name, key=made.key_id, detail="all rows sealed anew, old key destroyed")
+            session.frame.log(tx, now, "rotate", domain=name, key=made.key_id, detail="all rows sealed again, old key destroyed")
         tx.put(DOMAIN, name, made.to_json())
     return made
 

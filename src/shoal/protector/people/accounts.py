@@ -165,13 +165,13 @@ def check_token(
     """The settings of a token as they are kept; roles the actor does not have and domains that are not there are refused."""
     actor = tx.get(ACTOR, name)
     if actor is None:
-        raise UsageError("there is no actor of that name.", hint="Add it with `shoal vault actor add`.")
+        raise UsageError("no actor has that name.", hint="Add it with `shoal vault actor add`.")
     wanted = set(scopes) or set(actor["roles"])
     if not wanted <= set(actor["roles"]):
         raise UsageError("a token cannot have more roles than its actor.", hint=f"The actor has: {', '.join(actor['roles'])}.")
     for domain in domains:
         if tx.get(DOMAIN, domain) is None:
-            raise UsageError(f"there is no domain '{domain}' in this vault.", hint="`shoal vault domain list` shows them.")
+            raise UsageError(f"domain '{domain}' is not in this vault.", hint="`shoal vault domain list` shows them.")
     return {"scopes": sorted(wanted), "domains": sorted(domains), "expires": expires, "label": label}
 
 
@@ -262,7 +262,7 @@ def lend(tx: Tx, own: str, action: str, *, domains: Sequence[str], seconds: floa
     for domain in domains:
         lender.require(action, domain)
         if tx.get(DOMAIN, domain) is None:
-            raise UsageError(f"there is no domain '{domain}' in this vault.", hint="`shoal vault domain list` shows them.")
+            raise UsageError(f"domain '{domain}' is not in this vault.", hint="`shoal vault domain list` shows them.")
     for tag, body in tx.items(TOKEN):
         if body["actor"] == lender.name and body.get("own") and time >= body["expires"]:
             tx.remove_tag(tag)  # what has ended does not pile up

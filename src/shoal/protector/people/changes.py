@@ -125,7 +125,7 @@ def _require_rights(tx: Tx, which: int, wanted: str, change: Change, time: float
 def load(tx: Tx, change_id: str) -> Change:
     body = tx.get(CHANGE, change_id.strip().upper())
     if body is None:
-        raise AccessError("there is no such change.", hint="`shoal vault changes` lists them.", reason="unknown")
+        raise AccessError("this change does not exist.", hint="`shoal vault changes` lists them.", reason="unknown")
     return _parsed(body)
 
 

@@ -197,7 +197,7 @@ class Store:
         return known
 
     def masked(self, tag: bytes, kind: int) -> int:
-        """The kind of an object as it stands open beside it: without the key it tells only whether it is written once."""
+        """The kind of an object as it stands open beside it: without the key it reveals only whether it is written once."""
         return (kind ^ self._mask(tag)) + (_ONCE_FROM if kind == ONCE else 0)
 
     def unmasked(self, tag: bytes, stored: int) -> int:

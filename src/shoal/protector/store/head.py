@@ -72,7 +72,7 @@ def create(connection: Any, vault_id: str, key: KeyProvider, root: Secret, parts
 def read(connection: Any, key: KeyProvider, *, place: str) -> tuple[str, Secret]:
     """The id of a vault and its root key; a place without a vault, or with one of another version, is refused."""
     if not exists(connection):
-        raise DataError(f"there is no vault at {place}.", hint="Make one with `shoal vault init`.")
+        raise DataError(f"no vault exists at {place}.", hint="Make one with `shoal vault init`.")
     return unwrapped(raw(connection), key, place=place)
 
 

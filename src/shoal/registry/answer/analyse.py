@@ -190,7 +190,7 @@ def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
     low = max(unique_share(m, k).low for m in margins)
     cells, people = math.prod(m.cells for m in margins), min(m.fewest for m in margins)
     rise = without_return(people, k)[1] if k <= people else math.inf
-    most = 1.0 if cells > 2**53 else rise * largest_possible_mean(cells, k) / k  # so many cells are no bound
+    most = 1.0 if cells > 2**53 else rise * largest_possible_mean(cells, k) / k  # so many cells do not bound it
     high = max(low, min(1.0, most))
     s2, s3 = (math.prod(m.power_sum(r) for m in margins) for r in (2, 3))
     spread = max(s3 - s2**2, 1e-12 * s2**2)

@@ -10,7 +10,7 @@ a-th smallest and the a-th largest of them it lies with chance :math:`1-2a/(m+1)
 that of the next observation of a normal distribution of log-odds, widened to hold every neighbour.
 
 Where the size of the place is known, and lies among those of the neighbours, a straight line of log-odds on the logarithm of
-the size is tried: towns have more postcodes than villages. It is taken where it foretells each neighbour from the others better
+the size is tried: towns have more postcodes than villages. It is used if it predicts each neighbour from the others better
 than their mean does (squared errors, each left out in turn). Its interval is the line at the size of the place, plus and minus
 the error that 95 % of the neighbours stay within when they are left out: the :math:`\lceil 0.95(m+1)\rceil`-th smallest
 (jackknife; Barber et al. 2021); below :data:`BY_RANK` that of the next observation in linear regression.

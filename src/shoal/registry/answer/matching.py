@@ -52,7 +52,7 @@ class Join:
 
     @property
     def sentence(self) -> str:
-        """Who would learn what, and of whom for certain."""
+        """Who would learn what, and about which people for certain."""
         gains = [
             f"{n.holder} ({n.title}) would add {', '.join(codes)}"
             for n, codes in ((self.one, self.one_adds), (self.other, self.other_adds))

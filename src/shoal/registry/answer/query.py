@@ -236,7 +236,7 @@ def _open(source: str | Path | RecordSource) -> RecordSource:
         return Store(text if "://" in text else f"sqlite:///{text}")
     if not path.exists():
         raise UnreadableError(
-            f"there is no registry '{path.name}'.", hint="Name a mirrored folder, a SQLite file or a database URL."
+            f"registry '{path.name}' does not exist.", hint="Name a mirrored folder, a SQLite file or a database URL."
         )
     from shoal.registry.keep.mirror import Mirror
 

@@ -18,7 +18,7 @@ from shoal.registry.records.population import Population
 from shoal.registry.records.summary import MIN_POPULATION
 
 MIN_CHANGE = 100
-"""People by which a population must have changed before it is published anew, as a later version or for another period."""
+"""People by which a population must have changed before it is published again, as a later version or for another period."""
 Known = tuple[Population, int]
 """A published population and its number of people."""
 _RANGE = re.compile(r"(\d+)\s*-\s*(\d+)\Z|(\d+)\s*\+\Z")

@@ -1,4 +1,4 @@
-"""A plan that tells too little is no success: it stops the run, and the nearest sensible plans are offered with their cost."""
+"""A plan that leaves too little information fails: the run stops and offers the nearest sensible plans with their cost."""
 
 from __future__ import annotations
 

@@ -21,10 +21,9 @@ from shoal.model.display import Progress, silent
 from shoal.model.requirement import K, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader
+from shoal.release.gate.count_facts import population_counts, sensitive_trees
 from shoal.release.gate.identifying import check_identifying, check_insensitive
-from shoal.release.gate.on_list import OnList, class_columns, with_groups
-from shoal.release.gate.population import population_counts
-from shoal.release.gate.sensitive_trees import sensitive_trees
+from shoal.release.gate.safe_harbor import OnList, class_columns, with_groups
 from shoal.release.plan.coarser_start import Coarser, Values, began, crowd, require_coarser, values_of
 from shoal.release.policy.policy import Policy
 
@@ -67,7 +66,7 @@ class Prepared:
     coarser: Coarser | None = None
     """Where counting began, if the classes were too many at the levels that the policy asks for."""
     columns: ColumnReader | None = None
-    """The columns of the table as they were looked at; read anew where None."""
+    """The columns of the table as they were looked at; read again if None."""
 
     @property
     def reader(self) -> ColumnReader:
@@ -291,7 +290,7 @@ def _hierarchy(
 
 
 def guessed_rule(column: Column, values: Any, counts: Any, *, k: int) -> Rule:
-    """The rule of a column about which nothing is said, by what its values are."""
+    """The rule of a column without settings, from its values."""
     from shoal.hierarchies import infer
 
     found = _found(column, values, counts)

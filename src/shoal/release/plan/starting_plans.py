@@ -148,7 +148,7 @@ def read_plan(path: str | Path) -> Plan:
         return Plan.from_json(json.dumps(kept["plan"]) if kept.get("plan") else text)
     except ValueError as error:
         if isinstance(error, UnicodeDecodeError | json.JSONDecodeError):
-            raise UnreadableError("the plan cannot be read: it is no JSON.", hint="Name a plan.json after --plan.") from None
+            raise UnreadableError("the plan cannot be read: it is not JSON.", hint="Name a plan.json after --plan.") from None
         raise
     except (OSError, RecursionError) as error:
         raise UnreadableError(

@@ -19,7 +19,7 @@ roles:
 """
 _MEANING = {
     "direct": "name a person by themselves: removed",
-    "quasi": "others may know them: made coarser until everybody has company",
+    "quasi": "others may know them: generalized until everybody has company",
     "sensitive": "what must not be learnt about a person",
     "insensitive": "neither: published as they are",
 }
@@ -65,7 +65,7 @@ def draft_policy(found: Any, plan: Any = None, read: Collection[str] = (), *, k:
     >>> column.kind, column.scale = "integer", S(value="number")
     >>> print(draft_policy(S(columns=(column,), unit=None, weight=None)))  # doctest: +ELLIPSIS
     # A draft...
-      quasi:   # others may know them: made coarser until everybody has company
+      quasi:   # others may know them: generalized until everybody has company
         age: {}   # an age
     ...
     """
