@@ -24,18 +24,11 @@ from shoal.release.certificate.consistency import check_claims, check_columns, c
 from shoal.release.certificate.database_table import digest, facts_of_table
 from shoal.release.certificate.labels import check_labels, check_preset_columns
 from shoal.release.certificate.outcome import Check, Verification, tried
-<<<<<<< HEAD
-from shoal.release.certificate.signing import check_signature
-from shoal.release.gate.estimates import estimates
-from shoal.release.make.objections import check_objections, private_of
-from shoal.release.make.seed import check as check_seed
-from shoal.release.plan.plan_json import parse_plan
-=======
 from shoal.release.certificate.signing import check_files, check_ordinary, check_signature, signed_digest
 from shoal.release.gate.count_facts import estimates
 from shoal.release.make.private_file import check as check_seed
 from shoal.release.make.private_file import check_objections, private_of
->>>>>>> restructure
+from shoal.release.plan.plan_json import parse_plan
 from shoal.release.proof import read as recount_read
 from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, Given, alike, judge, recursive_levels

@@ -6,7 +6,6 @@ compared is refused, never passed over.
 """
 
 from __future__ import annotations
-from shoal.release.plan.plan_json import parse_plan
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,14 +24,9 @@ from shoal.model.counts.classes import IntArray
 from shoal.model.plan import SUPPRESSED, Plan, Step, Suppression
 from shoal.model.requirement import DistinctDiversity
 from shoal.release.certificate.verify import verify
-<<<<<<< HEAD
-from shoal.release.earlier.texts import MISSING_TEXT, codes_of, read_texts
-from shoal.release.earlier.whole_plan import unknown_column, whole_plan
-from shoal.release.plan.plan_json import read_plan
-=======
 from shoal.release.earlier.same_labels import MISSING_TEXT, codes_of, read_texts
 from shoal.release.make import private_file
->>>>>>> restructure
+from shoal.release.plan.plan_json import parse_plan, read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
 from shoal.release.plan.published_classes import Decision
 from shoal.steps import Drop, MapValues
