@@ -22,7 +22,7 @@ def whole_plan(place: Path, claims: Certificate) -> Plan | None:
 
 
 def unknown_column(prepared: Prepared, published: Plan) -> str | None:
-    """A column with a value that the published value map does not list: whoever has it may be in the earlier release or not."""
+    """A column with a value that the published value map does not list: its people may be in the earlier release or not."""
     for j, column in enumerate(prepared.base.columns):
         for step in published.for_column(column):
             if isinstance(step, MapValues) and step.on_gap == "suppress":

@@ -2,7 +2,7 @@
 
 Takes    a written file or a published table
 Returns  facts for the finder; :class:`Refused` columns under the rules of a preset
-Keeps    the same file gives the same facts, whoever reads it: kinds follow from the texts alone
+Keeps    the same file gives the same facts, anyone who reads it: kinds follow from the texts alone
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Columns that people are found by through their value: numbers, dates and places, whatever they are called."""
+"""Columns that people are found by through their value: numbers, dates and places, under any name."""
 
 from __future__ import annotations
 

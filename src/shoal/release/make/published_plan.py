@@ -1,7 +1,7 @@
 """The plan as a release shows it: without the seed, and without values that only few published people have.
 
 A value map lists values of the original beside their published labels. A value that nobody published has, or only few, would tell
-that somebody in the original has it; so such values are left out, and labels that no record shows with them. Whoever carries the
+that somebody in the original has it; so such values are omitted, and labels that no record shows with them. Anyone who carries the
 published plan out on another table gets ``*`` for them. The owner keeps the whole plan in the private file beside the folder.
 """
 

@@ -1,6 +1,6 @@
 """A preset is a floor: its name may stand on a release only when every part of it is asked for, at least as strictly.
 
-What a preset asks of each sensitive column is asked of every one of them, beside what the policy says of the column. The same
+What a preset asks of each sensitive column applies to every one of them, beside what the policy says of the column. The same
 functions serve the policy (before), the gate, and ``verify`` (after), so that a name means one thing.
 """
 

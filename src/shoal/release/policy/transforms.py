@@ -1,6 +1,6 @@
 """What a policy asks to be done to columns that are not quasi-identifiers: noise, swaps, rounding, shifted dates, and the like.
 
-The steps are those of :mod:`shoal.transform`. Random ones draw from a seed; whoever has it can undo them, so a release never
+The steps are those of :mod:`shoal.transform`. Random ones draw from a seed; anyone who has it can undo them, so a release never
 publishes it (:mod:`shoal.release.make.seed`), and one that could be guessed is refused (:mod:`shoal.model.seed`).
 """
 
