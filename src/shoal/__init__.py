@@ -124,7 +124,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.protector.vault import Vault
     from shoal.registry.answer.query import Registry
     from shoal.release.certificate.outcome import Verification
-    from shoal.release.counts.published import CountTable
+    from shoal.release.counts.table import CountTable
     from shoal.release.gate.result import CheckResult
     from shoal.release.make.release import Release
     from shoal.release.policy.policy import Policy

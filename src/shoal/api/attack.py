@@ -10,8 +10,8 @@ from typing import Any
 from shoal.api.arguments import Names, Source, opened
 from shoal.api.attack_tables import attack_numbers, attack_table
 from shoal.attacks import Scene, run_all, worst_first
+from shoal.attacks.composition import joined_records
 from shoal.attacks.further_knowledge import one_of_a_kind
-from shoal.attacks.intersection import joined_records
 from shoal.disk.atomic import scratch
 from shoal.errors import UnreadableError, UsageError, missing_column
 from shoal.model.attack import VERDICTS, AttackResult
@@ -21,11 +21,11 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan, Suppression
 from shoal.model.requirement import DistinctDiversity, K, TCloseness
 from shoal.release.earlier.same_labels import same_labels
-from shoal.release.events.outside import attack_folder
+from shoal.release.events.attacks import attack_folder
 from shoal.release.linked.certificate import read_linked
 from shoal.release.linked.verify import linked_attacks
 from shoal.release.plan.starting_plans import read_plan
-from shoal.release.proof.written import logical
+from shoal.release.proof.read import logical
 from shoal.steps import Drop, MapValues
 
 

@@ -115,7 +115,7 @@ class Measurement(Figures):
         return household_risk(each, [batch.column(column) for batch in self.source.scan((column,))])
 
     def _repr_html_(self) -> str:
-        from shoal.report.card import card
+        from shoal.report.blocks import card
 
         return card(self)
 

@@ -15,11 +15,10 @@ from shoal.model.certificate.certificate import NAME, Certificate, cost_of
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent
 from shoal.model.plan import Plan
-from shoal.release.make import seed
+from shoal.release.make import private_file
 from shoal.release.make.carry_out import Output, carry_out, checked
-from shoal.release.make.certify import Certified
+from shoal.release.make.certify import Certified, leaves_out
 from shoal.release.make.frame import FrameTypes, as_pandas, read_frame
-from shoal.release.make.published_plan import leaves_out
 from shoal.release.make.recode import ending
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
@@ -46,7 +45,7 @@ class Release:
         self._made: Certified | None = None
         self._types = types or FrameTypes()
         self._frame: Any = None
-        self._seed: seed.Kept | None = None
+        self._seed: private_file.Kept | None = None
         self.plan: Plan = decision.plan
         self.inferred: Mapping[str, str] = dict(prepared.inferred)
         self.seconds = 0.0
@@ -60,7 +59,7 @@ class Release:
 
     def _repr_html_(self) -> str | None:
         """The card of a release that was made; a decided one shows its line only, so that looking at it costs nothing."""
-        from shoal.report.card import release_card
+        from shoal.report.blocks import release_card
 
         return release_card(self._made.certificate) if self._made is not None else None
 
@@ -106,19 +105,19 @@ class Release:
         """
         prepared, decision = self._decided()
         place = folder.free(target)
-        beside, parent = seed.place_of(place), place.absolute().parent
-        seed.rescue(parent)
+        beside, parent = private_file.place_of(place), place.absolute().parent
+        private_file.rescue(parent)
         if self.plan.draws or self._output.left_out is not None or leaves_out(prepared, decision):
-            seed.free(beside)
+            private_file.free(beside)
         with prepared.table.nothing_made_on_failure():
             with folder.staged(parent) as stage:
                 self._carry_out(stage, progress)
-                with seed.hidden(self._seed, stage) as hidden:
+                with private_file.hidden(self._seed, stage) as hidden:
                     folder.publish(stage, place)
             if self._output.to_table is not None:
                 _commit(prepared, place)
         if hidden is not None:
-            self.private_file = seed.settle(hidden, beside)
+            self.private_file = private_file.settle(hidden, beside)
         self.seconds = time.perf_counter() - self._started
         return place
 
