@@ -159,7 +159,7 @@ def test_looking_at_a_small_table_loads_and_compiles_nothing_heavy(place: Path) 
 def test_the_command_computes_without_the_help_pages_of_arrow() -> None:
     """The command reads none of them; whoever imports the library finds them where they were."""
     say = "import pyarrow.compute as pc; print('Parameters' in pc.sum.__doc__, 'skip_nulls' in pc.sum.__doc__, pc.sum([1, 2]))"
-    ways = ["from shoal.__main__ import _without_help_of_arrow as f; f(); ", "import shoal; shoal.open; "]
+    ways = ["from shoal.__main__ import _skip_arrow_help as f; f(); ", "import shoal; shoal.open; "]
     told = [subprocess.run([sys.executable, "-c", way + say], capture_output=True, text=True, check=True).stdout for way in ways]
     assert told == ["True False 3\n", "True True 3\n"]
 

@@ -7,9 +7,8 @@ from typing import Literal, cast
 
 from shoal.api.arguments import Source, opened
 from shoal.errors import UsageError
-from shoal.release.counts.cross import cross
 from shoal.release.counts.protect import protect_table
-from shoal.release.counts.published import CountTable
+from shoal.release.counts.table import CountTable, cross
 
 
 def count_table(

@@ -93,7 +93,7 @@ class Inspection(ByRole):
         }
 
     def _repr_html_(self) -> str:
-        from shoal.report.card import inspection_card
+        from shoal.report.blocks import inspection_card
 
         return inspection_card(self)
 

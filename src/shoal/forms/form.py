@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.find.names.lexicon import topic_of
+from shoal.find.topics import topic_of
 from shoal.model.roles import Role
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 

@@ -7,7 +7,11 @@ import unicodedata
 from collections.abc import Callable
 from datetime import date
 
-from shoal.linkage.word_lists import MONTHS, PARTICLES, SEXES, TITLES
+from shoal.find.vocabulary import tagged, word_set
+
+PARTICLES, TITLES = word_set("names", "particle of a record"), word_set("names", "title of a record")
+SEXES = tagged("records", "sex")
+MONTHS = {word: int(number) for section in ("month", "short month") for word, number in tagged("calendar", section).items()}
 
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"})
 _MARKS = re.compile("[\u0300-\u036f]")

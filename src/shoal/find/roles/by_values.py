@@ -7,11 +7,12 @@ import numpy as np
 from shoal.find.finding import ColumnFacts, Evidence, Scale
 from shoal.find.identifiers import street_addresses
 from shoal.find.name_words import opaque
-from shoal.find.names.lexicon import BY_KEY, expanded, topic_of
 from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, names_share
 from shoal.find.roles.decision import FEWEST_ROWS, Decision, Seen
 from shoal.find.roles.keys import equally_often, in_a_block, is_key, numbering, one_shape
 from shoal.find.scales import reads_as_text
+from shoal.find.topics import BY_KEY, expanded, topic_of
+from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import amounts
 from shoal.model.roles import Role
 
@@ -108,7 +109,7 @@ def _ages(facts: ColumnFacts) -> bool:
     return -1 <= low <= 25 and 60 <= high <= 120 and facts.distinct >= 0.7 * (high - low + 1)
 
 
-_WEIGHT_WORDS = frozenset("weight weights wt wgt gewicht gew peso poids wght".split())
+_WEIGHT_WORDS = word_set("column_names", "weight")
 
 
 def survey_weight(seen: Seen) -> Decision | None:

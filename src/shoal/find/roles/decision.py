@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from shoal.find.finding import ColumnFacts, Evidence, Found, Scale
 from shoal.find.identifiers import Form
-from shoal.find.names.topics import Topic
+from shoal.find.topics import Topic
 from shoal.model.roles import Role
 
 FEW_VALUES = 60

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from shoal.find.finding import ColumnFacts, Scale
 from shoal.find.identifiers import rounded, spread
 from shoal.find.name_words import raw_words
-from shoal.find.names.lexicon import BY_KEY, expanded
 from shoal.find.roles.decision import FEWEST_ROWS, Decision, Seen
+from shoal.find.topics import BY_KEY, expanded
+from shoal.find.vocabulary import word_set
 from shoal.model.roles import Role
 
 UNEVEN, VERY_UNEVEN, WIDE_GAP = 2.2, 0.15, 0.15
@@ -217,11 +218,7 @@ def ends_with_number(seen: Seen) -> Decision | None:
     return None
 
 
-PERSONS = frozenset(
-    "kid child infant baby twin son daughter mom mum mother dad father parent woman man girl boy wife husband spouse sibling "
-    "pupil enfant mere pere femme homme kind mutter vater frau mann moeder vader vrouw nino nina madre padre mujer hombre "
-    "crianca mae pai mulher homem bambino donna uomo".split()
-)
+PERSONS = word_set("column_names", "somebody")
 """Words for people that a number of somebody is called by; what is counted by them (kids at home) stays below the limit."""
 
 

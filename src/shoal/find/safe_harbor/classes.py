@@ -13,8 +13,6 @@ from typing import Literal
 from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts, ColumnFinding
 from shoal.find.name_words import opaque
-from shoal.find.names.lexicon import expanded
-from shoal.find.names.topics import HIPAA
 from shoal.find.people import FULL_SHARE
 from shoal.find.safe_harbor import column_names as words
 from shoal.find.safe_harbor.coarse import fine_date, fine_zip, too_long_ago, too_old
@@ -30,6 +28,7 @@ from shoal.find.safe_harbor.spellings import (
     plate_share,
     spread,
 )
+from shoal.find.topics import HIPAA, expanded
 from shoal.model.display import written
 from shoal.model.roles import Role
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.find.name_words import folded, raw_words
-from shoal.find.names.lexicon import expanded
 from shoal.find.safe_harbor.spellings import date_share, day_or_month, month_or_weekday_share
+from shoal.find.topics import expanded
+from shoal.find.vocabulary import word_set
 from shoal.hierarchies.builders.postcodes import SMALL_ZIP3
 
 if TYPE_CHECKING:
@@ -134,8 +135,8 @@ def _year_like(label: str) -> bool:
     return all(re.fullmatch(r"1[5-9]\d\d|2[01]\d\d", n.split(".")[0]) for n in _NUMBER.findall(folded(label)))
 
 
-_DEATH = frozenset("death died dod deceased dead decease tod sterbe deces defuncion morte obito expired expiry".split())
-_FILLERS = frozenset("age ages aged at of in on yr yrs year years date dt time the alter edad leeftijd".split())
+_DEATH = word_set("safe_harbor", "death")
+_FILLERS = word_set("safe_harbor", "not an event")
 LEAST = 3
 _YEAR = re.compile(r"(?<!\d)(1[89]\d\d|20\d\d)(?!\d)")
 _AGE = re.compile(r"\d{1,3}(\.\d+)?")
@@ -155,6 +156,7 @@ def triples(classed: Mapping[str, Classed]) -> list[tuple[str, str, str]]:
 
     An age is counted at the event that its name says; an age without an event, at the only event that has a year.
 
+    >>> from shoal.find.safe_harbor.classes import Classed
     >>> age, year = Classed(3, "age", "", ""), Classed(3, "year", "", "")
     >>> triples({"age_at_admission": age, "admission_year": year, "diagnosis_year": year, "death_year": year})
     [('age_at_admission', 'admission_year', 'death_year')]

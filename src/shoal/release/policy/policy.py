@@ -18,11 +18,9 @@ from shoal.model.requirement import K, Requirement, require_of, smallest_class
 from shoal.model.roles import Schema
 from shoal.model.seed import safe_seed
 from shoal.release.policy import file as policy_file
-from shoal.release.policy.build import QuasiRule, fields_of
+from shoal.release.policy.build import QuasiRule, check_transforms, fields_of
 from shoal.release.policy.events import EventRules
-from shoal.release.policy.floor import check_sensitive_named, filled
-from shoal.release.policy.presets import Preset, SmallCells
-from shoal.release.policy.transforms import check_transforms
+from shoal.release.policy.presets import Preset, SmallCells, check_sensitive_named, filled
 
 R = TypeVar("R", bound=Requirement)
 Publish = Literal["drop", "pseudonym", "keep"]
