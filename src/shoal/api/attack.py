@@ -50,7 +50,7 @@ def attack(
         A release, or the folder that it was written to: data, plan.json, certificate.json. With ``original`` any table.
     with_ : Table, path, URL or frame, optional
         What the attacker has: people with their original quasi-identifiers, or some of them; of an event release a list of
-        people, times and places. The published plan is carried out on it, as an attacker would.
+        people, times and places. The published plan is applied to it, as an attacker would.
     previous : path or sequence of paths
         Folders of earlier releases about the same people.
     original, control : Table, path, URL or frame, optional
@@ -191,7 +191,7 @@ def as_published(external: Source, plan: Plan, quasi: Sequence[str], out: Path, 
     """
     if not any(s.column in quasi for s in plan.steps):
         raise UsageError(
-            "this release was recoded locally, so its plan cannot be carried out on another table.",
+            "this release was recoded locally, so its plan cannot be applied to another table.",
             hint="Leave --with out, or attack a release made with method lattice.",
         )
     known = opened(external)

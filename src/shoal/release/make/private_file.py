@@ -1,8 +1,8 @@
 """What the owner of a release keeps: its seed and its whole plan, beside its folder, never inside it.
 
-Whoever has the seed can take noise off, swap values back and undo every other random change. So ``plan.json`` is published
+Anyone who has the seed can take noise off, swap values back and undo every other random change. So ``plan.json`` is published
 without it; the certificate holds a commitment, which gives nothing away and binds the publisher to the seed; and where random
-changes were made, a file that only its owner may read keeps the seed beside the folder, for whoever must repeat the run. Where
+changes were made, a file that only its owner may read keeps the seed beside the folder, for anyone who must repeat the run. Where
 the published plan leaves rare values out (:mod:`shoal.release.make.certify`), that file keeps the whole plan too.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shoal.kernels.signatures import Signer
 
 
-NOTE = "Whoever has this file can undo random changes of the release, or read rare values. Keep it apart from it."
+NOTE = "Anyone who has this file can undo random changes of the release, or read rare values. Keep it apart from it."
 
 
 @dataclass(frozen=True)

@@ -218,7 +218,7 @@ def _sampled(table: Table, policy: Policy) -> Table | None:
 
 
 def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts | None:
-    """The base classes with records, not people, counted inside them, where something is asked of the sensitive values."""
+    """The base classes with records, not people, counted inside them, if the sensitive values have requirements."""
     if policy.unit is None or not any(r.sensitive for r in policy.requirements):
         return None
     return _records(table, policy, base)

@@ -123,7 +123,7 @@ def _reasons(columns: Any, what: str) -> dict[str, str]:
 
 
 def _listed(stated: dict[str, str], rule: Preset | None) -> dict[str, str]:
-    """Statements about the eighteen classes, where a preset holds columns against them."""
+    """Statements about the 18 Safe Harbor classes, where a preset holds columns against them."""
     if stated and (rule is None or rule.checklist != "safe-harbor"):
         raise PolicyError(
             "'allow.none_of_the_eighteen' is for preset 'hipaa-safe-harbor', which the policy does not name.",
