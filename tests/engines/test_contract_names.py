@@ -16,7 +16,7 @@ from shoal.engines.servers.tables import table_expression
 from shoal.errors import EngineError
 from shoal.steps.sql import column
 
-DIALECTS = ("duckdb", "postgres", "mysql", "spark", "tsql", "sqlite")
+DIALECTS = ("duckdb", "postgres", "mysql", "spark")
 
 PIECES = [
     "'", '"', "`", "[", "]", "]]", "\\", "\\'", '\\"', "''", '""', "``", ";", "--", "/*", "*/", "#", "\n", "\r", "\t", " ", ".",
@@ -44,9 +44,9 @@ def round_trip(names: list[str], dialect: str) -> list[str]:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_ten_thousand_hostile_names_are_read_back_as_written(dialect: str) -> None:
-    """Two thousand for each of the six dialects, all different."""
+    """2,500 for each of the four dialects, all different."""
     rng = random.Random(f"names {dialect}")
-    for start in range(0, 2_000, 250):
+    for start in range(0, 2_500, 250):
         names = [hostile(rng, start + i) for i in range(250)]
         assert round_trip(names, dialect) == names
 

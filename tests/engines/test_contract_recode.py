@@ -90,10 +90,12 @@ def test_a_plan_into_a_file(loaded: str, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["every step", "rows suppressed", "cells suppressed", "everything suppressed"])
 def test_a_plan_into_a_new_table(target: Target, loaded: str, name: str) -> None:
+    if target.name == "sqlite":
+        pytest.skip("SQLite files are only read")
     table = target.fresh("published")
     done = written(loaded, PLANS[name], f"::{table}")
     rows = target.read(table)
-    if target.name in ("mariadb", "sqlite") and name != "cells suppressed":
+    if target.name == "mariadb" and name != "cells suppressed":
         rows = booleans(rows, "ill")
     assert multiset(rows) == oracle.recode(ROWS, PLANS[name])
     assert done.records_out == len(rows)
@@ -158,7 +160,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_order_than_the_table(loa
 def test_a_gap_leaves_nothing_behind(target: Target, loaded: str, tmp_path: Path) -> None:
     plan = Plan((MapValues("town", ("Bonn",), (0,), ("B",)),))
     before = target.tables()
-    for out in (tmp_path / "x.parquet", "::never"):
+    for out in (tmp_path / "x.parquet", *(["::never"] if target.name != "sqlite" else [])):
         with pytest.raises(HierarchyGapError):
             written(loaded, plan, out)
     assert list(tmp_path.iterdir()) == []
@@ -166,6 +168,8 @@ def test_a_gap_leaves_nothing_behind(target: Target, loaded: str, tmp_path: Path
 
 
 def test_a_name_that_is_taken_is_refused_and_kept(target: Target, loaded: str) -> None:
+    if target.name == "sqlite":
+        pytest.skip("SQLite files are only read")
     taken = target.fresh("taken")
     if target.name == "spark":
         target.execute(f"CREATE TABLE {taken} USING parquet AS SELECT 'mine' AS a")
@@ -178,6 +182,8 @@ def test_a_name_that_is_taken_is_refused_and_kept(target: Target, loaded: str) -
 
 def test_a_table_that_cannot_be_finished_is_not_there(target: Target, loaded: str) -> None:
     """A stream that breaks in the middle of loading leaves neither the table nor a passing one."""
+    if target.name == "sqlite":
+        pytest.skip("SQLite files are only read")
     before = target.tables()
 
     def broken() -> Any:

@@ -17,7 +17,7 @@ from shoal.measures.classes.individual import benedetti_franconi
 from shoal.measures.observer import entropy
 from shoal.measures.observer import posterior as finite
 from shoal.measures.observer.posterior import PosteriorTable, relative_low
-from shoal.measures.result.measurement import Measured
+from shoal.measures.result.figures import Figures
 from shoal.measures.subsets.suda import suda
 from shoal.measures.utility import class_losses as loss
 from shoal.measures.utility import recoding_loss
@@ -333,7 +333,7 @@ def test_tables_with_known_k(shared_data: Path) -> None:
     folder = shared_data / "pycanon_known_k"
     for case in oracle.read(folder / "expected.csv"):
         c = oracle.counts_of(oracle.read(folder / case["file"]), case["qi"].split("|"), [case["sensitive"]])
-        m = Measured(c)
+        m = Figures(c)
         assert (m.records, m.k, m.classes, m.unique) == tuple(int(case[x]) for x in ("rows", "k", "classes", "unique_rows"))
         d, t = m.diversity[case["sensitive"]], m.closeness[case["sensitive"]]
         assert d.distinct == int(case["distinct_l"])
@@ -442,7 +442,7 @@ def test_pycanon_drops_rows_with_a_missing_quasi_identifier() -> None:
     pandas, peer = pytest.importorskip("pandas"), pytest.importorskip("pycanon.anonymity")
     rows = [{"q": "a"}, {"q": "a"}, {"q": None}]
     assert peer.k_anonymity(pandas.DataFrame(rows), ["q"]) == 2
-    m = Measured(oracle.counts_of(rows, ["q"]))
+    m = Figures(oracle.counts_of(rows, ["q"]))
     assert m.k == 1
     assert [m.missing[r]["k"] for r in ("own", "wildcard", "drop")] == [1, 3, 2]
 

@@ -80,8 +80,8 @@ def test_the_doctor_says_how_to_get_what_is_missing(monkeypatch):
     import importlib.util
 
     real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyodbc" else real(name))
-    assert "pip install 'shoal[mssql]'" in run("doctor").stdout
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pymysql" else real(name))
+    assert "pip install 'shoal[mysql]'" in run("doctor").stdout
 
 
 def test_the_doctor_knows_every_extra():

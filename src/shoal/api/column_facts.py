@@ -205,7 +205,7 @@ def _no_such_day(name: str) -> Any:
 
 
 def _numbers(name: str, values: Any, gone: Sequence[str], *, digits: bool) -> dict[str, FloatArray]:
-    """Numbers, or days, of a column (NaN missing); of texts and eight digits also whether there is no such day."""
+    """Numbers, or days, of a column (NaN missing); of texts and eight digits also whether the day does not exist."""
     kind = values.type
     if digits:
         return _from_texts(name, values.cast(pa.int64(), safe=False).cast(pa.string()), gone)

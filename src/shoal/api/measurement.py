@@ -17,16 +17,16 @@ from shoal.kernels.group import count_by, group_codes
 from shoal.kernels.people import Memberships
 from shoal.measures.classes.household import HouseholdRisk, household_risk
 from shoal.measures.classes.impact import Impact, impact
-from shoal.measures.result.measurement import Measured
+from shoal.measures.result.figures import Figures
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.roles import MissingPolicy
 
 MOST_RECOUNTS = 60
-"""Subsets that are counted anew without being asked for, where people have rows in several classes."""
+"""Subsets that are recounted by default if people have rows in several classes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Measurement(Measured):
+class Measurement(Figures):
     """All numbers of a table; a card in Jupyter.
 
     ``m.k, m.unique, m.risk, m.diversity["diagnosis"], m.closeness["diagnosis"], m.explain(), m.worst_subsets(3),
@@ -115,9 +115,16 @@ class Measurement(Measured):
         return household_risk(each, [batch.column(column) for batch in self.source.scan((column,))])
 
     def _repr_html_(self) -> str:
-        from shoal.report.card import card
+        from shoal.report.blocks import card
 
         return card(self)
+
+    def plot(self, path: str | Path) -> Path:
+        """Write a plot of the group sizes: .svg, .png or .html."""
+        from shoal.report.charts import save
+        from shoal.report.measure_report import group_sizes
+
+        return save(group_sizes(self), Path(path))
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML report: no data value, nothing loaded from elsewhere."""

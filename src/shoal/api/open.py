@@ -47,7 +47,7 @@ def open(
     ----------
     source : path, URL or frame
         A file by its ending (CSV/TSV, Parquet file, folder or glob, JSON lines, Arrow/Feather, Excel, SPSS/Stata/SAS),
-        ``ENGINE-URL::table`` (``postgresql://…::patients``, ``mysql://…``, ``mssql://…``, ``spark://…``, ``spark::path``,
+        ``ENGINE-URL::table`` (``postgresql://…::patients``, ``mysql://…``, ``spark://…``, ``spark::path``,
         ``duckdb://file.db::t``, ``sqlite:///FILE::table``), or a frame in memory (pandas, polars, pyarrow, a DuckDB relation,
         columns by name).
     quasi, sensitive, direct, insensitive : names of columns, optional

@@ -38,7 +38,6 @@ ALWAYS = (
     "Only the catalog was asked. What is counted decides the rest: levels and value maps in the statement that reads the rows, "
     f"more statements where people have several rows or columns are counted one by one (this is for {MADE_UP_ROWS:,} rows)."
 )
-SENT = "SQLite keeps a type for every cell: which there are was asked (by TYPEOF), as whenever a table is opened."
 TABLES = ("release", "with_", "original", "control", "right", "table", "pilot")
 """Words that may name further tables."""
 NO_KEY = bytes(range(32))
@@ -108,8 +107,8 @@ def preview(verb: str, source: str | None = None, *, reading: Mapping[str, Any] 
             sent = under.statements
             if verb in ("anonymize", "transform") and not any(s.returns == "rows" or s.sql.startswith("CREATE") for s in sent):
                 under.tables[0].note_recode(Plan(), folder / "rows.csv")
-        notes = [ALWAYS, *([SENT] if under.sent else []), *([] if complete else [UNFINISHED])]
-        return Preview(verb, (*under.sent, *under.statements), complete, " ".join(notes))
+        notes = [ALWAYS, *([] if complete else [UNFINISHED])]
+        return Preview(verb, tuple(under.statements), complete, " ".join(notes))
 
 
 class _Watch:
@@ -119,14 +118,12 @@ class _Watch:
         self._stack = stack
         self.statements: list[Statement] = []
         self.tables: list[PreviewTable] = []
-        self.sent: list[Statement] = []
 
     def of(self, source: Any, reading: Mapping[str, Any], others: bool = False) -> Any:
         """A table of a database under watch, perhaps with ``others`` in it than in the rest; anything else as it is."""
         if not isinstance(source, str) or not is_url(source) or scheme_of(source) not in SERVERS:
             return source
         opened = self._stack.enter_context(open(source, **reading))
-        self.sent += [Statement(sql, "aggregates") for sql in opened._engine.asked]
         self.tables.append(PreviewTable.watched(opened, self.statements, int(others)))
         return self.tables[-1]
 

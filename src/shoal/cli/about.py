@@ -33,7 +33,6 @@ EXTRAS = {
     "postgres": ("psycopg", "PostgreSQL tables, vault and registry on PostgreSQL"),
     "mysql": ("pymysql", "MySQL and MariaDB tables"),
     "lake": ("deltalake", "Delta and Iceberg tables"),
-    "mssql": ("pyodbc", "SQL Server tables (experimental)"),
     "spark": ("pyspark", "Spark tables"),
     "stats": ("pyreadstat", "SPSS, Stata and SAS files"),
     "excel": ("openpyxl", "Excel workbooks"),

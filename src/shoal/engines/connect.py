@@ -14,13 +14,21 @@ SERVERS = {  # URL scheme → module and class; each class takes (url) and makes
     "postgres": ("shoal.engines.servers.postgres.engine", "Postgres"),
     "mysql": ("shoal.engines.servers.mysql.engine", "MySQL"),
     "mariadb": ("shoal.engines.servers.mysql.engine", "MySQL"),
-    "mssql": ("shoal.engines.servers.mssql", "SQLServer"),
     "spark": ("shoal.engines.spark.engine", "Spark"),
     "sc": ("shoal.engines.spark.engine", "Spark"),
     "duckdb": ("shoal.engines.duckdb.engine", "DuckDB"),
-    "sqlite": ("shoal.engines.servers.sqlite.engine", "SQLite"),
 }
 
+NOT_SUPPORTED = {  # URL scheme → what is wrong, and what to do
+    "mssql": (
+        "SQL Server is not supported.",
+        "Export the table to a Parquet or CSV file, or copy it to PostgreSQL, MySQL, MariaDB or DuckDB, and open that.",
+    ),
+    "sqlite": (
+        "Shoal reads SQLite files but does not write them.",
+        "Name a file as output (data.parquet), or a table of another database.",
+    ),
+}
 WITH_USERS = ("postgresql", "postgres", "mysql", "mariadb", "mssql")
 _MISSPELT = re.compile(r":.*@", re.DOTALL)
 _URL = re.compile(r"^([a-z]+)(?:\+[a-z0-9]+)?(://|::)", re.IGNORECASE)
@@ -55,8 +63,8 @@ def split_url(source: str) -> tuple[str, str, str]:
         url = host + closing + tail
     scheme = scheme_of(url)
     if scheme not in SERVERS:
-        known = ", ".join(f"{s} (experimental)" if s == "mssql" else s for s in sorted(SERVERS))
-        raise UsageError(f"engine '{scheme}' is not known.", hint=f"Engines: {known}.")
+        what, hint = NOT_SUPPORTED.get(scheme, (f"Engine '{scheme}' is not known.", f"Engines: {', '.join(sorted(SERVERS))}."))
+        raise UsageError(what, hint=hint)
     if not separator or not table:
         raise UsageError(f"the URL of engine '{scheme}' names no table.", hint="Write ENGINE-URL::table.")
     return scheme, url, table

@@ -4,7 +4,7 @@ A source is a path (by its ending: CSV/TSV, Parquet, JSON lines or array, Arrow/
 zstd or zip; a folder or pattern of Parquet or CSV files; the folder of a Delta or Iceberg table), a lake table at a version
 (``delta::folder@12``), a table of an SQLite file (``sqlite:///FILE::table``), ``-`` for standard input, an object store
 (``s3://…``, ``gs://…``, ``hdfs://…``), ``ENGINE-URL::table``
-(``postgresql://…::patients``, ``mysql://…``, ``mssql://…`` (experimental), ``spark://…``, ``spark::path``,
+(``postgresql://…::patients``, ``mysql://…``, ``spark://…``, ``spark::path``,
 ``duckdb://file.db::t``), or a frame in memory (pandas, polars, pyarrow, a DuckDB relation).
 """
 
@@ -19,7 +19,7 @@ from shoal.engines.core.limits import limit_of
 from shoal.engines.core.memory import memory_of
 from shoal.engines.files.formats import open_path, open_source
 from shoal.engines.files.frames import open_frame
-from shoal.engines.servers.sqlite.place import SCHEME, file_of
+from shoal.engines.files.sqlite import SCHEME, file_of
 from shoal.engines.table import Table, make_table
 from shoal.errors import UnreadableError
 
@@ -80,8 +80,10 @@ def open(
 def _open(source: Any, name: str | None, roles: dict[str, Any], options: dict[str, Any], seconds: float | None) -> Table:
     if isinstance(source, Table):
         return source.with_roles(**roles)
-    if isinstance(source, str) and source.lower().startswith(SCHEME) and "::" not in source:
-        source = file_of(source)  # the only table of a file
+    if isinstance(source, str) and source.lower().startswith(SCHEME):
+        source, table = file_of(source)
+        options = {**options, "format": "sqlite"} | ({"table": table} if table else {})
+        name = name or table
     elsewhere = open_source(source, options) if isinstance(source, str) else None
     if elsewhere is not None:
         return make_table(*elsewhere, name or _stem(Path(elsewhere[1].source.rpartition("::")[2])), roles)

@@ -1,4 +1,4 @@
-"""A table whose statements are written down and not sent; what is asked of it is answered from rows that are made up.
+"""A table whose statements are written down and not sent; questions are answered from invented rows.
 
 So a whole command can be walked through without reading anything. There are 25 classes of 40 people, each with the same 25
 sensitive values, which meets most requirements as it is; numbers that come out mean nothing.
@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from shoal.disk.atomic import scratch
-from shoal.engines.core.base import BATCH_ROWS, Engine
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.limits import is_aggregate
 from shoal.engines.core.state import Held
 from shoal.engines.files.frames import open_frame
@@ -63,11 +63,8 @@ class PreviewTable(Table):
         made.recorder, made.number = recorder, number
         return made
 
-    def with_roles(self, **roles: Any) -> Table:
-        return self._over(super().with_roles(**roles), self.recorder, self.number)
-
-    def described(self, **said: Any) -> Table:
-        return self._over(super().described(**said), self.recorder, self.number)
+    def _changed(self, *, relation: Relation | None = None, schema: Schema | None = None) -> Table:
+        return self._over(super()._changed(relation=relation, schema=schema), self.recorder, self.number)
 
     def for_one_run(self) -> Table:
         return self
@@ -118,7 +115,7 @@ class PreviewTable(Table):
         return self._stand_in().recode(plan, out, **more)
 
     def note_recode(self, plan: Plan, out: str | Path, **more: Any) -> None:
-        """The statements of carrying out a plan."""
+        """The statements of applying a plan."""
         with scratch() as folder:
             place = out if isinstance(out, str) and "::" in out else folder / Path(out).name
             super().recode(plan, place, **{n: v for n, v in more.items() if n != "progress"})

@@ -14,10 +14,11 @@ import pyarrow as pa
 from shoal.engines import memory_checks as room
 from shoal.engines.core import limits, state
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
+from shoal.engines.core.kinds import is_nested
 from shoal.engines.core.memory import bytes_of_class, bytes_to_count, bytes_to_search, left_for_data
 from shoal.engines.core.properties import described, without_spellings
 from shoal.engines.core.request import CountRequest, expressions_of
-from shoal.engines.core.state import Held
+from shoal.engines.core.state import Held, files_of
 from shoal.engines.count.by_codes import KeptCodes, half_of_memory
 from shoal.engines.count.dispatch import count, in_order
 from shoal.engines.count.distinct import SHORT, all_numbers, as_counted, few_of, need_few, value_batches
@@ -25,6 +26,7 @@ from shoal.engines.count.sql import about_classes, class_sizes, distinct_and_mis
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
 from shoal.engines.files.readers import ArrowReader, ParquetReader
+from shoal.engines.files.sqlite import SCHEME
 from shoal.errors import RoleError, UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress
@@ -65,7 +67,7 @@ class Table:
 
     @property
     def engine(self) -> str:
-        """``duckdb``, ``postgres``, ``mysql``, ``mssql``, ``sqlite`` or ``spark``."""
+        """``duckdb`` (files and frames too), ``postgres``, ``mysql`` or ``spark``."""
         return self._engine.name
 
     @property
@@ -75,7 +77,32 @@ class Table:
 
     def with_roles(self, **roles: Any) -> Table:
         """The same table with more roles: ``with_roles(quasi=["age"], unit="person")``."""
-        return Table(self._engine, self._relation, self._schema.with_roles(**roles), name=self.name)
+        return self._changed(schema=self._schema.with_roles(**roles))
+
+    def without_unit(self) -> Table:
+        """The same table without a unit: rows are counted, not people."""
+        return self._changed(schema=replace(self._schema, unit=None))
+
+    def with_nested_as_text(self) -> Table:
+        """The same table with lists and structures read as JSON text."""
+        nested = {c.name for c in self._schema.columns if c.stored is not None and is_nested(c.stored)}
+        if not nested:
+            return self
+        columns = tuple(replace(c, stored=None) if c.name in nested else c for c in self._schema.columns)
+        relation = replace(self._relation, columns=columns, reader=None)
+        return self._changed(relation=relation, schema=replace(self._schema, columns=columns))
+
+    def neighbour(self, name: str) -> Table:
+        """Another table of the same database, over the same connection, without roles."""
+        relation = self._engine.relation(name)
+        return Table(self._engine, relation, Schema(relation.columns, table=name), name=name)
+
+    def files(self) -> list[Path]:
+        """The local files of the table, sorted by name; none for databases, frames and copies."""
+        return files_of(self._relation)
+
+    def _changed(self, *, relation: Relation | None = None, schema: Schema | None = None) -> Table:
+        return Table(self._engine, relation or self._relation, schema or self._schema, name=self.name)
 
     def described(
         self,
@@ -84,7 +111,7 @@ class Table:
         order: Mapping[str, Sequence[object]] | None = None,
         missing_values: Mapping[str, Sequence[object]] | None = None,
     ) -> Table:
-        """The same table with what is said about columns: scale, order of categories, values that are read as missing.
+        """The same table with settings of columns: scale, order of categories, values that are read as missing.
 
         >>> from shoal.engines.open import open
         >>> t = open({"pain": ["low", "high", "?"]}).described(order={"pain": ["low", "high"]}, missing_values={"pain": ["?"]})
@@ -96,7 +123,7 @@ class Table:
         columns = described(self._schema, scale, order, missing_values)
         new = {c.name: c.missing_values for c in columns if c.missing_values and c.name in (missing_values or {})}
         relation = replace(without_spellings(self._engine, self._relation, new), columns=columns)
-        return Table(self._engine, relation, replace(self._schema, columns=columns), name=self.name)
+        return self._changed(relation=relation, schema=replace(self._schema, columns=columns))
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{c.name}: {c.kind}" for c in self._schema.columns[:8])
@@ -371,7 +398,7 @@ class Table:
         Parameters
         ----------
         plan : Plan
-            Steps, suppression and seed. Where a step draws and the seed is 0, one is drawn and kept beside the file
+            Steps, suppression and seed. If a step is random and the seed is 0, one is drawn and kept beside the file
             (``Recoded.private_file``); a stated one that could be found by trying is refused.
         out : str or Path
             A file (format by its ending, or ``format=``), ``::name`` for a new table beside this one.
@@ -432,4 +459,11 @@ def hold_together(tables: Sequence[Table]) -> list[tuple[Table, Held]]:
         joined.append(Table(engine, t._relation, t._schema, name=t.name))
     for engine in {id(t._engine): t._engine for t in joined}.values():
         engine.hold()
-    return [(t, state.held(t._engine, t._relation)) for t in joined]
+    run = [(t, state.held(t._engine, t._relation)) for t in joined]
+    copies: dict[str, set[str | None]] = {}  # tables of one SQLite file are copied one by one when they are opened
+    for table, held in run:
+        if table._relation.source.startswith(SCHEME):
+            copies.setdefault(table._relation.source.partition("::")[0], set()).add(held.snapshot)
+    if any(len(states) > 1 for states in copies.values()):
+        raise state.changed()
+    return run

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.find.names.topics import HIPAA
+from shoal.find.topics import HIPAA
 from shoal.model.roles import NUMBERS, Column, Role
 
 

@@ -13,8 +13,9 @@ from shoal.find.dates import date_share, unix_times
 from shoal.find.finding import ColumnFacts, Found, Scale
 from shoal.find.identifiers import spread
 from shoal.find.name_words import folded, opaque, raw_words
-from shoal.find.names.lexicon import expanded
 from shoal.find.orders import ladder_order, schooling_order
+from shoal.find.topics import expanded
+from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import (
     FEW_CODES,
     begun_late,
@@ -145,39 +146,24 @@ def _leading(value: str) -> int:
 MOST_ORDERED = 60
 LONG_RUN = 30
 """Different whole numbers close together above which a column of a nominal topic counts something: hours of work."""
-_COUNTS = frozenset(
-    "num number n nb nbr count cnt cnts anzahl anz zahl nombre numero cantidad quantidade numero aantal years yrs yr "
-    "year months mths mths mnths mos days hours hrs hr minutes mins weeks "
-    "jahre jahr monate tage stunden wochen ans annees mois jours heures anos meses dias horas anni mesi giorni ore "
-    "jaren maanden dagen uren times visits total sum amount amt "
-    "pct percent percentage ratio rate avg mean age edad alter size cm kg lb lbs mm mg ml km miles duration dauer "
-    "duree length minuten zeit tiempo tempo".split()
-)
-_OF_A_PLACE = frozenset("pop population index idx rate ratio density score relative pct percent".split())
+_COUNTS = word_set("column_names", "count or amount")
+_OF_A_PLACE = word_set("column_names", "amount of a place")
 """Words that say an amount about a place."""
-_CODES = frozenset(
-    "code cod codes kod id type typ tipo kind art category cat categorie categoria klasse class ind indicator flag "
-    "status stat cd grp group gruppe grupo cluster psu stratum is has reason cause motif motivo grund reden causa".split()
-)
-_CODED = frozenset("code cod codes kod cd type typ tipo category cat categorie categoria".split())
+_CODES = word_set("column_names", "code or kind")
+_CODED = word_set("column_names", "always a code")
 """Words that say a code whatever the name is about: COD_IDADE."""
-_COUNTED = frozenset("num number n nb nbr count cnt anzahl nombre numero cantidad aantal total tot sum".split())
-_LEVELS = frozenset(
-    "level lvl stufe niveau nivel livello rank rating score likert grade stage quintile decile quartile tercile "
-    "quality involvement satisfaction balance band bracket group range faixa "
-    "tranche escalao fascia tramo severity degree index freq frequency importance "
-    "agreement pain pijn schmerz dolor douleur dolore karno karnof karnofsky kps ecog nyha asa gcs apgar mallampati".split()
-)
+_COUNTED = word_set("column_names", "count")
+_LEVELS = word_set("column_names", "level")
 SHORT_SCALE = 7
 """Steps of a time that is asked in steps: less than an hour, one to two hours."""
 SHORT_DEGREE = 7
 """Letters of words that end like degrees and are none: illness, witness, fitness."""
-_TIMES = frozenset(("time", "zeit", "duration", "dauer", "duree", "tiempo", "tempo", "tijd", "duur"))
-_YEAR = frozenset(("year", "yr", "jahr", "annee", "ano", "anno", "jaar"))
+_TIMES = word_set("column_names", "duration")
+_YEAR = word_set("column_names", "year")
 """Words that say a year, where the values are years too."""
-_MONTHS = frozenset("month monat mois mes mese maand mo mth mm day tag jour dia giorno dag dd d quarter".split())
+_MONTHS = word_set("column_names", "part of a year")
 """Words that say a month or a day of one."""
-_YEARS = frozenset(("years", "yrs", "yr", "jahre", "annees", "anos", "anni", "jaren", "year", "num"))
+_YEARS = word_set("column_names", "years")
 
 
 def scale_of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:

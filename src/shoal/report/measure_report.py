@@ -11,28 +11,27 @@ import numpy as np
 from shoal.disk.atomic import write_text
 from shoal.measures.subsets.column_sets import uniqueness_matrix
 from shoal.model.display import written
-from shoal.report.blocks import Block, Figure, Section, Table, Text, Words
-from shoal.report.card import THRESHOLD, numbers_of
+from shoal.report.blocks import THRESHOLD, Block, Figure, Section, Table, Text, Words, numbers_of
 from shoal.report.charts import Chart, class_sizes, fish, heat_map, svg
-from shoal.report.charts.shoal_sign import caption
+from shoal.report.charts.sizes import caption
 from shoal.report.numbers import chance, percent
 from shoal.report.pages import page
 
 if TYPE_CHECKING:
-    from shoal.measures.result.measurement import Measured
+    from shoal.measures.result.figures import Figures
 
 FISHES = 50
 MOST_COLUMNS = 15
 """More would not fit a map that can be read."""
 
 
-def write_report(m: Measured, path: Path) -> Path:
+def write_report(m: Figures, path: Path) -> Path:
     """Write the page, whole or not at all.
 
     >>> import tempfile
-    >>> from shoal.measures.result.measurement import Measured
+    >>> from shoal.measures.result.figures import Figures
     >>> from shoal.model.counts.classes import ClassCounts
-    >>> file = write_report(Measured(ClassCounts((1, 4), columns=("age",), codes=([0, 1],))), Path(tempfile.mkdtemp(), "m.html"))
+    >>> file = write_report(Figures(ClassCounts((1, 4), columns=("age",), codes=([0, 1],))), Path(tempfile.mkdtemp(), "m.html"))
     >>> "http://" in file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
     False
     """
@@ -40,7 +39,7 @@ def write_report(m: Measured, path: Path) -> Path:
     return path
 
 
-def report_html(m: Measured) -> str:
+def report_html(m: Figures) -> str:
     """The page as text."""
     sections = [
         Section("groups", "How many share a group", _groups(m)),
@@ -70,7 +69,7 @@ def report_html(m: Measured) -> str:
     )
 
 
-def _shoal(m: Measured) -> Figure | None:
+def _shoal(m: Figures) -> Figure | None:
     total = m.crowds.n_members
     if not total:
         return None
@@ -78,7 +77,7 @@ def _shoal(m: Measured) -> Figure | None:
     return Figure(svg(fish(total, m.unique, fishes=FISHES, unit=unit)), caption(total, FISHES, alone=m.unique > 0, unit=unit))
 
 
-def group_sizes(m: Measured) -> Chart:
+def group_sizes(m: Figures) -> Chart:
     """Members by the size of their group."""
     sizes: dict[int, int] = {}
     for size, members in zip(m.crowds.sizes.tolist(), m.crowds.members.tolist(), strict=True):
@@ -86,11 +85,11 @@ def group_sizes(m: Measured) -> Chart:
     return class_sizes(sizes, THRESHOLD, title="Members by the size of the group they hide in", unit=_unit(m))
 
 
-def _unit(m: Measured) -> str:
+def _unit(m: Figures) -> str:
     return "people" if m.counts.unit is not None else "records"
 
 
-def _groups(m: Measured) -> list[Block]:
+def _groups(m: Figures) -> list[Block]:
     out: list[Block] = []
     if m.crowds.members.sum():
         words = f"Hatched: groups smaller than {THRESHOLD}. Bars of fewer than {THRESHOLD} {_unit(m)} are joined with the next."
@@ -112,7 +111,7 @@ def _groups(m: Measured) -> list[Block]:
     return out
 
 
-def _risks(m: Measured) -> list[Block]:
+def _risks(m: Figures) -> list[Block]:
     r = m.risk
     rows = [
         ("prosecutor: knows the person is in the table", chance(r.prosecutor.max), chance(r.prosecutor.mean)),
@@ -163,7 +162,7 @@ def _risks(m: Measured) -> list[Block]:
     return out
 
 
-def _sensitive(m: Measured) -> list[Block]:
+def _sensitive(m: Figures) -> list[Block]:
     heads = ("column", "distinct l", "entropy l", "recursive l (c=3)", "surest guess", "t", "distance", "β", "δ")
     rows = []
     for name, d in m.diversity.items():
@@ -174,7 +173,7 @@ def _sensitive(m: Measured) -> list[Block]:
     return [Table(heads, rows, right=(1, 2, 3, 4, 5, 7, 8))] if rows else []
 
 
-def _columns(m: Measured) -> list[Block]:
+def _columns(m: Figures) -> list[Block]:
     if not m.knows_subsets:
         return []
     rows = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}", percent(s.separation)) for s in m.worst_subsets(10)]
@@ -187,14 +186,14 @@ def _columns(m: Measured) -> list[Block]:
     return [Figure(svg(drawn), "Percent one of a kind when both columns are known. Dashed: one column alone."), worst]
 
 
-def _contributions(m: Measured) -> list[Block]:
+def _contributions(m: Figures) -> list[Block]:
     if not m.knows_subsets:
         return []
     rows = [(c.column, f"{c.values:,}", f"{c.unique_alone:,}", f"{c.unique_without:,}", f"{c.adds:,}") for c in m.contributions()]
     return [Table(("column", "values", "unique by it alone", "unique without it", "it adds"), rows, right=(1, 2, 3, 4))]
 
 
-def _missing(m: Measured) -> list[Block]:
+def _missing(m: Figures) -> list[Block]:
     if not m.missing["members_with_missing"]:
         return []
     rows: list[Sequence[str]] = []
@@ -205,7 +204,7 @@ def _missing(m: Measured) -> list[Block]:
     return [Table(("a missing value is", "k", "one of a kind"), rows, right=(1, 2))]
 
 
-def _by(m: Measured) -> list[Block]:
+def _by(m: Figures) -> list[Block]:
     if m.by is None:
         return []
     rows = [
@@ -218,7 +217,7 @@ def _by(m: Measured) -> list[Block]:
     return out
 
 
-def _meaning(m: Measured) -> list[Block]:
+def _meaning(m: Figures) -> list[Block]:
     limits = (
         "The numbers hold for these columns under these assumptions. They measure the data, not the people, projects, settings "
         "or outputs around them."

@@ -55,7 +55,7 @@ class Here:
     def column(self, number: str) -> str:
         """The name of a column by its place: names never stand in an address or a form's value."""
         if not number.isdecimal() or int(number) >= len(self.columns):
-            raise UsageError("there is no such column.", hint="Choose one of those shown.")
+            raise UsageError("this column does not exist.", hint="Choose one of those shown.")
         return self.columns[int(number)].name
 
 

@@ -235,8 +235,6 @@ def test_whole_seconds_become_milliseconds_in_parquet_and_that_is_told(tmp_path:
         ("postgresql://h/d", "timestamp", False),
         ("mysql://h/d", "timestamp(6)", True),
         ("mariadb://h/d", "datetime", False),
-        ("mssql://h/d", "datetimeoffset", True),
-        ("mssql://h/d", "datetime2", False),
         ("spark::people", "timestamp", True),
         ("spark::people", "timestamp_ntz", False),
         ("duckdb://f::t", "timestamp", False),

@@ -244,8 +244,10 @@ def test_urls() -> None:
     with pytest.raises(UsageError, match="names no table") as caught:
         open_table("postgresql://u:secret@h/db")
     assert "secret" not in str(caught.value)
-    with pytest.raises(UsageError, match=r"engine 'oracle' is not known.(?s:.)*mssql \(experimental\), mysql, postgres,"):
+    with pytest.raises(UsageError, match=r"Engine 'oracle' is not known.(?s:.)*mysql, postgres,"):
         open_table("oracle://h/db::t")
+    with pytest.raises(UsageError, match=r"SQL Server is not supported(?s:.)*Export the table"):
+        open_table("mssql://u@h/db::t")
 
 
 def test_roles_are_checked() -> None:

@@ -15,8 +15,7 @@ import shoal
 from shoal.errors import EmptyTableError
 from shoal.find.columns import find_column
 from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
-from shoal.find.names.lexicon import TOPICS, topic_of
-from shoal.find.names.topics import HIPAA
+from shoal.find.topics import HIPAA, TOPICS, topic_of
 from shoal.model.roles import Role
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from shoal.find.columns import find_column, find_columns
 from shoal.find.finding import ColumnFacts, ColumnFinding
-from shoal.find.names.lexicon import topic_of
 from shoal.find.people import full_names_share, names_share
+from shoal.find.topics import topic_of
 
 PEOPLE = {
     "en": ["Grace Whitfield", "Harry Ashdown", "Nigel Thornbury"],

@@ -21,8 +21,8 @@ from shoal.find.missing_values import (
     no_days,
     number_codes,
 )
-from shoal.find.names.lexicon import speaks_of_crime, topic_of
 from shoal.find.scales import LONG_RUN
+from shoal.find.topics import speaks_of_crime, topic_of
 from shoal.find.value_topics import CODES, spoken_of
 from shoal.model.roles import Role
 

@@ -18,7 +18,7 @@ from shoal.measures.classes.individual import benedetti_franconi
 from shoal.measures.classes.missing import adds_up, crowds, drop_missing
 from shoal.measures.metrics import lookup
 from shoal.measures.observer import entropy
-from shoal.measures.result.measurement import Measured
+from shoal.measures.result.figures import Figures
 from shoal.measures.subsets.suda import OVERLAP, suda
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.roles import MissingPolicy
@@ -201,11 +201,11 @@ def test_people_who_are_left_when_rows_are_dropped() -> None:
 
 def test_numbers_under_a_rule_for_missing_values_are_those_of_its_crowds() -> None:
     c = ClassCounts((1, 2, 1), columns=("age", "sex"), codes=([0, 0, -1], [0, 1, 1]))
-    wild = Measured(c, policy=MissingPolicy.WILDCARD)
+    wild = Figures(c, policy=MissingPolicy.WILDCARD)
     assert (wild.k, wild.unique, wild.unique_share, wild.people_at[1], wild.people_at[5]) == (1, 1, 0.25, 1, 4)
     assert wild.risk.prosecutor.mean == pytest.approx((1 + 2 / 3 + 1 / 3) / 4)
     assert wild.risk.prosecutor.above["0.33"] == 4
-    assert Measured(c, policy=MissingPolicy.DROP).unique == 1
+    assert Figures(c, policy=MissingPolicy.DROP).unique == 1
     assert crowds(c, MissingPolicy.DROP).n_members == 3
 
 

@@ -14,7 +14,7 @@ from shoal.measures.classes import anonymity, closeness, diversity, individual, 
 from shoal.measures.classes.anonymity import k_anonymity
 from shoal.measures.classes.missing import crowds, drop_missing
 from shoal.measures.observer.posterior import PosteriorTable
-from shoal.measures.result.measurement import Measured
+from shoal.measures.result.figures import Figures
 from shoal.measures.subsets.column_sets import all_subsets
 from shoal.measures.subsets.suda import suda
 from shoal.measures.utility import class_losses as loss
@@ -57,7 +57,7 @@ def finite_numbers(value: object) -> None:
     ],
 )
 def test_every_number_is_defined(matrix: list[list[int]]) -> None:
-    m = Measured(with_secret(matrix))
+    m = Figures(with_secret(matrix))
     finite_numbers(m.to_json())
     assert 0 < m.risk.max <= 1
     assert m.explain()
@@ -109,7 +109,7 @@ def test_a_million_categories_cost_no_dense_matrix() -> None:
     n = 1_000_000
     s = SensitiveCounts("s", np.arange(n) // 2, np.arange(n), np.ones(n, int), pa.array(np.arange(n)))
     c = ClassCounts(np.full(n // 2, 2), sensitive={"s": s})
-    m = Measured(c)
+    m = Figures(c)
     assert m.closeness["s"].distance == "ordered"
     assert 0.49 < m.closeness["s"].t <= 0.5
     assert m.diversity["s"].distinct == 2
@@ -153,7 +153,7 @@ def test_every_row_missing_leaves_nothing_under_drop() -> None:
     c = ClassCounts((2, 3), columns=("a",), codes=([-1, -1],))
     with pytest.raises(EmptyTableError, match="nothing is left"):
         drop_missing(c)
-    m = Measured(c)
+    m = Figures(c)
     assert m.missing["drop"]["k"] is None
     assert k_anonymity(crowds(c, MissingPolicy.WILDCARD)) == 5
 
@@ -161,7 +161,7 @@ def test_every_row_missing_leaves_nothing_under_drop() -> None:
 def test_unit_in_several_classes_is_said_and_bounded() -> None:
     once = PeopleCounts([1, 2], [1, 1], [1, 2])
     c = ClassCounts((1, 2, 2), columns=("a",), codes=([0, 1, -1],), unit="person", n_people=3, records=(2, 2, 3), people=once)
-    own, wild = Measured(c), Measured(c, policy=MissingPolicy.WILDCARD)
+    own, wild = Figures(c), Figures(c, policy=MissingPolicy.WILDCARD)
     assert (own.people, own.records, own.k) == (3, 7, 1)
     assert any("several classes" in n for n in own.notes)
     assert wild.k == 1, "without knowing who is where, no crowd is taken to be larger than the class"

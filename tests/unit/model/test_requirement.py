@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -221,7 +224,7 @@ def test_nonsense_is_refused_in_words(text, words):
         ({"diversity": {"ill": {"recursive": {"c": 3}}}}, "lacks 'l'"),
         ({"uniqueness": {"population": {"share": 0.1}}}, "lacks 'of'"),
         ({"risk": 0.1}, "is not a group"),
-        (["k>=5", "k>=6"], "'require.k' is said twice"),
+        (["k>=5", "k>=6"], "'require.k' is stated twice"),
     ],
 )
 def test_a_policy_form_that_does_not_fit_is_refused(said, words):
@@ -247,3 +250,28 @@ def test_the_page_on_requirements_lists_every_kind_as_it_is_read():
         assert str(asked) == text
         seen.add(type(asked))
     assert seen == set(req.requirement_kinds().values())
+
+
+def test_the_published_schema_of_a_policy_is_that_of_the_classes() -> None:
+    published = json.loads(files("shoal.release.policy").joinpath("policy.schema.json").read_text(encoding="utf-8"))
+
+    def resolved(node: Any) -> Any:
+        if isinstance(node, list):
+            return [resolved(part) for part in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            target = published["$defs"][node["$ref"].removeprefix("#/$defs/")]
+            return resolved({**target, **{name: part for name, part in node.items() if name != "$ref"}})
+        return {name: resolved(part) for name, part in node.items()}
+
+    assert resolved(published["$defs"]["require"]) == req.require_schema()
+
+
+@pytest.mark.parametrize("kind", req.requirement_kinds().values(), ids=lambda kind: kind.kind)
+def test_every_kind_states_its_policy_form_and_its_names(kind: type[Requirement]) -> None:
+    assert kind.policy_keys()
+    assert kind.spellings
+    assert kind.bound in kind.__dataclass_fields__
+    assert all(kind.renamed.get(name, name) in kind.__dataclass_fields__ for name in kind.option_fields)
+    assert kind.figure or kind.scope == "trace" or kind.needs_original or kind.table_limit

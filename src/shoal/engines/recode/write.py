@@ -1,4 +1,4 @@
-"""RECODE: carry out a plan and write the result, whole or not at all."""
+"""RECODE: apply a plan and write the result, whole or not at all."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
 
 
 def will_not_keep(relation: Relation, schema: Schema, plan: Plan, out: str | Path, format: str | None) -> tuple[str, ...]:
-    """What a file would not keep of the table; nothing is said of tables of a database."""
+    """What a file would not keep of the table; empty for tables of a database."""
     target = _target(out, format)
     return told_before(relation, schema.columns, plan, output_format(target, format)) if isinstance(target, Path) else ()
 
@@ -217,7 +217,7 @@ def _job(
     """The rows to write, and what tells afterwards how many records were read and how many of them are outside a sample.
 
     They come in SQL from the source's own engine, or in batches where a step needs them; suppression after such steps is
-    carried out in a private table.
+    applied in a private table.
     """
     folder = stack.enter_context(scratch())
     held = HELD if engine.memory is None else min(HELD, left_for_data(engine.memory) // 4)

@@ -9,12 +9,12 @@ import numpy as np
 from shoal.find.finding import ColumnFacts, Scale
 from shoal.find.identifiers import spread
 from shoal.find.name_words import folded, raw_words, words_of
-from shoal.find.names.lexicon import BY_KEY, expanded
-from shoal.find.names.topics import Topic
 from shoal.find.people import SINGLE_SHARE, names_share
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, Decision, Seen
 from shoal.find.roles.keys import CLUSTERED, below_zero, drawn_key, is_key
 from shoal.find.scales import reads_as_text
+from shoal.find.topics import BY_KEY, Topic, expanded
+from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import amounts
 from shoal.model.roles import Role
 
@@ -24,19 +24,15 @@ NAMES = ("person_name", "name_part", "name")
 SCHOOL_ENDS = (6.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 16.0)
 """Years after which schools usually end."""
 MOST_ANSWERS = 5
-YES = frozenset("yes y ja oui si sim true".split())
-NO = frozenset("no n nein non nee nao false".split())
+YES, NO = word_set("values", "yes"), word_set("values", "no")
 """Answers, and how many different ones a question has that takes yes and no."""
-TITLES = frozenset(
-    "mr mrs ms miss mx dr prof rev sir lady lord madam herr frau fraulein monsieur madame mademoiselle mme mlle m me maitre sr "
-    "sra srta don dona senor senora dhr mevr mevrouw drs ing sig sigra signor signora dott dottssa master capt col major".split()
-)
+TITLES = word_set("names", "title")
 SHORTEST_WORD = 3
 MOST_ORDINALS = 12
 """Different words up to which a column called "first" or "last" may hold something else than names: months, choices."""
 LONGEST_TITLE = 12
 """Letters of the longest usual form of address: Mademoiselle."""
-PERCENT = frozenset("perc pct percent percentage percentile score scores marks prozent pourcentage porcentaje".split())
+PERCENT = word_set("column_names", "percentage")
 _DECIMALS = re.compile(r"[.,]\d{3,}$")
 
 
@@ -53,7 +49,7 @@ def named(seen: Seen) -> Decision | None:
     if topic.key == "postcode" and seen.facts.distinct <= 12 and max(map(len, seen.facts.values)) < 3:
         return None
     if topic.key == "lab" and seen.about_people and seen.facts.whole and 2 < seen.facts.distinct <= 7:
-        return None  # few codes in a census are no measurement: ESR is the employment status there
+        return None  # few codes in a census are not a measurement: ESR is the employment status there
     if topic.key in ("event_date", "technical") and seen.found.scale is Scale.TEXT:
         return None
     if topic.key in ("facility", "place", "industry", "occupation", "group", "vehicle") and reads_as_text(seen.facts):
@@ -132,7 +128,7 @@ def _measured(facts: ColumnFacts) -> bool:
 
 
 def _no_dates(seen: Seen) -> bool:
-    """Words without a digit that are no months or weekdays: whether a date changed, not a date."""
+    """Words without a digit that are not months or weekdays: whether a date changed, not a date."""
     facts = seen.facts
     words = facts.kind == "text" and not any(c.isdigit() for v in facts.values for c in v)
     return words and seen.found.scale is Scale.NOMINAL

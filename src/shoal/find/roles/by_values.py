@@ -7,11 +7,12 @@ import numpy as np
 from shoal.find.finding import ColumnFacts, Evidence, Scale
 from shoal.find.identifiers import street_addresses
 from shoal.find.name_words import opaque
-from shoal.find.names.lexicon import BY_KEY, expanded, topic_of
 from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, names_share
 from shoal.find.roles.decision import FEWEST_ROWS, Decision, Seen
 from shoal.find.roles.keys import equally_often, in_a_block, is_key, numbering, one_shape
 from shoal.find.scales import reads_as_text
+from shoal.find.topics import BY_KEY, expanded, topic_of
+from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import amounts
 from shoal.model.roles import Role
 
@@ -23,7 +24,7 @@ NO_PEOPLE = frozenset(
 
 
 def row_numbers(seen: Seen) -> Decision | None:
-    """Whole numbers without a gap, each once: they number the rows, whatever the column is called."""
+    """Whole numbers without a gap, each once: they number the rows, under any column name."""
     facts, numbers = seen.facts, seen.facts.numbers
     if numbers is None or not facts.whole or facts.missing or not facts.distinct == facts.rows == len(numbers) >= FEWEST_ROWS:
         return None
@@ -35,7 +36,7 @@ def row_numbers(seen: Seen) -> Decision | None:
 
 
 def people(seen: Seen) -> Decision | None:
-    """Full names of people, however few and whatever the column is called; towns and firms are written so too."""
+    """Full names of people, however few and under any column name; towns and firms are written so too."""
     facts, topic = seen.facts, seen.topic
     if facts.kind != "text" or facts.numbers is not None or facts.distinct < 2 or (topic is not None and topic.key in NO_PEOPLE):
         return None
@@ -47,7 +48,7 @@ def people(seen: Seen) -> Decision | None:
 
 
 def addresses(seen: Seen) -> Decision | None:
-    """Street addresses, whatever the column is called."""
+    """Street addresses, under any column name."""
     facts = seen.facts
     if facts.kind != "text" or facts.numbers is not None or not street_addresses(facts.values):
         return None
@@ -108,7 +109,7 @@ def _ages(facts: ColumnFacts) -> bool:
     return -1 <= low <= 25 and 60 <= high <= 120 and facts.distinct >= 0.7 * (high - low + 1)
 
 
-_WEIGHT_WORDS = frozenset("weight weights wt wgt gewicht gew peso poids wght".split())
+_WEIGHT_WORDS = word_set("column_names", "weight")
 
 
 def survey_weight(seen: Seen) -> Decision | None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from shoal.find.finding import ColumnFacts, Found, Scale
 from shoal.find.name_words import opaque, raw_words
-from shoal.find.names.lexicon import BY_KEY, expanded
 from shoal.find.orders import ladder_order
 from shoal.find.roles.by_name import counted_inside, inside_a_group, named
 from shoal.find.roles.by_values import addresses, people, row_numbers, shaped, spoken, survey_weight
 from shoal.find.roles.decision import FEW_VALUES, Decision, Seen
 from shoal.find.roles.keys import ends_with_number, numbered, persons_numbered
+from shoal.find.topics import BY_KEY, expanded
+from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import MOST_CODES
 from shoal.model.roles import Role
 
@@ -102,12 +103,8 @@ SHARED_CONTACT = 0.7
 """Different values per row below which an address or telephone repeats because people do, not because families share it."""
 ACCIDENTS = 0.05
 """Share of rows up to which a number that repeats does so by accident, where another column numbers the rows."""
-_HOUSEHOLD = frozenset(
-    "household hh hhid hid hogar haushalt huishouden menage foyer familia family dwelling vivienda serialno hhno".split()
-)
-_EVENT = frozenset(
-    "accident accidents acc crash collision incident unfall ongeval ongeluk accidente acidente incidente sinistro".split()
-)
+_HOUSEHOLD = word_set("column_names", "household")
+_EVENT = word_set("column_names", "accident")
 """Words for what happens to several people at once: its number repeats with them and names none of them."""
 
 

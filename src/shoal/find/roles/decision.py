@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from shoal.find.finding import ColumnFacts, Evidence, Found, Scale
 from shoal.find.identifiers import Form
-from shoal.find.names.topics import Topic
+from shoal.find.topics import Topic
 from shoal.model.roles import Role
 
 FEW_VALUES = 60
@@ -14,7 +14,7 @@ FEWEST_ROWS = 20
 """Rows from which "every row has its own value" says something."""
 
 CHANGE = {
-    Role.DIRECT: "It is no identifier if many people share its values, or if they name no person.",
+    Role.DIRECT: "It is not an identifier if many people share its values, or if they name no person.",
     Role.QUASI: "It is sensitive or insensitive if nobody outside can know it.",
     Role.SENSITIVE: "It is a quasi-identifier if neighbours, colleagues or public lists know it.",
     Role.INSENSITIVE: "It is a quasi-identifier if others know it, sensitive if learning it would hurt.",

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from shoal.find.finding import ColumnFacts, Scale
 from shoal.find.identifiers import rounded, spread
 from shoal.find.name_words import raw_words
-from shoal.find.names.lexicon import BY_KEY, expanded
 from shoal.find.roles.decision import FEWEST_ROWS, Decision, Seen
+from shoal.find.topics import BY_KEY, expanded
+from shoal.find.vocabulary import word_set
 from shoal.model.roles import Role
 
 UNEVEN, VERY_UNEVEN, WIDE_GAP = 2.2, 0.15, 0.15
@@ -24,7 +25,7 @@ SEVERAL = 3
 BLOCK_FROM, BLOCK_WIDTH = 100_000, 20
 """The smallest number of a block, and its width for each number that is used: amounts are spread wider, or begin lower."""
 PANEL = 50
-"""Different numbers from which it is no accident that all are in equally many rows."""
+"""Different numbers from which it is not a coincidence that all are in equally many rows."""
 SHORTEST_HASH = 10_000_000
 """Size from which numbers with a sign may be hashes."""
 LONG, MANY, SAME = 9, 20, 0.95
@@ -217,11 +218,7 @@ def ends_with_number(seen: Seen) -> Decision | None:
     return None
 
 
-PERSONS = frozenset(
-    "kid child infant baby twin son daughter mom mum mother dad father parent woman man girl boy wife husband spouse sibling "
-    "pupil enfant mere pere femme homme kind mutter vater frau mann moeder vader vrouw nino nina madre padre mujer hombre "
-    "crianca mae pai mulher homem bambino donna uomo".split()
-)
+PERSONS = word_set("column_names", "somebody")
 """Words for people that a number of somebody is called by; what is counted by them (kids at home) stays below the limit."""
 
 

@@ -26,7 +26,7 @@ from shoal.model.counts.classes import ClassCounts, CodeArray, FloatArray, IntAr
 from shoal.model.hierarchy import Hierarchy
 
 Distance = Literal["ordered", "equal", "hierarchical"]
-HELPERS = ("class_distances", "default_distance", "earth_mover", "leaf_groups", "need_order")
+HELPERS = ("in_spoken_order", "spoken_order", "class_distances", "default_distance", "earth_mover", "leaf_groups", "need_order")
 
 
 def default_distance(counts: ClassCounts, column: str) -> Distance:
@@ -338,7 +338,7 @@ def in_spoken_order(counts: ClassCounts) -> ClassCounts:
 
 
 def spoken_order(sensitive: SensitiveCounts) -> tuple[str, ...]:
-    """The texts from low to high; empty where they are no texts, too many, or say no order.
+    """The texts from low to high; empty if they are not texts, too many, or say no order.
 
     >>> import pyarrow as pa
     >>> spoken_order(SensitiveCounts.from_dense("pain", [[1, 2, 3]], pa.array(["high", "low", "medium"])))

@@ -1,6 +1,6 @@
 """Requirements held against the figures of a table: ``k>=5``, ``entropy[diagnosis]>=3``, ``t[diagnosis]<=0.2``, ``risk<=0.09``.
 
-The language is that of :mod:`shoal.model.requirement`. Numbers that are no requirement of their own (``unique==0``,
+The language is that of :mod:`shoal.model.requirement`. Numbers that are not requirements (``unique==0``,
 ``records>=100``, ``classes>10``) can be compared too, by the same rule.
 """
 
@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from shoal.errors import RequirementError, UsageError, nearest
 from shoal.measures.classes import closeness, diversity
-from shoal.measures.result.figures import Figures
 from shoal.model import requirement as req
 from shoal.model.compare import at_least, at_most, below, equal
 from shoal.model.requirement import Clause, Reading, Requirement, Verdict, kind_named, pieces
+
+if TYPE_CHECKING:
+    from shoal.measures.result.figures import Figures
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": at_least,
@@ -30,9 +32,9 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True)
 class Comparison(Requirement):
-    """A number of a measurement against a bound, where that is no requirement of its own."""
+    """A number of a measurement against a bound, that is not a requirement."""
 
-    figure: str
+    subject: str
     column: str | None
     compare: str
     number: float
@@ -42,7 +44,7 @@ class Comparison(Requirement):
 
     @property
     def place(self) -> tuple[str, ...]:
-        return (self.figure, *((self.column,) if self.column else ()))
+        return (self.subject, *((self.column,) if self.column else ()))
 
     def holds(self, found: float) -> bool:
         return _COMPARE[self.compare](found, self.number)
@@ -91,7 +93,7 @@ def check(measured: Figures, text: str) -> Verdict | Verdicts:
 def _verdict(measured: Figures, text: str, reading: Reading) -> Verdict:
     clause = Clause.read(text)
     kind = kind_named(clause.word)
-    if kind is not None and clause.sign in kind.signs_known() and not _says_nothing(kind, clause):
+    if kind is not None and clause.sign in kind.signs_known() and not _is_trivial(kind, clause):
         asked = kind.from_clause(clause, reading)
         return asked.judged(number_for(measured, asked))
     if clause.bound < 0:
@@ -102,117 +104,104 @@ def _verdict(measured: Figures, text: str, reading: Reading) -> Verdict:
     return Comparison(clause.word, column, clause.sign, bound, clause.shown).judged(value)
 
 
-def _says_nothing(kind: type[Requirement], clause: Clause) -> bool:
-    """``k>=1`` holds for every table: true, and no requirement."""
-    return kind in (req.K, req.KMap) and clause.bound + (clause.sign == ">") == 1
+def _is_trivial(kind: type[Requirement], clause: Clause) -> bool:
+    """``k>=1`` holds for every table: true, but not a requirement."""
+    return clause.bound + (clause.sign == ">") == kind.trivial_bound
 
 
 def number_for(measured: Figures, asked: Requirement) -> float | None:
-    """The number of a table that a requirement is about; None where it has none."""
+    """The number of a table that a requirement limits; None if there is none."""
     if asked.scope == "trace":
         raise UsageError(
-            f"'{asked.kind}' is asked of an event table.", hint="Name its time or place: --unit id --time t --place p."
+            f"'{asked.kind}' applies to an event table.", hint="Name its time or place: --unit id --time t --place p."
         )
     if asked.sensitive is not None and asked.sensitive not in measured.counts.sensitive:
         raise _no_column(measured, asked.kind)
-    match asked:
-        case req.MaxRisk():
-            return measured.risk.prosecutor.max if asked.attacker == "prosecutor" else measured.risk.journalist.max
-        case req.AverageRisk():
-            return measured.risk.marketer if asked.attacker == "marketer" else measured.risk.prosecutor.mean
-        case req.SampleUniqueness():
-            return measured.unique_share
-        case req.PopulationUniqueness():
-            from shoal.prediction.population.uniques import unique_share
+    compute = _WITH_OPTIONS.get(type(asked))
+    return _resolve(measured, asked.figure_name, asked.sensitive) if compute is None else compute(measured, asked)
 
-            sizes, numbers = np.unique(measured.counts.sizes, return_counts=True)
-            return unique_share(dict(zip(sizes.tolist(), numbers.tolist(), strict=True)), asked.population, asked.method)
-        case req.KMap():
-            if measured.presence is None:
-                raise UsageError("k_map needs a population table.", hint="Name one (population=…, --population FILE).")
-            return measured.presence.k_map
-        case req.Linkage():
-            raise UsageError(
-                "linkage is tried on a release, with the original beside it.",
-                hint="Ask for it in a policy.",
-            )
-        case req.RecursiveDiversity():
-            return diversity.least_c(measured.counts, asked.column, l=asked.l)
-        case req.TCloseness():
-            tree = asked.hierarchy or measured.hierarchies.get(asked.column)
-            if asked.distance == "ordered":
-                closeness.need_order(measured.counts, asked.column)
-            return closeness.t_closeness(measured.counts, asked.column, distance=asked.distance, hierarchy=tree)
-        case req.PSensitive():
-            return measured.diversity[asked.column].distinct
-    return number_of(measured, next(iter(asked.words)), asked.sensitive)
+
+def _population_share(m: Figures, r: req.PopulationUniqueness) -> float:
+    from shoal.prediction.population.uniques import unique_share  # a large room, for few requirements
+
+    sizes, numbers = np.unique(m.counts.sizes, return_counts=True)
+    return unique_share(dict(zip(sizes.tolist(), numbers.tolist(), strict=True)), r.population, r.method)
+
+
+def _k_map(m: Figures, r: req.KMap) -> float:
+    if m.presence is None:
+        raise UsageError("k_map needs a population table.", hint="Name one (population=…, --population FILE).")
+    return m.presence.k_map
+
+
+def _linkage(m: Figures, r: req.Linkage) -> float:
+    raise UsageError("linkage is tried on a release, with the original beside it.", hint="Ask for it in a policy.")
+
+
+def _least_c(m: Figures, r: req.RecursiveDiversity) -> float:
+    return diversity.least_c(m.counts, r.column, l=r.l)
+
+
+def _distance(m: Figures, r: req.TCloseness) -> float:
+    if r.needs_order:
+        closeness.need_order(m.counts, r.column)
+    tree = r.hierarchy or m.hierarchies.get(r.column)
+    return closeness.t_closeness(m.counts, r.column, distance=r.distance, hierarchy=tree)
+
+
+_WITH_OPTIONS: dict[type[Requirement], Callable[[Figures, Any], float]] = {
+    req.PopulationUniqueness: _population_share,
+    req.KMap: _k_map,
+    req.Linkage: _linkage,
+    req.RecursiveDiversity: _least_c,
+    req.TCloseness: _distance,
+}
+"""Requirements whose own fields decide the number. The figure of any other kind is named by its class."""
+
+_OTHER = {
+    **{name: name for name in ("unique", "records", "people", "classes")},
+    **{name: name for name in ("whole_set.unique", "whole_set.unique_share", "whole_set.k")},
+    **dict.fromkeys(("journalist.mean", "risk.journalist.mean"), "risk.journalist.mean"),
+    "delta_min": "presence.delta_min",
+    "delta_max": "presence.delta_max",
+}
+"""Numbers that are not limited by a requirement, by name in text."""
 
 
 def number_of(measured: Figures, name: str, column: str | None = None) -> float:
-    """A number by its name, and by its sensitive column where it has one (not needed if there is only one).
+    """A number by its name, and by its sensitive column if it has one (optional if there is only one).
 
-    >>> from shoal.model.counts.classes import ClassCounts
+    >>>     >>> from shoal.model.counts.classes import ClassCounts
     >>> number_of(Figures(ClassCounts((2, 3))), "prosecutor")
     0.5
     """
-    table = _numbers(measured)
-    if name in table:
-        return table[name]()
-    sensitive = _sensitive_numbers(measured)
-    if name in sensitive:
-        names = tuple(measured.counts.sensitive)
-        if column is None and len(names) == 1:
-            column = names[0]
+    kind = kind_named(name)
+    figure = _OTHER.get(name) if kind is None else kind.figure.format(**kind.spellings[name])
+    names = tuple(measured.counts.sensitive)
+    if figure and figure.startswith(("diversity.", "closeness.")):
+        column = names[0] if column is None and len(names) == 1 else column
         if column is None or column not in names:
             raise _no_column(measured, name)
-        return sensitive[name](column)
-    close = nearest(name, [*table, *sensitive, *req.spellings()])
-    raise UsageError(f"there is no number '{name}'.", hint=f"Did you mean '{close}'?" if close else "For example k, unique, t.")
+    value = _resolve(measured, figure, column) if figure else None
+    if value is None:
+        close = nearest(name, [*_OTHER, *req.spellings()])
+        raise UsageError(
+            f"number '{name}' does not exist.", hint=f"Did you mean '{close}'?" if close else "For example k, unique, t."
+        )
+    return value
+
+
+def _resolve(measured: Figures, figure: str, column: str | None) -> float | None:
+    """The number at a path of attributes; None if a part of it was not measured."""
+    value: Any = measured
+    for part in figure.split("."):
+        value = getattr(value, part, None)
+        if isinstance(value, dict):
+            value = value[column]
+    number: float | None = value
+    return number
 
 
 def _no_column(measured: Figures, name: str) -> UsageError:
     known = ", ".join(measured.counts.sensitive) or "none"
     return UsageError(f"'{name}' needs a sensitive column.", hint=f"Write {name}[column]. Sensitive columns: {known}.")
-
-
-def _numbers(m: Figures) -> dict[str, Callable[[], float]]:
-    out: dict[str, Callable[[], float]] = {
-        "k": lambda: m.k,
-        "unique": lambda: m.unique,
-        "unique_share": lambda: m.unique_share,
-        "records": lambda: m.records,
-        "people": lambda: m.people,
-        "classes": lambda: m.classes,
-        **dict.fromkeys(("prosecutor.max", "prosecutor", "risk", "risk.max"), lambda: m.risk.prosecutor.max),
-        **dict.fromkeys(("risk.prosecutor", "risk.prosecutor.max"), lambda: m.risk.prosecutor.max),
-        **dict.fromkeys(("prosecutor.mean", "risk.mean", "risk.prosecutor.mean"), lambda: m.risk.prosecutor.mean),
-        "risk.average": lambda: m.risk.prosecutor.mean,
-        **dict.fromkeys(("journalist.max", "journalist"), lambda: m.risk.journalist.max),
-        **dict.fromkeys(("risk.journalist", "risk.journalist.max"), lambda: m.risk.journalist.max),
-        **dict.fromkeys(("journalist.mean", "risk.journalist.mean"), lambda: m.risk.journalist.mean),
-        **dict.fromkeys(("marketer", "risk.marketer"), lambda: m.risk.marketer),
-    }
-    if (whole := m.whole_set) is not None:
-        out |= {"whole_set.unique": lambda: whole.unique, "whole_set.unique_share": lambda: whole.unique_share}
-        out |= {"whole_set.k": lambda: whole.k}
-    present = m.presence
-    if present is not None:
-        out |= {
-            "k_map": lambda: present.k_map,
-            "delta_min": lambda: present.delta_min,
-            "delta_max": lambda: present.delta_max,
-        }
-    return out
-
-
-def _sensitive_numbers(m: Figures) -> dict[str, Callable[[str], float]]:
-    return {
-        **dict.fromkeys(("distinct", "l", "distinct_l", "p", "p_sensitive"), lambda c: m.diversity[c].distinct),
-        **dict.fromkeys(("entropy", "entropy_l"), lambda c: m.diversity[c].entropy),
-        "recursive": lambda c: m.diversity[c].recursive,
-        "alpha": lambda c: m.diversity[c].alpha,
-        "t": lambda c: m.closeness[c].t,
-        **dict.fromkeys(("delta", "delta_disclosure"), lambda c: m.closeness[c].delta_disclosure),
-        **dict.fromkeys(("beta", "basic_beta"), lambda c: m.closeness[c].beta),
-        "enhanced_beta": lambda c: m.closeness[c].enhanced_beta,
-    }

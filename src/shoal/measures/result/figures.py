@@ -1,4 +1,4 @@
-"""Figures: every number of a table, from its counts.
+"""Figures: every number of a table, from its counts; checked, explained, as a sentence and as JSON.
 
 Takes    ClassCounts (and, when there are any, population sizes)
 Keeps    no data value: column names, counts and shares only
@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import comb
 from typing import Any
 
 from shoal.errors import InternalError
+from shoal.kernels.group import project
 from shoal.kernels.people import Memberships
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, individual, risk
 from shoal.measures.classes.missing import Crowds, crowds, drop_missing, people_with_missing, under_all_policies
 from shoal.measures.classes.presence import Presence
+from shoal.measures.result.checking import Verdicts, check
+from shoal.measures.result.headline import Explanation, explain, headline, notes
 from shoal.measures.result.parts import Attacker, Closeness, Diversity, Risk, WholeSet
 from shoal.measures.subsets import column_sets
+from shoal.measures.subsets.suda import Suda, suda
 from shoal.measures.utility import class_losses
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.estimate import Estimate
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.requirement import Verdict
 from shoal.model.roles import MissingPolicy
 
 RISK_THRESHOLDS = (0.05, 0.09, 0.2, 0.33)
@@ -29,7 +35,7 @@ GROUPINGS = 100_000_000
 """Classes to be grouped at most when subsets are counted without being asked for."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Figures:
     """All numbers of one table.
 
@@ -50,6 +56,8 @@ class Figures:
 
     Examples
     --------
+    >>> Figures(ClassCounts((1, 4), columns=("age",), codes=([0, 1],)))
+    <Figures of table: 1 of 5 records is one of a kind on age; the smallest group has 1.>
     >>> m = Figures(ClassCounts((1, 2, 2, 5), columns=("age",), codes=([0, 1, 2, 3],)))
     >>> m.k, m.unique, m.risk.prosecutor.mean, m.people_at[5]
     (1, 1, 0.4, 10)
@@ -158,7 +166,7 @@ class Figures:
     def journalist_estimate(self) -> Estimate | None:
         """The journalist's highest risk where the size of the population is known and no table of it: estimated, grade C.
 
-        The range holds whatever the population: it holds the table, so a class of f has between f and N − n + f people.
+        The range holds for any population: it holds the table, so a class of f has between f and N − n + f people.
         """
         known = self.population is not None and self.presence is None
         if self.population is None or not known or not self.counts.adds_up or self.policy is MissingPolicy.WILDCARD:
@@ -251,8 +259,6 @@ class Figures:
 
     def recount(self, columns: Sequence[str]) -> ClassCounts:
         """Classes over other columns, from the counts."""
-        from shoal.kernels.group import project
-
         return project(self.counts, columns)
 
     def subsets(self, up_to: int | None = None) -> list[column_sets.Subset]:
@@ -265,8 +271,6 @@ class Figures:
         return found
 
     def _affordable(self) -> int:
-        from math import comb
-
         width = len(self.quasi)
         for size in (3, 2):
             number = sum(comb(width, r) for r in range(1, min(size, width) + 1))
@@ -287,8 +291,67 @@ class Figures:
         found: list[column_sets.Contribution] = made
         return found
 
-    def suda(self, **options: Any) -> Any:
+    def suda(self, **options: Any) -> Suda:
         """Minimal sample uniques and SUDA scores (see :func:`shoal.measures.subsets.suda.suda`)."""
-        from shoal.measures.subsets.suda import suda
-
         return suda(self.counts, **options)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.table}: {self.sentence}>"
+
+    def check(self, requirement: str) -> Verdict | Verdicts:
+        """Whether requirements such as ``"k>=5"`` or ``"k>=5, t[diagnosis]<=0.2"`` are met: true or false as a condition.
+
+        >>> from shoal.model.counts.classes import ClassCounts
+        >>> m = Figures(ClassCounts((3, 7)))
+        >>> bool(m.check("k>=3")), bool(m.check("k>=3, unique==0, risk.max<=0.3"))
+        (True, False)
+        """
+        return check(self, requirement)
+
+    def explain(self, name: str | None = None) -> Explanation:
+        """Sentence, formula, assumption, attacker and what would change it: of one number, or of the main ones."""
+        return explain(self, name)
+
+    @property
+    def sentence(self) -> str:
+        """The headline."""
+        return headline(self)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the reader must know to use the numbers."""
+        return notes(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys that stay, and what else is known; no data value."""
+        out: dict[str, Any] = {
+            "table": self.table,
+            "quasi": list(self.quasi),
+            "records": self.records,
+            "people": self.people,
+            "classes": self.classes,
+            "k": self.k,
+            "unique": self.unique,
+            "unique_share": self.unique_share,
+            "class_sizes": self.class_sizes.to_json(),
+            "people_at": {str(t): n for t, n in self.people_at.items()},
+            "risk": self.risk.to_json(),
+            "diversity": {n: d.to_json() for n, d in self.diversity.items()},
+            "closeness": {n: c.to_json() for n, c in self.closeness.items()},
+            "missing": self.missing,
+            "entropy_risk": self.entropy_risk,
+            "grouping_loss": self.grouping_loss,
+            "worst_subsets": [s.to_json() for s in self.worst_subsets()] if self.knows_subsets else [],
+            "contribution": [c.to_json() for c in self.contributions()] if self.knows_subsets else [],
+            "sentence": self.sentence,
+            "notes": self.notes,
+        }
+        extra = {"presence": self.presence, "individual": self.individual, "by": self.by}
+        out |= {name: part.to_json() for name, part in extra.items() if part is not None}
+        if self.whole_set is not None:
+            out |= {"unit": self.counts.unit, "memberships": self.memberships, "whole_set": self.whole_set.to_json()}
+        if self.population is not None:
+            out["population"] = self.population
+        if self.journalist_estimate is not None:
+            out["risk"]["journalist"]["estimate"] = self.journalist_estimate.to_json()
+        return out | ({"sample": dict(self.sample)} if self.sample else {})

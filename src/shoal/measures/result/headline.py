@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from shoal.kernels.numbers import one_in
 from shoal.measures.classes.profile import profile
 from shoal.measures.metrics import lookup
 from shoal.measures.result.checking import number_of
-from shoal.measures.result.figures import Figures
 from shoal.measures.result.parts import WholeSet
 from shoal.measures.shown import SHOWN, shown
 from shoal.model.display import written
 from shoal.model.roles import MissingPolicy
+
+if TYPE_CHECKING:
+    from shoal.measures.result.figures import Figures
 
 
 def who(m: Figures, n: int = 2) -> str:
@@ -153,7 +157,7 @@ def explain(m: Figures, name: str | None = None) -> Explanation:
 
 
 def _value_of(m: Figures, name: str) -> str:
-    """A number that is no metric, as text; empty where this measurement does not have it."""
+    """A number that is not a metric, as text; empty where this measurement does not have it."""
     match name:
         case "people_at":
             return ", ".join(f"{n:,} in groups of at most {size}" for size, n in m.people_at.items())

@@ -37,6 +37,11 @@ class Risk:
         """The highest of all: the prosecutor's."""
         return self.prosecutor.max
 
+    @property
+    def average(self) -> float:
+        """The mean over all records: the prosecutor's."""
+        return self.prosecutor.mean
+
     def to_json(self) -> dict[str, Any]:
         return {
             "prosecutor": self.prosecutor.to_json(),

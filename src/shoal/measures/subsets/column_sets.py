@@ -4,7 +4,7 @@ Takes    ClassCounts with codes
 Keeps    k of a subset ≥ k of all columns; uniques of a subset ≤ uniques of a larger one
 Cost     one grouping of the base classes per subset; the rows are not read again
 Source   Motwani & Xu 2007 (distinction, separation)
-Differs  where people are in several classes their counts cannot be added up: pass ``recount`` to count each subset anew
+Differs  where people are in several classes their counts cannot be added up: pass ``recount`` to count each subset again
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts, IntArray
 
-HELPERS = ("all_subsets", "coarser_classes", "subset_count", "worst_subsets", "column_contributions", "uniqueness_matrix")
+HELPERS = (
+    "all_subsets",
+    "coarser_classes",
+    "column_sets",
+    "subset_count",
+    "worst_subsets",
+    "column_contributions",
+    "uniqueness_matrix",
+)
 LARGEST_NUMBER = 100_000
 """More subsets than this are refused with the number that was asked for."""
 
@@ -39,7 +47,7 @@ Recount = Callable[[Sequence[str]], ClassCounts]
     safer="lower",
     merging="never higher",
     doubling="free",
-    sentence="Share of records that could be told apart: combinations per member.",
+    sentence="Share of records that could be distinguished: combinations per member.",
     formula="classes / members",
     assumption="none",
     change="each further column can only raise it",

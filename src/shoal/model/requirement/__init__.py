@@ -25,15 +25,11 @@ is an ordinary value.
 """
 
 from shoal.model.compare import TOLERANCE
-from shoal.model.requirement.clause import Clause, Reading, pieces
-from shoal.model.requirement.closeness import BasicBeta, DeltaDisclosure, Distance, EnhancedBeta, TCloseness
-from shoal.model.requirement.diversity import AlphaK, DistinctDiversity, EntropyDiversity, PSensitive, RecursiveDiversity
-from shoal.model.requirement.known import MOST_SETS, KnownRecords, Unicity
-from shoal.model.requirement.mapping import ordered, require_of, requirements_of
-from shoal.model.requirement.root import (
+from shoal.model.requirement.base import (
     Law,
     Requirement,
     Scope,
+    ValueLimit,
     Verdict,
     kind_named,
     requirement_from_json,
@@ -41,8 +37,13 @@ from shoal.model.requirement.root import (
     sentences,
     spellings,
 )
+from shoal.model.requirement.clause import Clause, Reading, pieces
+from shoal.model.requirement.closeness import BasicBeta, DeltaDisclosure, Distance, EnhancedBeta, TCloseness
+from shoal.model.requirement.diversity import AlphaK, DistinctDiversity, EntropyDiversity, PSensitive, RecursiveDiversity
+from shoal.model.requirement.events import MOST_SETS, KnownRecords, Unicity
+from shoal.model.requirement.policy_form import ordered, require_of, require_schema, requirements_of
 from shoal.model.requirement.sizes import Attacker, K, KMap, MaxRisk, smallest_class
-from shoal.model.requirement.table import AverageRisk, Linkage, PopulationUniqueness, SampleUniqueness
+from shoal.model.requirement.whole_table import AverageRisk, Linkage, PopulationUniqueness, SampleUniqueness
 
 __all__ = [
     "MOST_SETS",
@@ -72,11 +73,13 @@ __all__ = [
     "Scope",
     "TCloseness",
     "Unicity",
+    "ValueLimit",
     "Verdict",
     "kind_named",
     "ordered",
     "pieces",
     "require_of",
+    "require_schema",
     "requirement_from_json",
     "requirement_kinds",
     "requirements_of",

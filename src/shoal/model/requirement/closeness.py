@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from shoal.model.compare import at_most, below
+import numpy as np
+
+from shoal.model.compare import TOLERANCE, slack
+from shoal.model.counts.classes import FloatArray
 from shoal.model.display import written
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.requirement.base import (
+    Law,
+    Requirement,
+    Schema,
+    Spellings,
+    ValueLimit,
+    check_one_of,
+    check_real,
+    check_share,
+    positive_number,
+    register,
+)
 from shoal.model.requirement.clause import Clause, Reading
-from shoal.model.requirement.root import Law, Requirement, Words, check_one_of, check_real, check_share, register
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 DISTANCES: tuple[Distance, ...] = ("equal", "ordered", "hierarchical")
@@ -17,15 +32,11 @@ DISTANCES: tuple[Distance, ...] = ("equal", "ordered", "hierarchical")
 
 @dataclass(frozen=True)
 class _FromTable(Requirement):
-    """A requirement that a policy says under ``closeness``, of one column."""
+    """A requirement of the section ``closeness``, on one column."""
 
     column: str
-    word: ClassVar[str] = ""
     law: ClassVar[Law] = "union"
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("closeness", self.column, self.word)
+    section: ClassVar[str] = "closeness"
 
 
 @register
@@ -35,16 +46,21 @@ class TCloseness(_FromTable):
 
     ``equal``: ½ Σ|p−q|. ``ordered``: (1/(m−1)) Σ_i |Σ_{j≤i}(p_j−q_j)| over the table's m values in their natural order (numbers
     and dates by value, texts as said; missing first). ``hierarchical``: the distance of two values is the height of their
-    lowest common ancestor over the height of ``hierarchy``, which whoever decides it must then have.
+    lowest common ancestor over the height of ``hierarchy``, which anyone who decides it must then have.
     """
 
     t: float
     distance: Distance = "equal"
     hierarchy: Hierarchy | None = None
     kind: ClassVar[str] = "t-closeness"
-    words: ClassVar[Words] = {"t": {}}
+    spellings: ClassVar[Spellings] = {"t": {}}
     bound: ClassVar[str] = "t"
-    word: ClassVar[str] = "t"
+    schema: ClassVar[Schema] = {
+        "t": positive_number(1, "Largest distance of a class from the table."),
+        "distance": {"enum": list(DISTANCES)},
+    }
+    option_fields: ClassVar[tuple[str, ...]] = ("distance",)
+    figure: ClassVar[str] = "closeness.t"
 
     def __post_init__(self) -> None:
         check_share(self.t, "t", above_zero=False)
@@ -55,13 +71,17 @@ class TCloseness(_FromTable):
         """``t[ill]<=0.2`` takes the distance of the reading, or ``equal``; ``t[ill, ordered]<=0.2`` names it."""
         named = [d for d in DISTANCES if clause.inside and clause.inside[-1] == d]
         column = clause.column(reading, len(named))
-        return cls(column, cls.asked(clause), named[0] if named else reading.distances.get(column, "equal"))
+        return cls(column, cls.limit_of(clause), named[0] if named else reading.distances.get(column, "equal"))
 
     def options(self) -> tuple[str, ...]:
         return (self.distance,)
 
-    def holds(self, found: float) -> bool:
-        return at_most(float(found), self.t)
+    @property
+    def needs_order(self) -> bool:
+        return self.distance == "ordered"
+
+    def value_limit(self, share: FloatArray) -> ValueLimit | None:
+        return ValueLimit("distance", self.t + slack(self.t))
 
     def sentence(self) -> str:
         return f"'{self.column}' in every class is within {written(self.t)} ({self.distance} distance) of the whole table"
@@ -74,16 +94,19 @@ class DeltaDisclosure(_FromTable):
 
     delta: float
     kind: ClassVar[str] = "delta-disclosure"
-    words: ClassVar[Words] = {"delta": {}, "delta_disclosure": {}}
+    spellings: ClassVar[Spellings] = {"delta": {}, "delta_disclosure": {}}
     sign: ClassVar[str] = "<"
     bound: ClassVar[str] = "delta"
-    word: ClassVar[str] = "delta"
+    schema: ClassVar[Schema] = {
+        "delta": positive_number(10**6, "Shares change by less than a factor exp(delta), and no value is absent.")
+    }
+    figure: ClassVar[str] = "closeness.delta_disclosure"
 
     def __post_init__(self) -> None:
         check_real(self.delta, 0.0, "delta", "Use a number above 0.")
 
-    def holds(self, found: float) -> bool:
-        return below(float(found), self.delta)
+    def value_limit(self, share: FloatArray) -> ValueLimit | None:
+        return ValueLimit("band", self.delta - slack(self.delta), limits=math.exp(min(self.delta, 700.0)) * share)
 
     def sentence(self) -> str:
         return (
@@ -98,15 +121,16 @@ class BasicBeta(_FromTable):
 
     beta: float
     kind: ClassVar[str] = "basic-beta"
-    words: ClassVar[Words] = {"beta": {}, "basic_beta": {}}
+    spellings: ClassVar[Spellings] = {"beta": {}, "basic_beta": {}}
     bound: ClassVar[str] = "beta"
-    word: ClassVar[str] = "beta"
+    schema: ClassVar[Schema] = {"beta": positive_number(10**6, "Largest gain of a share, in multiples of it.")}
+    figure: ClassVar[str] = "closeness.beta"
 
     def __post_init__(self) -> None:
         check_real(self.beta, 0.0, "beta", "Use a number above 0.")
 
-    def holds(self, found: float) -> bool:
-        return at_most(float(found), self.beta)
+    def value_limit(self, share: FloatArray) -> ValueLimit | None:
+        return ValueLimit("cap", limits=(1.0 + self.beta + slack(self.beta)) * share)
 
     def sentence(self) -> str:
         return f"no value of '{self.column}' gains more than {written(self.beta)} times its share in the table"
@@ -122,15 +146,17 @@ class EnhancedBeta(_FromTable):
 
     beta: float
     kind: ClassVar[str] = "enhanced-beta"
-    words: ClassVar[Words] = {"enhanced_beta": {}}
+    spellings: ClassVar[Spellings] = {"enhanced_beta": {}}
     bound: ClassVar[str] = "beta"
-    word: ClassVar[str] = "enhanced_beta"
+    schema: ClassVar[Schema] = {"enhanced_beta": positive_number(10**6, "The same, and never more than -ln(share).")}
+    figure: ClassVar[str] = "closeness.enhanced_beta"
 
     def __post_init__(self) -> None:
         check_real(self.beta, 0.0, "beta", "Use a number above 0.")
 
-    def holds(self, found: float) -> bool:
-        return at_most(float(found), self.beta)
+    def value_limit(self, share: FloatArray) -> ValueLimit | None:
+        most = np.minimum(self.beta, -np.log(share))
+        return ValueLimit("cap", limits=(1.0 + most + TOLERANCE * np.maximum(1.0, most)) * share)
 
     def sentence(self) -> str:
         return f"no value of '{self.column}' gains more than min({written(self.beta)}, −ln share) times its share in the table"

@@ -5,25 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from shoal.errors import UsageError
-from shoal.model.compare import at_least, at_most, below
+from shoal.model.compare import slack
+from shoal.model.counts.classes import FloatArray
 from shoal.model.display import written
+from shoal.model.requirement.base import (
+    RISK,
+    Law,
+    Requirement,
+    Schema,
+    Spellings,
+    ValueLimit,
+    Verdict,
+    check_real,
+    check_share,
+    check_whole,
+    described,
+    group,
+    register,
+    whole_number,
+)
 from shoal.model.requirement.clause import Clause, Reading
-from shoal.model.requirement.root import Law, Requirement, Verdict, Words, check_real, check_share, check_whole, register
 
 _LEAST_REAL = "Use a number above 1: as diverse as l equally frequent values."
 
 
 @dataclass(frozen=True)
 class _Inside(Requirement):
-    """A requirement that a policy says under ``diversity``, of one column."""
+    """A requirement of the section ``diversity``, on one column."""
 
     column: str
-    word: ClassVar[str] = ""
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("diversity", self.column, self.word)
+    section: ClassVar[str] = "diversity"
 
 
 @register
@@ -33,17 +47,22 @@ class DistinctDiversity(_Inside):
 
     l: int  # noqa: E741 - the field's name for it
     kind: ClassVar[str] = "distinct-diversity"
-    words: ClassVar[Words] = {"distinct": {}, "l": {}, "distinct_l": {}}
+    spellings: ClassVar[Spellings] = {"distinct": {}, "l": {}, "distinct_l": {}}
     sign: ClassVar[str] = ">="
     law: ClassVar[Law] = "merge"
     bound: ClassVar[str] = "l"
-    word: ClassVar[str] = "distinct"
+    schema: ClassVar[Schema] = {"distinct": whole_number(1, 10**6, "Different values in a class.")}
+    figure: ClassVar[str] = "diversity.distinct"
 
     def __post_init__(self) -> None:
         check_whole(self.l, 1, "l", "Use at least 2; 1 asks for nothing.")
 
-    def holds(self, found: float) -> bool:
-        return at_least(found, self.l)
+    @property
+    def fewest_values(self) -> float:
+        return float(self.l)
+
+    def value_limit(self, share: FloatArray) -> ValueLimit | None:
+        return ValueLimit("distinct", float(self.l))
 
     def sentence(self) -> str:
         return f"every class holds at least {self.l} different values of '{self.column}'"
@@ -56,17 +75,22 @@ class PSensitive(_Inside):
 
     p: int
     kind: ClassVar[str] = "p-sensitive"
-    words: ClassVar[Words] = {"p": {}, "p_sensitive": {}}
+    spellings: ClassVar[Spellings] = {"p": {}, "p_sensitive": {}}
     sign: ClassVar[str] = ">="
     law: ClassVar[Law] = "merge"
     bound: ClassVar[str] = "p"
-    word: ClassVar[str] = "p_sensitive"
+    schema: ClassVar[Schema] = {"p_sensitive": whole_number(1, 10**6, "The same number, by the name of p-sensitive k-anonymity.")}
+    figure: ClassVar[str] = "diversity.distinct"
 
     def __post_init__(self) -> None:
         check_whole(self.p, 1, "p", "Use at least 2; 1 asks for nothing.")
 
-    def holds(self, found: float) -> bool:
-        return at_least(found, self.p)
+    @property
+    def fewest_values(self) -> float:
+        return float(self.p)
+
+    def value_limit(self, share: FloatArray) -> ValueLimit | None:
+        return ValueLimit("distinct", float(self.p))
 
     def sentence(self) -> str:
         return f"every class is {self.p}-sensitive: it holds at least {self.p} different values of '{self.column}'"
@@ -79,18 +103,30 @@ class EntropyDiversity(_Inside):
 
     l: float  # noqa: E741
     kind: ClassVar[str] = "entropy-diversity"
-    words: ClassVar[Words] = {"entropy": {}, "entropy_l": {}}
+    spellings: ClassVar[Spellings] = {"entropy": {}, "entropy_l": {}}
     sign: ClassVar[str] = ">="
     law: ClassVar[Law] = "union"
     bound: ClassVar[str] = "l"
-    word: ClassVar[str] = "entropy"
+    schema: ClassVar[Schema] = {
+        "entropy": {
+            "type": "number",
+            "minimum": 1,
+            "maximum": 10**6,
+            "description": "Equally frequent values that a class is worth.",
+        }
+    }
+    figure: ClassVar[str] = "diversity.entropy"
 
     def __post_init__(self) -> None:
         if self.l != 1:
             check_real(self.l, 1.0, "l", _LEAST_REAL)
 
-    def holds(self, found: float) -> bool:
-        return at_least(float(found), self.l)
+    @property
+    def fewest_values(self) -> float:
+        return float(self.l)
+
+    def value_limit(self, share: FloatArray) -> ValueLimit | None:
+        return ValueLimit("entropy", self.l - slack(self.l))
 
     def sentence(self) -> str:
         return f"the values of '{self.column}' in every class are as diverse as {written(self.l)} equally frequent ones"
@@ -104,11 +140,18 @@ class RecursiveDiversity(_Inside):
     c: float
     l: int  # noqa: E741
     kind: ClassVar[str] = "recursive-diversity"
-    words: ClassVar[Words] = {"recursive": {}}
+    spellings: ClassVar[Spellings] = {"recursive": {}}
     sign: ClassVar[str] = "<"
     law: ClassVar[Law] = "union"
     bound: ClassVar[str] = "c"
-    word: ClassVar[str] = "recursive"
+    schema: ClassVar[Schema] = {
+        "recursive": group(
+            "The commonest value stays below c times the tail from place l.",
+            c={"type": "number", "exclusiveMinimum": 0, "maximum": 10**6},
+            l=whole_number(1, 10**6),
+        )
+    }
+    figure: ClassVar[str] = "diversity.recursive"
 
     def __post_init__(self) -> None:
         check_real(self.c, 0.0, "c", "Use a number above 0.")
@@ -135,10 +178,17 @@ class RecursiveDiversity(_Inside):
         return (f"l={self.l}",)
 
     def holds(self, found: float) -> bool:
-        return self.l == 1 or below(float(found), self.c)
+        return self.l == 1 or super().holds(found)
 
     def judged(self, found: float | None) -> Verdict:
         return Verdict(self, found, True) if self.l == 1 else super().judged(found)
+
+    @property
+    def fewest_values(self) -> float:
+        return float(self.l)
+
+    def value_limit(self, share: FloatArray) -> ValueLimit | None:
+        return None if self.l == 1 else ValueLimit("recursive", self.c - slack(self.c), float(self.l))
 
     def sentence(self) -> str:
         most = f"below {written(self.c)} times the tail from place {self.l}"
@@ -152,16 +202,17 @@ class AlphaK(_Inside):
 
     alpha: float
     kind: ClassVar[str] = "alpha"
-    words: ClassVar[Words] = {"alpha": {}}
+    spellings: ClassVar[Spellings] = {"alpha": {}}
     law: ClassVar[Law] = "union"
     bound: ClassVar[str] = "alpha"
-    word: ClassVar[str] = "alpha"
+    schema: ClassVar[Schema] = {"alpha": described(RISK, "Largest share of a value in a class.")}
+    figure: ClassVar[str] = "diversity.alpha"
 
     def __post_init__(self) -> None:
         check_share(self.alpha, "alpha", above_zero=True)
 
-    def holds(self, found: float) -> bool:
-        return at_most(float(found), self.alpha)
+    def value_limit(self, share: FloatArray) -> ValueLimit | None:
+        return ValueLimit("cap", limits=np.full(len(share), self.alpha + slack(self.alpha)))
 
     def sentence(self) -> str:
         return f"no value of '{self.column}' has a share above {written(self.alpha)} in a class"

@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 def beside(table: Table, name: str) -> Table:
     """The table called ``name`` in the database of ``table``."""
-    from shoal.engines.table import Table as Opened
-    from shoal.model.roles import Schema
-
-    relation = table._engine.relation(name)
-    return Opened(table._engine, relation, Schema(relation.columns, table=name), name=name)
+    return table.neighbour(name)
 
 
 def check_target(table: Table, name: str) -> None:

@@ -140,7 +140,8 @@ def _opened(policy: LinkedPolicy) -> tuple[list[Table], tuple[Table, ...]]:
             table = beside(databases[place], name)
         else:
             table = open_source(source, **dict(linked.read))
-            databases[place] = table
+            if table.in_database:
+                databases[place] = table
             own.append(table)
         table.schema.require(linked.key, what=f"key of table '{linked.name}'")
         out.append(table)

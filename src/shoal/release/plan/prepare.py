@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +18,12 @@ from shoal.kernels.text import canonical_text
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress, silent
-from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
+from shoal.model.requirement import K, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader
+from shoal.release.gate.count_facts import population_counts, sensitive_trees
 from shoal.release.gate.identifying import check_identifying, check_insensitive
-from shoal.release.gate.on_list import OnList, class_columns, with_groups
-from shoal.release.gate.population import population_counts
-from shoal.release.gate.sensitive_trees import sensitive_trees
+from shoal.release.gate.safe_harbor import OnList, class_columns, with_groups
 from shoal.release.plan.coarser_start import Coarser, Values, began, crowd, require_coarser, values_of
 from shoal.release.policy.policy import Policy
 
@@ -54,6 +53,7 @@ class Prepared:
     base: ClassCounts
     rules: Mapping[str, Rule]
     hierarchies: Mapping[str, Hierarchy]
+    _: KW_ONLY
     by_record: ClassCounts | None = None
     trees: Mapping[str, Hierarchy] = field(default_factory=dict)
     inferred: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Prepared:
     coarser: Coarser | None = None
     """Where counting began, if the classes were too many at the levels that the policy asks for."""
     columns: ColumnReader | None = None
-    """The columns of the table as they were looked at; read anew where None."""
+    """The columns of the table as they were looked at; read again if None."""
 
     @property
     def reader(self) -> ColumnReader:
@@ -120,10 +120,10 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
     policy, tight = prepared.policy, tightened or {}
     out: list[Requirement] = [K(policy.smallest_class)] if policy.smallest_class >= 2 else []
     for r in policy.requirements:
-        if isinstance(r, K | MaxRisk) or r.needs_original:
+        if r.class_sizes(has_population=False)[0] or r.needs_original:
             continue
-        if isinstance(r, TCloseness) and r.distance == "ordered":
-            need_order(prepared.base, r.column)
+        if r.needs_order and r.sensitive is not None:
+            need_order(prepared.base, r.sensitive)
         asked = replace(r, **{r.bound: tight.get(r.name, r.limit)}) if r.name in tight else r
         out.append(replace(asked, hierarchy=prepared.trees.get(asked.column)) if isinstance(asked, TCloseness) else asked)
     return out
@@ -173,10 +173,23 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_
         assert crowded is not None
         progress(0.22, "counting the classes at higher levels")
         coarser, base, policy = began(counted, policy, hierarchies, listed, lacking, crowded)
-    by_record, trees = _by_record(counted, policy, base), sensitive_trees(policy, base)
-    people = _people(counted, policy, base)
-    more = (by_record, trees, inferred, sampled, people, population, on_list)
-    return Prepared(table, schema, policy, base, rules, hierarchies, *more, coarser=coarser, columns=columns)
+    return Prepared(
+        table,
+        schema,
+        policy,
+        base,
+        rules,
+        hierarchies,
+        by_record=_by_record(counted, policy, base),
+        trees=sensitive_trees(policy, base),
+        inferred=inferred,
+        sampled=sampled,
+        people=_people(counted, policy, base),
+        population=population,
+        on_list=on_list,
+        coarser=coarser,
+        columns=columns,
+    )
 
 
 def _sampled(table: Table, policy: Policy) -> Table | None:
@@ -205,7 +218,7 @@ def _sampled(table: Table, policy: Policy) -> Table | None:
 
 
 def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts | None:
-    """The base classes with records, not people, counted inside them, where something is asked of the sensitive values."""
+    """The base classes with records, not people, counted inside them, if the sensitive values have requirements."""
     if policy.unit is None or not any(r.sensitive for r in policy.requirements):
         return None
     return _records(table, policy, base)
@@ -236,7 +249,7 @@ def counted_by_record(prepared: Prepared) -> ClassCounts:
 
 
 def without_unit(table: Table) -> Table:
-    return type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
+    return table.without_unit()
 
 
 def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:
@@ -291,7 +304,7 @@ def _hierarchy(
 
 
 def guessed_rule(column: Column, values: Any, counts: Any, *, k: int) -> Rule:
-    """The rule of a column about which nothing is said, by what its values are."""
+    """The rule of a column without settings, from its values."""
     from shoal.hierarchies import infer
 
     found = _found(column, values, counts)

@@ -14,11 +14,10 @@ from shoal.model.attack import AttackResult
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray, SensitiveCounts
 from shoal.model.plan import Plan, Step, Suppression
-from shoal.model.requirement import K, MaxRisk
 from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.plan.column_steps import other_steps
 from shoal.release.plan.prepare import Prepared
-from shoal.release.proof.judge import Given, judge, recursive_levels
+from shoal.release.proof.facts import Given, judge, recursive_levels
 
 if TYPE_CHECKING:
     from shoal.search.local_recoding.local import LocalResult
@@ -196,7 +195,7 @@ def _large_and_diverse(prepared: Prepared, blanked: npt.NDArray[np.bool_]) -> bo
     """Whether the blanked records, as one class, meet k and the diversity asked for."""
     policy, base = prepared.policy, prepared.base
     one = regrouped(base, tuple(np.zeros(base.n_classes, dtype=np.int32) for _ in base.columns), blanked)
-    asked = [r for r in policy.requirements if r.place[0] == "diversity" or isinstance(r, K | MaxRisk)]
+    asked = [r for r in policy.requirements if r.section == "diversity" or r.class_sizes(has_population=False)[0]]
     return all(judge(asked, facts_of_counts(one, recursive_levels(asked))))
 
 

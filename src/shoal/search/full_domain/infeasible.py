@@ -41,7 +41,7 @@ def refuse_contradictions(problem: Problem, checks: Checks) -> None:
             )
     for sensitive in checks.sensitive:
         for r in checks.requirements:
-            wanted = _values_needed(r) if r.sensitive == sensitive.column else 0.0
+            wanted = r.fewest_values if r.sensitive == sensitive.column else 0.0
             if not at_most(wanted, len(sensitive.share)):
                 raise InfeasibleError(
                     f"'{sensitive.column}' has {len(sensitive.share)} values, but {wanted:g} are asked for in every class.",
@@ -49,12 +49,6 @@ def refuse_contradictions(problem: Problem, checks: Checks) -> None:
                     alternatives=(),
                     blocking=(sensitive.column,),
                 )
-
-
-def _values_needed(r: req.Requirement) -> float:
-    if isinstance(r, req.DistinctDiversity | req.EntropyDiversity | req.RecursiveDiversity):
-        return float(r.l)
-    return float(r.p) if isinstance(r, req.PSensitive) else 0.0
 
 
 def infeasible(evaluator: Evaluator, suppress: float) -> InfeasibleError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +12,7 @@ from shoal.errors import UsageError, missing_column
 from shoal.measures.classes.closeness import leaf_groups
 from shoal.measures.classes.profile import SensitiveProfile, profile
 from shoal.model import requirement as req
-from shoal.model.compare import TOLERANCE, at_most, slack
+from shoal.model.compare import at_most, slack
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 from shoal.search.kernels import sensitive_values as kernel
 
@@ -42,7 +41,7 @@ class ValueCheck:
 
 @dataclass(frozen=True, eq=False)
 class SensitiveChecks:
-    """A sensitive column: its entries (cell, value by rank, count), its shares in the table, and what is asked of it."""
+    """A sensitive column: its entries (cell, value by rank, count), its shares in the table, and its requirements."""
 
     column: str
     cells: npt.NDArray[np.int32]
@@ -70,7 +69,7 @@ class Checks:
 
     def monotone(self, limit: int) -> bool:
         open_ = self.estimates
-        laws = {r.law for r in self.requirements if r in open_ or not isinstance(r, req.PopulationUniqueness)}
+        laws = {r.law for r in self.requirements if r in open_ or r not in self.population_uniqueness}
         return "none" not in laws and (limit == 0 or "union" not in laws)
 
     @property
@@ -96,19 +95,19 @@ def build_checks(counts: ClassCounts, requirements: Sequence[req.Requirement], *
             raise UsageError(
                 f"the requirement '{r.kind}' needs a population table.", hint="Pass population=…, counted over the same columns."
             )
-    sizes = [r.k for r in requirements if isinstance(r, req.K)]
-    population = [r.k for r in requirements if isinstance(r, req.KMap)]
-    for r in requirements:
-        if isinstance(r, req.MaxRisk):
-            (population if r.attacker == "journalist" and has_population else sizes).append(r.k)
+    sizes = [r.class_sizes(has_population=has_population) for r in requirements]
+
+    def table(name: str) -> list[req.Requirement]:
+        return [r for r in requirements if r.table_limit == name]
+
     return Checks(
         requirements=tuple(requirements),
-        least=max(sizes, default=0),
-        least_population=max(population, default=0),
+        least=max(members for members, _ in sizes),
+        least_population=max(people for _, people in sizes),
         sensitive=_sensitive(counts, requirements),
-        average_risk=min((r.risk for r in requirements if isinstance(r, req.AverageRisk)), default=1.0),
-        uniqueness=min((r.share for r in requirements if isinstance(r, req.SampleUniqueness)), default=1.0),
-        population_uniqueness=tuple(r for r in requirements if isinstance(r, req.PopulationUniqueness)),
+        average_risk=min((r.limit for r in table("average_risk")), default=1.0),
+        uniqueness=min((r.limit for r in table("uniqueness")), default=1.0),
+        population_uniqueness=tuple(r for r in table("population_uniqueness") if isinstance(r, req.PopulationUniqueness)),
     )
 
 
@@ -135,46 +134,31 @@ def _sensitive(counts: ClassCounts, requirements: Sequence[req.Requirement]) -> 
                 values=found.ranks.astype(np.int32),
                 counts=found.counts,
                 share=found.overall,
-                checks=tuple(_value_check(r, found) for r in asked if not _always(r)),
+                checks=tuple(_value_check(r, limit, found) for r in asked if (limit := r.value_limit(found.overall)) is not None),
             )
         )
     return tuple(out)
 
 
-def _always(r: req.Requirement) -> bool:
-    """Recursive diversity with l = 1 holds by definition."""
-    return isinstance(r, req.RecursiveDiversity) and r.l == 1
+_TESTS = {
+    "distinct": kernel.DISTINCT,
+    "entropy": kernel.ENTROPY,
+    "recursive": kernel.RECURSIVE,
+    "cap": kernel.CAP,
+    "band": kernel.BAND,
+}
 
 
-def _value_check(r: req.Requirement, found: SensitiveProfile) -> ValueCheck:
-    share = found.overall
-    match r:
-        case req.DistinctDiversity():
-            return ValueCheck(kernel.DISTINCT, float(r.l))
-        case req.PSensitive():
-            return ValueCheck(kernel.DISTINCT, float(r.p))
-        case req.EntropyDiversity():
-            return ValueCheck(kernel.ENTROPY, r.l - slack(r.l))
-        case req.RecursiveDiversity():
-            return ValueCheck(kernel.RECURSIVE, r.c - slack(r.c), float(r.l))
-        case req.AlphaK():
-            return ValueCheck(kernel.CAP, limits=np.full(len(share), r.alpha + slack(r.alpha)))
-        case req.BasicBeta():
-            return ValueCheck(kernel.CAP, limits=(1.0 + r.beta + slack(r.beta)) * share)
-        case req.EnhancedBeta():
-            most = np.minimum(r.beta, -np.log(share))
-            return ValueCheck(kernel.CAP, limits=(1.0 + most + TOLERANCE * np.maximum(1.0, most)) * share)
-        case req.DeltaDisclosure():
-            return ValueCheck(kernel.BAND, r.delta - slack(r.delta), limits=math.exp(min(r.delta, 700.0)) * share)
-        case req.TCloseness():
-            return _closeness(r, found)
-    raise UsageError(f"the requirement '{r.kind}' cannot be searched for.", hint="See the list of requirements.")
+def _value_check(r: req.Requirement, limit: req.ValueLimit, found: SensitiveProfile) -> ValueCheck:
+    if isinstance(r, req.TCloseness):
+        return _closeness(r, limit.first, found)
+    return ValueCheck(_TESTS[limit.test], limit.first, limit.second, limit.limits)
 
 
-def _closeness(r: req.TCloseness, found: SensitiveProfile) -> ValueCheck:
+def _closeness(r: req.TCloseness, most: float, found: SensitiveProfile) -> ValueCheck:
     m = found.n_values
     if r.distance == "ordered":
-        return ValueCheck(kernel.ORDERED, r.t + slack(r.t), groups=np.zeros((1, m), dtype=np.int32), mass=found.overall[None, :])
+        return ValueCheck(kernel.ORDERED, most, groups=np.zeros((1, m), dtype=np.int32), mass=found.overall[None, :])
     if r.distance == "equal":
         levels = [np.arange(m, dtype=np.int32)]
     else:
@@ -191,7 +175,7 @@ def _closeness(r: req.TCloseness, found: SensitiveProfile) -> ValueCheck:
     mass = np.zeros((len(levels), int(sizes.max())))
     for i, g in enumerate(levels):
         mass[i, : sizes[i]] = np.bincount(g, weights=found.overall)
-    return ValueCheck(kernel.LEVELS, r.t + slack(r.t), groups=np.ascontiguousarray(np.stack(levels)), n_groups=sizes, mass=mass)
+    return ValueCheck(kernel.LEVELS, most, groups=np.ascontiguousarray(np.stack(levels)), n_groups=sizes, mass=mass)
 
 
 Flags = npt.NDArray[np.bool_]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.requirement import K, MaxRisk, Requirement
+from shoal.model.requirement import Requirement
 from shoal.search.problem.column import joins_missing
 
 Flags = npt.NDArray[np.bool_]
@@ -70,10 +70,10 @@ class SearchResult:
         """
         least = 0
         for r in self.requirements:
-            if isinstance(r, K) or (isinstance(r, MaxRisk) and r.attacker == "prosecutor"):
-                least = max(least, r.k)
-            else:
+            size, _ = r.class_sizes(has_population=True)
+            if not size:
                 return None
+            least = max(least, size)
         return least
 
     def kept_table(self) -> Any:
@@ -117,7 +117,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A change of what was asked that makes a plan possible."""
+    """A change of the requirements that makes a plan possible."""
 
     change: str  # suppress | k | drop column | raise level | drop requirement
     sentence: str

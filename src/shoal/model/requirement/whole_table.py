@@ -1,0 +1,170 @@
+"""Requirements on the released table as a whole: average risk, uniques in the sample, estimated uniques, linkage by value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from shoal.errors import UsageError
+from shoal.model.display import written
+from shoal.model.requirement.base import (
+    RISK,
+    SHARE,
+    Law,
+    Requirement,
+    Schema,
+    Scope,
+    Spellings,
+    check_one_of,
+    check_share,
+    check_whole,
+    described,
+    group,
+    register,
+    whole_number,
+)
+from shoal.model.requirement.clause import Clause, Reading
+
+_AVERAGE, _MARKETER = {"attacker": "average"}, {"attacker": "marketer"}
+
+
+@register
+@dataclass(frozen=True)
+class AverageRisk(Requirement):
+    """Average risk, (published classes) / (published members), is at most ``risk``.
+
+    The marketer's is the same number where no population table is given. Where classes are too many, the smallest are suppressed
+    first, which removes the fewest records. Monotone with suppression: joining classes leaves fewer classes and as many members.
+    """
+
+    risk: float
+    attacker: Literal["average", "marketer"] = "average"
+    kind: ClassVar[str] = "average-risk"
+    spellings: ClassVar[Spellings] = {
+        **dict.fromkeys(("risk.average", "risk.mean", "prosecutor.mean", "risk.prosecutor.mean"), _AVERAGE),
+        **dict.fromkeys(("risk.marketer", "marketer"), _MARKETER),
+    }
+    section: ClassVar[str] = "risk"
+    key_field: ClassVar[str] = "attacker"
+    figure: ClassVar[str] = "risk.{attacker}"
+    schema: ClassVar[Schema] = {
+        "average": described(RISK, "The same as marketer."),
+        "marketer": described(RISK, "Average risk: classes / records."),
+    }
+    table_limit: ClassVar[str] = "average_risk"
+    scope: ClassVar[Scope] = "table"
+    law: ClassVar[Law] = "merge"
+    bound: ClassVar[str] = "risk"
+
+    def __post_init__(self) -> None:
+        check_share(self.risk, "the average risk", above_zero=True)
+        check_one_of(self.attacker, ("average", "marketer"), "attacker")
+
+    def sentence(self) -> str:
+        return f"the average chance of re-identification is at most {written(self.risk)}"
+
+
+@register
+@dataclass(frozen=True)
+class SampleUniqueness(Requirement):
+    """At most ``share`` of the published members are alone in their class. Monotone with suppression."""
+
+    share: float
+    kind: ClassVar[str] = "sample-uniqueness"
+    spellings: ClassVar[Spellings] = {"unique_share": {}}
+    section: ClassVar[str] = "uniqueness"
+    schema: ClassVar[Schema] = {"sample": described(SHARE, "Largest share of records that are alone in their class.")}
+    figure: ClassVar[str] = "unique_share"
+    table_limit: ClassVar[str] = "uniqueness"
+    scope: ClassVar[Scope] = "table"
+    law: ClassVar[Law] = "merge"
+    bound: ClassVar[str] = "share"
+
+    def __post_init__(self) -> None:
+        check_share(self.share, "the share of unique records", above_zero=False)
+
+    def sentence(self) -> str:
+        return f"at most {written(self.share, 4)} of the published records are unique"
+
+
+@register
+@dataclass(frozen=True)
+class PopulationUniqueness(Requirement):
+    """Estimated share of the records that are unique in a population of ``population`` people is at most ``share``.
+
+    An estimate from the class sizes of the release, never a count; no law about joining classes is proven.
+    """
+
+    share: float
+    population: int
+    method: str = "dankar"
+    kind: ClassVar[str] = "population-uniqueness"
+    spellings: ClassVar[Spellings] = {"population_unique_share": {}}
+    section: ClassVar[str] = "uniqueness"
+    renamed: ClassVar[Mapping[str, str]] = {"of": "population"}
+    schema: ClassVar[Schema] = {
+        "population": group(
+            "Largest estimated share of the population that is unique in it.",
+            optional=("method",),
+            share=SHARE,
+            of=whole_number(1, 10**11, "People in the population."),
+            method={"type": "string", "minLength": 1, "maxLength": 60, "description": "How it is estimated; default dankar."},
+        )
+    }
+    table_limit: ClassVar[str] = "population_uniqueness"
+    scope: ClassVar[Scope] = "table"
+    law: ClassVar[Law] = "none"
+    bound: ClassVar[str] = "share"
+
+    def __post_init__(self) -> None:
+        check_share(self.share, "the share of population uniques", above_zero=False)
+        check_whole(self.population, 1, "the population", "Pass the number of people in the population.")
+
+    @classmethod
+    def from_clause(cls, clause: Clause, reading: Reading) -> Requirement:
+        """``population_unique_share[17500000]<=0.01``, after a comma perhaps the method of estimation."""
+        people = clause.inside[0].replace("_", "") if clause.inside else ""
+        if not people.isdecimal() or len(clause.inside) > 2:
+            raise UsageError(
+                "the share of population uniques needs the number of people in the population.",
+                hint=f"Write for example {clause.word}[17500000]<=0.01.",
+            )
+        return cls(cls.limit_of(clause), int(people), *clause.inside[1:])
+
+    def options(self) -> tuple[str, ...]:
+        return (str(self.population), *(() if self.method == "dankar" else (self.method,)))
+
+    def sentence(self) -> str:
+        return f"an estimated share of at most {written(self.share)} is unique in a population of {self.population}"
+
+
+@register
+@dataclass(frozen=True)
+class Linkage(Requirement):
+    """At most ``share`` of the records are found by one who knows the true value of one published column, and nothing else.
+
+    It is about every number, date and place that is not a quasi-identifier, changed or not; the worst column decides. Only the
+    holder of the original can try it, and no law about joining classes is proven.
+    """
+
+    share: float
+    kind: ClassVar[str] = "linkage"
+    spellings: ClassVar[Spellings] = {"linkage": {}}
+    schema: ClassVar[Schema] = {
+        "linkage": described(
+            RISK,
+            "Largest share of records that one known number, date or place finds; by default 1/k and at least 0.05 "
+            "for columns that a transformation changes.",
+        )
+    }
+    scope: ClassVar[Scope] = "table"
+    law: ClassVar[Law] = "none"
+    bound: ClassVar[str] = "share"
+    needs_original: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_share(self.share, "the share of records found by value", above_zero=True)
+
+    def sentence(self) -> str:
+        return f"knowing one published value finds at most {written(self.share, 4)} of the records"
