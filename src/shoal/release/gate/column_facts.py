@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.find.finding import ColumnFacts
+from shoal.find import ColumnFacts
 from shoal.kernels.group import sum_by
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import MISSING, ClassCounts

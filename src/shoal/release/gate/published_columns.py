@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.find.columns import find_column
-from shoal.find.finding import ColumnFacts
+from shoal.find import ColumnFacts, find_column
 from shoal.find.safe_harbor import coarse as together
 from shoal.find.safe_harbor.classes import Classed, class_of, refusal
 from shoal.kernels.text import Pattern, canonical_text

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.find.columns import find_column
-from shoal.find.finding import Scale
+from shoal.find import Scale, find_column
 from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.proof.judge import Given
 
