@@ -13,7 +13,7 @@ import pytest
 from shoal.find import ColumnFacts
 from shoal.find.safe_harbor.classes import class_of, refusal
 from shoal.find.safe_harbor.coarse import fine_zip, reach, told, too_long_ago, too_old, triples
-from shoal.release.gate.published_columns import _kind
+from shoal.release.gate.safe_harbor import _kind
 from tricky_columns import ACCEPTED, REFUSED, YEAR, column
 
 SIZES = ((60, 0), (300, 1), (300, 2), (1500, 3))

@@ -7,9 +7,8 @@ from typing import Literal, cast
 
 from shoal.api.arguments import Source, opened
 from shoal.errors import UsageError
-from shoal.release.counts.cross import cross
 from shoal.release.counts.protect import protect_table
-from shoal.release.counts.published import CountTable
+from shoal.release.counts.table import CountTable, cross
 
 
 def count_table(
@@ -30,7 +29,7 @@ def count_table(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     rows, columns, layers : str, str, sequence of str
         The columns that are crossed.
     unit : str, optional

@@ -21,14 +21,13 @@ from shoal.model.compare import most_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import Progress, silent
 from shoal.model.requirement import Verdict
-from shoal.release.certificate.lost_groups import lost_groups
-from shoal.release.gate.count_facts import facts_of_counts
-from shoal.release.gate.estimates import estimates
+from shoal.release.certificate.contents import lost_groups
+from shoal.release.gate.count_facts import estimates, facts_of_counts
 from shoal.release.plan.loss_limits import LOSS_LIMIT
 from shoal.release.plan.prepare import Prepared, prepare, requirements
 from shoal.release.plan.published_classes import Shown, at_level, published, shown_at
 from shoal.release.policy.policy import Policy
-from shoal.release.proof.judge import judge, recursive_levels
+from shoal.release.proof.facts import judge, recursive_levels
 from shoal.search.full_domain.lattice import OnePlan
 
 

@@ -30,7 +30,7 @@ SIGNS_SHOWN = 3
 
 NO_QUASI = (
     "No column looks like a quasi-identifier: check whether that is so. A draft takes amounts that few people share for known: "
-    "whoever pays or receives one knows it."
+    "anyone who pays or receives one knows it."
 )
 
 
@@ -92,7 +92,7 @@ class Inspection(ByRole):
         }
 
     def _repr_html_(self) -> str:
-        from shoal.report.card import inspection_card
+        from shoal.report.blocks import inspection_card
 
         return inspection_card(self)
 
@@ -116,7 +116,7 @@ def inspect(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     quasi, sensitive, direct, insensitive : names of columns, optional
         Roles that are known already: they are kept. ``qi`` is accepted for ``quasi``.
     unit, weight : str, optional

@@ -115,9 +115,16 @@ class Measurement(Figures):
         return household_risk(each, [batch.column(column) for batch in self.source.scan((column,))])
 
     def _repr_html_(self) -> str:
-        from shoal.report.card import card
+        from shoal.report.blocks import card
 
         return card(self)
+
+    def plot(self, path: str | Path) -> Path:
+        """Write a plot of the group sizes: .svg, .png or .html."""
+        from shoal.report.charts import save
+        from shoal.report.measure_report import group_sizes
+
+        return save(group_sizes(self), Path(path))
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML report: no data value, nothing loaded from elsewhere."""

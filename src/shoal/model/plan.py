@@ -5,10 +5,10 @@ and the same plan with the same input and seed gives the same bytes. Four famili
 
 * *expression steps* (:mod:`shoal.steps`): a function of one value; the engine carries them out in SQL (keep, constant, value
   map, cut points, prefix, round, clamp);
-* *stream steps* (:class:`StreamStep`): a function of one row's values and its number; carried out on Arrow batches;
+* *stream steps* (:class:`StreamStep`): a function of one row's values and its number; applied to Arrow batches;
 * *whole-column steps* (:class:`ColumnStep`): need all rows of a few columns at once (rank swapping, MDAV); only those
   columns are read into memory, in a canonical order;
-* *row steps* (:class:`RowStep`): choose which rows there are at all (a sample); carried out before every other step.
+* *row steps* (:class:`RowStep`): choose which rows there are at all (a sample); applied before every other step.
 
 Stream, whole-column and row steps live in ``transform/`` and ``protector/`` and register themselves with :func:`register_step`.
 """
@@ -108,7 +108,7 @@ class StreamStep(Step):
         return None
 
     def start(self, seed: int) -> Callable[[Any, Any], Any]:
-        raise UsageError(f"step '{self.kind}' cannot be carried out on batches.")
+        raise UsageError(f"step '{self.kind}' cannot be applied to batches.")
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class ColumnStep(Step):
         return ()
 
     def run(self, table: Any, seed: int) -> Any:
-        raise UsageError(f"step '{self.kind}' cannot be carried out on whole columns.")
+        raise UsageError(f"step '{self.kind}' cannot be applied to whole columns.")
 
     def streamed(self, rows: Callable[[], Any], spill: Any, seed: int) -> Any:
         """The same from tables that ``rows()`` gives, without holding the column; None where it has no such form.
@@ -160,7 +160,7 @@ class RowStep(Step):
         return ()
 
     def start(self, seed: int) -> Callable[[Any, Any], Any]:
-        raise UsageError(f"step '{self.kind}' cannot be carried out on batches.")
+        raise UsageError(f"step '{self.kind}' cannot be applied to batches.")
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Suppression:
 class Plan:
     """Rows chosen, then steps in order, then suppression, then a shuffle of the rows by a keyed hash.
 
-    A column without a step is kept. At most one expression step may name a column; the steps of a column are carried out in
+    A column without a step is kept. At most one expression step may name a column; the steps of a column are applied in
     the order given. Row steps come first wherever they stand, so that every group and class is formed of published rows.
 
     >>> from shoal.steps import Cut, Drop

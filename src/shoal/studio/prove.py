@@ -19,7 +19,7 @@ import shoal
 from shoal.disk.atomic import scratch
 from shoal.errors import ShoalError, UsageError
 from shoal.release.certificate.outcome import Verification
-from shoal.release.make import seed
+from shoal.release.make import private_file
 from shoal.server.common import status_of
 from shoal.studio import forms, packed, words
 from shoal.studio.guard import POLICY
@@ -267,7 +267,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def _with_seed(made: Made, folder: Path) -> str:
-    kept = seed.read(seed.place_of(folder)).seed if made.told.get("private") else None
+    kept = private_file.read(private_file.place_of(folder)).seed if made.told.get("private") else None
     if kept is None:
         raise UsageError("nothing of this release was drawn.", hint="Its policy.yml alone repeats it.", reason="unknown")
     return edits.with_seed(made.told["policy"], kept)

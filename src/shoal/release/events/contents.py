@@ -29,7 +29,7 @@ from shoal.model.requirement import Verdict
 from shoal.release.certificate.contents import purpose_of
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
-from shoal.release.events.read import EventTable
+from shoal.release.events.records import EventTable
 from shoal.release.proof.events import EventFacts
 from shoal.search.events.event_search import Found
 from shoal.search.events.problem import EVERY, NEVER, pairs_of

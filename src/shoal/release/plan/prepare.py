@@ -21,10 +21,9 @@ from shoal.model.display import Progress, silent
 from shoal.model.requirement import K, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader
+from shoal.release.gate.count_facts import population_counts, sensitive_trees
 from shoal.release.gate.identifying import check_identifying, check_insensitive
-from shoal.release.gate.on_list import OnList, class_columns, with_groups
-from shoal.release.gate.population import population_counts
-from shoal.release.gate.sensitive_trees import sensitive_trees
+from shoal.release.gate.safe_harbor import OnList, class_columns, with_groups
 from shoal.release.plan.coarser_start import Coarser, Values, began, crowd, require_coarser, values_of
 from shoal.release.policy.policy import Policy
 
@@ -205,7 +204,7 @@ def _sampled(table: Table, policy: Policy) -> Table | None:
 
 
 def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts | None:
-    """The base classes with records, not people, counted inside them, where something is asked of the sensitive values."""
+    """The base classes with records, not people, counted inside them, if the sensitive values have requirements."""
     if policy.unit is None or not any(r.sensitive for r in policy.requirements):
         return None
     return _records(table, policy, base)

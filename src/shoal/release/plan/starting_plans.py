@@ -62,7 +62,7 @@ class FirstPlan:
     one_level_loss: float | None = None
     left_out: Mapping[str, float] = field(default_factory=dict)
     problem: str = ""
-    """Why the policy cannot be carried out as it stands, where that is so."""
+    """Why the policy cannot be applied as it stands, where that is so."""
 
 
 def first_plan(table: Table, policy: Policy, *, precious: Collection[str] = (), progress: Progress = silent) -> FirstPlan:

@@ -1,9 +1,9 @@
 """What the owner of a release keeps: its seed and its whole plan, beside its folder, never inside it.
 
-Whoever has the seed can take noise off, swap values back and undo every other random change. So ``plan.json`` is published
+Anyone who has the seed can take noise off, swap values back and undo every other random change. So ``plan.json`` is published
 without it; the certificate holds a commitment, which gives nothing away and binds the publisher to the seed; and where random
-changes were made, a file that only its owner may read keeps the seed beside the folder, for whoever must repeat the run. Where
-the published plan leaves rare values out (:mod:`shoal.release.make.published_plan`), that file keeps the whole plan too.
+changes were made, a file that only its owner may read keeps the seed beside the folder, for anyone who must repeat the run. Where
+the published plan leaves rare values out (:mod:`shoal.release.make.certify`), that file keeps the whole plan too.
 """
 
 from __future__ import annotations
@@ -12,24 +12,29 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.disk import atomic as passing
+from shoal.disk import atomic
 from shoal.disk.atomic import write_private
-from shoal.errors import OutputError, TamperError, UnreadableError
-from shoal.model.certificate.certificate import NAME
+from shoal.engines.exclusion import LeftOut, ids_of, spellings
+from shoal.errors import OutputError, TamperError, UnreadableError, UsageError
+from shoal.kernels.signatures import Signer
+from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.file import is_of_events, read_certificate, read_event_certificate
-from shoal.model.certificate.parts import PlanEntry
+from shoal.model.certificate.parts import Objections, PlanEntry
+from shoal.model.exclusion import commitment
 from shoal.model.plan import Plan
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
+from shoal.release.proof.read import rows
 
 if TYPE_CHECKING:
     from shoal.kernels.signatures import Signer
 
-NOTE = "Whoever has this file can undo random changes of the release, or read rare values. Keep it apart from it."
+
+NOTE = "Anyone who has this file can undo random changes of the release, or read rare values. Keep it apart from it."
 
 
 @dataclass(frozen=True)
@@ -118,8 +123,8 @@ def rescue(place: Path) -> None:
     While the stage of the same run is still there, its release never got a name and nothing was lost.
     """
     for left in place.glob(".shoal-seed-*"):
-        process, stage = passing.owner(left), left.with_name(left.name.replace("seed", "stage", 1))
-        if process is None or passing.alive(process):
+        process, stage = atomic.owner(left), left.with_name(left.name.replace("seed", "stage", 1))
+        if process is None or atomic.alive(process):
             continue
         if stage.exists():
             left.unlink(missing_ok=True)
@@ -175,3 +180,54 @@ def check(stated: PlanEntry, path: str | Path) -> str:
     if not fits(secret, stated) or (secret.seed is None and not secret.release):
         raise TamperError("the private file holds another seed or plan than those the certificate is bound to.")
     return "the private file belongs to this release: its seed and plan are those the certificate is bound to"
+
+
+def objections(left: LeftOut | None, signer: Signer) -> tuple[Objections, str] | None:
+    """What is certified of the list, and the salt of the commitment, which is kept apart; None without a list."""
+    if left is None:
+        return None
+    salt = signer.keyed_hash([i.encode() + b"\n" for i in sorted(left.ids)], purpose="objections")
+    told = left.told
+    bound = commitment(left.ids, salt)
+    return Objections(told.column, told.listed, told.found, told.records, told.unnamed, bound), salt
+
+
+def check_objections(place: Path, certificate: Certificate, listed: str | Path | Iterable[Any], private: str | Path) -> str:
+    """Whether a list is the one that the release was made without, and none of its ids is published."""
+    stated = certificate.input.objections
+    if stated is None:
+        raise TamperError("the release was made without a list of people to leave out.")
+    ids = ids_of(listed, stated.column)
+    shown = certificate.data.file is not None and stated.column in certificate.data.columns
+    if shown and certificate.data.file is not None:
+        _none_published(place / certificate.data.file, stated.column, ids)
+    looked = "none of them is published" if shown else f"column '{stated.column}' is not published"
+    return f"{check_list(stated, ids, private)}; {looked}"
+
+
+def check_list(stated: Objections, listed: str | Path | Iterable[Any], private: str | Path) -> str:
+    """Whether a list is the one that a certificate is bound to."""
+    ids = ids_of(listed, stated.column)
+    salt = read(private).list_salt
+    if not salt or commitment(ids, salt) != stated.commitment:
+        raise TamperError("the list, or the private file, is another than the one that the certificate is bound to.")
+    return f"the list of {len(ids):,} people is the one that the certificate is bound to"
+
+
+def private_of(place: Path, private: str | Path | None) -> str | Path:
+    """The private file that a list is compared with: the one given, or the one beside the folder."""
+    beside = place_of(place.absolute())
+    if private is None and not beside.exists():
+        raise UsageError(
+            "the list of people to leave out can be compared only with the private file of the release.",
+            hint="Name it with --private FOLDER.private.json: it holds the salt of the commitment.",
+        )
+    return beside if private is None else private
+
+
+def _none_published(data: Path, column: str, ids: tuple[str, ...]) -> None:
+    """Look for each id in the published column, however it is spelled there."""
+    forbidden = {s for kind in ("text", "integer", "float") for s in spellings(ids, kind)}
+    there = sum(value is not None and str(value) in forbidden for (value,) in rows(data, [column]))
+    if there:
+        raise TamperError(f"{there:,} published records are of people who asked not to be in it.")
