@@ -30,8 +30,8 @@ from shoal.release.make.carry_out import Output
 from shoal.release.make.frame import FrameTypes, types_of
 from shoal.release.make.release import Release
 from shoal.release.plan.decide import decide
+from shoal.release.plan.plan_json import read_plan
 from shoal.release.plan.prepare import prepare
-from shoal.release.plan.starting_plans import read_plan
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from shoal.release.events.attacks import attack_folder
 from shoal.release.linked.certificate import read_linked
 from shoal.release.linked.verify import linked_attacks
 from shoal.release.make.release import Release
-from shoal.release.plan.starting_plans import read_plan
+from shoal.release.plan.plan_json import read_plan
 from shoal.release.proof.read import logical
 from shoal.steps import Drop, MapValues
 

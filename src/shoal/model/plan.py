@@ -10,7 +10,7 @@ and the same plan with the same input and seed gives the same bytes. Four famili
   columns are read into memory, in a canonical order;
 * *row steps* (:class:`RowStep`): choose which rows there are at all (a sample); applied before every other step.
 
-Stream, whole-column and row steps live in ``transform/`` and ``protector/`` and register themselves with :func:`register_step`.
+Rooms register their steps with :func:`register_step` when they are imported; :mod:`shoal.release.plan.plan_json` imports them.
 """
 
 from __future__ import annotations
@@ -241,7 +241,8 @@ class Plan:
         return json.dumps(data, ensure_ascii=False, sort_keys=True, indent=1) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str, read_step: Callable[[Mapping[str, Any]], Step] | None = None) -> Plan:
+        """The plan of a JSON text; ``read_step`` reads a step (default: :func:`step_from_json`)."""
         try:
             data = json.loads(text)
         except (json.JSONDecodeError, RecursionError):
@@ -249,7 +250,7 @@ class Plan:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise PolicyError(f"the plan is not of format '{FORMAT}'.", hint="Use a plan.json that this version of Shoal wrote.")
         try:
-            steps = tuple(step_from_json(s) for s in data["steps"])
+            steps = tuple((read_step or step_from_json)(s) for s in data["steps"])
             return cls(
                 steps,
                 Suppression.from_json(data["suppression"]),
@@ -266,21 +267,16 @@ class Plan:
 
 
 def step_from_json(data: Mapping[str, Any]) -> Step:
-    """A step from its JSON form, by its ``kind``."""
+    """A step of a registered kind from its JSON form."""
     kind = data.get("kind", "")
-    if kind not in _REGISTRY:
-        _load_rooms()
     if kind not in _REGISTRY:
         raise PolicyError(f"step kind '{kind}' is not known.", hint=f"Known kinds: {', '.join(sorted(_REGISTRY))}.")
     return _REGISTRY[kind].from_json(data)
 
 
-def _load_rooms() -> None:
-    """Let the rooms above that define steps register them (by name: this room imports nothing above it)."""
-    import importlib
-
-    for room in ("shoal.steps", "shoal.techniques", "shoal.protector.pseudonyms.plan_step"):
-        importlib.import_module(room)
+def is_step_kind(kind: str) -> bool:
+    """Whether steps of this kind are registered."""
+    return kind in _REGISTRY
 
 
 def _plain(value: Any) -> Any:

@@ -26,9 +26,9 @@ from shoal.model.requirement import DistinctDiversity
 from shoal.release.certificate.verify import verify
 from shoal.release.earlier.same_labels import MISSING_TEXT, codes_of, read_texts
 from shoal.release.make import private_file
+from shoal.release.plan.plan_json import parse_plan, read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
 from shoal.release.plan.published_classes import Decision
-from shoal.release.plan.starting_plans import read_plan
 from shoal.steps import Drop, MapValues
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ def whole_plan(place: Path, claims: Certificate) -> Plan | None:
     if not beside.is_file():
         return None
     kept = private_file.read(beside)
-    return Plan.from_json(kept.plan) if kept.plan is not None and private_file.fits(kept, claims.plan) else None
+    return parse_plan(kept.plan) if kept.plan is not None and private_file.fits(kept, claims.plan) else None
 
 
 def unknown_column(prepared: Prepared, published: Plan) -> str | None:

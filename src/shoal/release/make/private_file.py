@@ -28,6 +28,7 @@ from shoal.model.certificate.parts import Objections, PlanEntry
 from shoal.model.exclusion import commitment
 from shoal.model.plan import Plan
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
+from shoal.release.plan.plan_json import parse_plan
 from shoal.release.proof.read import rows
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def read(path: str | Path) -> Kept:
         if data["format"] != PRIVATE_FORMAT:
             raise ValueError
         seed, plan = data["seed"], data.get("plan")
-        text = None if plan is None else Plan.from_json(json.dumps(plan)).to_json()
+        text = None if plan is None else parse_plan(json.dumps(plan)).to_json()
         salts = str(data["salt"]), str(data.get("list_salt", ""))
         return Kept(None if seed is None else int(seed), salts[0], text, str(data.get("release", "")), salts[1])
     except OSError as error:
