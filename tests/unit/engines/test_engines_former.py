@@ -91,7 +91,7 @@ def test_a_wider_type_where_one_number_does_not_fit(tmp_path: Any, top: int, fit
         back = pq.read_table(tmp_path / "o.parquet")
         assert back["n"].to_pylist() == [top] * 3
         assert back.schema.field("n").type == (pa.int8() if fits else pa.int64())
-        assert any("cannot hold every number" in s for s in done.not_kept) is not fits
+        assert any("cannot represent every number" in s for s in done.not_kept) is not fits
         assert any("wider type" in s for s in shoal.open(table).not_kept(plan, tmp_path / "o.parquet"))
 
 
