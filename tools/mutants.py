@@ -30,6 +30,7 @@ import tempfile
 import threading
 import time
 import tomllib
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
@@ -296,8 +297,11 @@ def run_forked(work: Callable[[], int], timeout: float | None) -> tuple[int | No
             code = 70
             try:
                 code = work()
+            except BaseException:
+                traceback.print_exc()
             finally:
                 sys.stdout.flush()
+                sys.stderr.flush()
                 os._exit(code)
         code, deadline = None, None if timeout is None else time.monotonic() + timeout
         while code is None and (deadline is None or time.monotonic() < deadline):
@@ -322,8 +326,8 @@ def run_pytest(arguments: Sequence[str], plugins: Sequence[object] = ()) -> int:
 
 
 def preload() -> None:
-    """Import what every child needs and no mutant changes, once."""
-    for name in ("pytest", "hypothesis", "numpy", "pyarrow", "duckdb", "cryptography", "sqlglot"):
+    """Import once what every child needs and no mutant changes; not hypothesis, whose plugin pytest wants to import itself."""
+    for name in ("pytest", "numpy", "pyarrow", "duckdb", "cryptography", "sqlglot"):
         try:
             __import__(name)
         except ImportError:

@@ -129,7 +129,7 @@ def test_the_password_may_come_from_the_environment(server: Target, monkeypatch:
 
 def test_there_is_no_such_database(server: Target) -> None:
     url = server.handle.url.rpartition("/")[0] + "/nowhere"
-    with pytest.raises(EngineError, match="no such database"):
+    with pytest.raises(EngineError, match="does not exist"):
         shoal.open(f"{url}::t")
 
 

@@ -163,7 +163,7 @@ def test_tables_released_together_are_refused_in_words(tmp_path: Path, capsys: p
 
 @pytest.mark.parametrize("wrong", ["", "0", "-1", "soon", "0.0009", "1d", "inf"])
 def test_times_that_are_none(wrong: str) -> None:
-    with pytest.raises(UsageError, match="no time"):
+    with pytest.raises(UsageError, match="not a duration"):
         seconds_of(wrong)
 
 

@@ -24,7 +24,7 @@ from shoal.engines.spark import engine as spark_engine
 from shoal.engines.spark import files as parts
 from shoal.errors import DataError, EngineError, MemoryBudgetError, UsageError
 from shoal.model.certificate.certificate import Certificate
-from shoal.release.proof.delta_log import LOG
+from shoal.release.proof.read import LOG
 from shoal.steps import MapValues
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("spark")]

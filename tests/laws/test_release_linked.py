@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import shoal
 from people_oracle import Linked
 from shoal.errors import InfeasibleError, VerificationError
-from shoal.release.linked.crowd import alike, stays
 from shoal.release.linked.gather import Family, gather
 from shoal.release.linked.policy import LinkedPolicy
+from shoal.release.linked.search import alike, stays
 from shoal.release.proof.recount_linked import File, everybody
 
 Rows = list[tuple[int, int, int]]

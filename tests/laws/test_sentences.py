@@ -1,7 +1,7 @@
 """Sentences are tested like numbers: each explanation has a falsifier, a generator of tables that tries to break what it says.
 
 A falsifier plays the sentence record by record: it counts who looks alike, guesses, deals out, and compares. It quotes the
-sentence that it tries to break, so that whoever changes the words must look at the falsifier too. A sentence without one fails.
+sentence that it tries to break, so that a changed sentence needs a look at the falsifier too. A sentence without one fails.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _(rows):
     return float(np.mean([1 / c for c in crowd(rows)]))
 
 
-@of_rows("distinction", "Share of records that could be told apart: combinations per member.")
+@of_rows("distinction", "Share of records that could be distinguished: combinations per member.")
 def _(rows):
     return sum(1 / c for c in crowd(rows)) / len(rows)
 
@@ -297,7 +297,9 @@ def _(release, people):
     return float(np.mean([1 / people.count(c) for c in release]))
 
 
-@of_both("marketer", "The share of records that are matched rightly when the whole table is matched with a population register.")
+@of_both(
+    "marketer", "The share of records that are matched correctly when the whole table is matched with a population register."
+)
 def _(release, people):
     return float(np.mean([1 / people.count(c) for c in release]))
 

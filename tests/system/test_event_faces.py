@@ -158,7 +158,7 @@ def test_earlier_releases_are_joined_before_anything_is_written(trips: Path, tmp
     coarse = shoal.anonymize(trips, policy(time_widths=["none"], place_levels=["prefix:1"]), previous=[tmp_path / "first"])
     told = {a.name: a for a in coarse.certificate.attacks}["earlier release: first"]
     assert (told.verdict, "published alike" in told.sentence) == ("not run", True)
-    with pytest.raises(UsageError, match="no folder of an event release"):
+    with pytest.raises(UsageError, match="not the folder of an event release"):
         shoal.anonymize(trips, policy(), previous=[tmp_path])
 
 
@@ -216,7 +216,7 @@ def test_renewed_pseudonyms_of_the_vault(trips: Path, house: House, tmp_path: Pa
         assert set(back.values()) <= {f"canary{i}" for i in range(50)}
         with pytest.raises(PolicyError, match="gives a person one pseudonym"):
             shoal.anonymize(trips, {**renewed, "events": {**renewed["events"], "vault": "study"}}).write(tmp_path / "x")
-        with pytest.raises(UsageError, match="no domain"):
+        with pytest.raises(UsageError, match="is not in"):
             shoal.anonymize(trips, policy(vault="none")).write(tmp_path / "x")
         spelled = {"who": ["a", "a ", "b"] * 2, "where": ["x"] * 6}  # one person for the domain, two for the table
         twice = {"events": {"unit": "who", "place": "where", "vault": "study"}, "require": ["known[1]>=2"], "allow": {"loss": 1}}

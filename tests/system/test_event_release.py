@@ -264,10 +264,10 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"events": {"unit": "card"}}, PolicyError, "neither a time nor a place"),
     ({"events": {"unit": "card", "place": "card"}}, PolicyError, "twice"),
     ({"events": {"unit": "card", "time": "when"}}, UsageError, "not in table"),
-    ({"events": {"unit": "card", "time": "station", "place": "at"}}, DataError, "are no times"),
-    ({"events": {"unit": "card", "time": "at", "place": "station", "renew": "often"}}, UsageError, "no renewal"),
-    ({"events": {"unit": "card", "time": "at", "place": "station", "renew": "0 days"}}, UsageError, "no renewal"),
-    ({"events": {"unit": "card", "time": "at", "place": "station", "time_widths": ["fortnight"]}}, UsageError, "no width"),
+    ({"events": {"unit": "card", "time": "station", "place": "at"}}, DataError, "are not times"),
+    ({"events": {"unit": "card", "time": "at", "place": "station", "renew": "often"}}, UsageError, "not a renewal"),
+    ({"events": {"unit": "card", "time": "at", "place": "station", "renew": "0 days"}}, UsageError, "not a renewal"),
+    ({"events": {"unit": "card", "time": "at", "place": "station", "time_widths": ["fortnight"]}}, UsageError, "not a width"),
     ({"events": {"unit": "card", "time": "at", "place": "station", "place_levels": ["cut"]}}, PolicyError, "a cut needs"),
     ({"events": {"unit": "card", "time": "at", "place": "station", "shift": 0}}, PolicyError, "at least 1"),
     ({"require": {"known": {"records": 9, "k": 5}}}, PolicyError, "at most 8"),
@@ -324,7 +324,7 @@ def test_attacks_from_outside(trips: Path, made: Path, tmp_path: Path, capsys: p
     assert "in the list" in found["trail matching"]["sentence"]
     report = shoal.attack(made)
     assert {r.name: r.verdict for r in report.results}["trail matching"] == "not run"
-    with pytest.raises(UsageError, match="no folder of an event release"):
+    with pytest.raises(UsageError, match="not the folder of an event release"):
         shoal.attack(made, previous=[tmp_path])
     nobody = tmp_path / "list.csv"
     nobody.write_text("a,b\n1,2\n")

@@ -88,7 +88,7 @@ def test_times_in_text_are_read_or_refused_by_number() -> None:
     m = shoal.measure(words, unit="who", time="at")
     assert m.points == 2
     assert m.curve[0].unique.value == pytest.approx(0.25)
-    with pytest.raises(DataError, match=r"1 of its 3 distinct values .1 records. are no times") as error:
+    with pytest.raises(DataError, match=r"1 of its 3 distinct values .1 records. are not times") as error:
         shoal.measure(words | {"at": [*words["at"][:2], "canary"]}, unit="who", time="at")
     assert "canary" not in str(error.value)
 
@@ -106,7 +106,7 @@ def test_the_order_of_rows_and_the_seed(table: Path) -> None:
         ({"place": "where"}, UsageError, "needs a person"),
         ({"unit": "who", "place": "who"}, RoleError, "named twice"),
         ({"unit": "who", "place": "where", "time": "where"}, RoleError, "named twice"),
-        ({"unit": "who", "time": "where"}, DataError, "3 of its 3 distinct values .6 records. are no times"),
+        ({"unit": "who", "time": "where"}, DataError, "3 of its 3 distinct values .6 records. are not times"),
         ({"unit": "who", "place": "where", "known_records": [0]}, UsageError, "at least 1"),
         ({"unit": "who", "place": "where", "known_records": [3]}, UsageError, "nobody has more than 2"),
         ({"unit": "who", "place": "where", "quasi": ["at"]}, UsageError, "not measured together"),

@@ -16,7 +16,7 @@ from people_oracle import Linked
 from shoal.cli import main
 from shoal.errors import DataError, InfeasibleError, PolicyError, RoleError, UsageError
 from shoal.kernels.signatures import signer
-from shoal.release.linked import crowd
+from shoal.release.linked import search as crowd
 from shoal.release.linked.certificate import LinkedCertificate, read_linked, verdict
 
 N = 120

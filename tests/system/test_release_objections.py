@@ -68,7 +68,7 @@ def test_a_list_is_refused_where_none_was_used(tmp_path: Path) -> None:
 
 def test_a_published_person_column_is_looked_through(tmp_path: Path) -> None:
     """A publisher who signs that somebody was left out, and left the row in, is found out."""
-    from shoal.release.make.objections import check_objections
+    from shoal.release.make.private_file import check_objections
 
     words = {**WORDS, "unit": {"column": "who", "publish": "keep"}}
     rows = {**visits(), "age": [0] * 100}

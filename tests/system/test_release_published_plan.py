@@ -13,7 +13,7 @@ import shoal
 from shoal.cli import main
 from shoal.errors import VerificationError
 from shoal.release.certificate.verify import verify
-from shoal.release.make import seed as private
+from shoal.release.make import private_file
 
 JOBS = ["nurse"] * 40 + ["cook"] * 40 + ["clerk"] * 5 + ["miner"] * 4 + ["beekeeper"]
 LEVELS = "nurse;care;*\ncook;food;*\nclerk;food;*\nminer;food;*\nbeekeeper;bees;*\n"
@@ -51,8 +51,8 @@ def test_the_owner_keeps_the_whole_plan_and_uses_it_again(tmp_path):
     assert made.private_file == beside
     assert stat.S_IMODE(beside.stat().st_mode) == 0o600
     assert verify(folder, private=beside).ok
-    assert private.read(beside).seed is None
-    assert "beekeeper" not in repr(private.read(beside))
+    assert private_file.read(beside).seed is None
+    assert "beekeeper" not in repr(private_file.read(beside))
     _, again = release(tmp_path, jobs=[*JOBS, *["beekeeper"] * 9], name="again", plan=beside)
     assert "bees" in (again / "data.csv").read_text(), "the whole plan knows the group that is large enough now"
     _, coarse = release(tmp_path, jobs=[*JOBS, *["beekeeper"] * 9], name="coarse", plan=folder / "plan.json")

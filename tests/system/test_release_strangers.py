@@ -19,7 +19,7 @@ from release_forging import forge
 from shoal.errors import ShoalError, TamperError
 from shoal.release.certificate.verify import verify
 from shoal.release.proof import bounds
-from shoal.release.proof.arrow_bounds import check_arrow
+from shoal.release.proof.bounds import check_arrow
 from shoal.release.proof.read import batches, header
 
 

@@ -2,7 +2,7 @@
 
 ::
 
-    Policy.of        release/policy         what is asked
+    Policy.of        release/policy         the requirements
     prepare          release/plan           count the classes, build the hierarchies
     decide           release/plan           search for the plan that loses least (or check the one given)
     Release.write    release/make           carry_out: recode, count_again, attacks, certify; then the folder gets its name
@@ -30,8 +30,8 @@ from shoal.release.make.carry_out import Output
 from shoal.release.make.frame import FrameTypes, types_of
 from shoal.release.make.release import Release
 from shoal.release.plan.decide import decide
+from shoal.release.plan.plan_json import read_plan
 from shoal.release.plan.prepare import prepare
-from shoal.release.plan.starting_plans import read_plan
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -57,16 +57,16 @@ def anonymize(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     policy : Policy, mapping or path
-        What is asked; keywords (``quasi=…, sensitive=…, k=5``) may say it instead.
+        The requirements; keywords (``quasi=…, sensitive=…, k=5``) may state them instead.
     key_file : path, optional
         Ed25519 key to sign with (mode 0600). Without it ``SHOAL_SIGNING_KEY_FILE`` or ``SHOAL_SIGNING_KEY`` is used, or a key
         is made for this release.
     format : str
         ``csv``, ``parquet``, ``delta``, ``arrow``, ``excel``, ``spss`` or ``stata``.
     plan : Plan or path, optional
-        A plan.json made earlier: no search; the plan is carried out on these data and everything is checked again.
+        A plan.json made earlier: no search; the plan is applied to these data and everything is checked again.
     to_table : str, optional
         Publish the data as a new table of this name in the database of the input, instead of a file.
     previous : sequence of paths

@@ -8,12 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.attacks.tables.closest import closest_records, membership
-from shoal.attacks.tables.continuous import distance_linkage, interval_disclosure, robust_intervals
-from shoal.attacks.tables.control import overlaps
-from shoal.attacks.tables.linking import inference, linkability
-from shoal.attacks.tables.rows import Rows, drawn, ordered
-from shoal.attacks.tables.singling_out import singling_out
+from shoal.attacks.tables.continuous import (
+    distance_linkage,
+    inference,
+    interval_disclosure,
+    linkability,
+    robust_intervals,
+    singling_out,
+)
+from shoal.attacks.tables.rows import Rows, closest_records, drawn, membership, ordered, overlaps
 from shoal.comparison.columns import Coded, matched_rows, read_columns
 from shoal.errors import DataError
 from shoal.model.attack import AttackResult, worst_first
@@ -23,7 +26,7 @@ MOST_POOL, MOST_PEOPLE, TRIES, MOST_SECRETS = 10_000, 1_000, 500, 8
 CONTINUOUS = 20
 """Different numbers from which a column is taken as continuous, where none is named."""
 LEAST = 20
-"""Records of each table below which nothing could be told from chance."""
+"""Records of each table below which nothing can be distinguished from chance."""
 
 
 def attack_table(

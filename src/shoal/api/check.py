@@ -28,9 +28,9 @@ def check(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     policy : Policy, mapping or path
-        What is asked; keywords (``quasi=…, sensitive=…, k=5``) may say it instead.
+        The requirements; keywords (``quasi=…, sensitive=…, k=5``) may state them instead.
 
     Returns
     -------

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from shoal.engines.table import Table
 from shoal.errors import UsageError
-from shoal.find.finding import ColumnFacts, ColumnFinding, measured_scale
+from shoal.find import ColumnFacts, ColumnFinding
+from shoal.find.finding import measured_scale
 from shoal.find.sanity import Rule, guessed_rules, meaning_of, read_day, said_rule
 from shoal.kernels.arrow import from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.text import canonical_text
@@ -205,7 +206,7 @@ def _no_such_day(name: str) -> Any:
 
 
 def _numbers(name: str, values: Any, gone: Sequence[str], *, digits: bool) -> dict[str, FloatArray]:
-    """Numbers, or days, of a column (NaN missing); of texts and eight digits also whether there is no such day."""
+    """Numbers, or days, of a column (NaN missing); of texts and eight digits also whether the day does not exist."""
     kind = values.type
     if digits:
         return _from_texts(name, values.cast(pa.int64(), safe=False).cast(pa.string()), gone)

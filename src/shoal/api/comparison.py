@@ -15,7 +15,7 @@ from shoal.model.certificate.file import is_of_events, read_certificate
 from shoal.model.display import Progress, silent
 from shoal.release.linked.certificate import read_linked
 from shoal.release.make.release import Release
-from shoal.release.plan.starting_plans import read_plan
+from shoal.release.plan.plan_json import read_plan
 
 
 def compare(
@@ -46,7 +46,7 @@ def compare(
     quasi, sensitive : names of columns, optional
         For the losses over classes and about sensitive values, and for the frontier; of a folder its own.
     target : names of columns, optional
-        Models are trained to tell these; the sensitive columns where nothing is said.
+        Models are trained to predict these; by default the sensitive columns.
     key : str, optional
         A column that names the same record in both tables: then numbers are also compared record by record.
     analyses : sequence of str

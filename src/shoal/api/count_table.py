@@ -7,9 +7,8 @@ from typing import Literal, cast
 
 from shoal.api.arguments import Source, opened
 from shoal.errors import UsageError
-from shoal.release.counts.cross import cross
 from shoal.release.counts.protect import protect_table
-from shoal.release.counts.published import CountTable
+from shoal.release.counts.table import CountTable, cross
 
 
 def count_table(
@@ -30,13 +29,13 @@ def count_table(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     rows, columns, layers : str, str, sequence of str
         The columns that are crossed.
     unit : str, optional
         The column that names a person: people are counted, not rows. Nobody may be in several cells.
     threshold : int
-        Cells of 1 to ``threshold`` − 1 people are hidden, and as many others as the sums call for. Categories with fewer people
+        Cells of fewer than ``threshold`` people are hidden, and as many others as the sums call for. Categories with fewer people
         in all are joined.
     method : str
         ``suppress``, or ``round``: what is not hidden is rounded to multiples of ``base``.

@@ -16,10 +16,10 @@ MARK = "README.txt"
 FIRST_LINE = "Made by shoal demo; the people in it do not exist."
 QUASI = ("date_of_birth", "sex", "municipality", "postcode", "education", "occupation")
 POLICY = """\
-# What is asked of the release. Change a line and run: shoal anonymize people.parquet --policy policy.yml --out mine
+# The requirements of the release. Change a line and run: shoal anonymize people.parquet --policy policy.yml --out mine
 roles:
   direct: [person_id, name]            # name people by themselves: left out
-  quasi:                               # known to neighbours and colleagues: made coarser; {} = Shoal builds the levels
+  quasi:                               # known to neighbours and colleagues: generalized; {} = Shoal builds the levels
     date_of_birth: {}
     sex: {}
     municipality: {}
@@ -184,7 +184,7 @@ def _leave_note(work: Path) -> None:
         FIRST_LINE,
         "",
         "people.parquet        the generated people",
-        "policy.yml            what was asked of the release",
+        "policy.yml            the requirements of the release",
         "release/data.csv      the table that may be shared",
         "release/report.html   open this in a browser: what was done, what it cost, what an attacker can still learn",
         "release/certificate.json, release/plan.json   the same for machines, signed",

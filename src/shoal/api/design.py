@@ -148,7 +148,7 @@ def resolver(source: str | Path) -> Resolver:
     from shoal.registry.answer.query import Registry
 
     if "://" not in text and not Path(text).exists():
-        raise UnreadableError(f"there is no registry '{Path(text).name}'.", hint="Name a mirrored folder or a SQLite file.")
+        raise UnreadableError(f"registry '{Path(text).name}' does not exist.", hint="Name a mirrored folder or a SQLite file.")
     shelf = Registry(source)
 
     def ask(code: str, population: str) -> PublishedSummary:

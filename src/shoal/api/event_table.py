@@ -24,7 +24,7 @@ DAY, HOUR = 86_400_000_000, 3_600_000_000
 
 @dataclass(frozen=True, eq=False)
 class _Events:
-    """Distinct (person, time, place) with their rows, without those that lack one of them; people numbered anew."""
+    """Distinct (person, time, place) with their rows, without those that lack one of them; people renumbered."""
 
     person: IntArray
     time: Any
@@ -103,16 +103,16 @@ def _usable(counts: ClassCounts, person: str, time: str | None, places: tuple[st
 
 
 def _gaps(lacking: Mapping[str, int], nobody: int, absent: int) -> list[str]:
-    """What is said of records that are not complete."""
+    """The warning about incomplete records."""
     notes = [f"{n:,} records without a value in '{c}' are left out: nobody can know them." for c, n in lacking.items() if n]
     notes += [f"{nobody:,} records without a person are left out."] if nobody else []
     return notes + ([f"{absent:,} people have no complete record and are not among those measured."] if absent else [])
 
 
 def _alone(people: int, records: int) -> list[str]:
-    """What is said of tables that are hardly event tables."""
+    """The warning about tables that are hardly event tables."""
     notes = ["One person only: known records single out nobody from others."] if people == 1 else []
-    one_each = "Every person has one record: this is no event table. Measure it with --quasi instead."
+    one_each = "Every person has one record: this is not an event table. Measure it with --quasi instead."
     return notes + ([one_each] if people == records else [])
 
 

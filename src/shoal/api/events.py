@@ -143,7 +143,7 @@ def measure_events(
 
 
 def _columns(source: Table, unit: str | None, time: str | None, place: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The person and the places, each a column in one role; a time that can be told."""
+    """The person and the places, each a column in one role; a time that can be read."""
     person = unit or source.schema.unit
     if person is None:
         raise UsageError("an event table needs a person per record.", hint="Name the column: unit=… or --unit.")

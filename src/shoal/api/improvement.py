@@ -21,14 +21,13 @@ from shoal.model.compare import most_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import Progress, silent
 from shoal.model.requirement import Verdict
-from shoal.release.certificate.lost_groups import lost_groups
-from shoal.release.gate.count_facts import facts_of_counts
-from shoal.release.gate.estimates import estimates
+from shoal.release.certificate.contents import lost_groups
+from shoal.release.gate.count_facts import estimates, facts_of_counts
 from shoal.release.plan.loss_limits import LOSS_LIMIT
 from shoal.release.plan.prepare import Prepared, prepare, requirements
 from shoal.release.plan.published_classes import Shown, at_level, published, shown_at
 from shoal.release.policy.policy import Policy
-from shoal.release.proof.judge import judge, recursive_levels
+from shoal.release.proof.facts import judge, recursive_levels
 from shoal.search.full_domain.lattice import OnePlan
 
 
@@ -93,7 +92,7 @@ class Improvement:
 
     @property
     def heights(self) -> dict[str, int]:
-        """The highest level of each column, where it tells nothing any more."""
+        """The highest level of each column, where it is fully generalized."""
         return {name: self.prepared.hierarchies[name].height for name in self.prepared.quasi}
 
     @property
@@ -173,7 +172,7 @@ class Improvement:
         tops = self.heights
         wrong = [name for name in levels if name not in tops]
         if wrong:
-            raise UsageError(f"'{wrong[0]}' is no column that is made coarser.", hint=f"Columns: {', '.join(tops)}.")
+            raise UsageError(f"'{wrong[0]}' is not a generalized column.", hint=f"Columns: {', '.join(tops)}.")
         wanted = {name: int(levels.get(name, self.levels[name])) for name in tops}
         for name, level in wanted.items():
             if not 0 <= level <= tops[name]:
@@ -272,7 +271,7 @@ def pooled(bars: Sequence[int], least: int) -> list[int]:
 
 
 def path(improvement: Improvement, levels: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """From raw to safe: how many people are in groups smaller than asked as one column after the other is made coarser.
+    """From raw to safe: how many people are in groups smaller than asked as one column after the other is generalized.
 
     Begins with ``("", n)`` for the table as it is; columns with most values come first. Nothing where people are in several
     classes: they cannot be added up then.
@@ -314,7 +313,7 @@ class Way:
 def ways(improvement: Improvement, levels: Mapping[str, int]) -> list[Way]:
     """Up to three ways that work, the one that loses least first; none where the levels work as they are.
 
-    Each column is made coarser by itself until everything holds; and where only too many would be left out, leaving out that many
+    Each column is generalized by itself until everything holds; and where only too many would be left out, leaving out that many
     (rounded up to a whole percent) is a way too.
     """
     now = improvement.at(levels)

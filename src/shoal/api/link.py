@@ -86,7 +86,7 @@ def link(
     id : str, optional
         The column that names a record in the answer; row numbers without it.
     truth : str, optional
-        A column that has the same value for records of one person: precision and recall are told.
+        A column that has the same value for records of one person: precision and recall are reported.
     model : Model or path, optional
         Weights fitted before. Without it they are fitted to these tables.
     match, possible : float

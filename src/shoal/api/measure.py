@@ -111,7 +111,7 @@ def measure(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes.
+        Anything that :func:`shoal.open` accepts.
     quasi, sensitive : names of columns, optional
         The table's roles by default. Without any quasi-identifier nothing is guessed: see :func:`shoal.inspect`. ``qi`` is
         accepted for ``quasi``.
@@ -261,7 +261,7 @@ def _apart(
 
 
 def _of_sensitive(what: str, given: Mapping[str, Any], sensitive: tuple[str, ...]) -> None:
-    """Refuse what is said of a column that is not sensitive."""
+    """Refuse settings of a column that is not sensitive."""
     for name in given:
         if name not in sensitive:
             raise UsageError(

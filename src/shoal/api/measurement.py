@@ -22,7 +22,7 @@ from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.roles import MissingPolicy
 
 MOST_RECOUNTS = 60
-"""Subsets that are counted anew without being asked for, where people have rows in several classes."""
+"""Subsets that are recounted by default if people have rows in several classes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,9 +115,16 @@ class Measurement(Figures):
         return household_risk(each, [batch.column(column) for batch in self.source.scan((column,))])
 
     def _repr_html_(self) -> str:
-        from shoal.report.card import card
+        from shoal.report.blocks import card
 
         return card(self)
+
+    def plot(self, path: str | Path) -> Path:
+        """Write a plot of the group sizes: .svg, .png or .html."""
+        from shoal.report.charts import save
+        from shoal.report.measure_report import group_sizes
+
+        return save(group_sizes(self), Path(path))
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML report: no data value, nothing loaded from elsewhere."""

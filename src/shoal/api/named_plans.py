@@ -115,7 +115,7 @@ def _beside(prepared: Prepared, policy: Policy, plan: NamedPlan) -> list[tuple[i
 
 
 def named(plans: Sequence[NamedPlan], asked: int) -> tuple[NamedPlan, ...]:
-    """The plans in order of k; of those that give what is asked, the finest, the safest and one between have names.
+    """The plans in order of k; of those that meet the requirements, the finest, the safest and one between have names.
 
     Balanced is the plan that gains most safety (on a doubling scale) for the detail it gives up.
 
@@ -142,7 +142,7 @@ def named(plans: Sequence[NamedPlan], asked: int) -> tuple[NamedPlan, ...]:
 
 
 def _offer(found: Any) -> Mapping[str, Any]:
-    """A change of what is asked, in words and as what would be written into the policy."""
+    """A change of the requirements, as a sentence and as a part of the policy."""
     out = {"sentence": str(getattr(found, "sentence", "")), "change": str(getattr(found, "change", ""))}
     for name in ("suppress", "k", "column"):
         if getattr(found, name, None) is not None:

@@ -145,7 +145,7 @@ class Prediction:
     def curve(self, path: str | Path) -> Path:
         """Write the shares by number of records: the law, and what the table shows; only for zipf with a table."""
         if self.draw_curve is None:
-            raise UsageError(f"there is no curve of the {self.what}.", hint="Ask for zipf with a table.")
+            raise UsageError(f"the {self.what} has no curve.", hint="Ask for zipf with a table.")
         return self.draw_curve(Path(path))
 
     def to_json(self) -> dict[str, Any]:

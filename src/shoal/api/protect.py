@@ -11,14 +11,13 @@ from shoal.api.arguments import PolicyWords, Source, names, opened, quasi_of
 from shoal.api.column_facts import table_facts
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, RoleError, ShoalWarning, UsageError
-from shoal.find.columns import find_columns
-from shoal.find.finding import ColumnFinding
+from shoal.find import ColumnFinding, find_columns
 from shoal.model.roles import Role
 from shoal.release.make.release import Release
 
 K = 5
 SUPPRESS = 0.05
-"""What is asked where nothing is said, as in a drafted policy: k, and the share of the records that may be left out."""
+"""Default requirements, as in a drafted policy: k, and the share of the records that may be suppressed."""
 
 ROLES = ("direct", "quasi", "sensitive", "insensitive")
 
@@ -28,11 +27,11 @@ def protect(frame: Source, **words: Unpack[PolicyWords]) -> Release:
 
     Parameters
     ----------
-    frame : pandas, polars or Arrow table, or whatever :func:`shoal.open` takes
+    frame : pandas, polars or Arrow table, or anything that :func:`shoal.open` accepts
     **words
         The words of a policy. ``quasi=[…]``: what a neighbour, colleague or public list could know; left out, it is guessed as in
         :func:`shoal.inspect`. ``k=5``: everybody is alike with at least k - 1 others (5 where nothing is required).
-        ``sensitive=…, direct=…, unit=…, require=…, preset=…``; ``allow={"suppress": 0.05}`` where nothing is said.
+        ``sensitive=…, direct=…, unit=…, require=…, preset=…``; ``allow={"suppress": 0.05}`` by default.
         ``rest="drop"`` or ``"insensitive"`` says what happens to columns without a role. By default the same guess is made: what
         names a person is left out, the rest is published, and a column that looks like a further quasi-identifier stops the run
         when you named the others.
@@ -75,7 +74,7 @@ def _whole(frame: Source) -> Source:
 
 
 def _roles(table: Table, said: Mapping[str, Any], rest: str | None) -> dict[str, Any]:
-    """The roles that were said, and one for every column that was not named; told in a warning where they are guesses."""
+    """The given roles, and one for every other column; a warning lists the guesses."""
     roles = {role: () if said.get(role) is None else said[role] for role in ROLES}
     named = {n for given in (*roles.values(), said.get("unit"), said.get("weight")) for n in names(given)}
     open_ = [n for n in table.schema.names if n not in named]

@@ -66,10 +66,10 @@ def run_all(scene: Scene, progress: Progress = silent) -> list[AttackResult]:
 
     ``progress`` hears the kind of each attack before it is tried, and its verdict after it.
     """
+    from shoal.attacks.composition import joined_records
     from shoal.attacks.downcoding import downcoding
     from shoal.attacks.further_knowledge import further_knowledge
     from shoal.attacks.homogeneity import background, homogeneity, skewness
-    from shoal.attacks.intersection import joined_records
     from shoal.attacks.leftovers import leftovers
     from shoal.attacks.linkage import linkage
     from shoal.attacks.minimality import minimality

@@ -12,12 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.attacks.certified import Certified, short
+from shoal.attacks.downcoding import Recoded, in_both, joint_sizes
+from shoal.errors import UsageError
 from shoal.kernels.group import group_codes
+from shoal.kernels.numbers import one_in
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import IntArray
 
@@ -90,7 +94,7 @@ def values_left(
 
 
 def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, asked: Certified | None = None) -> AttackResult:
-    """Sums of classes that both releases show, subtracted: a change of 1 to ``k`` − 1 records is read off value by value.
+    """Sums of classes that both releases show, subtracted: a change of fewer than ``k`` records is read off value by value.
 
     Compared are (a) the smallest sets of classes that cover the same people in both (classes with the same labels; where
     one release is coarser, its class and the finer ones inside), (b) each new class and the earlier classes inside it,
@@ -110,7 +114,7 @@ def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, a
     more += " or is less diverse or close than certified" if asked else ""
     sentence = (
         f"In {broken} of {compared} comparisons of classes the earlier release and this one differ by a group that is smaller "
-        f"than {k} records{more}: the values of '{column}' of whoever came, left or was left out are read off."
+        f"than {k} records{more}: the values of '{column}' of anyone who came, left or was left out are read off."
         if broken
         else f"Where classes can be subtracted ({compared} comparisons), the values of '{column}' are the same or differ by at "
         f"least {k} records."
@@ -203,3 +207,68 @@ class _Difference:
 
 def _parts(change: IntArray) -> tuple[npt.NDArray[np.int64], ...]:
     return np.maximum(change, 0), np.maximum(-change, 0), (change > 0).astype(np.int64), (change < 0).astype(np.int64)
+
+
+QUESTION = "Somebody has this release and an earlier one: how small do the groups become together?"
+
+
+def intersection(releases: Sequence[Recoded], *, k: int) -> AttackResult:
+    """With the original at hand: exact sizes of the groups that are alike in this release (the first) and the earlier ones."""
+    if len(releases) < 2:
+        raise UsageError("an intersection needs at least two releases.")
+    sizes = joint_sizes(releases)
+    if len(sizes) == 0:
+        return AttackResult("intersection", QUESTION, 0.0, 0.0, 0.0, 0.0, "", "holds", "No person is in both releases.")
+    weights = releases[0].base.sizes[in_both(releases)]
+    people, below = int(weights.sum()), int(weights[sizes < k].sum())
+    smallest, rate = int(sizes.min()), below / int(weights.sum())
+    return AttackResult(
+        "intersection",
+        QUESTION,
+        rate,
+        rate,
+        rate,
+        0.0,
+        f"smallest joint group: {smallest}",
+        "broken" if smallest < k else "holds",
+        f"{below} of {people} people who may be in both are in joint groups smaller than {k}; the smallest has {smallest} "
+        f"({one_in(1 / smallest)}).",
+    )
+
+
+def joined_records(released: Any, previous: Any, columns: Sequence[str]) -> AttackResult:
+    """Without the original: records that can be joined because their values in shared columns are unique in both files.
+
+    ``released`` and ``previous`` are pyarrow tables, ``columns`` the columns that both publish unchanged. A joined record has the
+    quasi-identifiers of both releases, so neither file's k protects it any more.
+    """
+    question = "Can records of two releases be joined through the columns that both publish?"
+    if not columns:
+        sentence = "The releases share no column that could join them."
+        return AttackResult("intersection: joined records", question, 0.0, 0.0, 0.0, None, "", "holds", sentence)
+    ours, theirs = _unique(released, columns), _unique(previous, columns)
+    joined = ours.join(theirs, keys=list(columns), join_type="inner").num_rows if ours.num_rows and theirs.num_rows else 0
+    rate = joined / max(released.num_rows, 1)
+    return AttackResult(
+        "intersection: joined records",
+        question,
+        rate,
+        rate,
+        rate,
+        None,
+        f"through {len(columns)} shared columns",
+        "warning" if joined else "holds",
+        f"{joined} of {released.num_rows} records are one of a kind in both files on the shared columns and can be joined.",
+    )
+
+
+def _unique(table: Any, columns: Sequence[str]) -> Any:
+    """Combinations that occur once; missing values are given a text of their own so that they compare equal."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from shoal.kernels.text import canonical_text
+
+    texts = {c: pc.fill_null(canonical_text(table[c].combine_chunks()), "\x00missing") for c in columns}
+    grouped = pa.table(texts).group_by(list(columns)).aggregate([([], "count_all")])
+    return grouped.filter(pc.equal(grouped["count_all"], 1)).select(list(columns))

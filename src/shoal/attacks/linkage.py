@@ -61,7 +61,7 @@ def _prosecutor(external: ClassCounts, inside: npt.NDArray[np.int64], k: int) ->
 
 
 def _marketer(released: ClassCounts, outside: npt.NDArray[np.int64], k: int) -> AttackResult:
-    question = "Somebody matches the whole release against the external table: what share is named rightly?"
+    question = "Somebody matches the whole release against the external table: what share is named correctly?"
     sizes = released.sizes
     right = np.where(outside > 0, np.minimum(sizes, outside) / np.maximum(sizes, np.maximum(outside, 1)) / sizes, 0.0)
     rate, low, high = expected_rate(right, sizes)
@@ -74,7 +74,7 @@ def _marketer(released: ClassCounts, outside: npt.NDArray[np.int64], k: int) -> 
         1 / k,
         f"{int((outside > 0).sum())} of {released.n_classes} classes occur in the external table",
         "holds" if rate <= 1 / k + 1e-12 else "broken",
-        f"At most {rate:.2%} of the records are expected to be named rightly.",
+        f"At most {rate:.2%} of the records are expected to be named correctly.",
     )
 
 

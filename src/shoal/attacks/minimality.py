@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.attacks._common import wilson
-from shoal.attacks.structure import Recoded
+from shoal.attacks.downcoding import Recoded
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import SensitiveCounts

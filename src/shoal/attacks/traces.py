@@ -73,7 +73,7 @@ def known_records(
 ) -> AttackResult:
     """Somebody knows s true records of a person and looks for the pseudonyms that have all of them.
 
-    ``people[i]`` is the person of whom ``known[i]`` are the points. The chance is one over the people found, where the right one
+    ``people[i]`` is the person with the points ``known[i]``. The chance is one over the people found, where the right one
     is among them.
     """
     chances = np.zeros(len(people))

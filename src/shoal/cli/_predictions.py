@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli import _shared
+from shoal.cli._shell import texts
 from shoal.errors import UsageError
 from shoal.model.display import as_percent, written
 
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from shoal import Prediction
     from shoal.measures.classes.household import HouseholdRisk
     from shoal.prediction import PopulationEstimate, PopulationRisk
-
-
-Text = str | None
 
 
 def show_prediction(found: Prediction, plot: Path | None = None, *, as_json: bool) -> None:
@@ -89,23 +87,11 @@ def short(value: Any) -> str:
     return written(value) if isinstance(value, float) else _shared.printable(str(value))
 
 
-def numbers(text: Text) -> list[float] | None:
-    """Numbers from ``0.4,0.3,0.3``; None where there is no text."""
-    if text is None:
-        return None
-    try:
-        return [float(x) for x in text.split(",") if x.strip()]
-    except ValueError:
-        raise UsageError("numbers are given as 0.4,0.3,0.3.") from None
-
-
-def three(text: Text, option: str) -> tuple[float, float, float] | None:
-    """Exactly three numbers."""
-    found = numbers(text)
-    if found is None:
-        return None
+def read_second(text: str) -> tuple[float, float, float]:
+    """Standard deviation, width and correlation of a second normal value."""
+    found = texts.numbers(text)
     if len(found) != 3:
-        raise UsageError(f"{option} takes 3 numbers; found {len(found)}.")
+        raise UsageError(f"--second takes 3 numbers; found {len(found)}.", hint="Expected SD,WIDTH,CORRELATION.")
     return found[0], found[1], found[2]
 
 

@@ -80,7 +80,11 @@ def progress(title: str) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())  # names of columns are no markup
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+    )  # names of columns are not markup
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=1.0)
         yield lambda done, what: bar.update(task, completed=done, description=printable(what or title))
@@ -257,7 +261,7 @@ def shell_word(path: str | Path) -> str:
 
 @contextmanager
 def report_warnings(say: Callable[[str], None]) -> Iterator[None]:
-    """Inside, each of Shoal's warnings is said once where it arises; those of others are left alone."""
+    """Inside, each of Shoal's warnings is printed once where it arises; other warnings are unchanged."""
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=ShoalWarning)
         others = warnings.showwarning

@@ -188,7 +188,7 @@ def mirror(
 
     if "://" not in registry and not Path(registry).is_file():
         raise UnreadableError(
-            f"there is no registry '{Path(registry).name}'.", hint="Name a SQLite file, a database URL or an address."
+            f"registry '{Path(registry).name}' does not exist.", hint="Name a SQLite file, a database URL or an address."
         )
     write_mirror(
         _registry_holder.submit_to(registry), folder, earlier=earlier, also=partial(_registry_catalogue.pages_of, trust=trust)

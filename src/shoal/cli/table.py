@@ -12,7 +12,7 @@ from shoal.cli._shell import common, texts
 from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
-    from shoal.release.counts.published import CountTable
+    from shoal.release.counts.table import CountTable
 
 
 def register(app: typer.Typer) -> None:

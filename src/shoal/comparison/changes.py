@@ -147,7 +147,7 @@ def _eigenvalues(before: FloatArray, after: FloatArray) -> float | None:
 def private_changes(
     columns: Sequence[ComparedColumn], sensitive: Sequence[str]
 ) -> tuple[dict[str, dict[str, tuple[float, float]]], list[str]]:
-    """What each column tells about each sensitive value (private mutual information), and why some of it cannot be said."""
+    """What each column tells about each sensitive value (private mutual information), and why some of it is unknown."""
     by_name = {c.name: c for c in columns}
     out: dict[str, dict[str, tuple[float, float]]] = {}
     notes = []

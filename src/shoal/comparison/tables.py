@@ -166,7 +166,7 @@ def _models(
         found = learned(columns, by_name[name], seed)
         out += found
         if not found:
-            said.append(f"No model of '{name}' was trained: its labels cannot be read, or there is no other column.")
+            said.append(f"No model of '{name}' was trained: its labels cannot be read, or no other column is left.")
     if out and len(columns[0].leaf) > MOST_ROWS:
         said.append(f"Models were trained on a draw of {MOST_ROWS:,} records.")
     if out and any(not c.is_exact for c in columns if c.before is not None):
@@ -207,13 +207,14 @@ def _notes(columns: Sequence[ComparedColumn], n: int, m: int, quasi: Sequence[st
     for c in columns:
         if c.kind == "not readable":
             said.append(
-                f"'{c.name}': {c.unread:,} labels ({c.unread_records:,} records) are no groups of original values that Shoal can "
+                f"'{c.name}': {c.unread:,} labels ({c.unread_records:,} records) are not groups of original values that Shoal "
+                "can "
                 f"read; name a hierarchy (--hierarchy {c.name}=FILE)."
             )
     if any(c.kind == "recoded locally" for c in columns):
         said.append("Groups that overlap are compared at the original detail, with one value drawn from each group.")
     if any(c.kind == "changed numbers" for c in columns):
-        said.append("Changed numbers are no groups of original values: they have distances, not losses.")
+        said.append("Changed numbers are not groups of original values: they have distances, not losses.")
     if m > n:
         said.append("The release has more records than the original; losses are over its own.")
     if not quasi:
@@ -233,7 +234,7 @@ def trade_off(
 ) -> tuple[tuple[FrontierPoint, ...], str]:
     """Points of the frontier, k by k, and in words what is missing of it."""
     if not quasi:
-        return (), "no quasi-identifiers are named (--quasi a,b), so there is no k to trade."
+        return (), "no quasi-identifiers are named (--quasi a,b), so no k can be chosen."
     counts = table.count(tuple(quasi))
     if counts.n_classes > MOST_CLASSES:
         return (), f"the original has {counts.n_classes:,} classes; it is drawn up to {MOST_CLASSES:,}."

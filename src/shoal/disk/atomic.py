@@ -31,7 +31,7 @@ def atomic(path: Path) -> Iterator[Path]:
     A device, pipe or socket of that name is refused: a rename would put a file in its place.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise OutputError(f"'{path}' is no file.", hint="Name a new file; devices and pipes are not written to.")
+        raise OutputError(f"'{path}' is not a file.", hint="Name a new file; devices and pipes are not written to.")
     folder = path.parent if str(path.parent) else Path()
     sweep(folder, "part")
     temporary = folder / passing_name("part", path.suffix if path.suffix[1:].isalnum() else "")
@@ -82,7 +82,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def disk_full(error: BaseException) -> bool:
-    """Whether the system refused to write because there is no room."""
+    """Whether the system refused to write because the disk is full."""
     if not isinstance(error, OSError):
         return False
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or "No space left" in str(error) or "too large" in str(error)
@@ -112,7 +112,7 @@ def owner(left: Path) -> int | None:
 
 
 def alive(process: int) -> bool:
-    """Whether a process of this number runs (perhaps another one that got its number); so it is said where nobody may ask."""
+    """Whether a process of this number runs (perhaps another one with its number); true if that is unknown."""
     if os.name != "posix":
         return True  # Windows would end the process that is asked for
     try:
@@ -191,7 +191,7 @@ def scratch_of(owner: Any) -> tuple[Path, Callable[[], Any]]:
 
 @contextlib.contextmanager
 def _private(place: Path) -> Iterator[Path]:
-    """Whoever is interrupted right after the folder is made removes it, too."""
+    """Anyone who is interrupted right after the folder is made removes it, too."""
     folder = place / passing_name("stage")
     handle = None
     try:

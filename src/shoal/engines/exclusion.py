@@ -30,7 +30,7 @@ _TEXT = Column("", "text")
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A table without the people of a list, their ids, and what may be told of it."""
+    """A table without the people of a list, their ids, and what may be published about it."""
 
     table: Table
     ids: tuple[str, ...] = field(repr=False)

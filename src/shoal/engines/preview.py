@@ -1,4 +1,4 @@
-"""A table whose statements are written down and not sent; what is asked of it is answered from rows that are made up.
+"""A table whose statements are written down and not sent; questions are answered from invented rows.
 
 So a whole command can be walked through without reading anything. There are 25 classes of 40 people, each with the same 25
 sensitive values, which meets most requirements as it is; numbers that come out mean nothing.
@@ -115,7 +115,7 @@ class PreviewTable(Table):
         return self._stand_in().recode(plan, out, **more)
 
     def note_recode(self, plan: Plan, out: str | Path, **more: Any) -> None:
-        """The statements of carrying out a plan."""
+        """The statements of applying a plan."""
         with scratch() as folder:
             place = out if isinstance(out, str) and "::" in out else folder / Path(out).name
             super().recode(plan, place, **{n: v for n, v in more.items() if n != "progress"})

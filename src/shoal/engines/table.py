@@ -111,7 +111,7 @@ class Table:
         order: Mapping[str, Sequence[object]] | None = None,
         missing_values: Mapping[str, Sequence[object]] | None = None,
     ) -> Table:
-        """The same table with what is said about columns: scale, order of categories, values that are read as missing.
+        """The same table with settings of columns: scale, order of categories, values that are read as missing.
 
         >>> from shoal.engines.open import open
         >>> t = open({"pain": ["low", "high", "?"]}).described(order={"pain": ["low", "high"]}, missing_values={"pain": ["?"]})
@@ -398,7 +398,7 @@ class Table:
         Parameters
         ----------
         plan : Plan
-            Steps, suppression and seed. Where a step draws and the seed is 0, one is drawn and kept beside the file
+            Steps, suppression and seed. If a step is random and the seed is 0, one is drawn and kept beside the file
             (``Recoded.private_file``); a stated one that could be found by trying is refused.
         out : str or Path
             A file (format by its ending, or ``format=``), ``::name`` for a new table beside this one.

@@ -10,45 +10,26 @@ from functools import lru_cache
 from shoal.find.dates import CACHED
 from shoal.find.identifiers import spread
 from shoal.find.name_words import folded
+from shoal.find.vocabulary import alternatives, word_set
 from shoal.kernels.text import Pattern
 
 _N = r"-?\d+(?:[ .,']\d{3})*(?:[.,]\d+)?|-?\d+(?:[.,]\d+)?"
-_UNIT = (
-    r"(?:\s*(?:years?|yrs?|y|jahre?n?|ans?|anos?|anni|jaar|jarigen|months?|monate?|mois|meses|mesi|kg|lbs?|cm|eur|euro?s?|"
-    r"usd|dm|k|m|%|h|hours?|hrs?|stunden|heures|min|minutes?|days?|weeks?|personen?|persons?|people|children|employees|old|"
-    r"or older|and over|and older|km/h|mph|km|miles|mm|mg|ml|times|(?:per|a|/|pro|par|por|al) ?(?:day|week|month|year|hour|tag|"
-    r"woche|monat|jahr|jour|semaine|mois|an|dia|semana|mes|ano|giorno)))*"
-)
-_BELOW = Pattern(
-    rf"(?:<=?|≤|lt|le|under|below|less than|fewer than|lower than|smaller than|"
-    rf"kleiner als|kleiner dan|inferieur a|menor que|minore di|up to|unter|bis(?: zu)?|bis unter|weniger als|moins de|jusqu'a|"
-    rf"menos de|hasta|menor de|ate|meno di|fino a|minder dan|tot|onder|jonger dan|younger than|no more than|at most|"
-    rf"max)\s*\.?\s*({_N}){_UNIT}"
-    rf"|({_N}){_UNIT}\s*(?:or less|or under|and under|or younger|oder weniger|und junger|o menos|ou moins|ou menos|o "
-    rf"meno|of minder|or fewer|and younger)"
-)
-_ABOVE = Pattern(
-    rf"(?:>=?|≥|gt|ge|over|above|more than|greater than|higher than|grosser als|groter dan|"
-    rf"superieur a|mayor que|maior que|maggiore di|uber|ueber|mehr als|ab|plus de|mas de|mais de|acima de|piu di|oltre|meer dan|"
-    rf"boven|at least|mayor de|desde|a partir de|vanaf|older than|min)\s*\.?\s*({_N}){_UNIT}"
-    rf"|({_N}){_UNIT}\s*(?:\+{_UNIT}|plus|or more|or over|or older|and over|and above|and older|oder mehr|oder alter|und mehr|"
-    rf"und alter|u\.? ?a\.?|et plus|ou plus|y mas|o mas|e mais|ou mais|e oltre|o piu|en ouder|of meer|and up)"
-)
-_BETWEEN = Pattern(
-    rf"[\[\](]?\s*({_N}){_UNIT}\s*(?:-|–|—|to|bis(?: unter)?|und|and|a|until|tot|y|e|au|ate|;|:|,|/|thru|through|"
-    rf"<)\s*<?\s*({_N}|inf|max)?{_UNIT}\s*[\])(]?"
-)
-_STRICT = Pattern(
-    r">(?!=)|gt|over|above|more|greater|higher|grosser|groter|superieur|mayor|maior|maggiore|uber|ueber|mehr|plus de|mas|mais|"
-    r"piu|oltre|meer|boven|older"
-)
+
+
+def _any(*names: str) -> str:
+    return alternatives("quantities", *names)
+
+
+_UNIT = rf"(?:\s*(?:{_any('unit')}|(?:{_any('per')}) ?(?:{_any('period')})))*"
+_BELOW = Pattern(rf"(?:<=?|≤|{_any('below')})\s*\.?\s*({_N}){_UNIT}|({_N}){_UNIT}\s*(?:{_any('or below')})")
+_ABOVE = Pattern(rf"(?:>=?|≥|{_any('above')})\s*\.?\s*({_N}){_UNIT}|({_N}){_UNIT}\s*(?:\+{_UNIT}|{_any('or above')})")
+_BETWEEN = Pattern(rf"[\[\](]?\s*({_N}){_UNIT}\s*(?:-|–|—|;|:|,|/|<|{_any('to')})\s*<?\s*({_N}|inf|max)?{_UNIT}\s*[\])(]?")
+_STRICT = Pattern(rf">(?!=)|{_any('strictly above')}")
+_FROM = Pattern(rf"^(?:{_any('from')})\s+")
 _SINGLE = Pattern(rf"({_N}){_UNIT}")
 _DIGIT = re.compile(r"\d")
 """Each of them needs one: without, none is asked, and none has to be compiled."""
-_LOWEST = frozenset(
-    "none norm normal no zero nil nothing keine kein keiner aucun aucune ninguno ninguna nenhum nenhuma nessuno nessuna geen "
-    "negative ohne sans sin sem senza zonder never nie jamais nunca mai nooit".split()
-)
+_LOWEST = word_set("quantities", "none")
 
 
 @lru_cache(maxsize=CACHED)
@@ -68,7 +49,7 @@ def lower_end(text: str) -> tuple[float, int] | None:
     plain = re.sub(r"[$€£¥]|\busd\b|\beur\b", "", folded(text)).strip()
     if not _DIGIT.search(plain):
         return None
-    plain = re.sub(r"^(from|von|de|entre|between|zwischen|tussen|van|da|age|ages|aged)\s+", "", plain)
+    plain = _FROM.sub("", plain)
     if found := _BELOW.fullmatch(plain):
         return _number(found), 0
     if found := _ABOVE.fullmatch(plain):
@@ -182,11 +163,7 @@ def _value(text: str) -> float:
 FEWEST, SHARE, MOST_LIMITS = 10, 0.95, 0.2
 """Different values, share of them that is a number with the same sign, and the most of them that tell a limit only (<5)."""
 _SIGN = r"[$€£¥₹%‰°]|us\$|r\$|chf|eur|usd|gbp"
-_AMOUNT_UNIT = (
-    r"kg|g|mg|µg|ug|lbs?|oz|st|cm|mm|m|km|in|inch|inches|ft|miles?|mi|ml|cl|dl|l|h|hrs?|hours?|min|mins|minutes?|s|sec|secs|ms|"
-    r"years?|yrs?|months?|weeks?|days?|jahre?|tage?|monate?|stunden|ans|mois|jours|anos|años|meses|dias|anni|jaar|mmhg|bpm|mmol|"
-    r"kcal|kwh|w|kw|m2|m²|m³|sqft|sqm|pct|percent|prozent|points?|pts|euros?|dollars?|k|mio|mn|bn"
-)
+_AMOUNT_UNIT = _any("amount unit")
 _WRITTEN = Pattern(
     rf"(?P<limit>[<>≤≥]=?\s*)?[-+−(]?\s*(?P<before>{_SIGN})?\s*[-+−]?"
     rf"(?:\d{{1,3}}(?:[., '’]\d{{3}})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
@@ -216,6 +193,6 @@ def written_amounts(values: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=CACHED)
 def _sign_of(text: str) -> str | None:
-    """The sign or unit that a number is written with, empty where it has none; None where the text is no number."""
+    """The sign or unit that a number is written with, empty where it has none; None if the text is not a number."""
     found = _WRITTEN.fullmatch(text.strip().lower())
     return None if found is None else (found["before"] or found["after"] or "")

@@ -17,16 +17,13 @@ import numpy as np
 from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.find.identifiers import identifier_form
 from shoal.find.missing_values import BELOW, asked, below_codes, missing_spellings, number_codes
-from shoal.find.names.beside import topics_beside
-from shoal.find.names.health import HEALTH
-from shoal.find.names.lexicon import BY_KEY, speaks_of_crime
-from shoal.find.names.private import CONDUCT, MONEY
-from shoal.find.names.topics import Topic
 from shoal.find.roles.decide import decide, person_column, with_scale
-from shoal.find.roles.decision import CHANGE, FEWEST_ROWS, Decision, Seen
+from shoal.find.roles.decision import CHANGE, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import SEVERAL
 from shoal.find.scales import scale_of
+from shoal.find.topics import BY_KEY, Topic, speaks_of_crime, topics_beside
 from shoal.find.value_topics import spoken_of
+from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import MOST_CODES, Batteries
 from shoal.model.roles import Role
 
@@ -38,8 +35,7 @@ LEAST_QUASI, QUASI_SHARE = 3, 0.6
 """Columns that others know, and their share of those whose name tells something, from which a table is a census of people."""
 CENSUS = 6
 """Columns that others know for each about health from which a table is a census: a few of both make a table of patients."""
-FOLLOWED = frozenset("time futime tstop survtime survivaltime survival_time followup follow_up time_to_event".split())
-OUTCOME = frozenset("status event fustat cens censor censored death died dead".split())
+FOLLOWED, OUTCOME = (word_set("column_names", f"follow-up {what}") for what in ("time", "outcome"))
 """Names of a time that people were followed and of what it ended with: a table with both is about their health or conduct."""
 BANDED = ("income", "spending")
 """Topics of amounts that surveys ask in numbered bands."""
@@ -47,8 +43,6 @@ FEWEST_PHONES = 20
 """Different values from which digits are telephone numbers where the name does not say so: a few may be codes of anything."""
 SHARED = 2
 """Columns that must use a number for "no value" before doubtful ones follow."""
-_HEALTH = frozenset(t.key for t in HEALTH)
-_PRIVATE = frozenset(t.key for t in (*HEALTH, *MONEY, *CONDUCT))
 
 
 def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
@@ -70,36 +64,36 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     bare = [facts.without(gone) for facts, gone in zip(table, spelled, strict=True)]
     topics = topics_beside([(f.name, f.label) for f in table])
     known = {t.key for t in topics if t is not None and t.role is Role.QUASI}
-    named = "sex" in known and len(known) >= LEAST_QUASI
+    well_named = "sex" in known and len(known) >= LEAST_QUASI
     private, about_people = _about(topics, [f.name for f in table])
     batteries = Batteries.of(bare)
     several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
     made = []
     for facts, gone, topic in zip(bare, spelled, topics, strict=True):
-        spoken = spoken_of(facts.values, facts.kind)
+        value_topic = spoken_of(facts.values, facts.kind)
         form = identifier_form(facts.values, facts.kind)
         if form is not None and form[0].key == "phone" and _few_codes(facts, topic):
             form = None
-        usual = _usual(topic, facts) if topic is not None else BY_KEY[spoken[0]].scale if spoken else ""
+        usual = _usual(topic, facts) if topic is not None else BY_KEY[value_topic[0]].scale if value_topic else ""
         in_series = batteries.in_series(facts)
-        found = scale_of(facts, usual, battery=batteries.asked_alike(facts, about_people))
+        guess = scale_of(facts, usual, battery=batteries.asked_alike(facts, about_people))
         decision = decide(
-            Seen(
+            ColumnView(
                 facts,
                 topic,
                 form,
-                spoken,
-                found,
+                value_topic,
+                guess,
                 private,
                 about_people,
                 asked(gone),
                 several,
-                named,
-                in_series and found.scale is Scale.ORDERED,
+                well_named,
+                in_series and guess.scale is Scale.ORDERED,
             )
         )
-        found = found if facts.said_scale else with_scale(decision, found)
-        made.append((facts, decision, _finding(facts, decision, found.scale, found.order, gone)))
+        guess = guess if facts.said_scale else with_scale(decision, guess)
+        made.append((facts, decision, _finding(facts, decision, guess.scale, guess.order, gone)))
     return _marked(made)
 
 
@@ -107,7 +101,7 @@ def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, 
     """What a table is about, by the names of its columns but identifiers: health, money or conduct; who and what people are."""
     told = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
     known = [t for t in told if t is not None and t.key != "survey_weight"]
-    harm = sum(t is not None and (t.key in _PRIVATE or speaks_of_crime(n)) for t, n in zip(topics, names, strict=True))
+    harm = sum(t is not None and (bool(t.about) or speaks_of_crime(n)) for t, n in zip(topics, names, strict=True))
     followed = {n.lower() for n in names}
     private = (
         bool(followed & FOLLOWED and followed & OUTCOME)
@@ -116,7 +110,7 @@ def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, 
         or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
     )
     quasi = sum(t.role is Role.QUASI for t in known)
-    health = sum(t.key in _HEALTH for t in known)
+    health = sum(t.about == "health" for t in known)
     census = quasi >= max(LEAST_QUASI, QUASI_SHARE * len(known), CENSUS * health)
     return private, not private and census
 
@@ -176,7 +170,7 @@ def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[Co
             finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.7, topic="key", hipaa=18)
             finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
         elif facts.name == event:
-            why = "people have several rows, and it tells when: others may know it"
+            why = "people have several rows, and it shows when: others may know it"
             finding = replace(finding, role=Role.QUASI, reason=why, confidence=0.6, topic="event_date")
         elif facts.name == weight:
             finding = replace(finding, mark="weight")

@@ -9,45 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.find.name_words import folded
+from shoal.find.vocabulary import ranked
 from shoal.kernels.text import Pattern
 
 CACHED = 1 << 16
 """Texts whose reading is kept: the columns of a wide table hold the same few."""
-MONTHS = (
-    ("january", "januar", "janvier", "enero", "gennaio", "janeiro", "januari", "jan"),
-    ("february", "februar", "fevrier", "febrero", "febbraio", "fevereiro", "februari", "feb"),
-    ("march", "marz", "mars", "marzo", "marco", "maart", "maerz", "mar"),
-    ("april", "avril", "abril", "aprile", "apr"),
-    ("may", "mai", "mayo", "maggio", "maio", "mei"),
-    ("june", "juni", "juin", "junio", "giugno", "junho", "jun"),
-    ("july", "juli", "juillet", "julio", "luglio", "julho", "jul"),
-    ("august", "aout", "agosto", "augustus", "aug"),
-    ("september", "septembre", "septiembre", "settembre", "setembro", "sept", "sep"),
-    ("october", "oktober", "octobre", "octubre", "ottobre", "outubro", "oct", "okt"),
-    ("november", "novembre", "noviembre", "novembro", "nov"),
-    ("december", "dezember", "decembre", "diciembre", "dicembre", "dezembro", "dec", "dez"),
-)
-WEEKDAYS = (
-    ("monday", "montag", "lundi", "lunes", "lunedi", "segunda", "segunda-feira", "maandag", "mon", "mo"),
-    ("tuesday", "dienstag", "mardi", "martes", "martedi", "terca", "terca-feira", "dinsdag", "tue", "tues", "di"),
-    (
-        "wednesday",
-        "wednsday",
-        "mittwoch",
-        "mercredi",
-        "miercoles",
-        "mercoledi",
-        "quarta",
-        "quarta-feira",
-        "woensdag",
-        "wed",
-        "mi",
-    ),
-    ("thursday", "donnerstag", "jeudi", "jueves", "giovedi", "quinta", "quinta-feira", "donderdag", "thu", "thur", "thurs", "do"),
-    ("friday", "freitag", "vendredi", "viernes", "venerdi", "sexta", "sexta-feira", "vrijdag", "fri", "fr"),
-    ("saturday", "samstag", "sonnabend", "samedi", "sabado", "sabato", "zaterdag", "sat", "sa"),
-    ("sunday", "sonntag", "dimanche", "domingo", "domenica", "zondag", "sun", "so"),
-)
+MONTHS, WEEKDAYS = ranked("calendar", "month"), ranked("calendar", "weekday")
 _MONTH = "|".join(sorted((m for names in MONTHS for m in names), key=len, reverse=True))
 _TIME = r"([t ]+\d{1,2}[:h.]\d{2}([:.]\d{2}(\.\d+)?)?\s*([ap]m|z|[+-]\d{2}:?\d{2})?)?"
 _D, _M, _Y = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])", r"(1[6-9]\d{2}|2[0-4]\d{2})"

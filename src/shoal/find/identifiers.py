@@ -17,6 +17,7 @@ from shoal.find import checksums
 from shoal.find.dates import compact_date
 from shoal.find.finding import ColumnFacts, Evidence
 from shoal.find.name_words import folded
+from shoal.find.vocabulary import alternatives
 from shoal.kernels.text import Pattern
 
 MOST = 1_000
@@ -136,24 +137,14 @@ def identifier_form(values: Sequence[str], kind: str) -> tuple[Form, Evidence] |
 
 FEWEST_ADDRESSES, ADDRESS_SHARE = 5, 0.5
 """Different texts, and the share of them that is written as an address, from which a column holds addresses."""
-_LAST = (
-    "st street av ave avenue bl blvd boulevard rd road dr drive ln lane ct court pl place way hwy highway pkwy parkway ter "
-    "terrace cir circle sq square close crescent gardens grove row mews"
+_BEHIND, _NUMBERED, _BEFORE, _JOINED = (
+    alternatives("addresses", f"street {place}") for place in ("behind", "before, number first", "before", "joined")
 )
-_FIRST_NUMBERED = "rue avenue av boulevard bd place chemin impasse allee route quai cours"
-_FIRST = "calle avda avenida plaza paseo via viale corso piazza rua travessa praca"
-_JOINED = "strasse str weg platz allee gasse straat laan plein kade gracht dijk"
-
-
-def _any(words: str) -> str:
-    return "|".join(words.split())
-
-
-_ADDRESS = re.compile(
-    rf"\d{{1,5}}[a-z]?(?:[-/]\d{{1,4}}[a-z]?)?,?\s+(?:\S+\s+){{1,5}}(?:{_any(_LAST)})\b.*"  # 12 Main St
-    rf"|\d{{1,4}}(?: ?(?:bis|ter))?,?\s+(?:{_any(_FIRST_NUMBERED)})\b.+"  # 12 rue de la Paix
-    rf"|(?:{_any(_FIRST)})\b.*\D\d{{1,4}}\b.*"  # Calle Mayor, 12
-    rf"|[^\d]*(?:{_any(_JOINED)})\.?\s+\d{{1,4}}\s?[a-z]?\b.*"  # Hauptstrasse 12
+_ADDRESS = Pattern(
+    rf"\d{{1,5}}[a-z]?(?:[-/]\d{{1,4}}[a-z]?)?,?\s+(?:\S+\s+){{1,5}}(?:{_BEHIND})\b.*"  # 12 Main St
+    rf"|\d{{1,4}}(?: ?(?:bis|ter))?,?\s+(?:{_NUMBERED})\b.+"  # 12 rue de la Paix
+    rf"|(?:{_BEFORE})\b.*\D\d{{1,4}}\b.*"  # Calle Mayor, 12
+    rf"|[^\d]*(?:{_JOINED})\.?\s+\d{{1,4}}\s?[a-z]?\b.*"  # Hauptstrasse 12
 )
 
 

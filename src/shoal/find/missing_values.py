@@ -1,6 +1,6 @@
 """Spellings of "no value": words in seven languages, what the file declares or labels so, and numbers with evidence.
 
-A word counts by itself; what a number needs is told in :mod:`shoal.find.missing_values`.
+A word counts by itself; what a number needs is described in :mod:`shoal.find.missing_values`.
 """
 
 from __future__ import annotations
@@ -15,75 +15,13 @@ from shoal.find.bands import band_order
 from shoal.find.dates import CACHED
 from shoal.find.finding import ColumnFacts
 from shoal.find.name_words import folded, inflected
+from shoal.find.vocabulary import word_pattern, word_set
+from shoal.kernels.text import Pattern
 from shoal.model.roles import NUMBERS
 
-_WORDS = frozenset(
-    w.strip()
-    for w in """?|??|???|.|..|...|-|--|---|_|*|**|#n/a|#na|#null!|n/a|n.a.|n.a|na|n a|nan|null|nil|(null)|<na>|<null>|\\n
-|missing|(missing)|missing value|blank|(blank)|empty|
-not available|not avail|unavailable|no data|no information|no info|no record|not recorded|not reported|not stated
-|not given|not specified|unspecified|not known|
-unknown|unk|unkn|uk|ukn|unknown/invalid|unknown/not specified|unknown (default)|unknown/other|other/unknown|invalid|undefined
-|undetermined|unidentified|unassigned|unclassified|unable to obtain|unobtainable|
-patient declined to answer|declined|declined to answer|refused|refusal|refuse|refused to answer|refuse to answer
-|prefer not to say|prefer not to answer|prefer not to disclose|prefer not|no answer|no response|not answered|non response
-|nonresponse|non-response|
-don't know|dont know|do not know|don t know|dk|d.k.|dk/na|dk/nr|dk, na|dkna|iap|inap|inapplicable|inapplicable/missing
-|not applicable|not asked|not asked in survey|not in universe|niu|not ascertained|can't choose|cannot choose
-|not sure/refused|don't know/not sure|dont know/not sure|don't know/refused|no opinion/dk|skipped|valid skip
-|legitimate skip|not imputed|
-unbekannt|k.a.|k. a.|ka|keine angabe|keine angaben|ohne angabe|nicht bekannt|nicht angegeben|weiss nicht|weiß nicht
-|nicht erhoben|fehlend|trifft nicht zu|entfallt|verweigert|keine antwort|nicht zutreffend|
-inconnu|inconnue|non renseigne|non renseignee|non precise|nr|n.r.|nsp|ne sait pas|ne sais pas|non reponse|sans reponse
-|refus|refuse de repondre|non concerne|sans objet|nsp ou nvpr|nvpr|indetermine|manquant|non disponible|nd|n.d.|so|
-desconocido|desconocida|sin dato|sin datos|sin informacion|s/d|sd|s.d.|no sabe|no contesta|no responde|ns/nc|ns/nr|nsnc|nc
-|no sabe/no contesta|no sabe / no contesta|no aplica|no especificado|no informado|no disponible|ignorado|perdido|no consta
-|no corresponde|
-onbekend|weet niet|geen antwoord|geen opgave|niet bekend|niet van toepassing|nvt|n.v.t.|n.v.t|niet ingevuld
-|wil niet zeggen|ontbreekt|weigert|
-desconhecido|desconhecida|nao sabe|nao respondeu|nao informado|nao informada|nao se aplica|nao declarado|sem informacao
-|sem declaracao|n/d|n/i|ni|
-sconosciuto|sconosciuta|non so|non sa|non risponde|non disponibile|non specificato|non noto|mancante|non applicabile
-|non indicato|n.p.|rifiuta""".replace("\n", "").split("|")
-    if w.strip()
-)
-_SHORT = frozenset(
-    (
-        "na",
-        "nr",
-        "nd",
-        "so",
-        "ka",
-        "uk",
-        "nc",
-        "sd",
-        "ni",
-        "_",
-        "nil",
-        "dk",
-        "*",
-        "**",
-        "unk",
-        "-",
-        "invalid",
-        "unassigned",
-        "refuse",
-        "declined",
-    )
-)
+_WORDS, _SHORT = word_set("missing", "missing"), word_set("missing", "ambiguous")
 """Words that also mean something else: taken only where the column holds longer words, or the rest are numbers."""
-_LABEL = re.compile(
-    r"\b(missing|refus\w*|don'?t know|do not know|unknown|no answer|not answered|not ascertained|inap\w*|not applicable|"
-    r"not asked|no response|non.?response|dk|"
-    r"unbekannt|keine angabe|weiss nicht|verweigert|trifft nicht zu|inconnu|ne sait pas|non reponse|refus|sans reponse|"
-    r"no sabe|no contesta|no responde|desconocid\w|sin dato\w*|"
-    r"onbekend|weet niet|geen antwoord|nao sabe|nao respond\w*|ignorado|sconosciut\w|non so|non risponde|n/?a|"
-    r"not available|not in universe|skipped)\b"
-)
-_ASKED = re.compile(
-    r"refus|declin|prefer not|don.?t know|do not know|not know|\bdk\b|no opinion|can.?t choose|weiss nicht|verweiger|"
-    r"keine angabe|ne sai[st] pas|\bnsp\b|no sabe|ns/n[cr]|nsnc|weet niet|nao sabe|non so\b|non sa\b"
-)
+_LABEL, _ASKED = Pattern(word_pattern("missing", "label")), Pattern(word_pattern("missing", "question"))
 
 
 def asked(spellings: Iterable[str]) -> bool:
@@ -92,11 +30,11 @@ def asked(spellings: Iterable[str]) -> bool:
     >>> asked(["Ne sait pas"]), asked(["?", "NA"])
     (True, False)
     """
-    return any(_ASKED.search(folded(s)) for s in spellings)
+    return any(_ASKED.match(folded(s)) for s in spellings)
 
 
 LONE_WORDS, NUMBERS_AROUND = 2, 20
-"""Different words, and different numbers around them, from which the words mean that there is no number."""
+"""Different words, and different numbers around them, from which the words mean a missing number."""
 _LETTERS = re.compile(r"[^\W\d_][^\W\d_ /-]*(?:[ /-][^\W\d_]+){0,3}")
 LONG_WORD = 8
 """Letters from which a word means the same in another gender or number."""
@@ -114,7 +52,7 @@ def missing_spellings(
     says of the column alone, where it was asked already.
     """
     declared = [v for v in facts.values if v in facts.declared_missing]
-    labelled = [v for v in facts.values if v in facts.labels and _LABEL.search(folded(facts.labels[v]))]
+    labelled = [v for v in facts.values if v in facts.labels and _LABEL.match(folded(facts.labels[v]))]
     alone = own is not None and shared.isdisjoint(v.removesuffix(".0") for v in facts.values)
     numbers = own if own is not None and alone else number_codes(facts, set(shared))
     days = no_days(facts) if facts.kind not in NUMBERS else []
@@ -142,7 +80,7 @@ def _words(facts: ColumnFacts) -> list[str]:
 
 
 def _stands_out(value: str, rest: Sequence[str]) -> bool:
-    """Whether a short word is no category of its own: NA in capitals or among numbers; None among results of tests."""
+    """Whether a short word is not a category of its own: NA in capitals or among numbers; None among results of tests."""
     plain = value.strip()
     if len(rest) > MANY and plain not in ("NA", "*", "-", "_"):
         return False
@@ -174,7 +112,7 @@ _BESIDE_99 = re.compile(r"9[5-8](\.0)?")
 BELOW = 3
 """Columns in which the same negative number of one digit stands below codes from which it means "no value" in all of them."""
 FAR_BELOW = 100
-"""The smallest of the other values from which -1 below them is no amount."""
+"""The smallest of the other values from which -1 below them is not an amount."""
 LONE_VALUES, LONE_SHARE, LONE_GAP = 40, 0.02, 3
 """Different values, share of the rows and distance (in ranges of all others) from which one value far outside stands for none."""
 _ONE_DIGIT = re.compile(r"-[1-9](\.0)?")

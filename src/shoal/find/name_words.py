@@ -10,25 +10,22 @@ import unicodedata
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
+from shoal.find.vocabulary import alternatives, word_set
+
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))")
 _OPAQUE = re.compile(
-    r"(?:col|column|var|variable|attr|attribute|field|feature|spalte|merkmal|colonne|columna|coluna|campo|kolom|veld)_?\d*|"
-    r"[a-z]{1,3}\d+[a-z]{0,2}\d*|[a-z]\d*|\d+|[a-z]{1,2}"
+    rf"(?:{alternatives('column_names', 'column')})_?\d*|[a-z]{{1,3}}\d+[a-z]{{0,2}}\d*|[a-z]\d*|\d+|[a-z]{{1,2}}"
 )
-_RATE = re.compile(r"/(?=(?:day|week|month|year|hour|tag|woche|monat|jahr|jour|semaine|mois|an|dia|mes)\b)", re.IGNORECASE)
+_RATE = re.compile(rf"/(?=(?:{alternatives('column_names', 'per')})\b)", re.IGNORECASE)
 _NUMBER_SIGN = re.compile(r"\b[nN][°º]|№|#")
-LITTLE = frozenset(
-    "of de du des d di da do das dos del della dell der den des la le les el l the a au et e und y i van het".split()
-)
+LITTLE = word_set("column_names", "small word")
 """Small words between those that tell something: ``date of birth``, ``lieu de naissance``."""
 SHORTEST_PIECE = 3
 PREFIX_LETTERS = "mfpwhdsrn"
 """Letters that stand before a joined word for mother, father, partner, workday …"""
 PATIENT = "pt"
 """What stands before joined words for patient: PTEDUCAT."""
-NOT_AFTER_A_LETTER = frozenset(
-    ("age", "ill", "rac", "ort", "eta", "edad", "ren", "lat", "inc", "ate", "art", "rue", "tel", "pro")
-)
+NOT_AFTER_A_LETTER = word_set("column_names", "not after a letter")
 """Pieces that ordinary words end with (page, wage, pill): never found behind a single letter."""
 
 
@@ -84,7 +81,7 @@ def telling(words: tuple[str, ...]) -> tuple[str, ...]:
     >>> telling(("lieu", "de", "naissance")), telling(("e",)), telling(("cigs", "per", "day"))
     (('lieu', 'naissance'), ('e',), ('cigs',))
     """
-    rate = words.index("per") if "per" in words[1:] else len(words)  # cigarettes per day are no day
+    rate = words.index("per") if "per" in words[1:] else len(words)  # cigarettes per day are not a day
     return tuple(w for w in words[:rate] if w not in LITTLE) or words
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from shoal.errors import MissingColumnError, UsageError
 from shoal.find.dates import CACHED
 from shoal.find.name_words import words_of
+from shoal.find.vocabulary import sections, word_set
 from shoal.model.counts.classes import FloatArray
 
 OLDEST = 120
@@ -128,7 +129,7 @@ def _side(text: str, numbers: Sequence[str], dates: Sequence[str]) -> Callable[[
         )
     except ValueError:
         raise UsageError(
-            "a side of a rule is no column of numbers or dates, no number and no date.", hint="For example age<=120."
+            "a side of a rule is not a column of numbers or dates, a number or a date.", hint="For example age<=120."
         ) from None
     return lambda columns: np.float64(value)
 
@@ -192,38 +193,11 @@ def _day(year: int, month: int, day: int) -> float | None:
 
 Meaning = Literal["", "age", "birth", "death", "admission", "discharge", "month", "percent", "latitude", "longitude"]
 
-_ANY: dict[Meaning, frozenset[str]] = {
-    "death": frozenset(
-        "death died deceased dod deathdate deathtime sterbedatum todesdatum overlijden overlijdensdatum deces muerte "
-        "morte".split()
-    ),
-    "birth": frozenset(
-        "birth birthdate birthday birthyear dob yob born geburtsdatum geburtsjahr geburtstag geboortedatum geboortejaar "
-        "naissance nacimiento nascita nascimento dateofbirth".split()
-    ),
-    "discharge": frozenset(
-        "discharge disch dischtime dischargedate entlassung entlassungsdatum ontslag ontslagdatum sortie alta egreso".split()
-    ),
-    "admission": frozenset(
-        "admission admit admittime admissiondate aufnahme aufnahmedatum opname opnamedatum ingreso ricovero".split()
-    ),
-    "percent": frozenset("percent percentage pct prozent pourcentage porcentaje percentuale percentagem procent".split()),
-    "latitude": frozenset("latitude lat breitengrad breedtegraad latitud latitudine".split()),
-    "longitude": frozenset("longitude lon lng langengrad lengtegraad longitud longitudine".split()),
-    "month": frozenset("month monat mois mes maand mese".split()),
-    "age": frozenset("age alter leeftijd edad eta idade ageyears ageyrs".split()),
-}
-_NOT: dict[Meaning, frozenset[str]] = {
-    "age": frozenset(
-        "month months monate mois meses maanden week weeks day days tage group band cat category class code".split()
-    ),
-    "birth": frozenset("place country weight order number rate control city state town region month day".split()),
-    "percent": frozenset("change growth increase hike diff difference gain".split()),
-    "month": frozenset("number months since per rate".split()),
-    "death": frozenset("cause place rate flag status number".split()),
-    "admission": frozenset("type source location id number".split()),
-    "discharge": frozenset("type location disposition id number status".split()),
-}
+_MEANINGS: tuple[Meaning, ...] = (
+    "death", "birth", "discharge", "admission", "percent", "latitude", "longitude", "month", "age"
+)  # fmt: skip
+_ANY = {meaning: word_set("limits", meaning) for meaning in _MEANINGS}
+_NOT = {meaning: word_set("limits", f"not {meaning}") for meaning in _MEANINGS if f"not {meaning}" in sections("limits")}
 
 
 def meaning_of(name: str) -> Meaning:

@@ -21,7 +21,7 @@ RATED = 0.3
 BEGUN_LATE = 5
 """The smallest number of a list that begins too late for codes."""
 STEP = 3
-"""A common divisor from which whole numbers count in steps (6, 12, 24, 36 months) and are no codes."""
+"""A common divisor from which whole numbers count in steps (6, 12, 24, 36 months) and are not codes."""
 FEW_SPARSE, ROWS_EACH = 12, 40
 """Different whole numbers, and rows for each of them, from which numbers with gaps between them are codes."""
 
@@ -97,7 +97,7 @@ def sparse_codes(facts: ColumnFacts) -> bool:
 
 
 def levels_of_a_test(facts: ColumnFacts) -> bool:
-    """Whether what is usually measured is told in levels: 1 to 3, 4 or 5 without a gap, each in many rows."""
+    """Whether what is usually measured is given in levels: 1 to 3, 4 or 5 without a gap, each in many rows."""
     numbers = facts.numbers
     assert numbers is not None
     run = facts.distinct == len(numbers) and sorted(numbers.tolist()) == list(range(1, facts.distinct + 1))

@@ -44,7 +44,7 @@ def read_questionnaire(path: str | Path, *, resolve: Resolver | None = None, **o
     """
     file = Path(path)
     if not file.is_file():
-        raise UnreadableError(f"there is no file '{file.name}'.", hint="Check the path of the questionnaire.")
+        raise UnreadableError(f"file '{file.name}' does not exist.", hint="Check the path of the questionnaire.")
     if file.suffix.lower() in (".xlsx", ".xlsm"):
         return read_xlsform(file, **overrides)
     if file.suffix.lower() in (".xls", ".csv", ".lss"):
@@ -228,7 +228,7 @@ def read_form(path: str | Path) -> Form:
     file = Path(path)
     ending = file.suffix.lower()
     if not file.is_file():
-        raise UnreadableError(f"there is no file '{file.name}'.", hint="Check the path of the form.")
+        raise UnreadableError(f"file '{file.name}' does not exist.", hint="Check the path of the form.")
     if file.stat().st_size > MOST_BYTES:
         raise UnreadableError("the file is too large for a form.", hint=f"Forms have at most {MOST_BYTES // 10**6} MB.")
     if ending in (".xlsx", ".xlsm", ".xls"):
@@ -240,4 +240,4 @@ def read_form(path: str | Path) -> Form:
             return redcap.read(file.read_text(encoding="utf-8-sig"))
         except UnicodeDecodeError:
             return redcap.read(file.read_text(encoding="latin-1"))
-    raise UnreadableError("this is no form that is known.", hint=f"Forms end in {', '.join(ENDINGS)}.")
+    raise UnreadableError("this is not a known form.", hint=f"Forms end in {', '.join(ENDINGS)}.")

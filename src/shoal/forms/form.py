@@ -1,7 +1,7 @@
 """A form as every reader gives it: its questions, how many answers each has, and what in it names people.
 
 Takes    what a tool's file says of each question
-Returns  a questionnaire whose answers are equally likely (nothing better is known), and flags for what is asked beside it
+Returns  a questionnaire whose answers are equally likely (nothing better is known), and flags for further questions
 Keeps    nothing understated: a question asked of some has one answer more; several choices at once are 2^n answers
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.find.names.lexicon import topic_of
+from shoal.find.topics import topic_of
 from shoal.model.roles import Role
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 

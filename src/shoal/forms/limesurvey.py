@@ -23,9 +23,9 @@ def structure(raw: bytes) -> ElementTree.Element:
     try:
         root = ElementTree.fromstring(raw)  # noqa: S314  declared types and entities are refused above
     except ElementTree.ParseError:
-        raise UnreadableError("this is no readable XML.", hint="Export the survey from LimeSurvey as .lss.") from None
+        raise UnreadableError("this is not readable XML.", hint="Export the survey from LimeSurvey as .lss.") from None
     if root.find("questions") is None:
-        raise PolicyError("this XML is no survey of LimeSurvey.", hint="Export its structure: .lss.")
+        raise PolicyError("this XML is not a LimeSurvey survey.", hint="Export its structure: .lss.")
     return root
 
 

@@ -53,7 +53,7 @@ def dictionary(text: str) -> list[dict[str, str]]:
     rows = csv.reader(io.StringIO(text.lstrip("\ufeff")), strict=False)
     heads = [HEADS.get(cell.strip().casefold(), "") for cell in next(rows, [])]
     if not {"name", "type"} <= set(heads):
-        raise PolicyError("this is no data dictionary of REDCap.", hint="Download it in REDCap under Dictionary.")
+        raise PolicyError("this is not a REDCap data dictionary.", hint="Download it in REDCap under Dictionary.")
     fields = [{head: cell.strip() for head, cell in zip(heads, row, strict=False) if head} for row in rows]
     return [f | {"label": " ".join(re.sub(r"<[^>]*>", " ", f.get("label", "")).split())} for f in fields if f.get("name")]
 

@@ -39,7 +39,7 @@ def read(path: Path) -> Form:
 
 
 def _open(survey: list[dict[str, Any]], closed: set[str]) -> list[FormQuestion]:
-    """What is asked, or recorded without being asked, beside the closed questions."""
+    """Open questions, and what is recorded without a question, beside the closed questions."""
     out = []
     for row in survey:
         kind, name = _cell_text(row, "type").lower(), _cell_text(row, "name")

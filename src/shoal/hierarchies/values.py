@@ -77,7 +77,7 @@ def covered(column: str, texts: Sequence[str], counts: Any, covers: Callable[[st
 
 
 def unlike(label: str, texts: Sequence[str]) -> str:
-    """``label``, or a variant that is no value of the data."""
+    """``label``, or a variant that is not a value of the data."""
     taken, number, found = set(texts), 2, label
     while found in taken:
         found = f"{label} {number}"

@@ -75,7 +75,7 @@ def from_numpy(numbers: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None 
 
 
 def without_nan(values: Any) -> Any:
-    """Doubles (or floats) of a pyarrow array, missing where they are no number.
+    """Doubles (or floats) of a pyarrow array, missing if they are not a number.
 
     >>> import pyarrow as pa
     >>> without_nan(pa.array([1.5, float("nan"), None])).to_pylist()

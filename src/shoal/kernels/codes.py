@@ -1,4 +1,4 @@
-"""Codes that a file declares missing (SPSS ``99999 "refused"``, Stata ``.a``): values that are no numbers."""
+"""Codes that a file declares missing (SPSS ``99999 "refused"``, Stata ``.a``): values that are not numbers."""
 
 from __future__ import annotations
 

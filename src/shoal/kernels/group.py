@@ -51,7 +51,7 @@ def group_codes(codes: Sequence[npt.ArrayLike], cards: Sequence[int] | None = No
     cards : sequence of int, optional
         Number of categories of each column (codes are below it); found from the data when not given.
     n_rows : int, optional
-        Needed only when there is no column: all rows are then one class.
+        Needed only without a column: all rows are then one class.
 
     Returns
     -------

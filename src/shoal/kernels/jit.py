@@ -1,17 +1,15 @@
-"""``njit``: numba where it is installed, plain Python where it is not.
+"""``njit``: numba's compiler if numba is installed, plain Python if it is not.
 
-numba is loaded, and a kernel compiled, when it is first called: a small table goes by numpy and needs neither. Compiled kernels
-are cached on disk. Where no cache folder can be written, or the cached file is broken, they are compiled anew in each process.
-``HAVE_NUMBA`` lets a caller choose a numpy path instead.
+numba is loaded, and a kernel compiled, when the kernel is first called: a small table is counted by numpy and needs neither.
+Compiled kernels are kept on disk if a folder for them can be written. ``HAVE_NUMBA`` lets a caller choose a numpy path instead.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
+import hashlib
 import importlib.util
 import os
-import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -19,45 +17,28 @@ from numbers import Number
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from shoal.kernels import held
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 HAVE_NUMBA = importlib.util.find_spec("numba") is not None and os.environ.get("SHOAL_NO_NUMBA") != "1"
 
 
 def up_to(rows: int) -> int:
-    """The size below which numpy does the work: ``rows``, or any size where numba is not installed."""
+    """The size below which numpy does the work: ``rows``, or any size if numba is not installed."""
     return rows if HAVE_NUMBA else 2**62
 
 
-@functools.cache
-def _cache_is_writable() -> bool:
-    """Whether numba has a folder for its cache: the one named, the package's own, or the user's."""
-    named = os.environ.get("NUMBA_CACHE_DIR")
-    candidates = [Path(named)] if named else [Path(__file__).parent / "__pycache__", Path.home() / ".cache"]
-    for folder in candidates:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return True
-        except OSError:
-            continue
-    return False
-
-
 def njit(function: F) -> F:
-    """Compile without the interpreter lock, cached on disk when possible."""
-    return _compile(function)
+    """Compile a loop without the interpreter lock. It may make arrays, so the main thread runs it in a thread of its own.
+
+    numba runs Python code while it returns a new array, and an exception that a signal raises there (Ctrl-C) breaks the call.
+    Python raises such exceptions in the main thread only, which waits here and can be interrupted.
+    """
+    return cast(F, Kernel(function, in_thread=True)) if HAVE_NUMBA else function
 
 
 def lean_njit(function: F) -> F:
-    """As :func:`njit` for a loop that makes no array of its own: it then compiles in about half the time."""
-    return _compile(function, _nrt=False, no_cfunc_wrapper=True)
-
-
-def _compile(function: F, **options: bool) -> F:
-    return cast(F, Kernel(function, options)) if HAVE_NUMBA else function
+    """As :func:`njit` for a loop that makes no array of its own: it compiles in half the time, and needs no thread."""
+    return cast(F, Kernel(function, _nrt=False, no_cfunc_wrapper=True)) if HAVE_NUMBA else function
 
 
 def plain(kernel: F) -> F:
@@ -65,98 +46,95 @@ def plain(kernel: F) -> F:
     return cast(F, getattr(kernel, "py_func", kernel))
 
 
-def loaded_numba() -> Any:
-    """numba, spared SciPy's linear algebra: it loads that only to see whether it is there, a third of its own loading.
-
-    Where a kernel, of whomever, multiplies matrices, numba looks again and loads it.
-    """
-    import numba
-
-    linalg: Any = importlib.import_module("numba.np.linalg")
-    if "numba.np.arraymath" not in sys.modules and hasattr(linalg, "ensure_blas"):
-        look, linalg.ensure_blas = linalg.ensure_blas, _has_scipy
-        try:
-            importlib.import_module("numba.np.arraymath").ensure_blas = look  # type: ignore[attr-defined]
-        finally:
-            linalg.ensure_blas = look
-    return numba
-
-
-def _has_scipy() -> None:
-    if importlib.util.find_spec("scipy") is None:
-        raise ImportError
-
-
-_JOINING = threading.RLock()  # kernels call one another, so all of them share it
-_BEHIND: dict[int, Kernel] = {}  # the kernel behind each of numba's forms, by the form's id: forms live as long as the process
+_COMPILING = threading.RLock()  # kernels call one another, so they share one lock
 
 
 class Kernel:
-    """A function that numba takes over when it is first called."""
+    """A function that numba compiles when it is first called."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
+    def __init__(self, function: Callable[..., Any], *, in_thread: bool = False, **options: bool) -> None:
         functools.update_wrapper(self, function)
-        self.py_func, self._options = function, options
-        self._compiler: Any = None
-        self._called: dict[str, Kernel] = {}
+        self.py_func, self._in_thread, self._options = function, in_thread, options
+        self._compiled: Any = None
+        self._callees: dict[str, Kernel] = {}
 
     def __call__(self, *arguments: Any) -> Any:
-        try:
-            return held.call(self._compiler or self.compiler(), arguments)
-        except OSError:  # the cache cannot be written after all, as on a full disk; the loops themselves touch no file
-            return held.call(self.compiler(cache=False), arguments)
+        compiled = self._compiled or run_in_thread(self.compile)
+        return run_in_thread(compiled, *arguments) if self._in_thread else compiled(*arguments)
 
     @property
     def signatures(self) -> list[Any]:
         """The types of arguments that it was compiled for so far."""
-        return [] if self._compiler is None else list(self._compiler.signatures)
+        return [] if self._compiled is None else list(self._compiled.signatures)
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether a call would compile nothing: it was called before, or what was compiled once is kept on disk and fresh."""
-        if self.signatures:
-            return True
-        file: Any = getattr(getattr(self.compiler(), "_cache", None), "_cache_file", None)
+    def compile(self) -> Any:
+        """numba's dispatcher of the function. numba looks for the kernels that it calls among the names of its module, so their
+        dispatchers take the place of the kernels there."""
+        with _COMPILING:
+            if self._compiled is None:
+                import numba
+
+                names = self.py_func.__globals__
+                self._callees = {n: _KERNELS.get(id(names.get(n)), names.get(n)) for n in self.py_func.__code__.co_names}
+                self._callees = {n: callee for n, callee in self._callees.items() if isinstance(callee, Kernel)}
+                names.update({name: callee.compile() for name, callee in self._callees.items()})
+                base = _cache_base()
+                before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, f"{base}/kernels-{self._version()}"  # type: ignore[attr-defined]
+                try:
+                    made = numba.njit(nogil=True, error_model="numpy", cache=base is not None, **self._options)(self.py_func)
+                finally:
+                    numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+                _KERNELS[id(made)] = self
+                self._compiled = made  # last: another thread may call it from here on
+            return self._compiled
+
+    def _sources(self) -> set[str]:
+        """What the compiled code depends on: its file, constants of modules, and those of the kernels that it calls."""
+        names, file = self.py_func.__globals__, self.py_func.__code__.co_filename
+        own = {f"{n}={names[n]!r}" for n in self.py_func.__code__.co_names if isinstance(names.get(n), Number)}
+        if os.path.exists(file):
+            own.add(f"{file} {os.stat(file).st_mtime_ns}")
+        return own.union(*(callee._sources() for callee in self._callees.values()))
+
+    def _version(self) -> str:
+        """Changes with each of the sources: numba itself only looks at the kernel's own file."""
+        return hashlib.sha256("\n".join(sorted(self._sources())).encode()).hexdigest()[:16]
+
+
+_KERNELS: dict[int, Kernel] = {}  # the kernel of each dispatcher, by the dispatcher's id: dispatchers live as long as the process
+
+
+@functools.cache
+def _cache_base() -> Path | None:
+    """A folder in which compiled kernels can be kept: the one named, the package's own, or the user's; None if there is none."""
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    for folder in [Path(named)] if named else [Path(__file__).parent / "__pycache__", Path.home() / ".cache" / "shoal"]:
         try:
-            return hasattr(file, "_load_index") and bool(file._load_index())
-        except Exception:  # a broken file fails in many ways, and is no cache
-            return False
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(1 << 20))  # a full disk is not a place either
+            return folder
+        except OSError:
+            continue
+    return None
 
-    def compiler(self, *, cache: bool = True) -> Any:
-        """numba's form of the function. Kernels that it calls are found among the names of its module, so they are put there."""
-        with _JOINING:
-            if self._compiler is None or not cache:
-                self._compiler = self._joined(cache)  # only whole: another thread may call it from here on
-            return self._compiler
 
-    def _joined(self, cache: bool) -> Any:
-        njit_with: Any = loaded_numba().njit
-        options = {"nogil": True, "cache": cache and _cache_is_writable(), "error_model": "numpy", **self._options}
-        names = self.py_func.__globals__
-        for name in self.py_func.__code__.co_names:
-            called = names.get(name)
-            if kernel := called if isinstance(called, Kernel) else _BEHIND.get(id(called)):
-                self._called[name] = kernel
-        names.update({name: called.compiler(cache=cache) for name, called in self._called.items()})
-        compiler = njit_with(**options)(self.py_func)
-        _BEHIND[id(compiler)] = self
-        self._watch_callees(compiler)
-        return compiler
+def run_in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function(*arguments)`` in a thread of its own, so that the main thread can be interrupted; other threads just call it."""
+    if threading.current_thread() is not threading.main_thread():
+        return function(*arguments)
+    results: list[Any] = []
+    errors: list[BaseException] = []
 
-    def files(self) -> set[str]:
-        """The files that the compiled code comes from: its own, and those of all kernels that it calls."""
-        return {self.py_func.__code__.co_filename}.union(*(called.files() for called in self._called.values()))
+    def run() -> None:
+        try:
+            results.append(function(*arguments))
+        except BaseException as error:
+            errors.append(error)
 
-    def constants(self) -> tuple[tuple[str, str], ...]:
-        """The numbers of modules that are compiled in, those of the kernels that it calls among them."""
-        names = self.py_func.__globals__
-        own = {(n, repr(names[n])) for n in self.py_func.__code__.co_names if isinstance(names.get(n), Number)}
-        return tuple(sorted(own.union(*(called.constants() for called in self._called.values()))))
-
-    def _watch_callees(self, compiler: Any) -> None:
-        """Have cached code thrown away where a kernel it calls or a number of another module has changed: numba looks at the
-        file of the caller only."""
-        file: Any = getattr(getattr(compiler, "_cache", None), "_cache_file", None)
-        if hasattr(file, "_source_stamp"):
-            stats = [os.stat(name) for name in sorted(self.files()) if os.path.exists(name)]
-            file._source_stamp = (*((s.st_mtime_ns, s.st_size) for s in stats), *self.constants())
+    thread = threading.Thread(target=run, daemon=True)  # a daemon: after an interrupt the process need not wait for it
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]

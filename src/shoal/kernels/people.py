@@ -33,7 +33,7 @@ class Memberships:
         return len(np.unique(self.people))
 
     def inside(self, keep: npt.NDArray[np.bool_]) -> Memberships:
-        """Only the classes marked; they are numbered anew."""
+        """Only the classes marked; they are renumbered."""
         there = keep[self.classes]
         place = np.cumsum(keep) - 1
         return Memberships(place[self.classes[there]], self.people[there])

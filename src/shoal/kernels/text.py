@@ -181,7 +181,7 @@ def order_of_texts(values: Any) -> Ints | None:
     lengths = np.diff(starts)
     shortest, longest = int(lengths.min()), int(lengths.max())
     if longest > shortest + WORDS * BYTES or not payload[starts[0] :].all():
-        return None  # too long; or a byte 0, which could not be told from the end of a shorter text
+        return None  # too long; or a byte 0, which could not be distinguished from the end of a shorter text
     same = _in_common(payload, starts, shortest)
     if longest - same > WORDS * BYTES:
         return None

@@ -1,4 +1,4 @@
-"""A file of encodings: what one holder gives to whoever compares. It holds settings, the holder's ids and filters, no values.
+"""A file of encodings that one holder gives to the party that compares. It has settings, ids and filters, no values.
 
 The first line is JSON; each further line is an id and one filter per salt (base64), parted by tabs. Lines stand in the order of
 the filters, which is random to everybody without the key: the order of a table may be that of names.
@@ -145,7 +145,7 @@ def compare(
         raise UsageError("one to one is for two files.", hint="Name a second one.")
     other = left if right is None else right
     if not len(left) or not len(other) or (right is None and len(left) < 2):
-        raise DataError("there are no two records to compare.")
+        raise DataError("at least two records are needed.")
     places, found = _similar(left, other, possible, within=right is None)
     order = np.lexsort((places[1], places[0]))
     one, two, dice = places[0][order], places[1][order], found[order]

@@ -51,7 +51,7 @@ def link_records(
     n = len(records)
     total = n * (n - 1) // 2 if split is None else split * (n - split)
     if total == 0:
-        raise DataError("there are no two records to compare.")
+        raise DataError("at least two records are needed.")
     left, right, left_out = candidate_pairs(records, split)
     found = levels(records, left, right)
     if model is None:
@@ -83,7 +83,7 @@ def _fitted(records: Records, split: int | None, candidates: Any, total: int, se
 
 
 def _sample(records: Records, split: int | None, known: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """Pairs drawn at random that are no candidates, each once. Drawn in the order of content, not of rows."""
+    """Pairs drawn at random that are not candidates, each once. Drawn in the order of content, not of rows."""
     n = len(records)
     border = n if split is None else split
     columns = [records.values[f.name] for f in records.fields]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Quality:
-    """Pairs found against the truth. ``precision`` is 1 where nothing was said."""
+    """Pairs found against the truth. ``precision`` is 1 if no pair was found."""
 
     true: int
     found: int

@@ -15,14 +15,18 @@ import numpy as np
 
 from shoal.errors import UsageError, nearest
 from shoal.find import checksums
+from shoal.find.vocabulary import tagged, word_set
 from shoal.kernels.text import canonical_text
 from shoal.linkage import spelling
-from shoal.linkage.word_lists import HEADERS, PLACEHOLDERS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+PLACEHOLDERS = word_set("records", "placeholder")
+"""Cells that stand for a missing value."""
+HEADERS = tagged("records", "column")
+"""Names of columns whose meaning is not in doubt, with the kind of their field."""
 KINDS = ("given", "family", "name", "birth", "sex", "postcode", "phone", "email", "number", "text")
 """What a field may mean; ``name`` is a whole name, which is split, and ``number:bsn`` a number with its check digit."""
 

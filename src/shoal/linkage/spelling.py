@@ -7,7 +7,11 @@ import unicodedata
 from collections.abc import Callable
 from datetime import date
 
-from shoal.linkage.word_lists import MONTHS, PARTICLES, SEXES, TITLES
+from shoal.find.vocabulary import tagged, word_set
+
+PARTICLES, TITLES = word_set("names", "particle of a record"), word_set("names", "title of a record")
+SEXES = tagged("records", "sex")
+MONTHS = {word: int(number) for section in ("month", "short month") for word, number in tagged("calendar", section).items()}
 
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"})
 _MARKS = re.compile("[\u0300-\u036f]")
@@ -105,7 +109,7 @@ def number(value: str) -> str | None:
 
 
 def birth(value: str, *, month_first: bool = False) -> str | None:
-    """A date as eight digits, year first. Eight digits that are no date are kept: a typing error is still near the truth.
+    """A date as eight digits, year first. Eight digits that are not a date are kept: a typing error is still near the truth.
 
     Where day and month could be either, ``month_first`` says which stands first. Years of two digits are of this century if they
     are past, else of the last.
@@ -137,7 +141,7 @@ def birth(value: str, *, month_first: bool = False) -> str | None:
 
 
 def day_or_month(value: str) -> int:
-    """Which of the two a date shows to stand first: +1 day, -1 month, 0 cannot be told.
+    """Which of the two a date shows to stand first: +1 day, -1 month, 0 unknown.
 
     >>> day_or_month("13/4/1980"), day_or_month("4/13/1980"), day_or_month("3/4/1980"), day_or_month("1980-04-13")
     (1, -1, 0, 0)

@@ -104,12 +104,12 @@ def lookup(name: str) -> Metric:
     if name not in _METRICS:
         close = nearest(name, _METRICS)
         hint = f"Did you mean '{close}'?" if close else f"Metrics: {', '.join(sorted(_METRICS))}."
-        raise UsageError(f"there is no metric '{name}'.", hint=hint)
+        raise UsageError(f"metric '{name}' does not exist.", hint=hint)
     return _METRICS[name]
 
 
 def _load() -> None:
-    """Import the modules that define metrics, so that the registry is complete whoever asks first."""
+    """Import the modules that define metrics, so that the registry is complete anyone who asks first."""
     import importlib
 
     for module in MODULES:

@@ -1,4 +1,4 @@
-"""Numbers that a command shows and that are no metric of one table: what each claims, how it is made, what it supposes.
+"""Numbers that a command shows and that are not metrics of one table: what each claims, how it is made, what it supposes.
 
 Metrics (:mod:`shoal.measures.metrics`) explain themselves; these are derived from several, estimated, or lists. Every sentence
 here and there has a falsifier in ``tests/laws/test_sentences.py``: a generator of tables that tries to break it.

@@ -1,4 +1,4 @@
-"""People who asked not to be in it: what may be said of their list without naming anybody."""
+"""Opt-outs: what may be published about their list without naming anybody."""
 
 from __future__ import annotations
 

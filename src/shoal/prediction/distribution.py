@@ -242,7 +242,7 @@ def _positive(p: Floats, copies: Floats | None, *, cells: int, normalize: bool) 
     if not math.isfinite(total):
         raise UsageError("the counts are too large to be added up.", hint="Divide them all by the same large number.")
     if total <= 0:
-        raise UsageError("all cells are empty: there is no distribution.", hint="At least one cell must be positive.")
+        raise UsageError("all cells are empty: no distribution is defined.", hint="At least one cell must be positive.")
     if not normalize and abs(total - 1.0) > SUM_TOLERANCE:
         raise UsageError(
             f"the probabilities sum to {total:.12g}, not to 1.",

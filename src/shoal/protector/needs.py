@@ -21,7 +21,7 @@ QUESTIONS: dict[str, dict[str, str]] = {
         "returning": "Must a user who comes back be recognised as the same?",
         "elsewhere": "Must another service recognise the same user too?",
     },
-    "access": {"by_role": "Does access follow from a role or function, whoever has it?"},
+    "access": {"by_role": "Does access follow from a role or function, anyone who has it?"},
     "audit": {"answerable": "May somebody have to answer for what was done?"},
     "accounting": {
         "billed": "Is something billed after it was used?",
@@ -81,7 +81,7 @@ def _answers(process: str, given: Any) -> dict[str, bool]:
     if not isinstance(given, Mapping):
         raise UsageError(f"the questions about {process} are not answered.", hint="`shoal vault plan` prints them.")
     if strange := sorted(set(given) - set(asked), key=str):
-        raise UsageError(f"{process}: there is no question '{strange[0]}'.", hint=_close(str(strange[0]), asked))
+        raise UsageError(f"{process}: question '{strange[0]}' does not exist.", hint=_close(str(strange[0]), asked))
     told = {name: _YES_NO.get(str(given.get(name)).lower()) for name in asked}
     if open_questions := [name for name, answer in told.items() if answer is None]:
         raise UsageError(f"{process}: '{open_questions[0]}' is answered by yes or no.", hint=asked[open_questions[0]])

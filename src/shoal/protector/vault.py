@@ -108,7 +108,7 @@ class Vault:
         """Make a vault at a path (SQLite) or PostgreSQL URL; nothing that exists is overwritten.
 
         ``auditor_key`` is a public key that the auditor made (:func:`shoal.protector.crypto.recipients.generate`): what is hers
-        is sealed to it, so that whoever makes the vault never holds the means of two people. Without it, one person does: the
+        is sealed to it, so that anyone who makes the vault never holds the means of two people. Without it, one person does: the
         vault is for trying out, and says so for ever (:meth:`status`, :func:`care.verify_log`). ``parts``: on PostgreSQL, the
         tables that grow with the identities lie in so many parts.
         """
@@ -183,7 +183,7 @@ class Vault:
         """
         provider = require_provider(key)
         if "://" not in str(place) and not Path(place).is_file():
-            raise DataError(f"there is no vault at {database.describe(place)}.", hint="Make one with `shoal vault init`.")
+            raise DataError(f"no vault exists at {database.describe(place)}.", hint="Make one with `shoal vault init`.")
         head.require_separation(place, provider)
         engine = database.connect(place)
         try:
@@ -273,7 +273,7 @@ class Vault:
         return token
 
     def status(self) -> dict[str, Any]:
-        """What may be told without logging in: ids and places, the proof that key and data are kept apart."""
+        """What may be shown without logging in: ids and places, the proof that key and data are kept apart."""
         with self.store.read() as tx:
             return {
                 "vault": self.id,

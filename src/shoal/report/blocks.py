@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+
+from shoal.model.certificate.certificate import cost_of
+from shoal.model.display import written
+from shoal.report.charts import fish, svg
+from shoal.report.numbers import chance, number, percent
+from shoal.report.pages import part, style
+
+if TYPE_CHECKING:
+    from shoal.measures.result.figures import Figures
+    from shoal.model.certificate.certificate import Certificate
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Number:
-    """A figure with the line that says what it counts; ``missed`` marks one that should be better, ``words`` is no figure."""
+    """A figure with the line that says what it counts; ``missed`` marks one that should be better, ``words`` is not a figure."""
 
     value: str
     says: str
@@ -101,3 +112,88 @@ class Point:
     place: str
     title: str
     names: Sequence[str] = ()
+
+
+FISHES = 20
+THRESHOLD = 5
+
+
+def card(m: Figures) -> str:
+    """The card of a measurement.
+
+    >>> from shoal.measures.result.figures import Figures
+    >>> from shoal.model.counts.classes import ClassCounts
+    >>> html = card(Figures(ClassCounts((1, 4), columns=("<b>",), codes=([0, 1],))))
+    >>> "<b>" in html, "&lt;b&gt;" in html
+    (False, True)
+    """
+    blocks: list[Block] = []
+    rows = [(n, f"{d.distinct}", written(d.entropy, 3), written(m.closeness[n].t, 4)) for n, d in m.diversity.items()]
+    if rows:
+        blocks.append(Table(("sensitive", "distinct l", "entropy l", "t"), rows, right=(1, 2, 3)))
+    blocks += [Words(note, small=True) for note in m.notes]
+    blocks.append(Words('Why? m.explain() · m.worst_subsets(3) · m.report("out.html")', small=True))
+    total = m.crowds.n_members
+    drawing = svg(fish(total, m.unique, fishes=FISHES)) if total else ""
+    return _card(m.sentence, blocks, numbers_of(m), drawing)
+
+
+def numbers_of(m: Figures) -> list[Number]:
+    """The three or four figures that say most."""
+    mean = m.risk.prosecutor.mean
+    numbers = [
+        Number(f"{m.unique:,}", f"one of a kind, {percent(m.unique_share)}", missed=m.unique > 0),
+        Number(f"{m.k:,}", f"in the smallest group (k); highest risk {chance(m.risk.max)}", missed=m.k < THRESHOLD),
+        Number(chance(mean), "average chance to name a person known to be in the table", missed=mean > 1 / THRESHOLD, words=True),
+    ]
+    if m.whole_set is not None and not m.counts.adds_up:
+        whole = m.whole_set
+        told = f"one of a kind by all their records together, {percent(whole.unique_share)}"
+        numbers.append(Number(f"{whole.unique:,}", told, missed=whole.unique > 0))
+    worst = m.worst_subsets(1) if m.knows_subsets else []
+    if worst:
+        told = f"most telling columns; alone they single out {worst[0].unique:,}"
+        numbers.append(Number(" + ".join(worst[0].columns), told, missed=worst[0].unique > 0, words=True))
+    return numbers
+
+
+def inspection_card(found: Any) -> str:
+    """The card of an inspection: a letter per role, the reason, and which columns together identify."""
+    rows = [
+        (
+            c.name,
+            Tag(f"{c.role.value[0].upper()} {c.role.value}", c.role.value),
+            f"{c.kind}, {c.distinct:,} values",
+            f"{c.reason} ({100 * c.confidence:.0f} %)",
+        )
+        for c in found.columns
+    ]
+    blocks: list[Block] = [Table(("column", "role", "what it holds", "why (how sure)"), rows)]
+    if found.together:
+        together = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}") for s in found.together]
+        blocks.append(Table(("together", "one of a kind", "smallest group"), together, right=(1, 2)))
+    blocks += [Words(note, small=True) for note in found.notes]
+    return _card(f"{found.table}: {found.records:,} records, {len(found.columns)} columns", blocks, [], "")
+
+
+def release_card(made: Certificate) -> str:
+    """The card of a release that was made: what it cost, requirements and results, what attacks found."""
+    rows = [(f.sentence, number(f.found), Tag("✓ met", "met") if f.met else Tag("✕ not met", "unmet")) for f in made.requirements]
+    blocks: list[Block] = [Words(cost_of(made).sentence), Table(("asked", "found", ""), rows, right=(1,))]
+    found = [f"{a.name}: {a.sentence}" for a in made.attacks if a.verdict in ("broken", "warning")]
+    blocks += [Words(text, small=True) for text in found]
+    blocks.append(Words("r.to_pandas() · r.report() · r.certificate · r.write(DIR)", small=True))
+    who = "people" if made.unit.column else "records"
+    numbers = [
+        Number(f"{made.k:,}", f"{who} in the smallest class (k)", missed=made.k < THRESHOLD),
+        Number(f"{made.after.records:,}", f"records published, of {made.input.records:,}"),
+        Number(written(made.utility.loss, 2), "information lost (0 is nothing)"),
+    ]
+    out = made.utility.suppressed if made.utility.scope == "rows" else 0
+    drawing = svg(fish(made.after.records + out, made.after.unique, out=out, fishes=FISHES, unit="records"))
+    return _card(made.verdict, blocks, numbers, drawing)
+
+
+def _card(says: str, blocks: list[Block], numbers: list[Number], drawing: str) -> str:
+    own = Markup(style())  # noqa: S704 (our own style sheet)
+    return part("card.html.j2", style=own, says=says, blocks=blocks, numbers=numbers, drawing=drawing)

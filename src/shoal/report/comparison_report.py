@@ -80,7 +80,7 @@ def _headline(c: Any) -> list[Number]:
         out.append(Number(percent(c.queries.median), "typical error of a count asked of it"))
     if c.propensity is not None:
         ratio = c.propensity.ratio
-        says = "times the distance of records drawn anew from the original (pMSE ratio)"
+        says = "times the distance of records sampled again from the original (pMSE ratio)"
         out.append(Number(_number(ratio), says, missed=ratio > 10))
     return out
 
@@ -222,7 +222,7 @@ def _counts(c: Any) -> list[Block]:
         out.append(
             Words(
                 f"A logistic regression that tries to tell released from original records reaches a pMSE of {_number(p.pmse)} "
-                f"(0: it cannot; {_number(p.most)}: it always can). Records drawn anew from the "
+                f"(0: it cannot; {_number(p.most)}: it always can). Records sampled again from the "
                 f"original's distribution reach {_number(p.expected)} on average."
             )
         )

@@ -6,12 +6,12 @@ import base64
 import hashlib
 import importlib.resources
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
-from shoal.report.pages import part, style
+from shoal.report.pages import page, part, style
 
 
 def render(places: Mapping[str, Any], *, share_step: float) -> str:
@@ -54,3 +54,8 @@ def _hash(text: str) -> str:
 
 def _file(folder: str, name: str) -> str:
     return importlib.resources.files("shoal.report").joinpath(folder, name).read_text(encoding="utf-8")
+
+
+def render_catalogue(notices: Sequence[Mapping[str, Any]], matches: Mapping[str, Any]) -> str:
+    """The page for notices and matches in the form of their JSON."""
+    return page("catalogue.html.j2", title="Catalogue", notices=notices, matches=matches)

@@ -9,7 +9,7 @@ from shoal.kernels.numbers import one_in
 from shoal.model.certificate.form import plain
 from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
 from shoal.report.charts import class_sizes, fish, svg
-from shoal.report.charts.shoal_sign import caption
+from shoal.report.charts.sizes import caption
 from shoal.report.numbers import number, percent
 from shoal.report.pages import page
 from shoal.report.release_report import FISHES, SIGNS

@@ -11,10 +11,9 @@ import numpy as np
 from shoal.disk.atomic import write_text
 from shoal.measures.subsets.column_sets import uniqueness_matrix
 from shoal.model.display import written
-from shoal.report.blocks import Block, Figure, Section, Table, Text, Words
-from shoal.report.card import THRESHOLD, numbers_of
+from shoal.report.blocks import THRESHOLD, Block, Figure, Section, Table, Text, Words, numbers_of
 from shoal.report.charts import Chart, class_sizes, fish, heat_map, svg
-from shoal.report.charts.shoal_sign import caption
+from shoal.report.charts.sizes import caption
 from shoal.report.numbers import chance, percent
 from shoal.report.pages import page
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.resources
+import re
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-
-from shoal.report.compiled import KeptCode
-from shoal.report.look import stylesheet
 
 
 @cache
@@ -29,7 +28,6 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        bytecode_cache=KeptCode(),
     )
 
 
@@ -59,3 +57,99 @@ def style() -> str:
 
 def _file(name: str) -> str:
     return importlib.resources.files("shoal.report").joinpath("style", name).read_text(encoding="utf-8")
+
+
+DASHES = {"": (), "dash": (5.0, 4.0), "dots": (1.5, 3.5)}
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colours are tokens ("sea"), not values; ``weight`` above 0 makes it a text."""
+
+    fill: str = ""
+    stroke: str = ""
+    width: float = 1.0
+    dash: str = ""
+    weight: int = 0
+    size: int = 12
+    opacity: float = 1.0
+
+
+LOOKS = {
+    "paper": Look(fill="surface"),
+    "safe": Look(fill="sea"),
+    "risk": Look(fill="risk-soft", stroke="risk", width=1.5),
+    "hatch": Look(stroke="risk"),
+    "before": Look(fill="surface", stroke="edge", width=1.5),
+    "before-risk": Look(fill="surface", stroke="risk", width=1.5),
+    "zone": Look(fill="sunken"),
+    "risk-zone": Look(fill="risk-soft", opacity=0.5),
+    "grid": Look(stroke="line"),
+    "axis": Look(stroke="edge"),
+    "limit": Look(stroke="ink", width=1.5, dash="dash"),
+    "line": Look(stroke="sea", width=2),
+    "line-dash": Look(stroke="sea", width=2, dash="dash"),
+    "line-dots": Look(stroke="ink2", width=2, dash="dots"),
+    "step": Look(stroke="risk", width=2),
+    "band": Look(fill="sea-soft"),
+    "dot": Look(fill="sea"),
+    "faint": Look(fill="edge", opacity=0.6),
+    "hollow": Look(fill="surface", stroke="sea", width=2),
+    "halo": Look(fill="sea-soft", stroke="sea", width=1.5),
+    "cross": Look(stroke="risk", width=2),
+    "alone": Look(stroke="edge", dash="dash"),
+    "fish": Look(fill="sea", stroke="sea"),
+    "fish-alone": Look(fill="surface", stroke="risk", width=1.6),
+    "fish-out": Look(stroke="edge", width=2),
+    **{f"heat{i}": Look(fill=f"heat{i}") for i in range(6)},
+    "series0": Look(fill="sea"),
+    "series1": Look(fill="sea-soft", stroke="sea", width=1.5),
+    "series2": Look(fill="ink3"),
+    "series3": Look(fill="sunken", stroke="ink3", width=1.5),
+    "stripe1": Look(stroke="sea"),
+    "stripe3": Look(stroke="ink3"),
+    "track": Look(fill="sunken"),
+    "met-area": Look(fill="met"),
+    "needle": Look(stroke="ink", width=3),
+    "t-big-met": Look(fill="met", weight=620, size=36),
+    "t-big-risk": Look(fill="risk", weight=620, size=36),
+    "t": Look(fill="ink2", weight=400),
+    "t-soft": Look(fill="ink3", weight=400),
+    "t-ink": Look(fill="ink", weight=620),
+    "t-risk": Look(fill="risk", weight=620),
+    "t-sea": Look(fill="sea", weight=620),
+    "t-head": Look(fill="ink", weight=620, size=16),
+    **{f"t-heat{i}": Look(fill=f"on-heat{i}", weight=620) for i in range(6)},
+}
+
+
+@cache
+def stylesheet() -> str:
+    """The rules for the marks of a chart, over the tokens."""
+    lines = [
+        ".shoal-chart{max-width:100%;height:auto;display:block;overflow:visible}",
+        ".shoal-chart text{font-family:var(--font);font-variant-numeric:tabular-nums}",
+    ]
+    for name, look in LOOKS.items():
+        said = [f"fill:var(--{look.fill})" if look.fill else "fill:none"]
+        if look.stroke:
+            said.append(f"stroke:var(--{look.stroke});stroke-width:{look.width:g}")
+        if look.dash:
+            said.append(f"stroke-dasharray:{' '.join(f'{d:g}' for d in DASHES[look.dash])}")
+        if look.opacity < 1:
+            said.append(f"opacity:{look.opacity:g}")
+        if look.weight:
+            said.append(f"font-weight:{look.weight};font-size:{look.size}px")
+        lines.append(f".shoal-chart .{name}{{{';'.join(said)}}}")
+    return "\n".join(lines) + "\n"
+
+
+@cache
+def colours() -> dict[str, str]:
+    """The light value of each token, for pictures that cannot follow the page.
+
+    >>> colours()["sea"]
+    '#0a5c9e'
+    """
+    text = importlib.resources.files("shoal.report").joinpath("style/tokens.css").read_text(encoding="utf-8")
+    return dict(re.findall(r"--([\w-]+):(#[0-9a-f]{6})", text[: text.index("@media")]))

@@ -115,7 +115,7 @@ def population_chart(found: PopulationEstimate, others: Sequence[PopulationRisk]
     return curve(
         [Line(f"model: {fitted.model}", _by_risk(fitted)), *(Line(f"model: {o.model}", _by_risk(o)) for o in others)],
         x="records, those at most risk first, %",
-        y="chance to be named rightly, %",
+        y="chance to be named correctly, %",
         title="Risk of each record in the population",
         here=here,
     )

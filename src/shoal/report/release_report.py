@@ -16,7 +16,7 @@ from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import FileEntry, Purpose, Question
 from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
 from shoal.report.charts import class_sizes, fish, frontier, svg
-from shoal.report.charts.shoal_sign import caption
+from shoal.report.charts.sizes import caption
 from shoal.report.numbers import number, percent, risk
 from shoal.report.pages import page
 
@@ -51,12 +51,12 @@ def render(body: Certificate) -> str:
 def _sections(body: Certificate) -> list[Section]:
     """The parts in the order of the page; those without content are left out."""
     return [
-        Section("asked", "What was asked, and what the data has", _requirements(body)),
+        Section("asked", "Requirements, and what the data has", _requirements(body)),
         Section("risks", "Risk before and after", _risks(body)),
         Section("classes", "How many people share a class", _histogram(body)),
         Section("detail", "Safety against detail", _frontier(body)),
         Section("columns", "What happened to each column", _columns(body)),
-        Section("identifiers", "Columns held against the eighteen classes of identifiers", _identifiers(body)),
+        Section("identifiers", "Columns held against the 18 Safe Harbor classes of identifiers", _identifiers(body)),
         Section("left-out", "Who was left out", _suppressed(body)),
         Section("results", "Results that should survive", _analyses(body)),
         Section("attacks", "Attacks that were tried", _attacks(body)),

@@ -76,6 +76,6 @@ class Keep(ExpressionStep):
 @register_step
 @dataclass(frozen=True)
 class Drop(Step):
-    """Leave the column out. It is no function of a value: nothing of the column is read."""
+    """Leave the column out. It is not a function of a value: nothing of the column is read."""
 
     kind: ClassVar[str] = "drop"

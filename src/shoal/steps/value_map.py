@@ -113,7 +113,7 @@ class MapValues(ExpressionStep):
         return text_array([by_text.get(t, gap) for t in canonical_text(values).to_pylist()])
 
     def _stays(self, codes: Any, found: Any) -> Any:
-        """A map that names a code decides about it; a code that it does not name is no gap."""
+        """A map that names a code decides about it; a code that it does not name is not a gap."""
         import pyarrow.compute as pc
 
         return pc.and_(codes, found.is_null())

@@ -47,7 +47,7 @@ def create_router(studio: Studio) -> APIRouter:
     async def bring(request: Request, table_id: str, number: str) -> Response:
         boundary = forms.boundary_of(request.headers.get("content-type", ""))
         if boundary is None:
-            raise UsageError("there is no file.", hint="Choose one.")
+            raise UsageError("no file was chosen.", hint="Choose one.")
         with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
             sent = await forms.read_parts(request.stream(), boundary, arrived, MOST_FILE)
             require_ours(request, sent.fields)
@@ -112,7 +112,7 @@ def _changed(studio: Studio, table_id: str, number: str, kind: str, fields: Mapp
     at = here(studio, table_id)
     name = _column(at, number)
     if kind not in RULES and kind not in ("together", "apart"):
-        raise UsageError("there is no such way to build levels.", hint="Choose one of those shown.")
+        raise UsageError("this way to build levels does not exist.", hint="Choose one of those shown.")
     if kind in RULES:
         said, rule = RULES[kind](fields)
     else:
@@ -135,7 +135,7 @@ def _grouped(studio: Studio, at: Here, name: str, kind: str, fields: Mapping[str
         names = list(now)
         place = fields.get("group", "")
         if not place.isdecimal() or int(place) >= len(names):
-            raise UsageError("there is no such group.", hint="Choose one of those shown.")
+            raise UsageError("this group does not exist.", hint="Choose one of those shown.")
         return "a group taken apart", rule_of(apart(now, names[int(place)]))
     chosen = [v for i, v in enumerate(values) if f"v.{i}" in fields]
     made = together(now, chosen, fields.get("name", ""))

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from shoal.errors import ShoalError, UsageError
-from shoal.find.finding import ColumnFinding
+from shoal.find import ColumnFinding
 from shoal.release.policy.policy import Policy
 from shoal.studio import forms
 from shoal.studio.answers import WHILE_CHANGING, Answers, patience
@@ -55,7 +55,7 @@ class Here:
     def column(self, number: str) -> str:
         """The name of a column by its place: names never stand in an address or a form's value."""
         if not number.isdecimal() or int(number) >= len(self.columns):
-            raise UsageError("there is no such column.", hint="Choose one of those shown.")
+            raise UsageError("this column does not exist.", hint="Choose one of those shown.")
         return self.columns[int(number)].name
 
 

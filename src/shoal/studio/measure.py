@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.errors import ShoalError, UsageError
-from shoal.find.finding import Scale
+from shoal.find import Scale
 from shoal.model.roles import Role
 from shoal.release.policy.presets import PRESETS
 from shoal.studio import policy_changes, words
@@ -226,7 +226,7 @@ def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
 
 
 def guessed_time(at: Here) -> str:
-    """The first column that holds moments, then days, then texts that are read as such; none where there is no such column."""
+    """The first column that holds moments, then days, then texts that are read as such; none where this column does not exist."""
     columns = [c for c in at.columns if c.name != at.policy.unit]
     found = [c.name for kind in TIMES for c in columns if c.kind == kind]
     found += [c.name for c in columns if c.kind == "text" and c.scale is Scale.DATE]

@@ -11,8 +11,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from shoal.report import exposed
-from shoal.report.look import stylesheet
 from shoal.report.numbers import percent
+from shoal.report.pages import stylesheet
 from shoal.studio import words
 from shoal.studio.views.measured import draw
 

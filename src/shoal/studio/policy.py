@@ -34,7 +34,7 @@ def create_router(studio: Studio) -> APIRouter:
     async def use(request: Request, table_id: str) -> Response:
         boundary = forms.boundary_of(request.headers.get("content-type", ""))
         if boundary is None:
-            raise UsageError("there is no file.", hint="Choose one.")
+            raise UsageError("no file was chosen.", hint="Choose one.")
         with workspace.files.incoming(secrets.token_hex(8)) as arrived:
             sent = await forms.read_parts(request.stream(), boundary, arrived, MOST_POLICY)
             patience.set(WHILE_CHANGING)
@@ -48,7 +48,7 @@ def create_router(studio: Studio) -> APIRouter:
         fields = await fields_of(request)
         number = fields.get("number", "")
         if not number.isdecimal():
-            raise UsageError("there is no such step.", hint="Choose one of the list.")
+            raise UsageError("this step does not exist.", hint="Choose one of the list.")
         await run_in_threadpool(workspace.history.go, table_id, int(number))
         return to(f"/t/{table_id}/{_tab(fields)}")
 

@@ -47,7 +47,7 @@ def levels(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, 
     wanted = {name: whole(value) for name, value in _numbered(at, fields, "level.").items()}
     tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
     if any(level > tops.get(name, -1) for name, level in wanted.items()):
-        raise UsageError("there is no such level.", hint="Choose one of those shown.")
+        raise UsageError("this level does not exist.", hint="Choose one of those shown.")
     moved = [c for c, level in wanted.items() if c in at.policy.quasi and level != (at.policy.quasi[c].min_level or 0)]
     said = ", ".join(f"{words.plain(c)}: level {wanted[c]}" for c in moved[:2]) or "levels as they are"
     return said, edits.with_levels(at.step.policy, wanted), at.step.locked

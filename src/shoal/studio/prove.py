@@ -19,12 +19,12 @@ import shoal
 from shoal.disk.atomic import scratch
 from shoal.errors import ShoalError, UsageError
 from shoal.release.certificate.outcome import Verification
-from shoal.release.make import seed
+from shoal.release.make import private_file
 from shoal.server.common import status_of
 from shoal.studio import forms, packed, words
 from shoal.studio.guard import POLICY
 from shoal.studio.here import Here, Studio, fields_of, here, page, require_ours, table_page, to
-from shoal.studio.improve import levels_of
+from shoal.studio.policy_changes import levels_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.rows import Job, Kept, Made
@@ -217,7 +217,7 @@ def create_folders_router(studio: Studio) -> APIRouter:
         made = workspace.releases.get(release_id)
         found = files_of(workspace.releases.folder(made))
         if not 0 <= number < len(found):
-            raise UsageError("there is no such file.", hint="Choose one of the list.", reason="unknown")
+            raise UsageError("this file does not exist.", hint="Choose one of the list.", reason="unknown")
         path = found[number]
         if path.name != "report.html":
             return FileResponse(path, filename=path.name, media_type="application/octet-stream")
@@ -247,7 +247,7 @@ def create_folders_router(studio: Studio) -> APIRouter:
     async def verify(request: Request) -> Response:
         boundary = forms.boundary_of(request.headers.get("content-type", ""))
         if boundary is None:
-            raise UsageError("there is no file.", hint="Choose one.")
+            raise UsageError("no file was chosen.", hint="Choose one.")
         try:
             with workspace.files.incoming(secrets.token_hex(8)) as arrived:
                 sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
@@ -267,7 +267,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def _with_seed(made: Made, folder: Path) -> str:
-    kept = seed.read(seed.place_of(folder)).seed if made.told.get("private") else None
+    kept = private_file.read(private_file.place_of(folder)).seed if made.told.get("private") else None
     if kept is None:
         raise UsageError("nothing of this release was drawn.", hint="Its policy.yml alone repeats it.", reason="unknown")
     return edits.with_seed(made.told["policy"], kept)
@@ -322,7 +322,7 @@ def create_attack_router(studio: Studio) -> APIRouter:
 def _boundary(request: Request) -> bytes:
     found = forms.boundary_of(request.headers.get("content-type", ""))
     if found is None:
-        raise UsageError("there is no file.", hint="Choose one.")
+        raise UsageError("no file was chosen.", hint="Choose one.")
     return found
 
 

@@ -54,7 +54,7 @@ def apart(groups: Groups, name: str) -> Groups:
     {'c': ['c'], 'a': ['a'], 'b': ['b']}
     """
     if name not in groups:
-        raise UsageError("there is no such group.", hint="Choose one of those shown.")
+        raise UsageError("this group does not exist.", hint="Choose one of those shown.")
     left = {g: inside for g, inside in groups.items() if g != name}
     for value in groups[name]:
         if value in left:

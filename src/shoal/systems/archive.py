@@ -43,7 +43,7 @@ class Archive:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Archive]:
-    """A zip archive; what is none is told in words."""
+    """A zip archive; anything else is refused with a reason."""
     try:
         zipped = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError):
@@ -59,4 +59,4 @@ def tree(raw: bytes, what: str) -> ElementTree.Element:
     try:
         return ElementTree.fromstring(raw)  # noqa: S314  declared types and entities are refused above
     except ElementTree.ParseError:
-        raise UnreadableError(f"{what} is no readable XML.", hint="Export it again.") from None
+        raise UnreadableError(f"{what} is not readable XML.", hint="Export it again.") from None

@@ -48,7 +48,7 @@ def from_arx(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
     with opened(Path(source)) as project, disk_folder.staged(target.absolute().parent) as work:
         for needed in ("data/input.csv", "input/definition.xml"):
             if needed not in project.names:
-                raise UnreadableError("this archive is no project of ARX with its data.", hint="Save it again in ARX.")
+                raise UnreadableError("this archive is not an ARX project with its data.", hint="Save it again in ARX.")
         attributes = list(_attributes(project))
         (work / "data.csv").write_bytes(project.read("data/input.csv"))
         (work / "hierarchies").mkdir()
@@ -100,7 +100,7 @@ def _models(project: Archive, k: int) -> tuple[dict[str, Any], float, Counter[st
 
 
 def _carried(said: str, asked: dict[str, Any]) -> bool:
-    """Put a model into what is asked; False where there is none that means the same."""
+    """Add a model to the requirements; False where there is none that means the same."""
     if found := re.fullmatch(r"(\d+)-[aA]nonymity", said):
         if int(found[1]) < 2:
             return False

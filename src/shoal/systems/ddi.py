@@ -42,10 +42,10 @@ def variables(raw: bytes) -> list[Variable]:
     try:
         root = ElementTree.fromstring(raw)  # noqa: S314  declared types and entities are refused above
     except ElementTree.ParseError:
-        raise UnreadableError("this is no readable XML.", hint="Export the codebook as DDI Codebook 2.5.") from None
+        raise UnreadableError("this is not readable XML.", hint="Export the codebook as DDI Codebook 2.5.") from None
     found = [_variable(e) for e in root.iter() if _tag(e) == "var" and e.get("name")]
     if _tag(root) != "codeBook" or not found:
-        raise UnreadableError("this XML is no DDI codebook with variables.", hint="Export it as DDI Codebook 2.5 (DDI-C).")
+        raise UnreadableError("this XML is not a DDI codebook with variables.", hint="Export it as DDI Codebook 2.5 (DDI-C).")
     return found
 
 

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from shoal.attacks import Scene, run_all
 from shoal.attacks._common import sizes_in, wilson
-from shoal.attacks.downcoding import _several, downcoding
+from shoal.attacks.composition import intersection, joined_records
+from shoal.attacks.downcoding import Recoded, _several, downcoding, joint_sizes
 from shoal.attacks.homogeneity import background, homogeneity, skewness
-from shoal.attacks.intersection import intersection, joined_records
 from shoal.attacks.linkage import linkage, linkage_trial
 from shoal.attacks.minimality import minimality
-from shoal.attacks.structure import Recoded, joint_sizes
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 

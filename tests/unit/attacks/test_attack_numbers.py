@@ -15,12 +15,13 @@ from shoal.attacks.tables.continuous import (
     WIDTH,
     distance_linkage,
     interval_disclosure,
+    minimum_covariance,
     nearest_is_own,
     others_within,
+    robust_distances,
     robust_intervals,
     within,
 )
-from shoal.attacks.tables.robust import minimum_covariance, robust_distances
 from shoal.cli import build
 from shoal.errors import DataError, UsageError
 

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.attacks.tables.closest import area_under, copied
-from shoal.attacks.tables.control import overlaps
-from shoal.attacks.tables.excess import Excess, result_of, verdict_of
-from shoal.attacks.tables.rows import Rows, distances, nearest
+from shoal.attacks.tables.rows import Excess, Rows, area_under, copied, distances, nearest, overlaps, result_of, verdict_of
 from shoal.errors import DataError, MissingColumnError, UsageError
 
 

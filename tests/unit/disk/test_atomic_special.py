@@ -13,7 +13,7 @@ from shoal.errors import OutputError
 def test_a_pipe_is_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(OutputError, match="is no file"):
+    with pytest.raises(OutputError, match="is not a file"):
         write_text(pipe, "x")
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert os.listdir(tmp_path) == ["pipe"]

@@ -1,4 +1,4 @@
-"""Sources that are no local file: archives, standard input, object stores, several files, JSON arrays."""
+"""Sources that are not local files: archives, standard input, object stores, several files, JSON arrays."""
 
 from __future__ import annotations
 
@@ -210,9 +210,9 @@ def test_delta_tables_of_an_object_store(store: str, tmp_path: Path) -> None:
             assert "SECRET" not in str(table.source) + repr(table)
     with shoal.open(f"delta::s3://bucket/lake?{store}@1") as table:
         assert (table.n_rows(), table.source["source"]) == (2, "delta::s3://bucket/lake@1")
-    with pytest.raises(UnreadableError, match="'s3://bucket/folder' is no Delta table"):
+    with pytest.raises(UnreadableError, match="'s3://bucket/folder' is not a Delta table"):
         shoal.open(f"delta::s3://bucket/folder?{store}")
-    with pytest.raises(UnreadableError, match="'s3://bucket/lake' is no Iceberg table"):
+    with pytest.raises(UnreadableError, match="'s3://bucket/lake' is not an Iceberg table"):
         shoal.open(f"iceberg::s3://bucket/lake?{store}")
     part = next(k for k in Store.objects if k.startswith("bucket/lake/") and k.endswith(".parquet"))
     Store.objects["bucket/lake/year=1/x.parquet"] = Store.objects[part]

@@ -82,9 +82,9 @@ def test_lake_tables_are_read_by_no_statements(delta: Path, iceberg: tuple[Path,
 
 
 def test_what_is_no_lake_table_is_said_so(tmp_path: Path, delta: Path) -> None:
-    with pytest.raises(UnreadableError, match="is no Delta table"):
+    with pytest.raises(UnreadableError, match="is not a Delta table"):
         shoal.open(f"delta::{tmp_path}")
-    with pytest.raises(UnreadableError, match="is no Iceberg table"):
+    with pytest.raises(UnreadableError, match="is not an Iceberg table"):
         shoal.open(f"iceberg::{delta}")
     with pytest.raises(UnreadableError, match="does not exist"):
         shoal.open("delta::nowhere")

@@ -60,7 +60,7 @@ def test_a_full_disk_is_told_in_words(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(spill, "_sink", full)
-    with pytest.raises(OutputError, match="no room"):
+    with pytest.raises(OutputError, match="not enough disk space"):
         list(in_order(iter(tables(np.arange(100, dtype=np.uint64))), tmp_path, 1))
 
 

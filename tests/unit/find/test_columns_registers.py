@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.find import ColumnFacts, ColumnFinding, Scale, find_column, find_columns
 from shoal.find.bands import FEWEST, written_amounts
-from shoal.find.columns import find_column, find_columns
-from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.find.identifiers import phone
 from shoal.find.missing_values import (
     BELOW,
@@ -21,8 +20,8 @@ from shoal.find.missing_values import (
     no_days,
     number_codes,
 )
-from shoal.find.names.lexicon import speaks_of_crime, topic_of
 from shoal.find.scales import LONG_RUN
+from shoal.find.topics import speaks_of_crime, topic_of
 from shoal.find.value_topics import CODES, spoken_of
 from shoal.model.roles import Role
 

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.find import ColumnFacts, Scale, find_column, find_columns
 from shoal.find.bands import band_order
-from shoal.find.columns import find_column, find_columns
 from shoal.find.dates import compact_date, written_as_date
-from shoal.find.finding import ColumnFacts, Scale
 from shoal.find.missing_values import missing_spellings
-from shoal.find.names.lexicon import topic_of
 from shoal.find.orders import ladder_order
 from shoal.find.people import full_names_share
 from shoal.find.roles.keys import drawn_key
+from shoal.find.topics import topic_of
 from shoal.find.value_topics import spoken_of
 from shoal.model.roles import Role
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
+import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from shoal.kernels.jit import HAVE_NUMBA, Kernel
+from shoal.kernels.jit import HAVE_NUMBA, run_in_thread
 
 INNER = "from shoal.kernels.jit import lean_njit\n\n\n@lean_njit\ndef inner(x):\n    return x + {}\n"
 OUTER = (
@@ -28,24 +27,11 @@ def test_a_kernel_is_compiled_again_when_what_it_takes_from_elsewhere_has_change
     found = []
     for add in (1, 22):
         (tmp_path / "inner.py").write_text(inner.format(add))
-        code = "import outer; print(outer.outer.is_ready, outer.outer(3), sum(outer.outer._compiler.stats.cache_hits.values()))"
+        code = "import outer; print(outer.outer(3), sum(outer.outer.compile().stats.cache_hits.values()))"
         for _ in range(2):
             done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
             found.append(done.stdout.split())
-    assert found == [["False", "40", "0"], ["True", "40", "1"], ["False", "250", "0"], ["True", "250", "1"]]
-
-
-def test_a_kernel_is_ready_where_it_was_called_or_a_whole_file_of_it_is_kept() -> None:
-    def broken() -> dict[str, str]:
-        raise pickle.UnpicklingError
-
-    kernel = Kernel(len, {})
-    for signatures, index, ready in (([], broken, False), ([], dict, False), ([], lambda: {"a": "b"}, True), (["a"], dict, True)):
-        file = SimpleNamespace(_load_index=index)
-        kernel._compiler = SimpleNamespace(signatures=signatures, _cache=SimpleNamespace(_cache_file=file))
-        assert kernel.is_ready is ready
-    kernel._compiler = SimpleNamespace(signatures=[], _cache=SimpleNamespace())  # where nothing is kept
-    assert kernel.is_ready is False
+    assert found == [["40", "0"], ["40", "1"], ["250", "0"], ["250", "1"]]
 
 
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
@@ -54,7 +40,7 @@ def test_a_second_caller_of_the_same_kernel_knows_what_it_calls(tmp_path: Path) 
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     (tmp_path / "outer.py").write_text(OUTER + OUTER[OUTER.index("@") :].replace("outer", "further").replace("10", "100"))
     (tmp_path / "inner.py").write_text(INNER.format(1))
-    code = "import outer; print(outer.outer(3), outer.further(3), outer.outer.files() == outer.further.files())"
+    code = "import outer; print(outer.outer(3), outer.further(3), outer.outer._sources() == outer.further._sources())"
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["40", "400", "True"]
 
@@ -74,19 +60,14 @@ assert not loaded(group.FEW - 1)
 while group._grouped[0] + rows <= group.WORTH and rows <= group.SOME:
     assert not loaded(rows)
 print(loaded(rows), group._grouped[0])
-from numba.np import arraymath, linalg
-assert linalg.ensure_blas is arraymath.ensure_blas and "scipy.linalg" not in sys.modules
-if arraymath._HAVE_BLAS:  # whoever multiplies matrices still gets SciPy's
-    linalg.ensure_blas()
-    assert "scipy.linalg" in sys.modules
 """
 
 
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is loaded without numba")
 @pytest.mark.parametrize(("rows", "waited"), [("group.SOME", 61 * 32_768), ("group.SOME + 1", 0)])
 def test_numba_is_loaded_when_it_pays(rows: str, waited: int) -> None:
-    """Up to 32,768 rows at a time and 2,000,000 in all go by numpy; one step further numba is loaded, and no linear
-    algebra with it. Groups are the same."""
+    """Up to 32,768 rows at a time and 2,000,000 in all go by numpy; one step further numba is loaded. Groups are
+    the same."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", WAITING.replace("{rows}", rows)], env=env, capture_output=True, text=True, check=True
@@ -98,13 +79,13 @@ TOGETHER = """
 import threading
 from shoal.kernels import jit
 import outer
-made = jit.Kernel.compiler
-def slow(self, *, cache=True):  # the first thread is held between the outer kernel and the one it calls
+made = jit.Kernel.compile
+def slow(self):  # the first thread is held between the outer kernel and the one it calls
     if self is outer.inner and threading.current_thread() is first:
         entered.set()
         gone.wait(2)
-    return made(self, cache=cache)
-jit.Kernel.compiler = slow
+    return made(self)
+jit.Kernel.compile = slow
 entered, gone, found = threading.Event(), threading.Event(), []
 def call():
     try:
@@ -125,3 +106,58 @@ def test_two_threads_may_be_the_first_to_call_a_kernel(tmp_path: Path) -> None:
     (tmp_path / "inner.py").write_text(INNER.format(1))
     done = subprocess.run([sys.executable, "-c", TOGETHER], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["40", "40"]
+
+
+LOOP = """
+import numpy as np
+from shoal.kernels.jit import njit
+
+
+@njit
+def loop(rounds):
+    out = np.zeros(4, np.uint64)
+    for i in range(rounds):
+        out[i & 3] = out[(i + 1) & 3] * np.uint64(6364136223846793005) + np.uint64(i)
+    return out, out.copy()
+"""
+STOPPED = """
+import signal
+import loop
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, stop)
+loop.loop(3)
+for _ in range(3):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        loop.loop(20_000_000)
+        print("not interrupted")
+    except KeyboardInterrupt:
+        pass
+print(len(loop.loop(3)))
+"""
+
+
+@pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
+def test_a_kernel_that_makes_arrays_can_be_interrupted_and_called_again(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    (tmp_path / "loop.py").write_text(LOOP)
+    done = subprocess.run([sys.executable, "-c", STOPPED], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2"]
+
+
+def test_only_the_main_thread_starts_another() -> None:
+    assert run_in_thread(threading.current_thread) is not threading.current_thread()
+    seen: list[bool] = []
+    other = threading.Thread(target=lambda: seen.append(run_in_thread(threading.current_thread) is threading.current_thread()))
+    other.start()
+    other.join()
+    assert seen == [True]
+    with pytest.raises(OSError, match="full"):
+        run_in_thread(_fail)
+
+
+def _fail() -> None:
+    raise OSError("full")

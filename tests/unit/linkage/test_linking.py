@@ -173,5 +173,5 @@ def test_limits_that_make_no_sense_are_refused(match: float, possible: float) ->
 
 
 def test_one_record_has_nobody_to_be_compared_with() -> None:
-    with pytest.raises(DataError, match="no two records"):
+    with pytest.raises(DataError, match="at least two records"):
         shoal.link({"dob": ["1980-01-01"]}, fields={"dob": "birth"})

@@ -73,11 +73,11 @@ def test_a_bucket_begins_at_its_first_second(width, first):
 def test_a_cycle_is_refused_for_times_that_do_not_tell_it():
     days = pa.array([dt.date(2024, 3, 6)])
     assert time_buckets("t", "date", days, "weekday").tolist() == [0]
-    with pytest.raises(UsageError, match="no width of time") as stop:
+    with pytest.raises(UsageError, match="not a width of time") as stop:
         time_buckets("t", "date", days, "part of day")
     assert "weekday" in stop.value.hint
     assert "part of day" not in stop.value.hint
-    with pytest.raises(UsageError, match="no width of time"):
+    with pytest.raises(UsageError, match="not a width of time"):
         time_buckets("t", "time", pa.array([dt.time(6)], pa.time64("us")), "weekday")
 
 
@@ -114,7 +114,7 @@ def test_a_second_before_the_hour_and_at_it():
 def test_times_of_day_and_numbers():
     day = pa.array([dt.time(9, 59), dt.time(10, 0)])
     assert time_buckets("t", "time", day, "hour").tolist() == [0, 1]
-    with pytest.raises(UsageError, match="no width of time"):
+    with pytest.raises(UsageError, match="not a width of time"):
         time_buckets("t", "time", day, "month")
     assert time_buckets("t", "integer", pa.array([6, 7, 13, 14]), "7").tolist() == [0, 1, 1, 2]
 

@@ -197,7 +197,7 @@ def test_limits_of_a_fit() -> None:
     with pytest.raises(UsageError, match="49 people are too few"):
         population_risk(codes, sizes, 10_000)
     codes, sizes, _ = classes_of(people(120))
-    with pytest.raises(UsageError, match="no model 'loglin'"):
+    with pytest.raises(UsageError, match="model 'loglin' does not exist"):
         population_risk(codes, sizes, 10_000, model="loglin")
     with pytest.raises(UsageError, match="larger than the population"):
         population_risk(codes, sizes, 119)

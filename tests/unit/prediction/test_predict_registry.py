@@ -125,7 +125,7 @@ def test_a_file_never_makes_us_call_an_address(folder: Path, monkeypatch: pytest
         ),
         ("population: NL/Utrecht@2021\nquestions: {a: {registry: age/years}}", PolicyError, "none is named"),
         ("population: 500\nregistry: reg.db\nquestions: {a: {registry: age/years}}", PolicyError, "about whom"),
-        ("population: NL/Utrecht@2021\nregistry: nowhere\nquestions: {a: {registry: sex}}", UnreadableError, "no registry"),
+        ("population: NL/Utrecht@2021\nregistry: nowhere\nquestions: {a: {registry: sex}}", UnreadableError, "does not exist"),
         ("population: NL/Utrecht@2021\nregistry: reg.db\nquestions: {a: {values: 3}}", PolicyError, "how many people"),
         ("population: NL/Utrecht@2021\nregistry: reg.db\nquestions: {a: {registry: agee}}", UsageError, "not in the vocabulary"),
         ("population: Utrecht\nregistry: reg.db\nquestions: {a: {registry: sex}}", UsageError, "not well formed"),

@@ -85,7 +85,7 @@ def test_a_change_is_not_raised_from_the_dead(sqlite_house: House) -> None:
 
 
 def test_planting_honeytokens_is_no_way_to_try_identities_out(sqlite_house: House) -> None:
-    """Each planting tells a pseudonym of whomever one names: an owner could enumerate a keyed domain that way."""
+    """Each planting reveals a pseudonym of any named person: an owner could enumerate a keyed domain that way."""
     house = sqlite_house
     house.owner.create_domain("k", kind="keyed")
     (limit,) = DEFAULTS["honeytoken"]

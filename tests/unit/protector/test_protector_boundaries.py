@@ -195,7 +195,7 @@ def test_reveals_stay_bounded(sqlite_house: House, action: str) -> None:
             with pytest.raises(UsageError, match="100,000 records a day"):
                 limits.set_limit(tx, action, "*", limit)
         limits.set_limit(tx, "find", "*", Limit(1.0, None, None))
-        with pytest.raises(UsageError, match="no limit"):
+        with pytest.raises(UsageError, match="has no limit"):
             limits.set_limit(tx, "verify", "*", Limit(1.0, 1, None))
 
 
@@ -408,7 +408,7 @@ def test_events_name_their_actor_and_wrong_tokens_nobody(sqlite_house: House) ->
         sqlite_house.vault.login("wrong")
     events = care.read_log(sqlite_house.auditor)
     assert [e["action"] for e in events if e["actor"] == "A-unknown"] == ["login"]
-    owner = audit.actor_pseudonym(sqlite_house.vault.store, "Udo")  # whoever confirms carries it out
+    owner = audit.actor_pseudonym(sqlite_house.vault.store, "Udo")  # anyone who confirms carries it out
     assert {e["actor"] for e in events if e["action"] == "grant"} == {owner}
 
 

@@ -314,5 +314,5 @@ def test_changes_are_used_once_whatever_the_store_says(house: House) -> None:
         made = changes.propose(tx, "shred", {"domain": "d"}, proposer="Otto", token=house.owner.frame.token, time=now)
         with pytest.raises(AccessError, match="second person"):
             changes.use(tx, made, time=now)
-    with pytest.raises(AccessError, match="no such change"):
+    with pytest.raises(AccessError, match="change does not exist"):
         house.auditor.confirm("CHG-NONE")

@@ -55,7 +55,7 @@ def test_every_domain_it_names_can_be_made(sqlite_house: House) -> None:
         ({"audit": {}}, "answerable"),
         ({"audit": {"answerable": "perhaps"}}, "yes or no"),
         ({"audit": {"answerable": 1}}, "yes or no"),
-        ({"audit": {"answerable": True, "answreable": True}}, "no question"),
+        ({"audit": {"answerable": True, "answreable": True}}, "does not exist"),
         ({"audit": None}, "not answered"),
         ({"audits": {}}, "not asked about"),
     ],

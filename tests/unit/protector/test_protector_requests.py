@@ -117,7 +117,7 @@ def test_denied_withdrawn_and_strangers(asked: tuple[House, str, str]) -> None:
     house["Rita"].withdraw(second.id)
     with pytest.raises(AccessError, match="withdrawn"):
         house["Rita"].reveal(second.id)
-    with pytest.raises(AccessError, match="no such request"):
+    with pytest.raises(AccessError, match="request does not exist"):
         house["Aldo"].approve("REQ-NONE")
 
 

@@ -60,7 +60,7 @@ def test_several_rows_of_a_person_are_counted_once(shoal, people):
 def test_a_key_is_made_where_it_is_asked_for_and_nowhere_else(shoal, people, tmp_path):
     """`registry key --key FILE` makes the file, readable by its owner only; a mistyped file elsewhere is told, not made."""
     refused = shoal(*PUBLISH, "--holder", "A", "--key", "holder.key", "--registry", "r.db", expect=3)["error"]
-    assert "there is no key file 'holder.key'" in refused["message"]
+    assert "key file 'holder.key' does not exist" in refused["message"]
     assert "shoal registry key --key holder.key" in refused["hint"]
     assert not (tmp_path / "holder.key").exists()
     made = shoal("registry", "key", "--key", "holder.key")
@@ -175,8 +175,8 @@ def test_a_mirror_answers_an_individual_offline_like_the_registry(shoal, people,
 
 def test_asking_makes_no_registry(shoal, tmp_path):
     ask = ("--attributes", "sex", "--population", "NL@2021")
-    assert "no registry" in shoal("registry", "query", *ask, "--registry", "typo.db", expect=3)["error"]["message"]
-    assert "no registry" in shoal("registry", "mirror", "copy", "--registry", "typo.db", expect=3)["error"]["message"]
+    assert "does not exist" in shoal("registry", "query", *ask, "--registry", "typo.db", expect=3)["error"]["message"]
+    assert "does not exist" in shoal("registry", "mirror", "copy", "--registry", "typo.db", expect=3)["error"]["message"]
     assert "copy" in shoal("registry", "query", *ask, "--registry", "https://x.example", expect=2)["error"]["message"]
     (tmp_path / "text.txt").write_text("no database")
     assert shoal("registry", "query", *ask, "--registry", "text.txt", expect=3)["error"]["type"] == "EngineError"
@@ -201,7 +201,7 @@ def served(store):
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    try:  # the socket listens already: whoever calls before the server is ready waits
+    try:  # the socket listens already: anyone who calls before the server is ready waits
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli import build
 from shoal.errors import DataError, InfeasibleError, UsageError
-from shoal.release.counts.cross import JOINED, MISSING, Crossed, alone
+from shoal.release.counts.table import JOINED, MISSING, Crossed, alone
 
 
 def some_people(seed: int, n: int = 600) -> dict[str, list[str]]:

@@ -25,9 +25,9 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import Requirement, require_of, requirement_from_json
 from shoal.release.certificate.verify import verify
 from shoal.release.gate.check import check
-from shoal.release.gate.estimates import estimates
+from shoal.release.gate.count_facts import estimates
 from shoal.release.policy.policy import Policy
-from shoal.release.proof.judge import judge, recursive_levels
+from shoal.release.proof.facts import judge, recursive_levels
 from shoal.release.proof.recount import recount
 from shoal.release.proof.trees import tree_of
 from shoal.search import lattice

@@ -11,8 +11,7 @@ import pytest
 import shoal
 from shoal.model.requirement import EnhancedBeta, MaxRisk, PSensitive, RecursiveDiversity
 from shoal.release.gate.count_facts import facts_of_counts
-from shoal.release.proof.facts import Facts, Inside
-from shoal.release.proof.judge import judge
+from shoal.release.proof.facts import Facts, Inside, judge
 from shoal.release.proof.recount import recount
 
 ROOT = Path(__file__).parents[3]

@@ -14,7 +14,7 @@ import shoal
 from people_oracle import Everybody, Row
 from shoal.model import requirement as req
 from shoal.release.gate.count_facts import facts_of_counts
-from shoal.release.proof.judge import judge
+from shoal.release.proof.facts import judge
 from shoal.release.proof.recount import recount
 
 QUASI = ("a", "b")
@@ -144,7 +144,7 @@ def test_people_who_lost_some_of_their_records_are_told(seed: int) -> None:
 def test_population_uniques_are_estimated_from_people() -> None:
     """Three of three people are alone somewhere; six memberships in a population of six would count three of six."""
     from shoal.prediction.population.uniques import unique_share
-    from shoal.release.gate.estimates import classes_of, estimates
+    from shoal.release.gate.count_facts import classes_of, estimates
 
     counts = shoal.open({"id": [1, 1, 2, 2, 3, 3], "q": list("abacad")}).count(["q"], unit="id")
     facts = facts_of_counts(counts)

@@ -15,7 +15,7 @@ import pytest
 
 import shoal
 from shoal.errors import DependencyError, OutputError, TamperError, UsageError
-from shoal.release.proof.delta_log import LOG, check_log
+from shoal.release.proof.read import LOG, check_log
 
 pytest.importorskip("deltalake", reason="deltalake is not installed")
 
@@ -141,7 +141,7 @@ def test_without_the_library_and_where_it_is_not_known(monkeypatch: pytest.Monke
     events = {"events": {"unit": "ill", "place": "age"}, "require": {"known": {"records": 1, "k": 2}}}
     with pytest.raises(UsageError, match="'delta' is not known"):
         shoal.anonymize(PEOPLE, events, format="delta")
-    monkeypatch.setattr("shoal.release.make.delta.find_spec", lambda name: None)
+    monkeypatch.setattr("shoal.release.make.recode.find_spec", lambda name: None)
     with pytest.raises(DependencyError, match="deltalake"):
         shoal.anonymize(PEOPLE, **WORDS, format="delta")
 

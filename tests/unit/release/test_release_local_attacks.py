@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.attacks.downcoding import narrowed
-from shoal.attacks.structure import Recoded
+from shoal.attacks.downcoding import Recoded, narrowed
 from shoal.model.counts.classes import ClassCounts
 
 

@@ -80,7 +80,7 @@ def test_sets_lose_least_and_a_hierarchy_most() -> None:
 def test_cells_need_a_local_recoding_and_quasi_identifiers() -> None:
     with pytest.raises(PolicyError, match="local recoding"):
         Policy.of({**policy("sets"), "method": "lattice"})
-    with pytest.raises(PolicyError, match="no quasi-identifier"):
+    with pytest.raises(PolicyError, match="not a quasi-identifier"):
         Policy.of(policy({"illness": "sets"}))
     with pytest.raises(PolicyError):
         Policy.of(policy("intervals"))

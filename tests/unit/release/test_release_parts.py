@@ -18,9 +18,8 @@ from shoal.engines.recode.write import Recoded
 from shoal.engines.spark.files import PART_ROWS, _gather, number_of_parts, publish_parts
 from shoal.errors import DataError, InternalError, TamperError, VerificationError
 from shoal.model.certificate.parts import FileEntry
-from shoal.release.certificate.files import digest_of_data, listed_parts, signed_digest
-from shoal.release.certificate.signing import file_entry
-from shoal.release.make.by_engine import ByEngine, KeptNumbers, remove_passing
+from shoal.release.certificate.signing import digest_of_data, file_entry, listed_parts, signed_digest
+from shoal.release.make.recode import ByEngine, KeptNumbers, remove_passing
 from shoal.release.proof.facts import Facts
 from shoal.release.proof.read import header, rows
 

@@ -140,7 +140,7 @@ def test_they_are_empty_in_the_release_and_stated_in_the_certificate(tmp_path):
     text = (folder / "data.csv").read_text()
     assert "?" not in text
     assert "unknown" not in text
-    assert "Read as missing, as was said: age (?, unknown)." in made.certificate.limits
+    assert "Read as missing, as specified: age (?, unknown)." in made.certificate.limits
     assert shoal.verify(folder).ok
     assert made.k == 2  # the two spellings are one class: without a value
     with pytest.raises(ShoalError):

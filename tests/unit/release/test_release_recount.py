@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from shoal.errors import EmptyTableError, TamperError
 from shoal.release.proof import read as recount_read
 from shoal.release.proof.facts import alike, value_order
-from shoal.release.proof.read_csv import _first_record
+from shoal.release.proof.formats import _first_record
 from shoal.release.proof.recount import recount
 
 TOY = [("a", s) for s in ("flu", "flu", "hiv", "cancer")] + [("b", s) for s in ("flu", "flu", "flu", "hiv")]

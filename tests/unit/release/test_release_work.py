@@ -11,12 +11,12 @@ import pytest
 
 import shoal
 from shoal.model.counts.classes import ClassCounts
-from shoal.release.certificate import lost_groups as lost
+from shoal.release.certificate import contents as lost
 from shoal.release.certificate import verify as checking
 from shoal.release.make import attacks as attacking
 from shoal.release.make import carry_out as carrying
 from shoal.release.make import count_again as counting
-from shoal.release.make.alongside import alongside
+from shoal.release.make.count_again import alongside
 from shoal.release.proof import recount as second
 from shoal.release.proof import recount_sorted as sorting
 

@@ -16,11 +16,10 @@ import pytest
 from shoal.errors import OutputError, UsageError
 from shoal.protector.care.reports import drawn
 from shoal.report.charts import Chart, Line, class_sizes, curve, fish, frontier, heat_map, save, staircase, svg, timeline
-from shoal.report.charts.axes import Scale, nice, powers, steps
-from shoal.report.charts.shoal_sign import share_out
-from shoal.report.charts.sizes import bins
-from shoal.report.look import LOOKS, colours
+from shoal.report.charts.drawing import Scale, nice, powers, steps
+from shoal.report.charts.sizes import bins, share_out
 from shoal.report.numbers import percent, short_percent
+from shoal.report.pages import LOOKS, colours
 
 EVIL = '<script>"x"&</script>'
 SRC = Path(__file__).resolve().parents[3] / "src" / "shoal"

@@ -34,7 +34,7 @@ def test_taken_apart_and_values_that_are_not_listed() -> None:
     groups = together(groups_of(None, VALUES), ["a", "b"], "early")
     assert apart(groups, "early") | {} == {v: [v] for v in VALUES} or sorted(apart(groups, "early")) == VALUES
     assert rule_of(apart(groups, "early")) is None
-    with pytest.raises(UsageError, match="no such group"):
+    with pytest.raises(UsageError, match="does not exist"):
         apart(groups, "late")
     rule = rule_of(groups)
     assert rule is not None

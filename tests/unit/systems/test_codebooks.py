@@ -169,7 +169,7 @@ class TestDdi:
         ("raw", "words"),
         [
             (b'<!DOCTYPE x [<!ENTITY a "b">]><codeBook/>', "types of its own"),
-            (b"<codeBook", "no readable XML"),
+            (b"<codeBook", "not readable XML"),
             (b"<codeBook/>", "no DDI codebook"),
             (b'<other><var name="a"/></other>', "no DDI codebook"),
             (BOOK.encode("utf-16"), "types of its own"),

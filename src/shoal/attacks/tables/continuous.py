@@ -1,4 +1,4 @@
-r"""Numbers changed a little: do released values still stand near the person's own, and do they find the person?
+"""Numbers changed a little: do released values still stand near the person's own, and do they find the person?
 
 Each released record is held against its own original: *interval disclosure* (every column within a share of its standard
 deviation, SDID), *distance linkage* (the person's own record is the nearest released one), and *robust intervals* (as wide as the
@@ -18,11 +18,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.attacks._common import wilson
-from shoal.attacks.tables.excess import Excess, verdict_of
-from shoal.attacks.tables.robust import minimum_covariance, robust_distances
-from shoal.kernels.quantiles import chi_squared_quantile
+from shoal.attacks.tables.rows import Excess, Rows, nearest, result_of, verdict_of
+from shoal.errors import DataError
+from shoal.kernels.quantiles import chi_squared_chance, chi_squared_quantile
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import FloatArray, IntArray
 
@@ -32,7 +33,7 @@ ALONE = 0.05
 """A released record is alone if nobody's is this near, in standard deviations (Euclidean)."""
 BLOCK = 4_000_000
 INTERVAL = "Does a released number stand so near the person's own that the own is known?"
-LINK = "Does whoever knows a person's numbers find the released record by the nearest one?"
+LINK = "Does anyone who knows a person's numbers find the released record by the nearest one?"
 ROBUST = "Are people with unusual numbers still recognised, where a wider interval is enough and nobody is near?"
 
 
@@ -147,3 +148,169 @@ def _result(name: str, question: str, found: Excess, said: str, more: str) -> At
     sentence = f"{found.successes:,} {said}; {found.control:,} would with somebody else's record.{more}"
     ends = [max(0.0, min(1.0, e)) for e in (low, high)]
     return AttackResult(name, question, min(1.0, max(0.0, found.risk)), ends[0], ends[1], None, "", verdict_of(low), sentence)
+
+
+STARTS, KEPT, FIRST, MOST_STEPS = 60, 6, 2, 100
+OUTLYING = 0.975
+
+
+def minimum_covariance(x: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Robust centre and covariance of the rows of ``x``.
+
+    >>> rng = np.random.default_rng(1)
+    >>> rows = np.concatenate([rng.normal(size=(80, 2)), np.full((20, 2), 50.0)])
+    >>> centre, covariance = minimum_covariance(rows, rng)
+    >>> bool(np.abs(centre).max() < 0.5 and covariance[0, 0] < 2 < np.cov(rows.T)[0, 0])
+    True
+    """
+    n, d = x.shape
+    if n <= 2 * d:
+        raise DataError(f"{n} records are too few for {d} columns.", hint="Name fewer columns.")
+    scale = x.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    z = (x - x.mean(axis=0)) / scale
+    half = (n + d + 1) // 2
+    tried = [_concentrated(z, rng.choice(n, d + 1, replace=False), half, FIRST) for _ in range(STARTS)]
+    tried.sort(key=lambda t: t[0])
+    _, inside = min((_concentrated(z, rows, half, MOST_STEPS) for _, rows in tried[:KEPT]), key=lambda t: t[0])
+    flat = float(np.linalg.eigvalsh(np.atleast_2d(np.cov(z[inside].T))).min()) < 1e-10
+    centre, covariance = (z.mean(axis=0), np.atleast_2d(np.cov(z.T))) if flat else _reweighted(z, inside)
+    return x.mean(axis=0) + centre * scale, covariance * np.multiply.outer(scale, scale)
+
+
+def robust_distances(x: FloatArray, centre: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Mahalanobis distance of each row; off the plane of a covariance without an inverse everything is very far.
+
+    >>> robust_distances(np.array([[3.0, 4.0]]), np.zeros(2), np.eye(2)).tolist()
+    [5.0]
+    """
+    scale = np.sqrt(np.diag(covariance))
+    scale = np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(covariance / np.multiply.outer(scale, scale))
+    along = ((x - centre) / scale) @ vectors
+    out: FloatArray = np.sqrt((along**2 / np.maximum(values, 1e-12)).sum(axis=1))
+    return out
+
+
+def _concentrated(z: FloatArray, rows: np.ndarray, half: int, steps: int) -> tuple[float, np.ndarray]:
+    """The rows after some concentration steps, and the logarithm of the determinant of their covariance."""
+    value = np.inf
+    for _ in range(steps):
+        far = robust_distances(z, z[rows].mean(axis=0), np.atleast_2d(np.cov(z[rows].T)))
+        rows = np.argsort(far, kind="stable")[:half]
+        sign, logarithm = np.linalg.slogdet(np.atleast_2d(np.cov(z[rows].T)))
+        now = float(logarithm) if sign > 0 else -np.inf
+        if now >= value - 1e-12:
+            break
+        value = now
+    return value, rows
+
+
+def _reweighted(z: FloatArray, inside: np.ndarray) -> tuple[FloatArray, FloatArray]:
+    """Centre and covariance of all rows that are not outlying by those of the best half."""
+    n, d = z.shape
+    share = len(inside) / n
+    centre, covariance = z[inside].mean(axis=0), np.atleast_2d(np.cov(z[inside].T))
+    covariance = covariance * share / _consistent(share, d)
+    near = robust_distances(z, centre, covariance) ** 2 <= chi_squared_quantile(OUTLYING, d)
+    if int(near.sum()) <= 2 * d:
+        return centre, covariance
+    wide = np.atleast_2d(np.cov(z[near].T)) * OUTLYING / _consistent(OUTLYING, d)
+    return z[near].mean(axis=0), wide
+
+
+def _consistent(share: float, d: int) -> float:
+    """What the covariance of the nearest share of normal rows is short of, times that share."""
+    return chi_squared_chance(chi_squared_quantile(share, d), d + 2)
+
+
+LINKING = "Can two tables about the same person, with different columns, be joined through the published one?"
+INFER = "Can a hidden value of a person be inferred from the most similar published record?"
+NEIGHBOURS = 5
+TOLERANCE = 0.05
+"""A number counts as inferred if it is this close, as a share of the range."""
+
+
+def linkability(table: Rows, original: Rows, control: Rows) -> AttackResult | None:
+    """A person is joined if one published record is among the nearest by either half of the columns; None with one column."""
+    if table.width < 2:
+        return None
+    halves = (list(range(0, table.width, 2)), list(range(1, table.width, 2)))
+
+    def joined(people: Rows) -> int:
+        one, two = (nearest(people, table, half, NEIGHBOURS)[0] for half in halves)
+        return int((one[:, :, None] == two[:, None, :]).any(axis=(1, 2)).sum())
+
+    found = Excess(joined(original), original.n, joined(control), control.n)
+    said = f"Joined by one of the {NEIGHBOURS} most similar records on both halves of the columns"
+    return result_of("linkability", LINKING, found, "", said)
+
+
+def inference(table: Rows, original: Rows, control: Rows, names: Sequence[str], secrets: Sequence[int]) -> AttackResult | None:
+    """Each secret is guessed from all other columns; the column where it works best counts."""
+    if table.width < 2 or not secrets:
+        return None
+    best: tuple[float, Excess, int] | None = None
+    for j in secrets:
+        known = [i for i in range(table.width) if i != j]
+        found = Excess(_told(table, original, known, j), original.n, _told(table, control, known, j), control.n)
+        low = found.interval[0]
+        if best is None or low > best[0]:
+            best = low, found, j
+    assert best is not None
+    worst = f"column '{names[best[2]]}'"
+    return result_of("inference", INFER, best[1], worst, f"The value of {worst} is inferred from the other columns")
+
+
+def _told(table: Rows, people: Rows, known: list[int], j: int) -> int:
+    at = nearest(people, table, known)[0][:, 0]
+    guess, truth = table.columns[j][at], people.columns[j]
+    if table.is_number(j):
+        both = np.isnan(guess) & np.isnan(truth)
+        return int((both | (np.abs(guess - truth) <= TOLERANCE)).sum())
+    return int((guess == truth).sum())
+
+
+QUESTION = "Does a description that fits one record of the table fit exactly one person of the original?"
+COLUMNS = 4
+"""Columns in a description; all, where the table has fewer."""
+TRIED = 20
+"""Descriptions tried at most for each one that is wanted."""
+
+
+def singling_out(table: Rows, original: Rows, control: Rows, *, tries: int, rng: np.random.Generator) -> AttackResult:
+    """Descriptions of random published records (a number as at least or at most), kept if they fit one record."""
+    width = min(COLUMNS, table.width)
+    middle = [float(np.nanmedian(c)) if _has_number(table, j) else 0.0 for j, c in enumerate(table.columns)]
+    seen = hits = others = 0
+    for _ in range(TRIED * tries):
+        if seen >= tries:
+            break
+        row = int(rng.integers(table.n))
+        use = rng.choice(table.width, size=width, replace=False).tolist()
+        if int(_fits(table, table, row, use, middle).sum()) != 1:
+            continue
+        seen += 1
+        hits += int(_fits(original, table, row, use, middle).sum()) == 1
+        others += int(_fits(control, table, row, use, middle).sum()) == 1
+    if not seen:
+        sentence = "No description of a few columns fits one published record only."
+        return AttackResult("singling out", QUESTION, 0.0, 0.0, 0.0, None, "", "holds", sentence)
+    return result_of("singling out", QUESTION, Excess(hits, seen, others, seen), "", f"Descriptions by {width} columns")
+
+
+def _has_number(rows: Rows, j: int) -> bool:
+    return rows.is_number(j) and bool(np.isfinite(rows.columns[j]).any())
+
+
+def _fits(rows: Rows, table: Rows, row: int, use: list[int], middle: list[float]) -> npt.NDArray[np.bool_]:
+    out = np.ones(rows.n, dtype=np.bool_)
+    for j in use:
+        value, column = table.columns[j][row], rows.columns[j]
+        if not rows.is_number(j):
+            out &= column == value
+        elif np.isnan(value):
+            out &= np.isnan(column)
+        else:
+            out &= column >= value if value > middle[j] else column <= value
+    return out

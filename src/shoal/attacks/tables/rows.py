@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.group import group_codes
+from shoal.attacks._common import Z95, wilson
+from shoal.kernels.group import count_by, group_codes
+from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import FloatArray, IntArray
+from shoal.model.display import written
 
 BLOCK = 4_000_000
 """Distances held at once."""
@@ -96,3 +100,146 @@ def nearest(a: Rows, b: Rows, use: Sequence[int], count: int = 1) -> tuple[IntAr
         places[start : start + len(part)] = found
         far[start : start + len(part)] = np.take_along_axis(part, found, axis=1)
     return places, far
+
+
+def overlaps(original: Rows, control: Rows) -> bool:
+    """Whether surely more than a tenth of the control group stands in the original, too.
+
+    Two people may be alike in every column. How often that happens is seen inside the original: rows of the control group that
+    are equal to one of the original are held against rows of the original that are equal to another one of its own.
+    """
+    own, others, n = alike(original, control)
+    people = count_by(own, n)
+    shared, twice = int((people[others] > 0).sum()), int((people[own] > 1).sum())
+    return Excess(shared, control.n, twice, original.n).interval[0] > BROKEN
+
+
+CLOSER = "Are published records closer to people of the original than to people of the control group?"
+COPIED = "Are published records copies of people of the original?"
+MEMBER = "Can one tell from the distance to the nearest published record who was in the making of the table?"
+
+
+def closest_records(table: Rows, original: Rows, control: Rows, whole: tuple[Rows, Rows]) -> tuple[AttackResult, AttackResult]:
+    """The share of published records that are closer to the original (half is expected of equally many), and exact copies.
+
+    Copies are counted among ``whole``, the table and the original before anything was drawn of them, as well.
+    """
+    use = list(range(table.width))
+    near, far = nearest(table, original, use)[1][:, 0], nearest(table, control, use)[1][:, 0]
+    decided = int((near != far).sum())
+    closer = int((near < far).sum())
+    rate = closer / decided if decided else 0.5
+    low, high = wilson(closer, decided) if decided else (0.0, 1.0)
+    over = 2 * low - 1  # 0 where both are equally close, 1 where all are closer to the original
+    verdict: Verdict = "holds" if over <= 0 else "warning" if over <= BROKEN else "broken"
+    sentence = (
+        f"{closer:,} of {decided:,} published records that are not equally far lie closer to the original; half are expected. "
+        f"Median distance to the closest record: {_of(near, table)} from the original, {_of(far, table)} from the control group."
+    )
+    found = AttackResult("closest records", CLOSER, rate, low, high, None, "", verdict, sentence)
+    copies = Excess(int((near == 0).sum()), table.n, int((far == 0).sum()), table.n)
+    held = result_of("copies", COPIED, copies, "", "Published records that equal a person's in every column")
+    everybody = f" Of all {whole[0].n:,} published records {copied(*whole):,} equal one of the original."
+    return found, replace(held, sentence=held.sentence + everybody)
+
+
+def copied(table: Rows, original: Rows) -> int:
+    """How many records of the table are equal to one of the original in every column."""
+    published, people, n = alike(table, original)
+    there = np.zeros(n, dtype=bool)
+    there[people] = True
+    return int(there[published].sum())
+
+
+def _of(distance: FloatArray, table: Rows) -> str:
+    return f"{written(float(np.median(distance)) / table.width, 3)}"
+
+
+def membership(table: Rows, original: Rows, control: Rows) -> AttackResult:
+    """Area under the curve of "near means in": ½ is guessing. Hanley and McNeil's interval."""
+    use = list(range(table.width))
+    inside, outside = nearest(original, table, use)[1][:, 0], nearest(control, table, use)[1][:, 0]
+    area, (low, high) = area_under(outside, inside)
+    over = 2 * low - 1
+    verdict: Verdict = "holds" if over <= 0 else "warning" if over <= BROKEN else "broken"
+    often = f"the nearer one is the one in it {written(100 * area, 3)} % of the time; 50 % is guessing"
+    sentence = f"Of one person in the table and one who is not, {often}."
+    return AttackResult("membership", MEMBER, area, low, high, None, "", verdict, sentence)
+
+
+def area_under(high: FloatArray, low: FloatArray) -> tuple[float, tuple[float, float]]:
+    """Chance that a number of ``high`` is above one of ``low`` (ties half), and its 95 % interval.
+
+    >>> area_under(np.array([2.0, 3.0]), np.array([1.0, 2.0]))[0]
+    0.875
+    """
+    n, m = len(high), len(low)
+    both = np.sort(low)
+    below = np.searchsorted(both, high, side="left") + np.searchsorted(both, high, side="right")
+    area = float(below.sum() / (2 * n * m))
+    q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
+    spread = area * (1 - area) + (n - 1) * (q1 - area**2) + (m - 1) * (q2 - area**2)
+    half = Z95 * math.sqrt(max(0.0, spread) / (n * m)) if 0 < area < 1 else Z95 * 0.5 / math.sqrt(min(n, m))
+    return area, (max(0.0, area - half), min(1.0, area + half))
+
+
+BROKEN = 0.1
+"""An attack that surely works for this share of the people in the table, beyond what works on others, breaks it."""
+
+
+@dataclass(frozen=True)
+class Excess:
+    """Successes on the original and on the control group; ``risk`` is the share of those not found by chance that are found."""
+
+    successes: int
+    tries: int
+    control: int
+    control_tries: int
+
+    @property
+    def rate(self) -> float:
+        return self.successes / self.tries
+
+    @property
+    def control_rate(self) -> float:
+        return self.control / self.control_tries
+
+    @property
+    def risk(self) -> float:
+        return _risk(self.rate, self.control_rate)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """At least 95 %: the worst ends of the intervals of both rates.
+
+        >>> low, high = Excess(50, 100, 50, 100).interval
+        >>> low < 0 < high
+        True
+        """
+        (low, high), (least, most) = wilson(self.successes, self.tries), wilson(self.control, self.control_tries)
+        return _risk(low, most), _risk(high, least)
+
+
+def _risk(rate: float, control: float) -> float:
+    return (rate - control) / (1 - control) if control < 1 else 0.0
+
+
+def verdict_of(low: float) -> Verdict:
+    """By the low end of the risk: nothing beyond the control holds, above :data:`BROKEN` is broken.
+
+    >>> verdict_of(0.0), verdict_of(0.001), verdict_of(0.1), verdict_of(0.101)
+    ('holds', 'warning', 'warning', 'broken')
+    """
+    return "holds" if low <= 0 else "warning" if low <= BROKEN else "broken"
+
+
+def result_of(name: str, question: str, found: Excess, worst: str, said: str) -> AttackResult:
+    """The result with the risk beyond the control group as its rate."""
+    low, high = found.interval
+    risk = min(1.0, max(0.0, found.risk))
+    sentence = (
+        f"{said}: {found.successes:,} of {found.tries:,} tries on the original succeed, {found.control:,} of "
+        f"{found.control_tries:,} on the control group."
+    )
+    ends = max(0.0, min(1.0, low)), max(0.0, min(1.0, high))
+    return AttackResult(name, question, risk, *ends, None, worst, verdict_of(low), sentence)

@@ -48,7 +48,7 @@ def holds(
     dry_run: DryRun = False,
     as_json: common.Json = False,
 ) -> None:
-    """Say in public which attributes of whom stand in a data set of yours. Columns only: no values, no counts."""
+    """Publish which attributes a data set of yours contains, and about which people. Columns only: no values, no counts."""
     _say("holds", attributes, population, title, holder, registry, key, dry_run, as_json)
 
 
@@ -188,8 +188,7 @@ def pages_of(mirror: Mirror, trust: str = "") -> Mapping[str, bytes]:
     from shoal.registry.answer.matching import match
     from shoal.registry.answer.query import Registry
     from shoal.registry.records.record import SHARE_STEP
-    from shoal.report.catalogue import render as render_catalogue
-    from shoal.report.exposed import render
+    from shoal.report.exposed import render, render_catalogue
 
     anchors = typed.names(trust)
     asked = Registry(mirror, anchors=anchors)

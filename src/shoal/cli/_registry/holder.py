@@ -42,7 +42,7 @@ def endorse(
     key: Key = None,
     as_json: common.Json = False,
 ) -> None:
-    """Say in public that you vouch for a holder's key: whoever trusts you may then trust it."""
+    """Say in public that you vouch for a holder's key: anyone who trusts you may then trust it."""
     _state("endorse", public_key, registry, key, as_json)
 
 
@@ -121,7 +121,7 @@ def signer_of(key_file: Path | None) -> Signer:
 
     if key_file is not None and not key_file.exists():
         raise UnreadableError(
-            f"there is no key file '{key_file.name}'.", hint=f"Make one: shoal registry key --key {key_file.name}"
+            f"key file '{key_file.name}' does not exist.", hint=f"Make one: shoal registry key --key {key_file.name}"
         )
     if key_file is not None or os.environ.get(FILE_ENV) or os.environ.get(KEY_ENV):
         return signer(key_file)

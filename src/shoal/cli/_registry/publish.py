@@ -190,7 +190,7 @@ def _single(counts: Any, codes: tuple[str, ...], people: Any, book: Any, publish
 def _count(
     table: str, columns: tuple[str, ...], codes: tuple[str, ...], unit: str | None, count: str | None, by: str | None
 ) -> dict[str, Any]:
-    """Cell sizes, by place; under no name where there is no column of places."""
+    """Cell sizes, by place; under no name without a column of places."""
     import shoal
     from shoal.registry.publish.bulk import by_place, whole_numbers
     from shoal.registry.records.vocabulary import check_values
@@ -227,7 +227,7 @@ def _tell_one(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, as
     for note in proposal.notes:
         typer.echo(note)
     if dry_run and record.summary.noise is not None and not proposal.unchanged:
-        typer.echo("When it is published, the numbers are drawn anew.")
+        typer.echo("When it is published, new noise is drawn.")
     if proposal.unchanged:
         typer.echo(f"Nothing new leaves: {record.id} stands.")
     elif not dry_run:

@@ -88,12 +88,54 @@ def properties(
     return {name: values for name, values in said.items() if values}
 
 
-def asked(policy: Path | None, *, k: int | None, hint: str = "", **given: str | None) -> dict[str, Any]:
-    """What is asked in words, where no policy file says it; one of the two is needed."""
-    words = roles(**given) | ({"k": k} if k is not None else {})
-    if policy is None and not words:
-        raise UsageError("nothing is asked: there is no --policy.", hint=hint or "Or say it in words: --quasi a,b --k 5 …")
-    return words
+REQUIREMENTS = ("quasi", "qi", "sensitive", "direct", "insensitive", "unit", "weight", "k")
+
+
+def require_policy(policy: Path | None, options: Mapping[str, object], *, hint: str = "") -> None:
+    """Refuse a run without a policy file and without options that state one."""
+    if policy is None and not any(name in options for name in REQUIREMENTS):
+        raise UsageError("No requirements given.", hint=hint or "Pass --policy FILE, or --quasi a,b --k 5 …")
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Words separated by commas.
+
+    >>> listed("exact, day")
+    ('exact', 'day')
+    """
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """Whole numbers from ``1,2,3`` or ``1-6``."""
+    try:
+        low, dash, high = text.partition("-")
+        return tuple(range(int(low), int(high) + 1)) if dash else tuple(int(word) for word in listed(text))
+    except ValueError:
+        raise UsageError(f"Invalid numbers of known records '{text}'.", hint="Expected 1,2,3 or 1-6.") from None
+
+
+def files(given: Sequence[str]) -> dict[str, Path]:
+    """Files by column from ``column=file`` texts.
+
+    >>> files(["zip=levels.csv"])["zip"].name
+    'levels.csv'
+    """
+    out = {}
+    for text in given:
+        column, separator, file = text.partition("=")
+        if not separator or not file:
+            raise UsageError(f"Invalid --hierarchy '{text}'.", hint="Expected COLUMN=FILE.")
+        out[column.strip()] = Path(file.strip())
+    return out
+
+
+def numbers(text: str) -> list[float]:
+    """Numbers from ``0.4,0.3,0.3``."""
+    try:
+        return [float(word) for word in listed(text)]
+    except ValueError:
+        raise UsageError("Invalid numbers.", hint="Expected numbers separated by commas: 0.4,0.3,0.3.") from None
 
 
 READING = (

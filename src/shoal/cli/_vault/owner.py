@@ -117,7 +117,7 @@ def honeytoken(
     role: Annotated[str, typer.Option("--role", help="Role, for a pseudonym to lay out in a domain of roles.")] = "",
     relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
 ) -> Answer:
-    """Plant an invented identity; whoever asks for it raises an alarm, under whatever pseudonym."""
+    """Plant an invented identity; anyone who asks for it raises an alarm, under any pseudonym."""
     made = session.plant_honeytoken(domain, read_secret(identity_file), role=role, relation=relation)
     return {"domain": domain, "pseudonym": made}, made or "Planted; name a role or relation for a pseudonym to lay out."
 
@@ -151,7 +151,7 @@ def witness(
     places: Annotated[list[str] | None, typer.Argument(help="Files (whole path) or https:// addresses.")] = None,
     none: Annotated[bool, typer.Option("--none", help="No witness any more.")] = False,
 ) -> Answer:
-    """Propose where the signed log goes before identities leave: nobody is told anything that no witness has seen."""
+    """Propose where the signed log goes before identities leave: nothing is revealed that no witness has seen."""
     if bool(places) == none:
         raise UsageError("name witnesses, or say --none.")
     change = session.set_witness(places or [])

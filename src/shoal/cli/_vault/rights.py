@@ -25,7 +25,7 @@ def export(
     identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the person's identity.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New file (JSON, mode 0600).")],
 ) -> Answer:
-    """What a domain holds about a person: pseudonyms, and who was told the identity, when and what for. Takes two people."""
+    """What a domain holds about a person: pseudonyms, and who received the identity, when and what for. Takes two people."""
     with secret_file(out) as put:
         found = care_of(session).export(session, domain, read_secret(identity_file))
         put(jsonlib.dumps(found, ensure_ascii=False, indent=1))

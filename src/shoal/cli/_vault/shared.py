@@ -222,7 +222,7 @@ def tell(result: dict[str, Any], words: Any, *, as_json: bool) -> None:
 
 
 def waits(change: Any, more: str = "") -> str:
-    """What is said of a change that was proposed; ``more`` is what its confirmation takes besides."""
+    """The message about a proposed change; ``more`` is what its confirmation requires."""
     return f"{change.id} waits for a second person: another owner or the auditor runs `shoal vault confirm {change.id}{more}`."
 
 

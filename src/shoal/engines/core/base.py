@@ -309,7 +309,7 @@ class Engine(ABC):
         return int(self.fetch(query)["n"][0].as_py())
 
     def scan(self, relation: Relation, names: Sequence[str], batch_rows: int, most: int | None = None) -> Iterator[Any]:
-        """Rows of some columns as RecordBatches in the one type of each kind; at most ``most`` of them, where it is said."""
+        """Rows of some columns as RecordBatches in the one type of each kind; at most ``most`` of them, if given."""
         known = {c.name: c for c in relation.columns}
         terms = [exp.alias_(column(n, "t"), f"c{i}", quoted=True) for i, n in enumerate(names)]
         query = exp.select(*terms).from_(exp.alias_(relation.sql.copy(), exp.to_identifier("t", quoted=True), table=True))

@@ -21,7 +21,7 @@ from shoal.model.roles import Role, Schema
 from shoal.steps.sql import exp
 
 _EVERY: ContextVar[float | None] = ContextVar("limit of every statement", default=None)
-_TOLD: ContextVar[bool] = ContextVar("whether it was said that files have no limit", default=True)
+_TOLD: ContextVar[bool] = ContextVar("whether the user was informed that files have no limit", default=True)
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)?\s*")
 _SAID = (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE)
@@ -36,7 +36,7 @@ def seconds_of(given: str | float) -> float:
     found = _TIME.fullmatch(str(given))
     seconds = float(found[1]) * _UNITS[found[2] or "s"] if found else 0.0
     if not 0.001 <= seconds <= 86_400 * 24:
-        raise UsageError("the limit on statements is no time.", hint="Write 30s, 500ms, 5min or 1h.")
+        raise UsageError("the limit on statements is not a duration.", hint="Write 30s, 500ms, 5min or 1h.")
     return seconds
 
 
@@ -47,7 +47,7 @@ def limit_every_statement(given: str | float | None) -> None:
 
 
 def limit_of(given: str | float | None, *, in_database: bool) -> float | None:
-    """The limit for a table: its own, or the one of every statement; what lies in files has no statements, which is said once."""
+    """The limit for a table: its own, or the one of every statement; files have no statements, which is reported once."""
     own, every = None if given is None else seconds_of(given), _EVERY.get()
     if own is not None and (in_database or own != every):
         return own
@@ -113,7 +113,7 @@ _SAY = "Name the columns by their roles (--quasi, --sensitive, --insensitive), o
 
 
 def refused(what: str, hint: str = _SAY) -> UsageError:
-    """The error for what is no aggregate."""
+    """The error for anything but an aggregate."""
     return UsageError(f"only aggregates are allowed: {what}.", hint=hint)
 
 

@@ -24,7 +24,7 @@ def described(
     order: Mapping[str, Sequence[object]] | None = None,
     missing_values: Mapping[str, Sequence[object]] | None = None,
 ) -> tuple[Column, ...]:
-    """The columns with what is said about them; what makes no sense is refused, without a value in the message."""
+    """The columns with their settings; invalid settings are refused, without a value in the message."""
     said = {**(scale or {}), **(order or {}), **(missing_values or {})}
     for name in said:
         schema.require(name)

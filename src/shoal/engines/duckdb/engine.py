@@ -86,7 +86,7 @@ class DuckDB(Engine):
             self.run(f"SET memory_limit = '{for_database(memory)}B'")
 
     def give_back(self) -> None:
-        """DuckDB keeps freed blocks up to its limit; under a lower one, just above what its tables need, it lets go of them."""
+        """DuckDB keeps freed blocks up to its limit; under a lower one, just above what its tables need, it releases them."""
         if self.memory is not None and self._opened is not None and not self._closed:
             used = self._table("SELECT sum(memory_usage_bytes)::BIGINT AS n FROM duckdb_memory()", self.name)["n"][0].as_py()
             lower = int(used or 0) + ABOVE
@@ -387,7 +387,7 @@ def _spill() -> Path:
 
 
 def _in_utc(connection: Any) -> Any:
-    """Moments with a zone are spelled in UTC, whatever the zone of the machine."""
+    """Moments with a zone are spelled in UTC, for any zone of the machine."""
     import duckdb
 
     with suppress(duckdb.Error):  # a build without time zones has no zoned moments either

@@ -27,7 +27,7 @@ def translated(error: BaseException, source: str) -> ShoalError:
         return _csv_error(int(found.group(1)), words, source)
     if "state machine reached an invalid state" in words:
         return UnreadableError(
-            f"'{source}' is no regular CSV: its lines end in different ways, or a quote stands where none may.",
+            f"'{source}' is not a regular CSV file: its lines end in different ways, or a quote stands where none may.",
             hint="Save it with one kind of line end (\\n or \\r\\n), or pass quote= if the guess is wrong.",
         )
     if "not latin-1 encoded" in words:

@@ -1,4 +1,4 @@
-"""Sources that are no local file: standard input, object stores, archives and several text files; brought into a private file.
+"""Sources that are not local files: standard input, object stores, archives and several text files; brought into a private file.
 
 The copy (mode 0600, in a private folder) goes with the engine that reads it. It cannot change under a run.
 """
@@ -26,7 +26,7 @@ Opened = tuple[DuckDB, Relation]
 Opener = Callable[[Path, dict[str, Any]], Opened]
 
 MOST_UNPACKED = 1_000
-"""Times as many bytes as an archive has that its file may have: more is no table."""
+"""Times as many bytes as an archive has that its file may have: more is not a table."""
 
 
 class _Keeper:
@@ -42,7 +42,9 @@ def brought(source: str, options: dict[str, Any], fetch: Callable[[Path], Path],
     except OSError as error:
         remove()
         if disk_full(error):
-            raise OutputError(f"there is no room for a copy of '{source}' in the temporary folder.", hint="Free space.") from None
+            raise OutputError(
+                f"not enough disk space for a copy of '{source}' in the temporary folder.", hint="Free space."
+            ) from None
         raise
     except BaseException:
         remove()
@@ -52,7 +54,7 @@ def brought(source: str, options: dict[str, Any], fetch: Callable[[Path], Path],
 
 
 def from_stdin(folder: Path, format: str | None) -> Path:
-    """Standard input as a file, CSV unless another format is said."""
+    """Standard input as a file, CSV unless another format is given."""
     endings = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
     form = format or "csv"
     if form not in endings:

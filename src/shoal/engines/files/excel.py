@@ -38,7 +38,7 @@ SAMPLE_ROWS = 1000
 KINDS = ("text", "float")
 """What ``types=`` can ask for: other kinds are in the cells."""
 LARGE, MOST_PACKED = 256 << 20, 100
-"""A workbook of more bytes than this when unpacked, and more than this many times its packed ones, is no honest one."""
+"""A workbook of more bytes than this when unpacked, and more than this many times its packed ones, is not an honest one."""
 
 _UNCOMPUTED = re.compile(
     rb'<c (?![^>]*\bt="str")[^>]*>\s*<f[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>'

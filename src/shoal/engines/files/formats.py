@@ -125,7 +125,7 @@ def _again(options: dict[str, Any], format: str | None) -> dict[str, Any]:
 
 
 def open_source(source: str, options: dict[str, Any]) -> Opened | None:
-    """A source that is no local path: ``-``, an object store, ``delta::PATH``; None for others."""
+    """A source that is not a local path: ``-``, an object store, ``delta::PATH``; None for others."""
     if is_lake_source(source):
         return open_lake_source(source, options)
     given = options.get("format")

@@ -188,9 +188,9 @@ def _misfit(field: Field) -> str:
 
 def _not_flat_object(record: int, n: int, source: str) -> UnreadableError:
     return UnreadableError(
-        f"{n} record(s) of '{source}' are no objects, or have a field twice or one that the first {SAMPLE_ROWS:,} records lack; "
+        f"{n} record(s) of '{source}' are not objects, or have a field twice or one that the first {SAMPLE_ROWS:,} records lack; "
         f"the first is record {record}.",
-        hint="Write one object per line, with the same fields in each (null where there is no value).",
+        hint="Write one object per line, with the same fields in each (null for a missing value).",
         record=record,
     )
 

@@ -266,7 +266,7 @@ _LOG = "Name the folder that holds its log (_delta_log, metadata)."
 
 
 def _is_none(shown: str, kind: str) -> UnreadableError:
-    return UnreadableError(f"'{shown}' is no {kind.capitalize()} table.", hint=_LOG)
+    return UnreadableError(f"'{shown}' is not {'an Iceberg' if kind == 'iceberg' else 'a Delta'} table.", hint=_LOG)
 
 
 def open_lake_of_store(place: Stored, kind: str, options: dict[str, Any], version: int | None = None) -> tuple[DuckDB, Relation]:

@@ -173,4 +173,4 @@ RULES: tuple[tuple[Iterable[str], Test, str], ...] = (
     (("excel",), lambda c: c.kind == "time", "Excel has no times of day: {columns} are written as text."),
     (("stata",), lambda c: c.kind == "time", "Stata has no times of day: {columns} are milliseconds, shown as a clock."),
 )
-"""Formats, which columns lose something, and what is said about them."""
+"""Formats, which columns lose something, and the messages about them."""

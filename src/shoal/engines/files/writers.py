@@ -130,7 +130,7 @@ def _parquet(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> 
 
 
 def _at_once(schema: Any) -> int:
-    """Rows that Parquet's writer takes at a time: it finds the values of a dictionary anew each time, which is half of its work
+    """Rows that Parquet's writer takes at a time: it collects the values of a dictionary each time, which is half of its work
     at its usual 1,024. Pages end only between them, so long values that are not in a dictionary get fewer."""
     return 1 << 16 if all(pa.types.is_dictionary(t) or pa.types.is_primitive(t) for t in schema.types) else 1 << 12
 

@@ -80,7 +80,7 @@ def beside_codes(step: Any, table: Any, seed: int, declared: Declared) -> Any:
 
 
 def _numbered(values: Any, codes: tuple[object, ...]) -> Any:
-    """0 for a value that is no code, otherwise a number per code."""
+    """0 for a value that is not a code, otherwise a number per code."""
     here = is_code(values, codes).to_numpy(zero_copy_only=False)
     kinds = canonical_text(values).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return np.where(here, kinds.astype(np.int64) + 1, 0)

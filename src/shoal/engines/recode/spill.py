@@ -232,5 +232,5 @@ def no_room() -> Iterator[None]:
         yield
     except OSError:
         raise OutputError(
-            "there is no room for the rows in the temporary folder.", hint="Free space, or set TMPDIR to a larger disk."
+            "not enough disk space for the rows in the temporary folder.", hint="Free space, or set TMPDIR to a larger disk."
         ) from None

@@ -146,7 +146,7 @@ def _join_class_map(
     missing = engine.fetch(lost.where(exp.Is(this=column("here", "cm"), expression=exp.Null())))["n"][0].as_py()
     if missing:
         raise DataError(
-            f"the class map does not cover {missing} record(s) of the table.", hint="Count the table again and make the map anew."
+            f"the class map does not cover {missing} record(s) of the table.", hint="Count the table again and build a new map."
         )
 
 

@@ -1,4 +1,4 @@
-"""RECODE: carry out a plan and write the result, whole or not at all."""
+"""RECODE: apply a plan and write the result, whole or not at all."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
 
 
 def will_not_keep(relation: Relation, schema: Schema, plan: Plan, out: str | Path, format: str | None) -> tuple[str, ...]:
-    """What a file would not keep of the table; nothing is said of tables of a database."""
+    """What a file would not keep of the table; empty for tables of a database."""
     target = _target(out, format)
     return expected_losses(relation, schema.columns, plan, output_format(target, format)) if isinstance(target, Path) else ()
 

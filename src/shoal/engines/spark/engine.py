@@ -261,7 +261,7 @@ class Spark(Engine):
         return exp.Anonymous(this="STRUCT", expressions=[k.copy() for k in keys])
 
     def class_mark(self, keys: Sequence[exp.Expr]) -> exp.Expr:
-        """64 bits: Spark compiles a hash, but looks at every struct anew (its estimate of distinct ones is not compiled)."""
+        """64 bits: Spark compiles a hash, but hashes every struct again (its estimate of distinct ones is not compiled)."""
         return exp.Anonymous(this="XXHASH64", expressions=[k.copy() for k in keys])
 
     def most_classes(self, columns: int) -> int:

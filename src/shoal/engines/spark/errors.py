@@ -35,10 +35,10 @@ _WORDS = {
         "Check the name; it may have been dropped meanwhile.",
     ),
     "TABLE_OR_VIEW_ALREADY_EXISTS": ("a table of that name is already there.", "Choose another name, or drop it first."),
-    "UNRESOLVED_COLUMN": ("a column is not there (any more).", "Open the table again to read its columns anew."),
+    "UNRESOLVED_COLUMN": ("a column is not there (any more).", "Open the table again to reload its columns."),
     "PATH_NOT_FOUND": ("a path is not there (any more).", "Check it as the executors see it."),
     "FAILED_READ_FILE": ("a file is damaged or not there any more.", "Check the files behind the table."),
-    MALFORMED: ("a line of the file has more or fewer fields than the first, or is no JSON.", "Repair the file."),
+    MALFORMED: ("a line of the file has more or fewer fields than the first, or is not JSON.", "Repair the file."),
     "CAST_INVALID_INPUT": ("a value cannot be converted as asked.", "Check the types= option and the steps of the plan."),
 }
 
@@ -79,7 +79,7 @@ def translate(error: Exception, url: str) -> EngineError:
     if lost:
         return EngineError(f"the connection to Spark ({url}) broke off.", hint="Try again when it is back.")
     shown = f" ({condition})" if condition else ""
-    return EngineError(f"Spark ({url}) could not carry out the query{shown}.", hint="See Spark's log.", condition=condition)
+    return EngineError(f"Spark ({url}) could not run the query{shown}.", hint="See Spark's log.", condition=condition)
 
 
 def _no_memory(what: str) -> EngineError:

@@ -78,9 +78,9 @@ def _refuse_lake(spark: Any, path: str) -> None:
 
 
 def marks_of(spark: Any, path: str) -> Marks:
-    """Name, size and time of each file, listed anew by Spark, which opens none of them for it; its number where we see it too.
+    """Name, size and time of each file, listed again by Spark, which opens none of them for it; its number where we see it too.
 
-    A frame keeps the list of files that it was made with. One that is gone since, or written anew, shows here.
+    A frame keeps the list of files that it was made with. One that is gone since, or rewritten, shows here.
     """
     files = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     found = files.selectExpr("path", "length", "unix_micros(modificationTime) AS changed").toArrow().to_pylist()

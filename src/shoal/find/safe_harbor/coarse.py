@@ -12,15 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.find.name_words import folded, raw_words
-from shoal.find.names.lexicon import expanded
 from shoal.find.safe_harbor.spellings import date_share, day_or_month, month_or_weekday_share
+from shoal.find.topics import expanded
+from shoal.find.vocabulary import word_set
 from shoal.hierarchies.builders.postcodes import SMALL_ZIP3
 
 if TYPE_CHECKING:
     from shoal.find.safe_harbor.classes import Classed
 
 OLDEST = 89
-"""The highest age that may be told."""
+"""The highest age that may be published."""
 NOBODY = 120
 """A band that ends here or above is open: nobody is older."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
@@ -114,19 +115,19 @@ def fine_zip(labels: Iterable[str]) -> str:
         shown = digits.group() if digits else ""
         shown = shown.zfill(3) if numbers and shown == label else shown
         if len(shown) > 3 or (digits and re.search(r"\d{2,}", label[digits.end() :])):
-            return "more than the first three digits of ZIP codes are told"
+            return "it shows more than the first three digits of ZIP codes"
         if len(shown) == 3 and shown in SMALL_ZIP3:
-            return "a three-digit ZIP area with at most 20,000 people is told; it must be 000"
+            return "it shows a three-digit ZIP area with at most 20,000 people; it must be 000"
     return ""
 
 
 def fine_date(labels: Iterable[str]) -> str:
-    """Why dates may not stay as they are; empty where only years are told."""
+    """Why dates may not stay as they are; empty if only years are published."""
     values = list(labels)
     if any(map(day_or_month, values)) or date_share(values) > 0 or month_or_weekday_share(values) > 0:
-        return "more of dates than the year is told"
+        return "it shows more of dates than the year"
     if any(reach(v) is not None and not _year_like(v) for v in values):
-        return "parts of dates are told that are no years"
+        return "it shows parts of dates other than years"
     return ""
 
 
@@ -134,8 +135,8 @@ def _year_like(label: str) -> bool:
     return all(re.fullmatch(r"1[5-9]\d\d|2[01]\d\d", n.split(".")[0]) for n in _NUMBER.findall(folded(label)))
 
 
-_DEATH = frozenset("death died dod deceased dead decease tod sterbe deces defuncion morte obito expired expiry".split())
-_FILLERS = frozenset("age ages aged at of in on yr yrs year years date dt time the alter edad leeftijd".split())
+_DEATH = word_set("safe_harbor", "death")
+_FILLERS = word_set("safe_harbor", "not an event")
 LEAST = 3
 _YEAR = re.compile(r"(?<!\d)(1[89]\d\d|20\d\d)(?!\d)")
 _AGE = re.compile(r"\d{1,3}(\.\d+)?")
@@ -155,6 +156,7 @@ def triples(classed: Mapping[str, Classed]) -> list[tuple[str, str, str]]:
 
     An age is counted at the event that its name says; an age without an event, at the only event that has a year.
 
+    >>> from shoal.find.safe_harbor.classes import Classed
     >>> age, year = Classed(3, "age", "", ""), Classed(3, "year", "", "")
     >>> triples({"age_at_admission": age, "admission_year": year, "diagnosis_year": year, "death_year": year})
     [('age_at_admission', 'admission_year', 'death_year')]

@@ -229,7 +229,7 @@ class Diagnosis(Rule):
         return 3
 
     def label(self, text: str, level: int) -> str | None:
-        """The group of one code; None where it is no code of this edition."""
+        """The group of one code; None if it is not a code of this edition."""
         three = _three(text, self.edition)
         if three is None or level == 1:
             return three

@@ -50,7 +50,7 @@ class Dates(Rule):
     levels: tuple[str, ...] = ("month", "quarter", "year", "decade")
     low: int | None = None  # first and last year of the cut points
     high: int | None = None
-    form: str = ""  # how texts are written: "" is YYYY-MM-DD; ymd, dmy, mdy; "year last" where day and month cannot be told apart
+    form: str = ""  # how texts are written: "" is YYYY-MM-DD; ymd, dmy, mdy; "year last" if day and month cannot be distinguished
     kind: ClassVar[str] = "dates"
 
     def __post_init__(self) -> None:
@@ -159,7 +159,7 @@ class Ages(Rule):
 
 
 def form_of(texts: Sequence[str]) -> str:
-    """How all texts write their dates: ``iso, ymd, dmy, mdy``, ``year last`` (day or month first is not to be told); or empty.
+    """How all texts write their dates: ``iso, ymd, dmy, mdy``, ``year last`` (day or month first is unknown); or empty.
 
     >>> form_of(["2024-02-28"]), form_of(["20240228", "19991231"]), form_of(["28/02/2024"]), form_of(["2/3/2024"]), form_of(["7"])
     ('iso', 'ymd', 'dmy', 'year last', '')

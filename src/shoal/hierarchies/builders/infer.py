@@ -1,4 +1,4 @@
-"""A sensible hierarchy for a column about which nothing was said, and a sentence that says why."""
+"""A sensible hierarchy for a column without settings, and a sentence that explains it."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class _Seen:
 
 
 def _with_codes(column: Column, texts: Sequence[str], sizes: Any, k: int, scale: str, order: Sequence[str]) -> Rule:
-    """The rule of the values, with the codes declared missing kept apart: they are no neighbours and no rare category."""
+    """The rule of the values, with the codes declared missing kept apart: they are neither neighbours nor a rare category."""
     rest = np.array([not is_declared(t, column.user_missing) for t in texts])
     kept = [t for t, keep in zip(texts, rest, strict=True) if keep]
     labels = {v: label for v, label in column.labels.items() if not is_declared(v, column.user_missing)}

@@ -207,7 +207,7 @@ def _same(found: str | None, said: str) -> bool:
 
 
 def _marks(digits: Sequence[str], sign: str) -> tuple[str, str] | None:
-    """The marks of thousands and of decimals; None where they contradict one another or cannot be told apart."""
+    """The marks of thousands and of decimals; None where they contradict one another or cannot be distinguished."""
     thousands, decimals, doubtful = set(), set(), []
     for text in digits:
         marks = re.findall(r"[^\d]", text)
@@ -281,7 +281,7 @@ class Written(Rule):
         rest = len(texts) - len(numbers)
         why = rule.why.replace("numbers:", f"numbers written with {spelling.before}{spelling.after}".strip() + ":", 1)
         why = why if spelling.before + spelling.after else rule.why
-        why += f"; {rest} texts that are no such number as (other)" if rest else ""
+        why += f"; {rest} texts in another form as (other)" if rest else ""
         bands = json.dumps(rule.to_json(), ensure_ascii=False, sort_keys=True)
         spelled = (spelling.before, spelling.after, spelling.thousands, spelling.decimal)
         return cls(bands, *spelled, other=unlike("(other)", texts), why=why, on_text=True)

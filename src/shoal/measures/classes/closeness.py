@@ -338,7 +338,7 @@ def in_spoken_order(counts: ClassCounts) -> ClassCounts:
 
 
 def spoken_order(sensitive: SensitiveCounts) -> tuple[str, ...]:
-    """The texts from low to high; empty where they are no texts, too many, or say no order.
+    """The texts from low to high; empty if they are not texts, too many, or say no order.
 
     >>> import pyarrow as pa
     >>> spoken_order(SensitiveCounts.from_dense("pain", [[1, 2, 3]], pa.array(["high", "low", "medium"])))

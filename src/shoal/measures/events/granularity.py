@@ -63,7 +63,7 @@ def time_buckets(name: str, kind: str, values: Any, width: str) -> CodeArray | N
     if length is None:
         cycles = ", ".join(name for name, c in CYCLES.items() if kind in c.kinds)
         raise UsageError(
-            f"'{width}' is no width of time for column '{name}', which holds values of kind {kind}.",
+            f"'{width}' is not a width of time for column '{name}', which holds values of kind {kind}.",
             hint="Widths: exact, minute, hour, day, week, month, quarter, year, none, a length such as 15min, 6h, 3d"
             + (f", or without the date: {cycles}." if cycles else "."),
         )
@@ -125,7 +125,7 @@ def place_codes(
     if how == "level":
         return _hierarchy_level(name, values, _whole(number, name), hierarchies or {})
     raise UsageError(
-        f"'{level}' is no level for column '{name}', which holds values of kind {kind}.",
+        f"'{level}' is not a level for column '{name}', which holds values of kind {kind}.",
         hint="Levels: exact, none, grid:0.1 (numbers), prefix:3 (codes), level:1 (with a hierarchy).",
     )
 
@@ -162,13 +162,13 @@ def _positive(text: str, name: str) -> float:
     except ValueError:
         number = 0.0
     if not (number > 0 and np.isfinite(number)):
-        raise UsageError(f"'{text}' is no width for column '{name}', which holds numbers.", hint="Give a number above 0.")
+        raise UsageError(f"'{text}' is not a width for column '{name}', which holds numbers.", hint="Give a number above 0.")
     return number
 
 
 def _whole(text: str, name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 6):
-        raise UsageError(f"'{text}' is no level for column '{name}'.", hint="Give a whole number.")
+        raise UsageError(f"'{text}' is not a level for column '{name}'.", hint="Give a whole number.")
     return int(text)
 
 
@@ -210,7 +210,7 @@ HOURS_OF_DAY = tuple(f"{h:02d}:00" for h in range(24))
 class Cycle:
     """Which season a moment (µs since 1970, or since midnight) falls in, their names, and the kinds of time that tell it.
 
-    ``hours`` and ``days``: whether the hour of the day and the weekday can be told from it.
+    ``hours`` and ``days``: whether the hour of the day and the weekday can be derived from it.
     """
 
     season: Callable[[IntArray], IntArray]

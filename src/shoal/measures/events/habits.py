@@ -14,7 +14,7 @@ from shoal.measures.events.unicity import SetSizes
 from shoal.model.counts.classes import IntArray
 
 FEW = 5
-"""Nothing is said of an hour or weekday with fewer people."""
+"""Hours and weekdays with fewer people are not shown."""
 HOURS = tuple(f"{h:02d}:00–{h:02d}:59" for h in range(24))
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -147,7 +147,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Compared:
-    """A number before and after, and the share of the whole that agrees (None where there is no such share)."""
+    """A number before and after, and the share of the whole that agrees (None without such a share)."""
 
     name: str
     sentence: str

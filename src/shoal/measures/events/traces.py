@@ -162,7 +162,7 @@ def moments_of(name: str, texts: Any, rows: IntArray) -> Any:
     if wrong.any():
         raise DataError(
             f"column '{name}' holds text, and {int(wrong.sum()):,} of its {len(read):,} distinct values "
-            f"({int(rows[wrong].sum()):,} records) are no times.",
+            f"({int(rows[wrong].sum()):,} records) are not times.",
             hint=f"Say how they are written (--read dates={name}:%d/%m/%Y) or which texts mean missing (--read null=…).",
             column=name,
         )

@@ -27,7 +27,7 @@ from shoal.model.counts.classes import FloatArray
 MOST_OBSERVATIONS = 20_000
 MOST_PLAYERS = 9
 ORDERS = (0.0, 0.5, 1.0, 2.0, math.inf)
-"""Orders of the Rényi entropies that are told."""
+"""Orders of the Rényi entropies that are reported."""
 
 
 @dataclass(frozen=True, eq=False)

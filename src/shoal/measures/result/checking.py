@@ -1,6 +1,6 @@
 """Requirements held against the figures of a table: ``k>=5``, ``entropy[diagnosis]>=3``, ``t[diagnosis]<=0.2``, ``risk<=0.09``.
 
-The language is that of :mod:`shoal.model.requirement`. Numbers that are no requirement of their own (``unique==0``,
+The language is that of :mod:`shoal.model.requirement`. Numbers that are not requirements (``unique==0``,
 ``records>=100``, ``classes>10``) can be compared too, by the same rule.
 """
 
@@ -32,7 +32,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True)
 class Comparison(Requirement):
-    """A number of a measurement against a bound, where that is no requirement of its own."""
+    """A number of a measurement against a bound, that is not a requirement."""
 
     subject: str
     column: str | None
@@ -113,7 +113,7 @@ def number_for(measured: Figures, asked: Requirement) -> float | None:
     """The number of a table that a requirement limits; None if there is none."""
     if asked.scope == "trace":
         raise UsageError(
-            f"'{asked.kind}' is asked of an event table.", hint="Name its time or place: --unit id --time t --place p."
+            f"'{asked.kind}' applies to an event table.", hint="Name its time or place: --unit id --time t --place p."
         )
     if asked.sensitive is not None and asked.sensitive not in measured.counts.sensitive:
         raise _no_column(measured, asked.kind)
@@ -186,7 +186,7 @@ def number_of(measured: Figures, name: str, column: str | None = None) -> float:
     if value is None:
         close = nearest(name, [*_OTHER, *req.spellings()])
         raise UsageError(
-            f"there is no number '{name}'.", hint=f"Did you mean '{close}'?" if close else "For example k, unique, t."
+            f"number '{name}' does not exist.", hint=f"Did you mean '{close}'?" if close else "For example k, unique, t."
         )
     return value
 

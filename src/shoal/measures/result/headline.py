@@ -157,7 +157,7 @@ def explain(m: Figures, name: str | None = None) -> Explanation:
 
 
 def _value_of(m: Figures, name: str) -> str:
-    """A number that is no metric, as text; empty where this measurement does not have it."""
+    """A number that is not a metric, as text; empty where this measurement does not have it."""
     match name:
         case "people_at":
             return ", ".join(f"{n:,} in groups of at most {size}" for size, n in m.people_at.items())

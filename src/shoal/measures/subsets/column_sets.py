@@ -4,7 +4,7 @@ Takes    ClassCounts with codes
 Keeps    k of a subset ≥ k of all columns; uniques of a subset ≤ uniques of a larger one
 Cost     one grouping of the base classes per subset; the rows are not read again
 Source   Motwani & Xu 2007 (distinction, separation)
-Differs  where people are in several classes their counts cannot be added up: pass ``recount`` to count each subset anew
+Differs  where people are in several classes their counts cannot be added up: pass ``recount`` to count each subset again
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Recount = Callable[[Sequence[str]], ClassCounts]
     safer="lower",
     merging="never higher",
     doubling="free",
-    sentence="Share of records that could be told apart: combinations per member.",
+    sentence="Share of records that could be distinguished: combinations per member.",
     formula="classes / members",
     assumption="none",
     change="each further column can only raise it",

@@ -11,7 +11,7 @@ MSUs; a column's contribution is the share of the score in MSUs that hold the co
 probability that a unique match is right (Skinner and Elliot) over the records by their scores.
 
 Takes    ClassCounts with codes
-Keeps    only records that are unique on all columns score; an original score is 0 exactly where there is no MSU (scaled, an MSU
+Keeps    only records that are unique on all columns score; an original score is 0 exactly without an MSU (scaled, an MSU
          of all columns weighs 0 too)
 Cost     sets of columns, pruned: see ``suda_loops.py``
 Source   Elliot, Manning & Ford 2002; Manning, Haglin & Keane 2008; scores checked against the SDC practice guide

@@ -69,7 +69,7 @@ RIDGE = 1e-6
 
 @dataclass(frozen=True)
 class Propensity:
-    """``pmse`` lies between 0 and c(1 − c) for a share c of released records; ``ratio`` is about 1 for records drawn anew."""
+    """``pmse`` lies between 0 and c(1 − c) for a share c of released records; ``ratio`` is about 1 for records sampled again."""
 
     pmse: float
     most: float
@@ -80,7 +80,7 @@ class Propensity:
 
     @property
     def ratio(self) -> float:
-        """pMSE over its expected value for records drawn anew from the original."""
+        """pMSE over its expected value for records sampled again from the original."""
         return self.pmse / self.expected if self.expected > 0 else 0.0
 
     @property

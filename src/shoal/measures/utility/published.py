@@ -1,6 +1,6 @@
 """What a published column still tells, from its labels alone: no record has to be matched with its original.
 
-Every label of a release stands for a set of original values. How coarse a cell is, how many bits it tells, and what it tells
+Every label of a release stands for a set of original values. How coarse a cell is, how many bits it contains, and what it reveals
 about a sensitive value depend on its label and on the frequencies of the original, so counts of labels are enough.
 
 Takes    records of the original per value, records of the release per label, the values each label stands for

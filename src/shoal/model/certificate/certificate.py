@@ -138,7 +138,9 @@ class Certificate:
         if found != FORMAT:
             other = isinstance(found, str) and found.startswith("shoal-certificate/")
             raise TamperError(
-                f"the certificate is of another version than '{FORMAT}'." if other else f"this is no certificate ('{FORMAT}').",
+                f"the certificate is of another version than '{FORMAT}'."
+                if other
+                else f"this is not a certificate ('{FORMAT}').",
                 hint="Use the version of Shoal that is named in it under 'tool'." if other else form.HINT,
             )
         made = form.typed(cls, data)

@@ -127,7 +127,7 @@ class EventUse:
 class EventCertificate:
     """All that is claimed of an event release. ``key`` and ``signature`` are None until it is signed.
 
-    ``after`` counts pseudonyms in the published file. Where a person has several, or the published dates are shifted, ``people``
+    ``after`` counts pseudonyms in the published file. If a person has several, or the published dates are shifted, ``people``
     counts people at the dates before the shift: signed, because the folder does not tell who is who; the requirements are then
     judged by it.
     """

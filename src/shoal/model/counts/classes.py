@@ -297,7 +297,7 @@ def words_of(widths: Sequence[int]) -> list[range]:
 
 
 class PackedCodes(Sequence[npt.NDArray[np.int32]]):
-    """Codes of each column, unpacked anew each time one is asked for.
+    """Codes of each column, unpacked on every call.
 
     Parameters
     ----------

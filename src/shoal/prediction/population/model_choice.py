@@ -1,4 +1,4 @@
-"""Which model, and how far to trust it: fit with a fifth of the people left out, five times, and see who is foretold best.
+"""Which model, and how far to trust it: fit with a fifth of the people left out, five times, and see who is predicted best.
 
 The people are dealt into :data:`FOLDS` parts, by class and not by row. Each model is fitted without each part, and the likelihood
 of the left-out counts (gamma-mixed Poisson, empty combinations included) is added up: the greatest wins, and its shape *a* is
@@ -71,9 +71,9 @@ class _Tried:
 
 
 def choose(s: Sample, model: str = "auto", *, seed: int = 0) -> Fit:
-    """Fit the named model, or all of them and keep the one that foretells left-out people best."""
+    """Fit the named model, or all of them and keep the one with the highest held-out likelihood."""
     if model not in ("auto", *MODELS):
-        raise UsageError(f"there is no model '{model}'.", hint=f"Models: auto, {', '.join(MODELS)}.")
+        raise UsageError(f"model '{model}' does not exist.", hint=f"Models: auto, {', '.join(MODELS)}.")
     if s.people < FEWEST:
         raise UsageError(
             f"{s.people} people are too few to fit a population.",
@@ -171,7 +171,7 @@ PER_VALUE = 10
 RARE = 0.1
 """Share of those alone in the sample who have a value that nobody else of it has, above which no model tells how rare."""
 FIRM, GAIN = 2.0, 0.1
-"""A shape from which the model misses little; below, it must foretell left-out people so much better than independence, each."""
+"""A shape from which the model misses little; below, it must predict held-out people so much better than independence, each."""
 
 
 def grade_of(s: Sample, fit: Fit) -> Grade:
@@ -182,7 +182,7 @@ def grade_of(s: Sample, fit: Fit) -> Grade:
 
 def _explains(s: Sample, fit: Fit) -> bool:
     """A model of dependence that leaves little open, or does much better than independence: dependence that no pair of columns
-    shows is not foretold, and then the shape of what is left open decides alone."""
+    shows is not predicted, and then the shape of what is left open decides alone."""
     if fit.model == "independent":
         return s.columns == 1
     gain = fit.scores[fit.model] - fit.scores.get("independent", fit.scores[fit.model])

@@ -36,7 +36,7 @@ class PopulationRisk:
     """Per class, in the order given: ``risk`` (chance to name the right person, E[1/F]), ``unique`` (chance that nobody else in
     the population has the combination; 0 where two of the sample have it), ``crowd`` (expected people) and its 95 % range.
 
-    ``sample_uniques_alone``: records that are unique in the sample and in the population. ``right_matches``: people named rightly
+    ``sample_uniques_alone``: records that are unique in sample and population. ``right_matches``: people correctly named
     when everybody is matched. ``population_uniques``: unique people of the population, sampled or not.
     """
 
@@ -103,9 +103,9 @@ def population_risk(codes: Sequence[Any], sizes: Any, population: int, *, model:
     sizes : array of int
         People of the sample in each class.
     population : int
-        People of the population, of whom the sample was drawn at random with equal chances.
+        People of the population, from which the sample was drawn at random with equal chances.
     model : {"auto", "independent", "tree", "two-way", "copula"}
-        "auto" keeps the model that best foretells people left out of the fit.
+        "auto" keeps the model with the highest held-out likelihood.
     seed : int
         For dealing people into parts; the same seed gives the same numbers, in any order of the rows.
 

@@ -2,10 +2,10 @@ r"""What a sample says of its population whatever the population is like: ranges
 
 A class of F people shows j of them in a sample at rate :math:`\pi` so often that :math:`(F-j)` summed over the classes with j
 is, in expectation, :math:`(j+1)\frac{1-\pi}\pi` times the number of classes with j + 1. So the people who look like somebody
-who is alone in the sample, but were not drawn, are told by the classes of two.
+who is alone in the sample, but were not drawn, are estimated from the classes of two.
 
 Takes    the sizes of the sample's classes, and the population
-Returns  a range at a level, for the uniques of the population, records unique in both, and records named rightly
+Returns  a range at a level, for the uniques of the population, records unique in both, and records named correctly
 Source   Skinner & Elliot 2002; Good 1953. How often they hold: ``benchmarks/interval_coverage``, ``benchmarks/population_risk``
 """
 
@@ -40,7 +40,7 @@ def lookalikes(pairs: int, threes: int, c: float, tail: float) -> tuple[float, f
 
 
 def uniques_range(s: SampledClasses, *, level: float = 0.95) -> tuple[float, float]:
-    """Least and most uniques of the population that the sample leaves plausible, whatever the classes of the population.
+    """Least and most uniques of the population that the sample leaves plausible, for any classes of the population.
 
     The classes of one and of two people are taken as Poisson counts with their exact limits; the lower end combines two limits,
     each with half of its tail, so the level is kept when pairs are few.
@@ -71,7 +71,7 @@ def poisson_limits(count: int, tail: float) -> tuple[float, float]:
 def alone_range(s: SampledClasses, *, level: float = LEVEL) -> tuple[float, float]:
     """Least and most records that are unique in the sample and in the population.
 
-    Whoever is alone in the sample and not in the population has somebody who looks alike, so no more are mistaken than there
+    Anyone who is alone in the sample and not in the population has somebody who looks alike, so no more are mistaken than there
     are lookalikes.
 
     >>> sizes, numbers = np.array([1, 2]), np.array([120, 25])
@@ -82,7 +82,7 @@ def alone_range(s: SampledClasses, *, level: float = LEVEL) -> tuple[float, floa
 
 
 def right_matches_range(s: SampledClasses, *, level: float = LEVEL) -> tuple[float, float]:
-    """Least and most records named rightly when everybody is matched: f/F, summed over the classes.
+    """Least and most records named correctly when everybody is matched: f/F, summed over the classes.
 
     Of the classes of one, at least :math:`n_1^2/(n_1+R)` with R lookalikes (Jensen), at most all. Of each larger class F lies
     between limits of a Poisson count f, for all classes at once.

@@ -134,7 +134,7 @@ class Questionnaire:
         return self
 
     def _take_margins(self, names: Sequence[str], joint: Any) -> None:
-        """A joint table must agree with what is known of each question; where only sizes are known, it tells the shares."""
+        """A joint table must agree with what is known of each question; if only sizes are known, it gives the shares."""
         table = _blocks.tabulated(names, joint, [self.questions[n].p for n in names]).joint
         for i, name in enumerate(names):
             margin = table.sum(axis=tuple(j for j in range(table.ndim) if j != i))

@@ -3,7 +3,7 @@ r"""Predictions when only N and kappa of the distribution are known (power sums:
 Kappa is not sufficient: two distributions with the same N and kappa differ (METHODS §3.3). So each answer has the interval
 that holds for *every* distribution on N cells with this kappa (:mod:`.kappa_bounds`: proven, not fitted), a
 grade, and says when it leaves the region where the approximation holds. A formula's value is given as it is; where no
-distribution with this kappa can have it, that is said, the interval is widened to it, and the grade is C.
+distribution with this kappa can have it, this is stated, the interval is widened to it, and the grade is C.
 
 Source   Koot 2012 §4–5, corrected (METHODS §3.3, §4.4, §33)
 """

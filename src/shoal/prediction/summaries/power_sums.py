@@ -173,7 +173,7 @@ def _by_series(s: Floats, k: int, answer: Estimate) -> Estimate:
 
 
 def _largest(s: Floats, p_max: float | None, loose: Floats) -> float:
-    """The upper end of the cells: what was said, never more than the last sum allows."""
+    """The upper end of the cells: the given number, never more than the last sum allows."""
     m = s.size
     implied = math.pow(min(1.0, float(s[-1]) * (1.0 + float(loose[-1]))), 1.0 / m)
     if p_max is None:

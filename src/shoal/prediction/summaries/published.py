@@ -27,7 +27,7 @@ class PublishedSummary:
 
     The true kappa lies within ``kappa_error`` of ``kappa``. ``unique`` maps a group size to the expected share of unique people
     and how far that may be off by rounding; ``exact`` says that the record is of the attribute and the population asked for,
-    ``note`` what else must be said.
+    ``note`` further remarks.
     """
 
     kappa: float

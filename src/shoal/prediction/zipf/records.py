@@ -77,7 +77,7 @@ def threshold_rank(z: Zipf, people: int, records: int, *, k: int = 2, a: float |
     n, s = whole(people, what="people", least=1), whole(records, what="records", least=1)
     threshold = whole(k, what="k", least=1)
     if z.c == 0:
-        raise UsageError("with exponent 0 all places are equal: there is no rank.", hint="Use uniform_share.")
+        raise UsageError("with exponent 0 all places are equal: ranks are undefined.", hint="Use uniform_share.")
     log_x = (s * math.log(z.a if a is None else a) + math.log(n / threshold)) / z.c
     return math.exp(min(log_x, 700.0))
 

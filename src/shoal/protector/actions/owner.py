@@ -84,7 +84,7 @@ class OwnerActions(SessionPart):
         """The actor, if it may have these roles."""
         actor = tx.get(ACTOR, name)
         if actor is None:
-            raise UsageError("there is no actor of that name.", hint="Add it with `shoal vault actor add`.")
+            raise UsageError("no actor has that name.", hint="Add it with `shoal vault actor add`.")
         for role in ("owner", "auditor"):
             if not enabled or role not in roles:
                 accounts.require_another(tx, name, role)
@@ -131,13 +131,13 @@ class OwnerActions(SessionPart):
             return self._frame.propose(tx, now, "witness", {"places": list(places)})
 
     def plant_honeytoken(self, domain: str, identity: str, *, role: str = "", relation: str = "") -> str | None:
-        """Plant an invented identity; whoever asks for it raises an alarm, under whatever pseudonym.
+        """Plant an invented identity; anyone who asks for it raises an alarm, under any pseudonym.
 
         A pseudonym of it to lay out; None where the domain needs a role or relation for one, or its people make their own.
         """
         with self._frame.acting("honeytoken", domain) as (tx, now):
             opened = self._frame.open_domain(tx, domain)
-            self._frame.count(tx, now, "honeytoken", "", 1, domain=domain)  # planting tells a pseudonym of whomever one names
+            self._frame.count(tx, now, "honeytoken", "", 1, domain=domain)  # planting reveals a pseudonym of any named person
             made = plant_identity(tx, opened, identity, Context(role, relation), now)
             self._frame.log(tx, now, "honeytoken", domain=domain)
         return made
@@ -267,7 +267,7 @@ class OwnActions(SessionPart):
     def delegate(self, action: str, *, domains: Iterable[str] = (), seconds: float = 900.0) -> str:
         """A token of yours for one action (and domains) and a short time, to be given to a program.
 
-        It ends with your own token. What takes a second person cannot be lent, nor can a lent token lend.
+        It ends with your own token. What takes a second person cannot be lent, nor can a delegated token lend.
         """
         frame = self._frame
         with frame.vault.recorder.refusals(frame.name, "delegate"), frame.vault.store.write() as tx:

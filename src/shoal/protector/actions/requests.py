@@ -153,7 +153,7 @@ class RequestActions(SessionPart):
         return Revealed(made, found)
 
     def _witnessed(self, made: Request, places: Sequence[str], checkpoint: Mapping[str, Any]) -> None:
-        """Give the signed head to the witnesses; if one does not take it, the request stays approved and nobody is told."""
+        """Give the signed head to the witnesses; if one does not take it, the request stays approved and nothing is revealed."""
         try:
             witness.send(places, checkpoint)
         except EngineError:

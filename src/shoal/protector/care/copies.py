@@ -1,7 +1,7 @@
 """Backup, restore and copy: a whole vault in one sealed file, or in another database.
 
 A backup is made while the vault is in use, from one consistent view. It holds the rows as they are stored, sealed once more in
-parts whose order and end are bound, and the wrapped root key: without the master key it tells the size of the vault and nothing
+parts whose order and end are bound, and the wrapped root key: without the master key it reveals the size of the vault and nothing
 else. It is read back and checked before it counts. A restored vault is older than the one that was lost: two people accept that,
 and the log says for ever how many events are missing. Pseudonyms given out since the backup are unknown to it.
 """
@@ -259,6 +259,6 @@ def _front(file: BinaryIO) -> dict[str, str]:
 @contextlib.contextmanager
 def _opened(path: str | Path) -> Iterator[BinaryIO]:
     if not Path(path).is_file():
-        raise UsageError(f"there is no file '{Path(path).name}'.", hint="Give the file that `shoal vault backup` wrote.")
+        raise UsageError(f"file '{Path(path).name}' does not exist.", hint="Give the file that `shoal vault backup` wrote.")
     with Path(path).open("rb") as file:
         yield file

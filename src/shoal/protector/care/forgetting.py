@@ -1,4 +1,4 @@
-"""People's rights: what a vault holds about a person, who was told, and how it is forgotten.
+"""People's rights: what a vault contains about a person, who received it, and how it is deleted.
 
 Both take a second person, and neither puts an identity into the log. What is forgotten is overwritten in the pages and taken out
 of the index; copies of the database made before hold it until the domain's key is rotated and they are destroyed.
@@ -34,7 +34,7 @@ _CHUNK = 2048
 
 
 def export(session: Session, domain: str, identity: str) -> dict[str, Any]:
-    """What is held about a person in a domain: pseudonyms, and every time the identity was told (to whom, when, what for)."""
+    """What is held about a person in a domain: pseudonyms, and every time the identity was revealed (to whom, when, what for)."""
     subject = _subject(session, domain, identity)
     change = session.frame.agreed("export", domain, person=subject)
     with session.frame.acting("export", domain) as (tx, now):
@@ -135,7 +135,7 @@ def _forget_issued(tx: Tx, opened: OpenDomain, person: set[bytes]) -> list[bytes
 
 
 def _slots(tx: Tx, opened: OpenDomain, person: set[bytes]) -> NDArray[np.int64]:
-    """Every slot with a record of the person, under whatever role, relation, period or transaction: all pages are read."""
+    """Every slot with a record of the person, under any role, relation, period or transaction: all pages are read."""
     keys, known = opened.keys, tx.rows(opened.keys.number)
     found: list[int] = []
     total = -(-known.used // pages.PER_PAGE)

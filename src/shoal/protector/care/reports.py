@@ -156,7 +156,7 @@ def resolve(owner: Session, auditor: Session, pseudonym: str, *, owner_share: st
 def subject_of(
     owner: Session, auditor: Session, domain: str, identity: str, *, owner_share: str, auditor_share: str, reason: str
 ) -> str:
-    """The audit pseudonym of a data subject, by which :func:`~.reports.reveals` lists who was told this person's name.
+    """The audit pseudonym of a data subject, by which :func:`~.reports.reveals` lists who received this person's name.
 
     The opposite of :func:`resolve`, under the same rule.
     """

@@ -29,7 +29,7 @@ _CHUNK = 20_000
 def rotate_domain(session: Session, name: str) -> Domain:
     """A new key version for a domain, while it stays in use; takes a second person, as every rotation does.
 
-    ``random``: every row is sealed anew, part by part, pseudonyms stay, and the old key is destroyed at the end. Other kinds:
+    ``random``: every row is sealed again, part by part, pseudonyms stay, and the old key is destroyed at the end. Other kinds:
     new pseudonyms come from the new key; the old key is retired and still leads back (see :func:`destroy_key`).
     """
     with session.vault.store.read() as tx:
@@ -65,7 +65,7 @@ def _reseal_part(session: Session, name: str) -> Domain:
                     tx.remove(KEY, f"{domain.id} {version}")
                     index.drop(tx, domain.number, version)
                     made = made.with_version(version, "destroyed")
-            session.frame.log(tx, now, "rotate", domain=name, key=made.key_id, detail="all rows sealed anew, old key destroyed")
+            session.frame.log(tx, now, "rotate", domain=name, key=made.key_id, detail="all rows sealed again, old key destroyed")
         tx.put(DOMAIN, name, made.to_json())
     return made
 
@@ -149,7 +149,7 @@ def rotate_signer(session: Session) -> str:
 def retire_log(session: Session, upto: int, head: str) -> dict[str, Any]:
     """Take the events up to ``upto`` out of the database, where the log was signed with the hash ``head``.
 
-    Both are the end of an archive that was checked (:func:`shoal.protector.log.segments.check`). Whoever confirms compares them
+    Both end an archive that was checked (:func:`shoal.protector.log.segments.check`). The confirming person compares them
     with the archive first: what left the database is only there, but for the events that :mod:`shoal.protector.log.segments`
     keeps.
     """

@@ -83,7 +83,7 @@ def canonical(token: str) -> str | None:
 
 
 def _read_table() -> bytes:
-    """From each letter to the digit that ``int(…, 32)`` reads; ``!`` for what is no letter."""
+    """From each letter to the digit that ``int(…, 32)`` reads; ``!`` for anything but a letter."""
     table = bytearray(b"!" * 256)
     digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
     for letters, meant in ((ALPHABET, digits), (ALPHABET.lower(), digits), (b"OoIiLl", b"001111")):

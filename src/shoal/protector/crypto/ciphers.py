@@ -151,7 +151,7 @@ class FormatPreserving(Opaque):
 
 
 def require_version(version: int | None, living: Sequence[int]) -> int:
-    """The key version of format-preserving pseudonyms; with several alive it must be said."""
+    """The key version of format-preserving pseudonyms; with several alive it must be given."""
     if version is None and len(living) == 1:
         return living[0]
     if version is None:

@@ -28,7 +28,7 @@ def generate() -> tuple[str, str]:
 
 
 def check(public: str) -> None:
-    """Refuse a text that is no public key."""
+    """Refuse a text that is not a public key."""
     try:
         good = len(bytes.fromhex(public)) == 32
     except ValueError:

@@ -28,7 +28,7 @@ class Intake:
     """What became of the records, in their order: the pseudonym (None while waiting) and the outcome.
 
     ``known``: this very record was seen before; ``matched``: another spelling of a known person; ``new``; ``waiting``: a clerk
-    decides; ``empty``: nothing was told. ``changes`` counts by field what was changed to compare them.
+    decides; ``empty``: no information was given. ``changes`` counts by field what was changed to compare them.
     """
 
     pseudonyms: list[str | None] = field(repr=False)
@@ -57,7 +57,7 @@ class IntakeActions(SessionPart):
     ) -> Intake:
         """Pseudonyms for records of people, who are recognised in spite of typing errors and changed names.
 
-        A record is what is told of a person: ``given``, ``family`` (or ``name``), ``birth``, ``sex``, ``postcode``, ``phone``,
+        A record is the description of a person: ``given``, ``family`` (or ``name``), ``birth``, ``sex``, ``postcode``, ``phone``,
         ``email``, ``number`` or ``number:bsn``, ``text:city``.
         """
         if not 0.5 <= match < 1 or not 0 < possible <= match:
@@ -138,7 +138,7 @@ class IntakeActions(SessionPart):
         people = [
             Candidate(pseudonym, chance, parsed(identity) or {})
             for pseudonym, (identity, chance) in zip(named, best.items(), strict=True)
-            if pseudonym is not None  # somebody forgotten meanwhile is no candidate
+            if pseudonym is not None  # a person forgotten meanwhile is not a candidate
         ]
         return Waiting(body["id"], body["domain"], body["operator"], body["created"], record, tuple(people))
 

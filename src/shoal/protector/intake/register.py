@@ -27,7 +27,7 @@ from shoal.protector.store.database import Tx
 from shoal.protector.store.state import MERGES
 
 Person = dict[str, str]
-"""What is told of a person: kind of field to text."""
+"""The description of a person: kind of field to text."""
 
 ALONE = frozenset({"given", "family", "birth", "sex", "postcode", "phone", "email"})
 """Kinds of which a record has one; ``number:RULE`` and ``text:NAME`` may be several."""
@@ -84,7 +84,7 @@ def identity_of(person: Person) -> str:
 
 
 def parsed(identity: bytes) -> Person | None:
-    """The record behind an identity; None for one that is no record."""
+    """The record behind an identity; None for one that is not a record."""
     try:
         found = json.loads(identity)
     except ValueError:
@@ -108,7 +108,7 @@ class Register:
 
     @classmethod
     def of(cls, tx: Tx, opened: OpenDomain) -> Register:
-        """The register as the sealed store has it: the one in memory where it is of this very state, else read anew."""
+        """The register as the sealed store has it: the one in memory where it is of this very state, else read again."""
         mark, found = tx.store.kept_registers.get(opened.domain.id, (None, None))
         return found if mark == _mark(tx, opened) and isinstance(found, Register) else cls(tx, opened)
 
@@ -157,7 +157,7 @@ def comparable(people: Sequence[Person], keys: Iterable[str] = (), *, month_firs
 
 
 class Comparing:
-    """The records of a register in one spelling, indexed; made when they are first needed, and anew where the spelling changes.
+    """The records of a register in one spelling, indexed; made when they are first needed, and again if the spelling changes.
 
     That happens with the first record that has another field, and where dates like 3/4/1980 come to be read otherwise.
     """

@@ -26,7 +26,7 @@ def intake_table(
     match: float,
     possible: float,
 ) -> dict[str, Any]:
-    """Pseudonyms for the people of a table, written with the columns that are no fields; what was done, in numbers.
+    """Pseudonyms for the people of a table, written with the columns that are not fields; what was done, in numbers.
 
     Rows whose person is not decided have no pseudonym: after the clerk's decisions the same call completes them.
     """

@@ -149,7 +149,7 @@ def _number(body: Mapping[str, Any], blinded: str) -> bytes:
 def _load(tx: Tx, name: str) -> dict[str, Any]:
     body = tx.get(ISSUER, name)
     if body is None:
-        raise AccessError("there is no issuer of that name.", hint="`shoal vault issuer list` shows them.", reason="unknown")
+        raise AccessError("no issuer has that name.", hint="`shoal vault issuer list` shows them.", reason="unknown")
     return body
 
 

@@ -20,7 +20,7 @@ MESSAGE_BYTES = 32
 def begin(issuer: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
     """A request for the issuer, and the secret that turns its answer into a credential.
 
-    ``issuer`` is its public key, as :meth:`Session.issuers` tells it; compare its ``key`` with what others were told.
+    ``issuer`` is its public key, as :meth:`Session.issuers` tells it; compare its ``key`` with what others received.
     """
     n, e = numbers(issuer)
     prepared = blind_rsa.prepare(os.urandom(MESSAGE_BYTES))

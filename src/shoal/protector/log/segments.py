@@ -95,7 +95,7 @@ def export(folder: Path, fetch: Callable[[int], Segment]) -> list[Path]:
 def check(folder: Path, *, keys: tuple[str, ...] = ()) -> Archive:
     """Check every segment of a folder: its chain, its signature, and that they continue each other.
 
-    ``keys`` are the ids of the signing keys that are trusted (``shoal vault status``); without any, those found are told.
+    ``keys`` are the ids of the signing keys that are trusted (``shoal vault status``); without any, the keys in use are returned.
     """
     problems: list[str] = []
     head, events, vault, count = audit.ZERO, 0, "", 0
@@ -113,7 +113,7 @@ def check(folder: Path, *, keys: tuple[str, ...] = ()) -> Archive:
         events, vault = segment["last"], segment["vault"]
         signers[segment["checkpoint"]["key"]] = None
     if not count:
-        problems.append("there are no segments.")
+        problems.append("no segments exist.")
     if keys and (strange := [key for key in signers if key not in keys]):
         problems.append(f"{len(strange)} signing keys are not among those that are trusted.")
     return Archive(not problems, count, events, head.hex(), vault, tuple(signers), tuple(problems))

@@ -49,7 +49,7 @@ def needed(tx: Tx, caller: Caller, action: str) -> bool:
 def set_up(tx: Tx, name: str, label: str) -> str:
     """The secret of a person as an address for her app, told once."""
     if tx.get(USAGE, _entry(name)) is not None:
-        raise AccessError("this person has a second factor already.", hint="Two people enrol her anew.", reason="factor")
+        raise AccessError("this person has a second factor already.", hint="Two people enrol her again.", reason="factor")
     secret = new_secret()
     tx.put(USAGE, _entry(name), {"secret": secret.hex(), "after": -1, "wrong": 0, "since": 0.0})
     return uri(secret, label=label)

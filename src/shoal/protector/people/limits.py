@@ -76,7 +76,7 @@ def set_limit(tx: Tx, action: str, purpose: str, limit: Limit) -> None:
 def check_limit(action: str, limit: Limit) -> None:
     """Refuse a limit on what is not limited, and one that would leave reveals unlimited."""
     if action not in DEFAULTS:
-        raise UsageError(f"there is no limit on '{action}'.", hint=f"Known: {', '.join(DEFAULTS)}.")
+        raise UsageError(f"'{action}' has no limit.", hint=f"Known: {', '.join(DEFAULTS)}.")
     if action in ("request", "reveal"):
         per_day = None if limit.max is None else limit.max * DAY / limit.seconds
         if per_day is None or per_day > LARGEST_REVEAL:
@@ -125,7 +125,7 @@ def _plain(purpose: str) -> str:
 
 WINDOW = 3600.0
 MANY = 1000
-"""Fewer look-ups, or fewer numbers in a row, are no sign."""
+"""Fewer look-ups, or fewer numbers in a row, do not count as a sign."""
 
 MISSING = 0.9
 """The share of look-ups without an answer that is a sign."""

@@ -2,7 +2,7 @@
 
 A request names the domain, the pseudonyms, the purpose, the case, an expiry and, if the requester gives one, the public key that
 the answer is sealed to. The approver sees all of that and no identity, and approves exactly that: the approval holds its
-digest, and dies with the approver's rights. There is no setting by which one person could do both.
+digest, and dies with the approver's rights. No setting lets one person do both.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def create(
 def load(tx: Tx, request_id: str) -> Request:
     body = tx.get(REQUEST, request_id.strip().upper())
     if body is None:
-        raise AccessError("there is no such request.", hint="`shoal vault requests` lists the open ones.", reason="unknown")
+        raise AccessError("this request does not exist.", hint="`shoal vault requests` lists the open ones.", reason="unknown")
     return _parsed(body)
 
 

@@ -99,7 +99,7 @@ class LogFilter:
         return str(start) + self._written.get(number if text is None else text, "null")
 
     def _encoded(self, line: str, made: Iterator[str | None] | None = None) -> str:
-        """The line written anew with pseudonyms in the place of identities."""
+        """The line with pseudonyms in place of identities."""
         body = _parsed(line)
         for holder, name in [place for path in self._fields for place in _places(body, path)]:
             holder[name] = self._known[str(holder[name])] if made is None else next(made)

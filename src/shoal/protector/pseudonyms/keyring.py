@@ -27,7 +27,7 @@ class Keyring(Opaque):
         body = tx.get(DOMAIN, name)
         if body is None:
             raise UsageError(
-                f"there is no domain '{name}' in this vault.",
+                f"domain '{name}' is not in this vault.",
                 hint="An owner can make it with `shoal vault domain add`.",
                 reason="unknown",
             )

@@ -48,7 +48,7 @@ class Pseudonymize(StreamStep):
         session = _session.get() or from_environment()
         found = next((d for d in session.domains() if d.name == self.domain), None)
         if found is None:
-            raise UsageError(f"there is no domain '{self.domain}' in the vault.", hint="Is it the right vault?")
+            raise UsageError(f"domain '{self.domain}' is not in the vault.", hint="Is it the right vault?")
         if self.key_id and found.key_id != self.key_id:
             raise PolicyError(
                 f"the plan was made for key {self.key_id} of domain '{self.domain}'; the domain now uses {found.key_id}.",
@@ -68,7 +68,7 @@ class Pseudonymize(StreamStep):
 
 @contextlib.contextmanager
 def using(session: Session) -> Iterator[None]:
-    """Carry out pseudonymize steps in this session."""
+    """Apply pseudonymize steps in this session."""
     mark = _session.set(session)
     try:
         yield
@@ -78,7 +78,7 @@ def using(session: Session) -> Iterator[None]:
 
 @contextlib.contextmanager
 def in_session() -> Iterator[None]:
-    """Carry out pseudonymize steps in the session that there is; else in the vault of the environment, closed at the end."""
+    """Apply pseudonymize steps in the session that there is; else in the vault of the environment, closed at the end."""
     if _session.get() is not None:
         yield
         return

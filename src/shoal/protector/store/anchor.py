@@ -43,7 +43,7 @@ class Anchor:
         return self.path.is_file()
 
     def known(self) -> Mark | None:
-        """The newest mark, or None where there is no anchor or only a damaged one."""
+        """The newest mark, or None without an anchor or with a damaged one."""
         try:
             return self.read() if self.exists() else None
         except TamperError:

@@ -197,7 +197,7 @@ class Store:
         return known
 
     def masked(self, tag: bytes, kind: int) -> int:
-        """The kind of an object as it stands open beside it: without the key it tells only whether it is written once."""
+        """The kind of an object as it stands open beside it: without the key it reveals only whether it is written once."""
         return (kind ^ self._mask(tag)) + (_ONCE_FROM if kind == ONCE else 0)
 
     def unmasked(self, tag: bytes, stored: int) -> int:
@@ -243,7 +243,7 @@ class Tx:
         return list(execute(self.connection, self.store.dialect, statement, *values).fetchall())
 
     def run(self, statement: str, *values: Any) -> None:
-        """Carry out a statement, likewise."""
+        """Apply a statement, likewise."""
         execute(self.connection, self.store.dialect, statement, *values)
 
     def rows(self, number: int) -> DomainRows:

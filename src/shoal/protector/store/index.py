@@ -10,7 +10,7 @@ Keeps    the number of buckets depends on the number of slots (the size class) a
          writing of each tier, which its buckets are sealed to: an older bucket put back is refused wherever it is read
 Cost     per new identity about 300 bytes written, at any size; per look-up two buckets read; a batch that touches a quarter of
          the old buckets reads them all, once: they stay in memory (12 bytes per identity) as long as the sealed state says
-         that nobody wrote them anew
+         that nobody rewrote them
 Differs  a tag cut to 8 bytes may meet another one: entries are candidates, and the record's full tag decides
 """
 
@@ -114,7 +114,7 @@ class Index:
         step("index")
 
     def remove(self, slots: Numbers) -> None:
-        """Take out the entries of these slots: the tiers that hold one are written anew."""
+        """Take out the entries of these slots: the tiers that contain one are rewritten."""
         for tier in (OLD, YOUNG):
             tags, held = self._all(tier)
             kept = ~np.isin(held, slots)
@@ -231,7 +231,7 @@ class Index:
         return True
 
     def _write_all(self, tier: int, total: int, entries: Entries) -> None:
-        """Write a tier anew, with at least ``total`` buckets, holding these entries."""
+        """Rewrite a tier, with at least ``total`` buckets, holding these entries."""
         shelf = self._shelf
         total = max(total, shelf.buckets[tier])
         while (counts := np.bincount(bucket_of(entries[0], total), minlength=total)).size and counts.max() > ROOM:

@@ -16,7 +16,7 @@ _BLOCK = 512
 class Shelf:
     """Shape of one index (:mod:`shoal.protector.store.index`): entries, buckets and keyed sum of its old and its young tier.
 
-    ``epochs`` are random marks that the buckets of a tier are sealed to, drawn anew whenever the whole tier is written.
+    ``epochs`` are random marks that the buckets of a tier are sealed to, drawn again whenever the whole tier is written.
     """
 
     counts: list[int] = field(default_factory=lambda: [0, 0])

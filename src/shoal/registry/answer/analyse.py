@@ -178,7 +178,7 @@ def everybody_unique(summary: Summary, group_size: int, *, sampled: bool = False
 def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
     """Share of unique people on several attributes together, when only each one's own summary is known.
 
-    Proven whatever the dependence: at least the largest share of any attribute alone (a finer quasi-identifier makes nobody less
+    Proven for any dependence: at least the largest share of any attribute alone (a finer quasi-identifier makes nobody less
     unique), at most the largest share that the number of joint cells allows. In between, the value under independence (power sums
     multiply; a gamma distribution with their mean and variance) is only a guess: grade C.
     """
@@ -190,7 +190,7 @@ def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
     low = max(unique_share(m, k).low for m in margins)
     cells, people = math.prod(m.cells for m in margins), min(m.fewest for m in margins)
     rise = without_return(people, k)[1] if k <= people else math.inf
-    most = 1.0 if cells > 2**53 else rise * largest_possible_mean(cells, k) / k  # so many cells are no bound
+    most = 1.0 if cells > 2**53 else rise * largest_possible_mean(cells, k) / k  # so many cells do not bound it
     high = max(low, min(1.0, most))
     s2, s3 = (math.prod(m.power_sum(r) for m in margins) for r in (2, 3))
     spread = max(s3 - s2**2, 1e-12 * s2**2)

@@ -162,7 +162,7 @@ class Answer:
 
 
 ENOUGH = 5
-"""Neighbouring populations from which a likelier value is told."""
+"""Neighbouring populations from which a likelier value is given."""
 
 
 def _again(base: Estimate, low: float, high: float, *notes: str) -> Estimate:

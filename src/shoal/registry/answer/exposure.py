@@ -113,7 +113,7 @@ def place_data(topics: Iterable[Sequence[Record]]) -> dict[str, Any] | None:
 
 
 def _about(topic: Sequence[Record]) -> dict[str, Any]:
-    """One attribute: the cautious of what is said about it, and whether it is in doubt."""
+    """One attribute: the cautious of the statements about it, and whether it is in doubt."""
     record = one_of(topic)
     listed = [r.shares for r in topic if r.shares is not None]
     doubt = dispute(topic) is not None or any(shares != listed[0] for shares in listed)

@@ -132,7 +132,7 @@ class View:
         return [one_of(found) for p in alike[::every] if (found := self.topic(codes, p))]
 
     def size_of(self, people: Population) -> int | None:
-        """How many people a population has, as far as any record about it tells."""
+        """How many people a population has, according to any record about it."""
         for codes in self.codings(people):
             if found := self.topic(codes, str(people)):
                 return one_of(found).summary.size

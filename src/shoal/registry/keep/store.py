@@ -3,7 +3,7 @@
 Takes    signed records and statements
 Returns  them again, by topic; pages of the log
 Keeps    nothing is ever deleted: superseded and revoked records stay, marked; each log line carries the hash of the one before
-Speed    what is asked often is read by plain SQL on the driver's own connection; bodies were checked when they were taken
+Speed    frequent questions are read by plain SQL on the driver's own connection; bodies were checked when they were taken
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from shoal.registry.records.population import Population
 from shoal.registry.records.summary import MIN_POPULATION
 
 MIN_CHANGE = 100
-"""People by which a population must have changed before it is published anew, as a later version or for another period."""
+"""People by which a population must have changed before it is published again, as a later version or for another period."""
 Known = tuple[Population, int]
 """A published population and its number of people."""
 _RANGE = re.compile(r"(\d+)\s*-\s*(\d+)\Z|(\d+)\s*\+\Z")
@@ -89,7 +89,7 @@ def _same_place(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def same_question(codes: tuple[str, ...]) -> tuple[str, ...]:
-    """A quasi-identifier as differencing sees it: whoever has the year of birth has the age.
+    """A quasi-identifier as differencing sees it: anyone who has the year of birth has the age.
 
     >>> same_question(("birth/year", "sex")) == same_question(("age/years", "sex"))
     True

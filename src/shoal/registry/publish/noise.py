@@ -1,4 +1,4 @@
-r"""Calibrated noise: a summary from which hardly anything can be told of one person, even in a first version.
+r"""Calibrated noise: a summary from which hardly anything can be learnt about one person, even in a first version.
 
 Takes    cell counts, the public number of possible cells, ε
 Returns  the summary that :func:`~.records.summary.summarize` would give, drawn with noise, each number with its half-width

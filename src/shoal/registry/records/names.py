@@ -3,7 +3,7 @@
 Canonical: Unicode's composed form (NFC), one kind of apostrophe and hyphen, single blanks. Refused: letters of two scripts in one
 name, Cyrillic or Greek letters that together read as Latin ones, letters of phonetic alphabets, digits of other scripts,
 and whatever Unicode itself calls another way to write something (NFKC). In a country that writes in such a script its names
-are no look-alikes: ``RU/МОСКВА`` is Moscow; two letters of it pass for a Latin code, and stay refused.
+are not look-alikes: ``RU/МОСКВА`` is Moscow; two letters of it pass for a Latin code, and stay refused.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def home_script(country: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def canonical_name(text: str, what: str, *, more: str = "", longest: int = 61, home: str = "") -> str:
-    """The one form of a name. ``what`` is said in errors; ``more`` are further signs that may stand in it; ``home`` is a script
+    """The one form of a name. ``what`` is used in errors; ``more`` are further signs that may stand in it; ``home`` is a script
     whose letters are expected there.
 
     >>> canonical_name("Genève", "place"), canonical_name("Gene\\u0300ve", "place") == canonical_name("Genève", "place")

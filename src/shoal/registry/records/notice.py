@@ -1,4 +1,4 @@
-"""Notice: one signed line of the catalogue. A holder says which attributes it holds, or asks for, of whom; no data at all.
+"""Notice: one signed line of the catalogue. A holder states which attributes of which people it holds or asks for; no data.
 
 ``holds``: these attributes of these people stand in a data set. ``asks``: a questionnaire asks these people for them.
 """

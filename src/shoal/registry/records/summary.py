@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
 
-LARGER = "The group may be larger than the population, whose size is told in two digits."
+LARGER = "The group may be larger than the population, whose size is given with two digits."
 GROUP_SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 MIN_POPULATION = 1000
@@ -173,7 +173,7 @@ class Sizes:
         """Refuse fewer possible cells than are occupied."""
         if cells is not None and cells < self.occupied:
             raise UsageError(
-                f"{self.occupied:,} cells are occupied, but only {cells:,} were said to be possible.",
+                f"{self.occupied:,} cells are occupied, but only {cells:,} were declared possible.",
                 hint="Correct the number of cells.",
             )
 

@@ -1,6 +1,6 @@
 """Trust between holders: endorsements of keys, revocations, disputes, and records that stand out.
 
-Nothing here decides who is right. Everything that is said stays visible with who said it, and the answer that is given first
+Nothing here decides who is right. Every statement stays visible with its author, and the answer that is given first
 is the cautious one.
 """
 

@@ -5,13 +5,16 @@ Nothing here may hold a data value. Names of published groups appear only where 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.kernels.arrow import to_numpy
+from shoal.kernels.group import sum_by
 from shoal.measures.classes.missing import k_under_all_policies
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
@@ -20,10 +23,12 @@ from shoal.model.certificate.numbers import ClassNumbers, Judged, Missing, Missi
 from shoal.model.certificate.parts import (
     Analysis,
     Classing,
+    Column,
     Controls,
     Data,
     FileEntry,
     Input,
+    LostGroup,
     Objections,
     PlanEntry,
     PresetRule,
@@ -35,18 +40,23 @@ from shoal.model.certificate.parts import (
 )
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import written
+from shoal.model.plan import Step
 from shoal.model.requirement import Verdict
-from shoal.release.certificate import derived
-from shoal.release.certificate.columns import columns_of
-from shoal.release.certificate.lost_groups import lost_groups
-from shoal.release.certificate.sentences import TRIGGERS, proof, today, verdict
+from shoal.release.certificate import sentences as derived
+from shoal.release.certificate.sentences import GUESSED, TRIGGERS, proof, today, verdict
 from shoal.release.certificate.signing import file_entry
 from shoal.release.gate.count_facts import facts_of_counts
+from shoal.release.plan.loss_limits import shown_records
 from shoal.release.plan.prepare import Prepared
-from shoal.release.plan.published_classes import Decision
+from shoal.release.plan.published_classes import Decision, Shown
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.facts import Facts
+from shoal.steps import Drop, Keep, Round
 from shoal.version import __version__
+
+if TYPE_CHECKING:
+    from shoal.release.plan.prepare import Prepared
+
 
 NOT_STATED = "not stated"
 
@@ -136,7 +146,7 @@ def class_numbers(facts: Facts) -> ClassNumbers:
 
 
 def _of_base(base: ClassCounts) -> Facts:
-    """The numbers of the base classes; their sensitive values, which nothing is said of, are not looked at."""
+    """The numbers of the base classes; their sensitive values, about which nothing is claimed, are not used."""
     return facts_of_counts(replace(base, sensitive={}))
 
 
@@ -218,5 +228,144 @@ def _further_limits(prepared: Prepared, decision: Decision) -> tuple[str, ...]:
     allowed = "; ".join(f"{c} ({why})" if why else f"{c} (no reason given)" for c, why in prepared.policy.identifying.items())
     said = f"Published as they are although they look like identifiers, as the policy allows: {allowed}."
     gone = "; ".join(f"{c.name} ({', '.join(c.missing_values)})" for c in prepared.schema.columns if c.missing_values)
-    read = f"Read as missing, as was said: {gone}."
+    read = f"Read as missing, as specified: {gone}."
     return (*((said,) if allowed else ()), *((read,) if gone else ()), *decision.notes)
+
+
+def columns_of(prepared: Prepared, decision: Decision, changed: Mapping[str, float]) -> tuple[Column, ...]:
+    """One line per column of the input: role, treatment, level, share of cells changed."""
+    policy, out = prepared.policy, list[Column]()
+    for column in prepared.schema.columns:
+        name = column.name
+        steps = decision.plan.for_column(name)
+        if name in policy.quasi:
+            out.append(_generalized(prepared, decision, name, changed.get(name)))
+            continue
+        role = prepared.schema.roles.get(name)
+        word = role.value if role else ("unit" if name == policy.unit else "weight")
+        treatment = treatment_of(steps)
+        why = magnitude(prepared, steps[0]) if treatment not in ("removed", "retained") else ""
+        kind, share = column.kind, changed.get(name)
+        out.append(Column(name=name, role=word, kind=kind, treatment=treatment, changed=share, why=why))
+    return tuple(out)
+
+
+def _generalized(prepared: Prepared, decision: Decision, name: str, changed: float | None) -> Column:
+    j = prepared.base.column(name)
+    level, height = decision.levels.get(name), prepared.hierarchies[name].height
+    return Column(
+        name=name,
+        role="quasi",
+        kind=prepared.schema[name].kind,
+        treatment=generalized(level, height),
+        level=level,
+        height=height,
+        changed=changed,
+        values_before=prepared.n_values(name),
+        values_after=len(np.unique(decision.released.codes[j])),
+        why=f"{GUESSED}{prepared.inferred[name]}" if name in prepared.inferred else "hierarchy as given",
+    )
+
+
+def treatment_of(steps: Sequence[Step]) -> str:
+    """What the steps of a column that is not a quasi-identifier do to it, in one word."""
+    if any(isinstance(s, Drop) for s in steps):
+        return "removed"
+    return "retained" if not steps or isinstance(steps[0], Keep) else steps[0].kind
+
+
+def generalized(level: int | None, height: int) -> str:
+    """What a level does to a quasi-identifier, in words; without one the groups differ from class to class."""
+    if level == 0:
+        return "retained"
+    return "generalized" if level is None or level < height else "generalized to one group"
+
+
+MOST_LINES = 8
+NOT_NAMED = "(groups that are not named)"
+
+
+def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[LostGroup, ...]:
+    """The published groups that lost the largest share of their records, under the small-cell rule.
+
+    A group is named only where enough of its records are published and enough were left out; its records are the published ones.
+    What other groups of the column lost is added up in one line, and where that is a small number, more groups are taken into it:
+    no small count follows by subtraction.
+    """
+    if decision.stays.all() or not decision.codes:
+        return ()
+    base, least = prepared.base, prepared.policy.cells.minimum
+    out = np.flatnonzero(~decision.stays)
+    gone = (base.sizes if base.records is None else base.records)[out]
+    found: list[tuple[float, LostGroup]] = []
+    for j, name in enumerate(base.columns):
+        labels = decision.labels[j]
+        shown = shown_records(prepared, decision, j)  # the first is the missing value, here too:
+        lost = sum_by(decision.codes[j][out] + 1, gone, len(labels) + 1)
+        large = np.flatnonzero((shown >= least) & (lost >= least))
+        named = [(int(lost[i]), int(shown[i]), "missing" if i == 0 else str(labels[i - 1])) for i in large]
+        rest = int(gone.sum()) - sum(left for left, _, _ in named)
+        named.sort()
+        while named and 0 < rest < least:
+            rest += named.pop(0)[0]
+        found += [(left / (there + left), _group(name, label, there, left)) for left, there, label in named]
+        if rest >= least:
+            found.append((0.0, LostGroup(name, NOT_NAMED, "", rest, "")))
+    found.sort(key=lambda f: (-f[0], f[1].column, f[1].group))
+    return tuple(line for _, line in found[:MOST_LINES])
+
+
+def _group(column: str, label: str, shown: int, lost: int) -> LostGroup:
+    """One line of :func:`lost_groups`."""
+    return LostGroup(column, label, shown, lost, f"{written(100 * lost / (shown + lost), 3)} %")
+
+
+SMALL = 0.1
+"""Noise below this share of a column's own deviation leaves most values easy to guess."""
+
+
+def magnitude(prepared: Prepared, step: Step) -> str:
+    """One clause about a step; empty where its name says it all."""
+    from shoal.techniques.group.microaggregate import Microaggregate
+    from shoal.techniques.perturb.noise import CorrelatedNoise, Noise
+    from shoal.techniques.perturb.permute import Permute, RankSwap
+
+    if isinstance(step, Noise):
+        return _noise(prepared, step)
+    if isinstance(step, CorrelatedNoise):
+        return f"noise with {written(100 * math.sqrt(step.share), 2)} % of each column's own deviation"
+    if isinstance(step, RankSwap):
+        return f"values exchanged within {written(step.percent)} % of the ranks"
+    if isinstance(step, Permute):
+        return "values exchanged " + (f"among records with the same {', '.join(step.within)}" if step.within else "at random")
+    if isinstance(step, Microaggregate):
+        return f"{step.publish} of groups of at least {step.k}"
+    return f"rounded to multiples of {written(step.base)}" if isinstance(step, Round) else ""
+
+
+def _noise(prepared: Prepared, step: Any) -> str:
+    deviation = math.sqrt(step.variance)
+    if step.mode == "multiplicative":
+        return f"noise: each value changed by {written(100 * deviation, 2)} % of itself (standard deviation)"
+    own = spread(prepared, step.column)
+    words = f"noise with standard deviation {written(deviation, 3)}"
+    if own == 0:
+        return words
+    hint = ", which hides little" if deviation < SMALL * own else ""
+    return f"{words}, {written(100 * deviation / own, 2)} % of the column's own{hint}"
+
+
+def spread(prepared: Prepared, column: str) -> float:
+    """Standard deviation of a column of numbers, missing values left out; read in pieces (Chan, Golub & LeVeque 1979)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    n, mean, square = 0, 0.0, 0.0
+    for batch in prepared.table.scan([column]):
+        cells = to_numpy(pc.drop_null(batch.column(0).cast(pa.float64())))
+        cells = cells[cells == cells]  # without NaN
+        if len(cells):
+            here, more = float(cells.mean()), len(cells)
+            square += float(((cells - here) ** 2).sum()) + (here - mean) ** 2 * n * more / (n + more)
+            mean, n = mean + (here - mean) * more / (n + more), n + more
+    return math.sqrt(square / n) if n else 0.0

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections.abc import Sequence
 
+from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import Certificate
-from shoal.model.certificate.parts import Proof
+from shoal.model.certificate.numbers import Attacker, ClassNumbers, Population, PublishedNumbers
+from shoal.model.certificate.parts import Proof, Question
+from shoal.model.display import written
 
 LIMITS = (
     "The numbers hold for the columns named as quasi-identifiers: an attacker who knows others may do better.",
@@ -74,3 +78,105 @@ def proof(unit: str | None, published: str | None) -> Proof:
         "signature. From the data anyone can count records again, which gives an upper bound: a class never holds more people "
         "than records.",
     )
+
+
+MISSING_RULE = ("own", "a missing value is a value of its own (the strict rule)")
+INPUT_NOTE = "keyed with the signing key, so that it cannot be used to test guesses"
+VERIFY = "shoal verify FOLDER"
+GUESSED = "guessed hierarchy: "
+ONE_EACH = "Each record is taken as one person. If people have several records, name the person column (unit)."
+NOTHING_SENSITIVE = "No column is named as sensitive, so nothing is claimed about what a class reveals."
+POPULATION_SIGNED = "The k-map was counted against a population table that is not in the folder: signed, not counted again."
+LINKAGE_SIGNED = "Linkage by value was tried against the original, which is not in the folder: signed, not counted again."
+PROVEN = "No plan that meets the requirements loses less; that it was chosen tells a little (minimality, downcoding)."
+NOT_PROVEN = "The plan meets the requirements but is not proven to lose least."
+_GUESSED_FOR = "Hierarchies were guessed from the data for: "
+
+
+def chances(counted: ClassNumbers) -> list[float | int]:
+    """What the four attackers of a certificate reach: twice the largest chance, the average one, and people who are alone."""
+    return [1.0 / counted.k, 1.0 / counted.k, counted.average_risk, counted.unique]
+
+
+def attackers(quasi: Sequence[str], before: ClassNumbers, after: ClassNumbers) -> tuple[Attacker, ...]:
+    """Three attackers, what each would do, and the chance before and after."""
+    known, who = ", ".join(quasi), "records" if after.smallest is None else "people"
+    words = [
+        (
+            "prosecutor (largest)",
+            f"knows that a person is in the table and knows {known}: the best chance to point at the right record",
+        ),
+        (
+            "journalist (largest)",
+            "does not know who is in the table; without a population table the same bound as the prosecutor",
+        ),
+        ("marketer (average)", f"tries to match everybody: the share of {who} expected to be matched correctly"),
+        ("anyone, one of a kind", f"{who} alone in {'at least one' if who == 'people' else 'their'} class on {known}"),
+    ]
+    both = zip(words, chances(before), chances(after), strict=True)
+    return tuple(Attacker(name, sentence, first, last) for (name, sentence), first, last in both)
+
+
+def questions(after: PublishedNumbers, attacks: Sequence[AttackResult]) -> tuple[Question, ...]:
+    """The three questions of opinion 05/2014 (WP216): how each was tested, what was found."""
+    linked = [a for a in attacks if a.name.split(":")[0] in ("linkage", "intersection") and a.verdict != "not run"]
+    inside = [f"{c}: at least {i.distinct} values in each class" for c, i in sorted(after.sensitive.items())]
+    return (
+        Question(
+            "Can a person be singled out?",
+            "class sizes counted in the written file",
+            f"no class on the quasi-identifiers is smaller than {after.k:,} records",
+        ),
+        Question(
+            "Can records of a person be linked?",
+            ", ".join(a.name for a in linked) or "not tested: no other table was given",
+            " ".join(a.sentence for a in linked) or "k-anonymity alone does not rule it out",
+        ),
+        Question(
+            "Can something be inferred about a person?",
+            "diversity and closeness of the sensitive columns, counted in the written file",
+            "; ".join(inside) or "no column is named as sensitive",
+        ),
+    )
+
+
+def population(size: int | None, records: int) -> Population:
+    """The population that was stated, and what it makes of the release."""
+    if size is None:
+        sentence = "none given: the published records are taken as the whole population, the most cautious reading"
+        return Population(None, sentence)
+    return Population(size, f"{size:,} people, as stated; {written(records / size, 3)} records per person of it")
+
+
+def limits(certificate: Certificate) -> tuple[str, ...]:
+    """What a reader must know before relying on the numbers, as far as it follows from the rest of the certificate."""
+    out = list(LIMITS)
+    if certificate.unit.column is None:
+        out.append(ONE_EACH)
+    if not certificate.data.sensitive:
+        out.append(NOTHING_SENSITIVE)
+    guessed = [c.name for c in certificate.columns if c.why.startswith(GUESSED)]
+    if guessed:
+        out.append(f"{_GUESSED_FOR}{', '.join(guessed)}.")
+    if any(r.needs_population for r in certificate.asked):
+        out.append(POPULATION_SIGNED)
+    if any(r.needs_original for r in certificate.asked):
+        out.append(LINKAGE_SIGNED)
+    return (*out, PROVEN if certificate.utility.proven else NOT_PROVEN)
+
+
+def contradicting(sentence: str) -> bool:
+    """Whether a further limit is one of those that :func:`limits` decides about."""
+    decided = (ONE_EACH, NOTHING_SENSITIVE, POPULATION_SIGNED, LINKAGE_SIGNED, PROVEN, NOT_PROVEN)
+    return sentence in decided or sentence.startswith(_GUESSED_FOR)
+
+
+def who_note(minimum: int) -> str:
+    """The rule by which groups that lost records are named."""
+    return f"Groups with fewer than {minimum} records published or left out are not named."
+
+
+def suppressed_sentence(suppressed: int, records_in: int, scope: str) -> str:
+    """How many records were left out, without the share that the policy allows."""
+    what = "left out" if scope == "rows" else "published with blanked quasi-identifiers"
+    return f"{suppressed:,} of {records_in:,} records were {what};"

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from shoal.errors import TamperError
 from shoal.kernels import signatures as sign
-from shoal.model.certificate.certificate import Certificate
+from shoal.model.certificate.certificate import NAME, PLAN, REPORT, Certificate
 from shoal.model.certificate.parts import FileEntry, Key
+from shoal.release.proof import bounds, trees
+from shoal.release.proof import read as recount_read
+from shoal.release.proof.read import LOG, check_log
 
 if TYPE_CHECKING:
     from shoal.model.certificate.events import EventCertificate
+
 
 C = TypeVar("C", Certificate, "EventCertificate")
 
@@ -40,3 +48,93 @@ def check_signature(certificate: Certificate | EventCertificate) -> Key:
     if key.origin not in sign.ORIGINS or key.algorithm != "Ed25519":
         raise TamperError("the certificate says of its key what Shoal never writes.")
     return key
+
+
+MOST_FILES = 1_000
+"""Entries of a folder that are looked at beyond those that are listed; a release has six at most, and the parts of its data."""
+_PART = re.compile(r"part-([0-9]{5})\.parquet")
+
+
+def check_ordinary(place: Path, listed: int) -> str:
+    """Nothing in the folder that would be read for ever: pipes, devices, texts of absurd length."""
+    for path in islice(place.rglob("*"), MOST_FILES + listed):
+        if not path.is_symlink() and not path.is_dir():
+            bounds.check_regular(path)
+    for path in (place / PLAN, place / REPORT, place / trees.NAME):
+        if path.exists() and not path.is_symlink():
+            bounds.check_text(path)
+    return f"{listed:,} files are listed"
+
+
+def check_files(place: Path, files: tuple[FileEntry, ...], file: str | None) -> str:
+    """The files of the folder are those that were signed, byte for byte; ``file`` holds the data, where they are a file."""
+    listed = {entry.name: entry for entry in files}
+    if len(listed) != len(files):
+        raise TamperError("the certificate lists a file twice.")
+    for name in listed:
+        if Path(name).is_absolute() or ".." in Path(name).parts or name == NAME:
+            raise TamperError("the certificate lists a file outside the folder.")
+    data = [] if file is None else [file]
+    if data and (Path(data[0]).stem != "data" or Path(data[0]).name != data[0] or not Path(data[0]).suffix):
+        raise TamperError("the certificate names data outside the folder.")
+    parts = [] if file is None else listed_parts(listed, file)
+    log = {f"{file}/{LOG}"} & set(listed) if parts else set()
+    if set(listed) - {trees.NAME} - log != {*(parts or data), PLAN, REPORT}:
+        raise TamperError("the certificate lists other files than a release has.")
+    there = {p.relative_to(place).as_posix() for p in islice(place.rglob("*"), MOST_FILES + len(listed))}
+    folders = {*(data if parts else []), *(Path(name).parent.as_posix() for name in log)}
+    extra, lacking = there - set(listed) - {NAME} - folders, set(listed) - there
+    if extra or lacking:
+        raise TamperError(
+            f"the folder has {len(extra)} files that the certificate does not list and lacks {len(lacking)} that it lists."
+        )
+    for name in folders:
+        if (place / name).is_symlink() or not (place / name).is_dir():
+            raise TamperError(f"'{name}' is a link, not a folder.")
+    for name, entry in listed.items():
+        path = place / name
+        if path.is_symlink():
+            raise TamperError(f"'{name}' is a link, not a file.")
+        if path.stat().st_size != entry.bytes or sign.sha256_file(path) != entry.sha256:
+            raise TamperError(f"'{name}' was changed after the certificate was signed.")
+    for name in log:
+        sizes = {Path(part).name: listed[part].bytes for part in parts}
+        check_log(place / name, sizes, recount_read.header(place / data[0]))
+    return f"all {len(listed)} files have the bytes that were signed"
+
+
+def listed_parts(listed: Iterable[str], file: str) -> list[str]:
+    """The parts of the data among the listed names, numbered from 0 without a gap; none where the data are one file.
+
+    The log of a Delta table is none of them.
+
+    >>> listed_parts(["plan.json", "data.parquet/part-00000.parquet"], "data.parquet")
+    ['data.parquet/part-00000.parquet']
+    >>> listed_parts(["plan.json", "data.parquet"], "data.parquet")
+    []
+    """
+    inside = sorted(name for name in listed if name.startswith(f"{file}/") and name != f"{file}/{LOG}")
+    numbers = [_PART.fullmatch(name.removeprefix(f"{file}/")) for name in inside]
+    if not file.endswith(".parquet") and inside:
+        raise TamperError("the certificate lists parts of data that are one file.")
+    if [found and int(found[1]) for found in numbers] != list(range(len(inside))):
+        raise TamperError("the parts of the data are not those that Shoal writes.")
+    return inside
+
+
+def digest_of_data(data: Path) -> str:
+    """One SHA-256 for the data as they are: of the file, or of the names and hashes of all parts."""
+    if data.is_file():
+        return sign.sha256_file(data)
+    return _together((f"{data.name}/{part.name}", sign.sha256_file(part)) for part in recount_read.parts(data))
+
+
+def signed_digest(files: Iterable[FileEntry], file: str) -> str | None:
+    """The same from what was signed; None where the data are not listed."""
+    known = {entry.name: entry.sha256 for entry in files}
+    parts = listed_parts(known, file)
+    return _together((name, known[name]) for name in parts) if parts else known.get(file)
+
+
+def _together(parts: Iterable[tuple[str, str]]) -> str:
+    return hashlib.sha256("".join(f"{name} {sha256}\n" for name, sha256 in parts).encode()).hexdigest()

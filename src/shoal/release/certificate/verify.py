@@ -22,20 +22,18 @@ from shoal.model.display import Progress
 from shoal.model.plan import Plan
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts, check_report
 from shoal.release.certificate.database_table import digest, facts_of_table
-from shoal.release.certificate.files import check_files, check_ordinary, signed_digest
-from shoal.release.certificate.identifiers import check_preset_columns
-from shoal.release.certificate.labels import check_labels
+from shoal.release.certificate.labels import check_labels, check_preset_columns
 from shoal.release.certificate.outcome import Check, Verification, tried
-from shoal.release.certificate.signing import check_signature
-from shoal.release.gate.estimates import estimates
-from shoal.release.make.objections import check_objections, private_of
-from shoal.release.make.seed import check as check_seed
+from shoal.release.certificate.signing import check_files, check_ordinary, check_signature, signed_digest
+from shoal.release.gate.count_facts import estimates
+from shoal.release.make.private_file import check as check_seed
+from shoal.release.make.private_file import check_objections, private_of
+from shoal.release.plan.plan_json import parse_plan
 from shoal.release.proof import read as recount_read
 from shoal.release.proof import trees
-from shoal.release.proof.facts import Facts, alike
-from shoal.release.proof.judge import Given, judge, recursive_levels
+from shoal.release.proof.facts import Facts, Given, alike, judge, recursive_levels
+from shoal.release.proof.read import logical
 from shoal.release.proof.recount import SMALL_FILE, recount
-from shoal.release.proof.written import logical
 
 if TYPE_CHECKING:
     from shoal.model.certificate.events import EventCertificate
@@ -124,7 +122,7 @@ def check_key(certificate: Certificate | EventCertificate, expected: str | None)
 
 
 def _read_plan(place: Path) -> Plan:
-    return Plan.from_json((place / PLAN).read_text(encoding="utf-8"))
+    return parse_plan((place / PLAN).read_text(encoding="utf-8"))
 
 
 def _plan(place: Path, certificate: Certificate) -> str:

@@ -49,7 +49,7 @@ def protect_table(
 ) -> ProtectedTable:
     """Publishable version of a table of counts, margins included.
 
-    Cells of 1 to ``threshold`` − 1 people are hidden (zeros too with ``zeros=False``). Other cells are then hidden as well
+    Cells of fewer than ``threshold`` people are hidden (zeros too with ``zeros=False``). Other cells are then hidden as well
     until the recovery attack (bounds by linear programming over all published sums) leaves every small cell at least
     ``threshold`` possible values. With ``method="round"`` small cells are hidden first and all others rounded to multiples of
     ``base`` afterwards, and the attacker knows both rules.

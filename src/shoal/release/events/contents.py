@@ -29,7 +29,7 @@ from shoal.model.requirement import Verdict
 from shoal.release.certificate.contents import purpose_of
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
-from shoal.release.events.read import EventTable
+from shoal.release.events.records import EventTable
 from shoal.release.proof.events import EventFacts
 from shoal.search.events.event_search import Found
 from shoal.search.events.problem import EVERY, NEVER, pairs_of
@@ -174,7 +174,9 @@ def limits_of(c: EventCertificate) -> tuple[str, ...]:
         "A point is shown once under a pseudonym; how often a person was there is not published.",
     ]
     if c.cost.people == c.cost.records:
-        out.append("Every person has one record: this is no event table, and a policy with quasi-identifiers says more of it.")
+        out.append(
+            "Every person has one record: this is not an event table, and a policy with quasi-identifiers says more of it."
+        )
     points = (*c.data.points, *((c.data.unit,) if c.data.unit else ()))
     others = [n for n in c.data.columns if n not in points]
     if others:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.model.display import Progress
-from shoal.release.events.read import check_named
-from shoal.release.gate.asked_here import NoDirect
+from shoal.release.events.records import check_named
+from shoal.release.gate.check import NoDirect
 from shoal.release.gate.result import CheckResult, file_of
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts, facts_of_rows, judge_events

@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 
 from shoal.engines.open import open as opened
-from shoal.errors import InternalError, OutputError
+from shoal.errors import InternalError, OutputError, PolicyError
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.granularity import CALENDAR, CYCLES, EXACT, MONDAY, NONE, UNITS, microseconds, months, time_length
 from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
-from shoal.release.events.choices import Column
-from shoal.release.events.names import pseudonyms
-from shoal.release.events.read import EventTable
+from shoal.release.events.records import Column, EventTable
 from shoal.search.events.event_search import Found, label_texts
-from shoal.search.events.problem import CUT, EVERY
+from shoal.search.events.problem import CUT, EVERY, NEVER
 
 DAY = UNITS["d"]
 
@@ -153,3 +151,44 @@ def write_table(made: Any, file: Path) -> None:
         raise OutputError(
             f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
         ) from None
+
+
+def pseudonyms(events: EventTable, found: Found) -> Any:
+    """The pseudonym of every published record (pyarrow), in the order of the records that stay."""
+    import pyarrow as pa
+
+    index = np.flatnonzero(found.stays)
+    used, which = np.unique(found.trace[index], return_inverse=True)
+    rng = np.random.default_rng([events.policy.seed, 2])
+    dealt = rng.permutation(len(used))
+    if not events.rules.vault:
+        return pa.array(dealt[which] + 1)
+    owner = np.empty(len(used), dtype=np.int64)
+    owner[dealt[which]] = events.problem.person[index]
+    return _of_vault(events, owner, renewed=found.shape.renew != NEVER).take(pa.array(dealt[which]))
+
+
+def _of_vault(events: EventTable, owner: IntArray, *, renewed: bool) -> Any:
+    """A pseudonym of the domain for each trace; the traces come in a random order, so that it reveals nothing."""
+    import pyarrow as pa
+
+    from shoal.protector.pseudonyms.plan_step import Pseudonymize, in_session
+
+    domain, column = events.rules.vault, events.rules.unit
+    people = pa.table({column: canonical_text(events.ids).take(pa.array(owner))})
+    with in_session():
+        named = Pseudonymize(column, domain=domain).start(0)(people, 0)[column]
+    made = pa.concat_arrays(named.chunks) if isinstance(named, pa.ChunkedArray) else named
+    if made.null_count or len(made.unique()) < len(made):
+        if renewed:
+            raise PolicyError(
+                f"domain '{domain}' of the vault gives a person one pseudonym, and the plan renews it.",
+                hint="Use a domain of scope transaction: shoal vault domain add NAME --scope transaction.",
+                path="events.vault",
+            )
+        raise PolicyError(
+            f"domain '{domain}' of the vault gives two people the same pseudonym: their ids differ only in how they are written.",
+            hint="Write the ids in one way, or use a domain with --clean none.",
+            path="events.vault",
+        )
+    return made

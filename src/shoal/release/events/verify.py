@@ -20,17 +20,16 @@ from shoal.model.certificate.form import plain
 from shoal.model.compare import equal
 from shoal.model.display import Progress
 from shoal.release.certificate.consistency import objections_fit
-from shoal.release.certificate.files import check_files, check_ordinary
 from shoal.release.certificate.outcome import Check, Verification, tried
+from shoal.release.certificate.signing import check_files, check_ordinary
 from shoal.release.certificate.verify import NOT_COUNTED, check_key
 from shoal.release.events.contents import VERIFY, limits_of, proof_of, verdict_of
 from shoal.release.events.plan_file import EventPlan
-from shoal.release.make.objections import check_list, private_of
-from shoal.release.make.seed import check as check_seed
+from shoal.release.make.private_file import check as check_seed
+from shoal.release.make.private_file import check_list, private_of
 from shoal.release.proof.events import EventFacts, judge_events, recount_events
 from shoal.release.proof.facts import alike
-from shoal.release.proof.read import header
-from shoal.release.proof.written import logical
+from shoal.release.proof.read import header, logical
 from shoal.report.event_release_report import render
 
 
@@ -86,7 +85,7 @@ def _told(c: EventCertificate) -> dict[str, Any]:
 
 
 def _form(c: EventCertificate) -> str:
-    """Numbers that must fit together, whoever signed them."""
+    """Numbers that must fit together, anyone who signed them."""
     cost = c.cost
     gone = cost.truncated + cost.suppressed
     sums = [

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress
-from shoal.model.requirement import Verdict
+from shoal.model.requirement import Requirement, Verdict
 from shoal.model.roles import Role, Schema
-from shoal.release.gate.asked_here import NoDirect, NoneDropped, PresetHolds, StaysOffTheList
-from shoal.release.gate.column_facts import ColumnReader
-from shoal.release.gate.count_facts import facts_of_counts
-from shoal.release.gate.estimates import estimates
+from shoal.release.gate.column_facts import ColumnReader, linkage_as_it_is
+from shoal.release.gate.count_facts import estimates, facts_of_counts, population_counts, sensitive_trees
 from shoal.release.gate.identifying import check_insensitive
-from shoal.release.gate.on_list import class_columns
-from shoal.release.gate.population import population_counts
 from shoal.release.gate.result import CheckResult, file_of
-from shoal.release.gate.sensitive_trees import sensitive_trees
-from shoal.release.gate.values import linkage_as_it_is
-from shoal.release.policy.floor import floor_of
+from shoal.release.gate.safe_harbor import class_columns
 from shoal.release.policy.policy import Policy
-from shoal.release.proof.facts import Facts
-from shoal.release.proof.judge import Given, judge, recursive_levels
+from shoal.release.policy.presets import floor_of
+from shoal.release.proof.facts import Facts, Given, judge, recursive_levels
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -122,3 +116,90 @@ def _columns(table: Any, policy: Policy) -> list[Verdict]:
 def _apply(policy: Policy, schema: Schema) -> Schema:
     there = {c: m for c, m in policy.direct.items() if c in schema.names}
     return replace(policy, direct=there).apply(schema, all_roles=policy.preset is not None)
+
+
+@dataclass(frozen=True)
+class PresetHolds(Requirement):
+    """No part of the preset that the policy names is missed: asked by the gate, not by a policy in words."""
+
+    preset: str
+    kind: ClassVar[str] = "preset"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("preset", self.preset)
+
+    @property
+    def limit(self) -> int:
+        return 0
+
+    def holds(self, found: float) -> bool:
+        return found == 0
+
+    def sentence(self) -> str:
+        return f"no part of preset '{self.preset}' is missed"
+
+
+@dataclass(frozen=True)
+class NoDirect(Requirement):
+    """No direct identifier is left: asked by the gate where a policy names some, not by a policy in words."""
+
+    kind: ClassVar[str] = "direct"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("direct",)
+
+    @property
+    def limit(self) -> int:
+        return 0
+
+    def holds(self, found: float) -> bool:
+        return found == 0
+
+    def sentence(self) -> str:
+        return "no direct identifier is left in the table"
+
+
+@dataclass(frozen=True)
+class NoneDropped(Requirement):
+    """No column is left that the policy drops with ``rest: drop``: asked by the gate, not by a policy in words."""
+
+    kind: ClassVar[str] = "rest"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("rest",)
+
+    @property
+    def limit(self) -> int:
+        return 0
+
+    def holds(self, found: float) -> bool:
+        return found == 0
+
+    def sentence(self) -> str:
+        return "no column is left that 'rest: drop' leaves out"
+
+
+@dataclass(frozen=True)
+class StaysOffTheList(Requirement):
+    """A column that the list of the preset does not let stay as it is: found by the gate, not asked by a policy in words."""
+
+    column: str
+    why: str
+    kind: ClassVar[str] = "identifiers"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("identifiers", self.column)
+
+    @property
+    def limit(self) -> int:
+        return 0
+
+    def holds(self, found: float) -> bool:
+        return found == 0
+
+    def sentence(self) -> str:
+        return f"column '{self.column}' keeps to the list of the preset ({self.why})"

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.find.finding import ColumnFacts
+from shoal.find import ColumnFacts, Scale, find_column
 from shoal.kernels.group import sum_by
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import MISSING, ClassCounts
+from shoal.release.proof.facts import Given
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
+    from shoal.release.policy.policy import Policy
+
 
 TOGETHER = 8
 """Columns that are counted in one pass: the codes of every row are held for each of them."""
@@ -77,3 +80,31 @@ class ColumnReader:
         if len(values) <= KEPT:
             self._kept[name] = facts
         return facts
+
+
+VALUE_KINDS = ("integer", "float", "decimal", "date", "timestamp", "time")
+SCALES = (Scale.NUMBER, Scale.DATE, Scale.PLACE)
+"""What a text must be: a number, a date or a place."""
+
+
+def has_values(columns: ColumnReader, name: str, kind: str) -> bool:
+    """Whether a column holds numbers, dates or places."""
+    return kind in VALUE_KINDS or (kind == "text" and find_column(columns[name]).scale in SCALES)
+
+
+def linkage_as_it_is(table: Table, policy: Policy) -> Given:
+    """Where linkage is asked for: the share of records that the worst such column finds in a table that is published as it is."""
+    if not any(r.needs_original for r in policy.requirements):
+        return {}
+    columns = ColumnReader(table)
+    named = [n for n in (*policy.sensitive, *policy.insensitive) if n not in policy.identifying]
+    asked = [n for n in named if has_values(columns, n, table.schema[n].kind)]
+    return {("linkage",): max((_found(table, n) for n in asked), default=0.0)}
+
+
+def _found(table: Table, name: str) -> float:
+    """Different values per record that has one: each is found with a chance of 1 over those who share its value."""
+    values, counts = table.values(name)
+    missing = 1 if values.null_count else 0
+    filled = int(counts.sum()) - (int(counts[-1]) if missing else 0)
+    return (len(values) - missing) / filled if filled else 0.0

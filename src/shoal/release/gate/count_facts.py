@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.errors import PolicyError
 from shoal.measures.classes.closeness import basic_beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
 from shoal.measures.classes.diversity import alpha, distinct_diversity, entropy_diversity, least_c
 from shoal.model.counts.classes import ClassCounts, IntArray
-from shoal.release.proof.facts import Facts, Inside
+from shoal.model.requirement import PopulationUniqueness, Requirement, TCloseness
+from shoal.release.proof.facts import Facts, Given, Inside
+
+if TYPE_CHECKING:
+    from shoal.model.hierarchy import Hierarchy
+    from shoal.release.policy.policy import Policy
 
 
 def facts_of_counts(
@@ -69,3 +76,62 @@ def _people(counts: ClassCounts) -> Counter[int]:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def estimates(requirements: Iterable[Requirement], facts: Facts) -> Given:
+    """The estimated share of population uniques, where one is asked for."""
+    asked = [r for r in requirements if isinstance(r, PopulationUniqueness)]
+    if not asked:
+        return {}
+    from shoal.prediction.population.uniques import unique_share
+
+    return {r.place: unique_share(classes_of(facts.everybody), r.population, r.method) for r in asked}
+
+
+def classes_of(everybody: Mapping[int, int]) -> dict[int, int]:
+    """Classes by size, as if everybody were in the smallest class of theirs only: people in several classes count once.
+
+    >>> classes_of({1: 3, 2: 4, 5: 7})
+    {1: 3, 2: 2, 5: 2}
+    """
+    return {size: -(-people // size) for size, people in everybody.items()}
+
+
+def population_counts(policy: Policy, quasi: Sequence[str]) -> ClassCounts | None:
+    """Classes of the population; None where no requirement needs them. A requirement that does, without a table, is refused."""
+    from shoal.engines.open import open as opened
+
+    needed = _needing(policy.requirements)
+    if not needed:
+        return None
+    if policy.population_table is None:
+        raise PolicyError(
+            f"'require.{needed[0].name}' needs a population table.", hint="Write population: {table: people.csv} into the policy."
+        )
+    return opened(str((policy.folder or Path()) / policy.population_table)).count(tuple(quasi))
+
+
+def _needing(requirements: Iterable[Requirement]) -> list[Requirement]:
+    return [r for r in requirements if r.needs_population]
+
+
+def sensitive_trees(policy: Policy, base: ClassCounts) -> dict[str, Hierarchy]:
+    """The hierarchy of each such column, over the values at hand; a column without one is refused."""
+    from shoal.hierarchies import from_policy
+
+    out = {}
+    for name in policy.sensitive:
+        close = policy.asked_of(name, TCloseness)
+        if close is None or close.distance != "hierarchical":
+            continue
+        asked, inside = policy.sensitive[name], base.sensitive[name]
+        if asked is None:
+            raise PolicyError(
+                f"closeness of '{name}' by the hierarchical distance needs a hierarchy of that column.",
+                hint=f"Write roles: {{sensitive: {{{name}: {{hierarchy: FILE}}}}}}, or use distance: equal.",
+            )
+        counts = np.bincount(inside.values[inside.values >= 0], minlength=len(inside.categories)).astype(np.int64)
+        out[name] = (
+            from_policy(asked, policy.folder or ".").fit(name, inside.categories, counts).over(name, inside.categories, counts)
+        )
+    return out

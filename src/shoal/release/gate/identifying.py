@@ -2,7 +2,7 @@
 
 Takes    the table and the policy
 Returns  nothing; a column that ``shoal inspect`` would call a direct identifier, yet is to be published as it is, stops the run
-Keeps    only the kind of finding and the name of the column are told, never a value
+Keeps    only the kind of finding and the name of the column are reported, never a value
 
 ``allow: {identifying: {column: reason}}`` says that a person has looked and why the column names nobody; the certificate repeats
 it.
@@ -15,8 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import RoleError
-from shoal.find.columns import find_column
-from shoal.find.finding import ColumnFacts
+from shoal.find import ColumnFacts, find_column
 from shoal.find.identifiers import (
     NAMED_PLACES,
     PLACED,
@@ -27,15 +26,17 @@ from shoal.find.identifiers import (
     rounded,
 )
 from shoal.find.name_words import opaque
-from shoal.find.safe_harbor import column_names as words
+from shoal.find.safe_harbor import column_names
 from shoal.find.safe_harbor.spellings import certain_in, spread
 from shoal.model.roles import Role
-from shoal.release.gate.column_facts import ColumnReader
-from shoal.release.gate.published_columns import Refused, refused_as_sensitive
+from shoal.release.gate.safe_harbor import Refused, refused_as_sensitive
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
     from shoal.release.policy.policy import Policy
+
+
+from shoal.release.gate.column_facts import ColumnReader
 
 NUMBERS = ("integer", "float", "decimal")
 LOOKED_AT = ("text", "binary", "other", *NUMBERS)
@@ -100,7 +101,7 @@ def identifying(facts: ColumnFacts) -> str:
     numbers of people, or are named like an identifier.
     """
     number = facts.kind in NUMBERS
-    if not facts.values or (facts.numbers is not None and words.counted(facts.name)):
+    if not facts.values or (facts.numbers is not None and column_names.counted(facts.name)):
         return ""
     if facts.kind == "text":
         seen = certain_in(spread(facts.values))

@@ -25,7 +25,6 @@ from shoal.model.display import Progress, silent
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
-from shoal.release.linked.attacks import attacks
 from shoal.release.linked.certificate import (
     LIMITS,
     LinkedCertificate,
@@ -35,14 +34,13 @@ from shoal.release.linked.certificate import (
     LinkedPurpose,
     verdict,
 )
-from shoal.release.linked.crowd import alike
 from shoal.release.linked.gather import Family, Part
-from shoal.release.linked.search import Chosen
-from shoal.release.linked.verify import files_of, numbers, verify_linked
-from shoal.release.make import seed
+from shoal.release.linked.search import Chosen, alike
+from shoal.release.linked.verify import attacks, files_of, numbers, verify_linked
+from shoal.release.make import private_file
 from shoal.release.make.certify import input_hash
 from shoal.release.make.count_again import require_same
-from shoal.release.make.objections import objections
+from shoal.release.make.private_file import objections
 from shoal.release.make.recode import ENDINGS
 from shoal.release.plan.column_steps import other_steps
 from shoal.release.proof.recount_linked import Everybody, everybody
@@ -87,15 +85,15 @@ class LinkedRelease:
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
         """Write the folder: a file per table, certificate.json, report.html; whole or not at all."""
         place = folder.free(target)
-        beside, parent = seed.place_of(place), place.absolute().parent
+        beside, parent = private_file.place_of(place), place.absolute().parent
         if self._family.objections is not None:
-            seed.free(beside)
+            private_file.free(beside)
         with folder.staged(parent) as stage:
             made, salt = _carry_out(self._family, self._chosen, self._key_file, self._ending, stage, progress)
-            with seed.hidden(seed.Kept(None, "", list_salt=salt) if salt else None, stage) as hidden:
+            with private_file.hidden(private_file.Kept(None, "", list_salt=salt) if salt else None, stage) as hidden:
                 folder.publish(stage, place)
         if hidden is not None:
-            self.private_file = seed.settle(hidden, beside)
+            self.private_file = private_file.settle(hidden, beside)
         self.certificate = made
         return place
 

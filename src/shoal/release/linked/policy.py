@@ -1,4 +1,4 @@
-"""What is asked of tables that are released together.
+"""The requirements of tables that are released together.
 
 ::
 
@@ -112,7 +112,7 @@ def _group(asked: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _with_named_sources(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The policy with a word in place of each table that is no path."""
+    """The policy with a word in place of each table that is not a path."""
     tables: Any = asked.get("tables")
     if not isinstance(tables, Mapping):
         return dict(asked)

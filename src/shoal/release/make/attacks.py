@@ -18,13 +18,12 @@ from shoal.model.certificate.file import read_certificate
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import DistinctDiversity, Linkage, TCloseness
 from shoal.release.earlier.composition import composition
-from shoal.release.make.by_engine import ByEngine
+from shoal.release.make.recode import ByEngine
 from shoal.release.plan.column_steps import structure, tells
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
-from shoal.release.proof.read import batches, header
+from shoal.release.proof.read import batches, header, logical
 from shoal.release.proof.recount_sorted import number_groups, whole_codes
-from shoal.release.proof.written import logical
 from shoal.steps import Keep
 
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")
@@ -80,7 +79,7 @@ def run_attacks(
 ) -> list[AttackResult]:
     """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release."""
     from shoal.attacks import ATTACKING, Scene, run_all, tell
-    from shoal.attacks.intersection import joined_records
+    from shoal.attacks.composition import joined_records
 
     made = structure(prepared, decision) if decision.codes else None
     table = published_table(data, int(decision.released.n_records), prepared.schema.names)

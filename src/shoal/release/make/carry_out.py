@@ -1,4 +1,4 @@
-"""The plan carried out in a private folder: recode, count again, attack, certify. Whatever falls short raises before release."""
+"""The plan applied in a private folder: recode, count again, attack, certify. Whatever falls short raises before release."""
 
 from __future__ import annotations
 
@@ -18,28 +18,22 @@ from shoal.model.certificate.parts import Data
 from shoal.model.display import Progress
 from shoal.release.certificate import database_table as database
 from shoal.release.certificate.contents import Written, certificate_of
-from shoal.release.certificate.identifiers import classings
+from shoal.release.certificate.labels import classings
 from shoal.release.certificate.sentences import today
-from shoal.release.make import delta, seed
-from shoal.release.make.alongside import alongside
-from shoal.release.make.analyses import run_analyses
+from shoal.release.make import private_file
+from shoal.release.make import recode as delta
 from shoal.release.make.attacks import Early, early_attacks, run_attacks
-from shoal.release.make.by_engine import ByEngine, by_engine
-from shoal.release.make.certify import Certified, certify, input_hash
-from shoal.release.make.count_again import Counted, count_again, count_people, require_same, trees_of
-from shoal.release.make.links import check_links
-from shoal.release.make.objections import objections
-from shoal.release.make.published_plan import published_plan
-from shoal.release.make.recode import ending, published_unit, recode
-from shoal.release.make.value_links import share_found, value_links
+from shoal.release.make.certify import Certified, certify, input_hash, published_plan, run_analyses
+from shoal.release.make.count_again import Counted, alongside, count_again, count_people, require_same, trees_of
+from shoal.release.make.private_file import objections
+from shoal.release.make.recode import ByEngine, by_engine, ending, published_unit, recode
+from shoal.release.make.value_links import check_links, share_found, value_links
 from shoal.release.plan.decide import trade_off
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof import trees
-from shoal.release.proof.facts import Facts, alike
-from shoal.release.proof.judge import recursive_levels
-from shoal.release.proof.read import header, rows
-from shoal.release.proof.written import logical
+from shoal.release.proof.facts import Facts, alike, recursive_levels
+from shoal.release.proof.read import header, logical, rows
 
 if TYPE_CHECKING:
     from shoal.engines.recode.write import Recoded
@@ -81,14 +75,14 @@ def _distinct_names(names: Sequence[str]) -> None:
     twins = [name for name in names if f"'{name}" in names]
     if twins:
         raise UsageError(
-            f"columns '{twins[0]}' and ''{twins[0]}' could not be told apart in a CSV.",
+            f"columns '{twins[0]}' and ''{twins[0]}' could not be distinguished in a CSV file.",
             hint="Rename one of them, or use --format parquet.",
         )
 
 
 def carry_out(
     prepared: Prepared, decision: Decision, output: Output, stage: Path, progress: Progress
-) -> tuple[Certified, seed.Kept | None]:
+) -> tuple[Certified, private_file.Kept | None]:
     """Everything of a release in ``stage``: its certificate and page, and the seed that is kept apart."""
     signer = sign.signer(output.key_file)
     if output.held is not None:
@@ -128,7 +122,7 @@ def _prove(
     signer: sign.Signer,
     made: _Written,
     early: Callable[[], Early],
-) -> tuple[Certified, seed.Kept | None]:
+) -> tuple[Certified, private_file.Kept | None]:
     """Count the written data again, attack them, certify; ``early`` gives the attacks that may run meanwhile."""
     data, done = made.data, made.done
     progress(0.8, "counting the written file again")
@@ -137,7 +131,7 @@ def _prove(
     prepared.table.give_back()
     shown = published_plan(prepared, decision)
     objected = objections(output.left_out, signer)
-    kept = seed.kept(decision.plan, shown, signer, objected[1] if objected else "")
+    kept = private_file.kept(decision.plan, shown, signer, objected[1] if objected else "")
     plan_file = stage / PLAN
     plan_file.write_text(shown.to_json(), encoding="utf-8", newline="\n")
     written_data = _data(prepared, decision, data, output.format)

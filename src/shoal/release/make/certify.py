@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.errors import DataError
 from shoal.kernels import signatures as sign
+from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
 from shoal.model.certificate.certificate import NAME, REPORT, Certificate
-from shoal.model.plan import Plan
+from shoal.model.certificate.parts import Analysis
+from shoal.model.display import written
+from shoal.model.plan import Plan, Step
 from shoal.release.certificate.signing import file_entry, signed
 from shoal.release.certificate.verify import verify
 from shoal.release.make.count_again import Counted
+from shoal.release.plan.coarser_start import rare_in_groups
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import Decision, at_level
+from shoal.release.proof.read import batches, header, logical
 from shoal.report.release_report import render
+from shoal.steps import MapValues
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -90,3 +101,148 @@ def _spelled(texts: Any) -> Any:
     plain = texts.cast(pa.string())
     given = pc.binary_join_element_wise("v", pc.utf8_length(plain).cast(pa.string()), ":", plain, "")
     return pc.fill_null(given, "n")
+
+
+def published_plan(prepared: Prepared, decision: Decision) -> Plan:
+    """The plan of a decision without its seed and without rare values; the same steps where nothing is left out."""
+    steps = tuple(_pruned(s, prepared, decision) if isinstance(s, MapValues) else s for s in decision.plan.steps)
+    return replace(decision.plan, steps=steps).without_seed()
+
+
+def leaves_out(prepared: Prepared, decision: Decision) -> bool:
+    """Whether the published plan lacks values that the whole plan has."""
+    return published_plan(prepared, decision).steps != decision.plan.steps
+
+
+def _pruned(step: MapValues, prepared: Prepared, decision: Decision) -> Step:
+    if step.column not in prepared.base.columns:
+        return step
+    common = _common(prepared, decision, step.column)
+    kept = [i for i, key in enumerate(step.keys) if key in common or _number(key) in common]
+    if len(kept) == len(step.keys):
+        return step
+    used = sorted({step.targets[i] for i in kept})
+    place = {old: new for new, old in enumerate(used)}
+    return replace(
+        step,
+        keys=tuple(step.keys[i] for i in kept),
+        targets=tuple(place[step.targets[i]] for i in kept),
+        labels=tuple(step.labels[t] for t in used),
+        on_gap="suppress" if step.on_gap == "error" else step.on_gap,
+    )
+
+
+def _common(prepared: Prepared, decision: Decision, column: str) -> set[str | float]:
+    """Values that enough published people have: as text, and as a number where the column holds floats."""
+    j = prepared.base.column(column)
+    counts = _people_with(prepared, decision, j)
+    if prepared.coarser is not None and prepared.coarser.levels[column]:
+        counts = rare_in_groups(prepared.coarser, prepared.hierarchies[column], column, _gone(prepared, decision, j))
+    texts = canonical_text(prepared.values(column)).to_pylist()
+    found = [t for t, n in zip(texts, counts, strict=True) if n >= prepared.policy.cells.minimum]
+    return {*found, *(_number(t) for t in found)} if prepared.schema[column].kind == "float" else set(found)
+
+
+def _people_with(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[np.int64]:
+    """Published people (records, without a person column) with each value of the j-th quasi-identifier."""
+    base = prepared.base
+    if prepared.people is not None:  # some people are in several classes: each counts once
+        codes, (classes, person) = base.codes[j], prepared.people
+        there = decision.stays[classes] & (codes[classes] >= 0)
+        codes = codes[classes][there]
+        once = group_codes([codes, person[there]]).first
+        return np.bincount(codes[once], minlength=len(base.categories[j])).astype(np.int64)
+    out = np.flatnonzero(~decision.stays)
+    gone = np.bincount(base.codes[j][out] + 1, weights=base.sizes[out], minlength=len(base.categories[j]) + 1)
+    return (prepared.members(base.columns[j]) - gone.astype(np.int64))[1:]
+
+
+def _gone(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[np.int64]:
+    """Records left out, by group of the level at which the j-th quasi-identifier was counted."""
+    name, gone = prepared.base.columns[j], ~decision.stays
+    codes = at_level(prepared, prepared.base, name, prepared.lowest(name))[0]
+    there = gone & (codes >= 0)
+    n = len(prepared.hierarchies[name].levels[prepared.lowest(name)].labels)
+    return np.bincount(codes[there], weights=prepared.base.sizes[there], minlength=n).astype(np.int64)
+
+
+def _number(text: str) -> str | float:
+    """The number that a text spells; the text itself where it spells none."""
+    try:
+        return float(text) + 0.0
+    except ValueError:
+        return text
+
+
+MOST_ROWS = 2_000_000
+
+
+def run_analyses(prepared: Prepared, data: Path, *, complete: bool) -> tuple[Analysis, ...]:
+    """Each named analysis on the original and on the published records; ``complete`` where no record was left out."""
+    if not prepared.policy.analyses:
+        return ()
+    wanted = list(dict.fromkeys(c for a in prepared.policy.analyses for c in _columns(a)))
+    for name in wanted:
+        prepared.schema.require(name, what="column of an analysis")
+    if prepared.base.n_records > MOST_ROWS:
+        return tuple(Analysis(_title(a), "not computed: too many records", "", "") for a in prepared.policy.analyses)
+    there = [c for c in wanted if c in logical(header(data), prepared.schema.names)]
+    before = _texts(prepared.table.scan(wanted), wanted)
+    after = _texts(batches(data, there), there)
+    return tuple(_compared(a, before, after, complete) for a in prepared.policy.analyses)
+
+
+def _columns(analysis: Mapping[str, Any]) -> list[str]:
+    if "mean" in analysis:
+        return [analysis["mean"]]
+    if "table" in analysis:
+        return list(analysis["table"])
+    return [analysis["regression"]["outcome"], *analysis["regression"]["on"]]
+
+
+def _texts(rows: Any, names: list[str]) -> dict[str, list[str | None]]:
+    """Columns as canonical texts, so that files of every format compare alike."""
+    from shoal.kernels.text import canonical_text
+
+    out: dict[str, list[str | None]] = {n: [] for n in names}
+    for batch in rows:
+        for i, name in enumerate(names):
+            out[name].extend(canonical_text(batch.column(i)).to_pylist())
+    return out
+
+
+def _title(analysis: Mapping[str, Any]) -> str:
+    if "regression" in analysis:
+        return f"regression of {analysis['regression']['outcome']} on {', '.join(analysis['regression']['on'])}"
+    return f"mean of {analysis['mean']}" if "mean" in analysis else f"table of {', '.join(analysis['table'])}"
+
+
+def _compared(analysis: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], complete: bool) -> Analysis:
+    from shoal.measures.utility.analyses import compare_mean, compare_regression, compare_table
+
+    title = _title(analysis)
+    if any(c not in after for c in _columns(analysis)):
+        return Analysis(title, "", "", "a column is not published")
+    try:
+        if "mean" in analysis:
+            found = compare_mean(analysis["mean"], before, after)
+        elif "table" in analysis:
+            found = compare_table(analysis["table"], before, after)
+        else:
+            found = compare_regression(analysis["regression"]["outcome"], analysis["regression"]["on"], before, after)
+    except DataError:
+        return Analysis(title, "", "", "cannot be computed from the published values")
+    shown = ["" if x is None else written(x, 3) for x in (found.before, found.after)]
+    if not complete:
+        return Analysis(title, "not shown: records were left out", shown[1], f"{_range(found.change)} ({found.measure})")
+    return Analysis(title, shown[0], shown[1], f"{written(found.change, 2)} ({found.measure})")
+
+
+def _range(change: float) -> str:
+    """A change told so coarsely that no value of a single record follows.
+
+    >>> _range(0.0), _range(0.02), _range(-133.0)
+    ('below 0.01', '0.01 to 0.1', 'above 0.1')
+    """
+    size = abs(change)
+    return "below 0.01" if size < 0.01 else "0.01 to 0.1" if size < 0.1 else "above 0.1"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,15 +19,13 @@ from shoal.model.compare import most_of
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import written
 from shoal.model.requirement import Verdict
-from shoal.release.certificate.files import digest_of_data
-from shoal.release.gate.estimates import estimates
-from shoal.release.make.by_engine import ByEngine, remove_passing
-from shoal.release.make.recode import published_unit, recode
+from shoal.release.certificate.signing import digest_of_data
+from shoal.release.gate.count_facts import estimates
+from shoal.release.make.recode import ByEngine, published_unit, recode, remove_passing
 from shoal.release.plan.coarser_start import count_at
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
-from shoal.release.proof.facts import Facts
-from shoal.release.proof.judge import judge, recursive_levels
+from shoal.release.proof.facts import Facts, judge, recursive_levels
 from shoal.release.proof.recount import recount
 from shoal.release.proof.trees import Tree, tree_of
 
@@ -186,3 +186,23 @@ def check_linked(linked_k: int | None, k: int) -> None:
             f"classes, {k} are asked.",
             hint="Publish the unit as 'drop', or make the quasi-identifiers constant per person.",
         )
+
+
+T = TypeVar("T")
+
+
+@contextmanager
+def alongside(work: Callable[[], T], *, at_once: bool) -> Iterator[Callable[[], T]]:
+    """Gives what returns the result of ``work``: begun in a thread ``at_once``, or only when it is asked for.
+
+    An error of it is raised where the result is asked for. What was begun is waited for at the end, whatever happens.
+
+    >>> with alongside(lambda: 6 * 7, at_once=True) as answer:
+    ...     answer()
+    42
+    """
+    if not at_once:
+        yield work
+        return
+    with ThreadPoolExecutor(1) as thread:
+        yield thread.submit(work).result

@@ -1,6 +1,6 @@
 """The released table in memory: the rows that were counted, in the types that the frame had before where its values were kept.
 
-Categories are made anew from the released values: those of the original frame would show values that were hidden.
+Categories are rebuilt from the released values: those of the original frame would show values that were hidden.
 """
 
 from __future__ import annotations

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from shoal.engines.core.state import changed
-from shoal.errors import HierarchyGapError, OutputError, UsageError
+from shoal.errors import HierarchyGapError, OutputError, UsageError, VerificationError, need
 from shoal.model.plan import Plan
-from shoal.release.make.delta import DELTA
+from shoal.release.certificate.database_table import beside
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
+from shoal.release.proof.facts import Facts
 from shoal.steps import Drop, Keep
 
 if TYPE_CHECKING:
     from shoal.engines.recode.write import Recoded
+    from shoal.engines.table import Table
+
 
 ENDINGS = {
     "csv": "csv",
@@ -46,7 +56,7 @@ def ending(form: str) -> str:
 
 
 def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool = False) -> Recoded:
-    """The plan carried out into a file, or into a folder of Parquet files where the engine's own machines can write them.
+    """The plan applied into a file, or into a folder of Parquet files where the engine's own machines can write them.
 
     ``keep_unit`` leaves the person column as it is, for the private count of people.
     """
@@ -73,3 +83,100 @@ def published_unit(prepared: Prepared, plan: Plan) -> str | None:
     """The person column, where the plan publishes it in some form."""
     unit = prepared.policy.unit
     return None if unit is None or any(isinstance(s, Drop) for s in plan.for_column(unit)) else unit
+
+
+DELTA = "delta"
+"""The format; its data are a folder ``data.parquet`` of parts, with the log in it."""
+
+
+def check_library() -> None:
+    """Refuse where the library that writes the log is not there."""
+    if find_spec("deltalake") is None:
+        raise need("lake", "deltalake")
+
+
+def into_folder(data: Path) -> None:
+    """Data in one file become a folder with one part, a folder stays; refused where Delta has no type for a column."""
+    import pyarrow.parquet as pq  # loads file systems and TLS
+
+    if data.is_file():
+        part = data.rename(data.with_name(".part"))
+        data.mkdir()
+        part.rename(data / "part-00000.parquet")
+    for field in pq.read_schema(data / "part-00000.parquet"):
+        if not _has_type(field):
+            raise OutputError(
+                f"Delta has no type for column '{field.name}' ({field.type}).",
+                hint="Write --format parquet, or change or drop the column.",
+            )
+
+
+def _has_type(field: Any) -> bool:
+    from deltalake import Schema
+
+    try:
+        Schema.from_arrow(pa.schema([field]))
+    except Exception as error:  # the library has no class of its own for it
+        if type(error) is not Exception:
+            raise
+        return False
+    return True
+
+
+def write_log(data: Path) -> None:
+    """Version 0 of the table: all parts. No row is read for it, and no value of the data gets into the log."""
+    from deltalake import convert_to_deltalake
+    from deltalake.exceptions import DeltaError
+
+    try:
+        convert_to_deltalake(str(data), collect_stats=False)
+    except (DeltaError, OSError, ValueError) as error:
+        raise OutputError(
+            f"the log of the Delta table cannot be written: {type(error).__name__}.", hint="Check rights and free space."
+        ) from None
+
+
+@dataclass(frozen=True)
+class KeptNumbers:
+    """A column that is published as it was: records with a value, different values, those of one record; different pairs of
+    class and value, and the records that are alone in their class with their value or with none."""
+
+    known: int
+    values: int
+    single: int
+    pairs: int
+    alone: int
+
+
+class ByEngine:
+    """The written files as a table of the engine that wrote them; ``quasi`` are their quasi-identifiers."""
+
+    def __init__(self, table: Table, quasi: Sequence[str]) -> None:
+        self._table, self._quasi = table, tuple(quasi)
+        self.kept = lru_cache(maxsize=None)(self._kept)
+
+    def require_same(self, facts: Facts) -> None:
+        """Refuse where the engine finds other classes in the files than the count from their bytes."""
+        sizes = self._table.class_sizes(self._quasi)
+        records = sum(size * n for size, n in sizes.items())
+        other = sizes != dict(facts.sizes) if facts.people is None else sum(sizes.values()) != facts.classes
+        if other or records != facts.records:
+            raise VerificationError("two ways of counting the written files disagree; nothing was released.")
+
+    def _kept(self, name: str) -> KeptNumbers:
+        given, _ = self._table.class_sizes_apart([name], name)
+        pairs, without = self._table.class_sizes_apart([*self._quasi, name], name)
+        known = sum(size * n for size, n in given.items())
+        alone = pairs.get(1, 0) + without.get(1, 0)
+        return KeptNumbers(known, sum(given.values()), given.get(1, 0), sum(pairs.values()), alone)
+
+
+def remove_passing(done: Recoded, data: Path) -> None:
+    """Remove the copy of ``data`` that the engine's machines wrote into a folder that they share, where it is one."""
+    if done.parts_at and Path(done.parts_at) != data.absolute():
+        shutil.rmtree(done.parts_at, ignore_errors=True)
+
+
+def by_engine(table: Table, done: Recoded, quasi: Sequence[str]) -> ByEngine | None:
+    """The files that ``table``'s engine wrote itself; None where this process wrote them."""
+    return ByEngine(beside(table, done.parts_at), quasi) if done.parts_at else None

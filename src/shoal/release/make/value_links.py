@@ -1,6 +1,6 @@
 """Linkage by value, tried with the original beside the release: every number, date and place that is not a quasi-identifier.
 
-A column that is published as it was is counted in the written file. For changed ones the plan is carried out once more, in
+A column that is published as it was is counted in the written file. For changed ones the plan is applied toce more, in
 private, with the true values beside the published ones; the same seed and the same order of rows give the same changes.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,11 +18,13 @@ import numpy.typing as npt
 
 from shoal.attacks.by_value import ValueLink, nearest_found, places_found, rank_found, same_found, surely_found
 from shoal.engines.open import open as opened
-from shoal.errors import InternalError
+from shoal.errors import InfeasibleError, InternalError
+from shoal.kernels.group import group_codes
+from shoal.kernels.people import memberships
 from shoal.model.plan import Plan, RowStep, Step
-from shoal.release.gate.values import has_values
-from shoal.release.make.by_engine import ByEngine
-from shoal.release.plan.prepare import Prepared
+from shoal.release.gate.column_facts import has_values
+from shoal.release.make.recode import ByEngine, published_unit
+from shoal.release.plan.prepare import Prepared, without_unit
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches
 from shoal.release.proof.recount_sorted import number_groups, whole_codes
@@ -81,7 +84,7 @@ def share_found(links: Sequence[ValueLink]) -> float:
 def limited(prepared: Prepared, decision: Decision, name: str) -> bool:
     """Whether a limit is about a column: one that the policy states about all of them, the default about those it changes.
 
-    To publish a column as it is, is a decision that it may be known; what that costs is said. A change is there to hide people:
+    To publish a column as it is, is a decision that it may be known; its cost is stated. A change is there to hide people:
     where it does not, the release stops. What ``allow: {identifying: …}`` names was looked at by a person.
     """
     policy = prepared.policy
@@ -107,7 +110,7 @@ def _row_changed(decision: Decision, name: str) -> bool:
 
 
 def _kept_links(prepared: Prepared, decision: Decision, data: Path, kept: Sequence[str]) -> list[ValueLink]:
-    """Columns that are published as they were: whoever knows the value looks for the same one."""
+    """Columns that are published as they were: anyone who knows the value looks for the same one."""
     quasi = prepared.quasi
     codes = whole_codes(batches(data, [*quasi, *kept]), len(quasi) + len(kept))
     classes, _ = number_groups(codes[: len(quasi)])
@@ -145,7 +148,7 @@ def _changed_link(prepared: Prepared, decision: Decision, name: str, pairs: Any,
 
 
 def _label_link(decision: Decision, name: str, pairs: Any, before: str, groups: Codes, limit: bool) -> ValueLink:
-    """Labels: known to whoever knows the value where the plan says how they are made; after a random change the same text."""
+    """Labels: known to anyone who knows the value where the plan says how they are made; after a random change the same text."""
     true, published = whole_codes(pairs.select([before, name]).combine_chunks().to_batches(), 2)
     known = true > 0
     if not all(isinstance(s, ExpressionStep) for s in decision.plan.for_column(name)):
@@ -244,3 +247,34 @@ def _pairs(prepared: Prepared, decision: Decision, changed: Sequence[str], stage
     if found.num_rows != decision.released.n_records:
         raise InternalError("the private copy of the release has another number of records.")
     return found
+
+
+def check_links(prepared: Prepared, decision: Decision) -> None:
+    """Refuse a plan that publishes the person column and leaves fewer than k people with the same records in the same classes."""
+    unit, k = published_unit(prepared, decision.plan), prepared.policy.smallest_class
+    if unit is None:
+        return
+    alike = people_alike(prepared, decision, unit)
+    few = sum(n for n in alike if n < k)
+    if few:
+        raise InfeasibleError(
+            f"people with several records stay linked: as few as {min(alike)} have the same number of records in the same "
+            f"classes, {k} are asked. {few:,} of {sum(alike):,} people share theirs with too few.",
+            hint="Publish the unit as 'drop', so that records of a person are not linked; or leave these people out "
+            "first; or give each a pseudonym that is renewed (shoal vault domain add --renew-uses 1).",
+        )
+
+
+def people_alike(prepared: Prepared, decision: Decision, unit: str) -> list[int]:
+    """The sizes of the groups of people who have the same number of published records in the same published classes."""
+    base = prepared.base
+    pairs = without_unit(prepared.counted).count((unit, *base.columns))
+    where = memberships(pairs, base)
+    classes = group_codes(list(decision.codes), n_rows=base.n_classes).ids.astype(np.int64)
+    gone = ~decision.stays[where.classes]
+    number = np.where(gone, -1, classes[where.classes])
+    records: dict[int, Counter[int]] = {}
+    for person, klass, n in zip(where.people.tolist(), number.tolist(), pairs.sizes.tolist(), strict=True):
+        if klass >= 0 or prepared.policy.scope == "cells":
+            records.setdefault(person, Counter())[klass] += n
+    return list(Counter(frozenset(r.items()) for r in records.values()).values())

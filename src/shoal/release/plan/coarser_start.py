@@ -74,7 +74,7 @@ def crowd(table: Table, policy: Policy) -> tuple[int, int] | None:
 
 
 def require_coarser(policy: Policy, found: tuple[int, int], *, allowed: bool) -> None:
-    """Refuse where counting cannot begin coarser: it would leave out what is asked."""
+    """Refuse where counting cannot begin coarser: it would miss requirements."""
     why = ""
     if policy.method != "lattice":
         why = f"method: {policy.method} needs them all; use method: lattice"

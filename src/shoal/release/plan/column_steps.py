@@ -23,13 +23,13 @@ from shoal.model.attack import AttackResult
 from shoal.model.display import written
 from shoal.model.plan import Step
 from shoal.model.requirement import DistinctDiversity
-from shoal.release.gate.checklist import safe_harbor_steps
+from shoal.release.gate.safe_harbor import safe_harbor_steps
 from shoal.release.plan.prepare import Prepared
 from shoal.release.policy.policy import Policy
 from shoal.steps import Drop, Keep
 
 if TYPE_CHECKING:
-    from shoal.attacks.structure import Recoded
+    from shoal.attacks.downcoding import Recoded
     from shoal.release.plan.published_classes import Decision
 
 
@@ -41,7 +41,7 @@ MOST_SEARCHES = 300
 
 def structure(prepared: Prepared, decision: Decision) -> Recoded:
     """The base classes with their published and their next finer codes."""
-    from shoal.attacks.structure import Recoded
+    from shoal.attacks.downcoding import Recoded
 
     return Recoded(prepared.base, decision.codes, decision.finer, decision.stays)
 
@@ -151,7 +151,7 @@ def sample_of(policy: Policy) -> tuple[Step, ...]:
     if policy.sample is None:
         return ()
 
-    from shoal.techniques.perturb.sampling import Sample  # the room of all techniques, loaded where one is asked for
+    from shoal.techniques.perturb.sampling import Sample
 
     return (Sample(share=policy.sample, unit=policy.unit),)
 

@@ -14,22 +14,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attacks.downcoding import narrowed
-from shoal.attacks.structure import Recoded
+from shoal.attacks.downcoding import Recoded, narrowed
 from shoal.engines.core.memory import bytes_to_search, left_for_data, refused
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.counts.classes import MISSING, CodeArray, IntArray
 from shoal.model.display import Progress, silent, written
 from shoal.model.plan import Plan, RowStep, Suppression
 from shoal.model.requirement import Verdict
-from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
-from shoal.release.gate.count_facts import facts_of_counts
-from shoal.release.gate.estimates import estimates
+from shoal.release.gate.count_facts import estimates, facts_of_counts
+from shoal.release.gate.safe_harbor import check_coarse, safe_harbor_steps
 from shoal.release.plan.column_steps import other_steps, resisting
 from shoal.release.plan.loss_limits import check_loss
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision, below_nodes, of_levels, published, said_of
-from shoal.release.proof.judge import judge, recursive_levels
+from shoal.release.proof.facts import judge, recursive_levels
 
 if TYPE_CHECKING:
     from shoal.search.local_recoding.local import LocalResult
@@ -236,7 +234,7 @@ def _probabilistic(prepared: Prepared, progress: Progress) -> Decision:
 
 
 def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note: str) -> Decision:
-    """A plan made earlier, on these data: each column has one level, the plan's; everything is checked anew."""
+    """A plan made earlier, on these data: each column has one level, the plan's; everything is checked again."""
     from shoal.release.plan.starting_plans import fixed
     from shoal.search import lattice
 

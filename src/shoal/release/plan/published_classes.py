@@ -17,7 +17,7 @@ from shoal.model.plan import Plan, Step, Suppression
 from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.plan.column_steps import other_steps
 from shoal.release.plan.prepare import Prepared
-from shoal.release.proof.judge import Given, judge, recursive_levels
+from shoal.release.proof.facts import Given, judge, recursive_levels
 
 if TYPE_CHECKING:
     from shoal.search.local_recoding.local import LocalResult

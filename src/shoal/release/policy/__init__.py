@@ -1,1 +1,1 @@
-"""What is asked of a release."""
+"""The requirements of a release."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import PolicyError, RoleError, UsageError
+from shoal.model.plan import Step
 from shoal.model.requirement import MaxRisk, Requirement, requirements_of
+from shoal.release.plan.plan_json import parse_step
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.events import events_of
-from shoal.release.policy.floor import filled
-from shoal.release.policy.presets import Preset, preset
-from shoal.release.policy.transforms import transforms_of
+from shoal.release.policy.presets import Preset, filled, preset
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _local_cells(plain: Mapping[str, Any], quasi: Mapping[str, Any]) -> str | di
     unknown = sorted(set(cells) - set(quasi))
     if unknown:
         raise PolicyError(
-            f"'cells' names '{unknown[0]}', which is no quasi-identifier.", hint=f"Quasi-identifiers: {', '.join(quasi)}."
+            f"'cells' names '{unknown[0]}', which is not a quasi-identifier.", hint=f"Quasi-identifiers: {', '.join(quasi)}."
         )
     return dict(cells)
 
@@ -123,7 +123,7 @@ def _reasons(columns: Any, what: str) -> dict[str, str]:
 
 
 def _listed(stated: dict[str, str], rule: Preset | None) -> dict[str, str]:
-    """Statements about the eighteen classes, where a preset holds columns against them."""
+    """Statements about the 18 Safe Harbor classes, where a preset holds columns against them."""
     if stated and (rule is None or rule.checklist != "safe-harbor"):
         raise PolicyError(
             "'allow.none_of_the_eighteen' is for preset 'hipaa-safe-harbor', which the policy does not name.",
@@ -169,7 +169,7 @@ def _said(require: Any) -> tuple[Requirement, ...]:
 
 
 def _something(asked: tuple[Requirement, ...], rule: Preset | None) -> tuple[Requirement, ...]:
-    """What is asked, where anything is."""
+    """The requirements, if there are any."""
     if not asked:
         name = f" and preset '{rule.name}' names no number" if rule else ""
         raise PolicyError(f"the policy requires nothing{name}.", hint="Write 'require: {k: 5}', or name a preset.")
@@ -197,3 +197,61 @@ def _day(text: str | None, name: str) -> None:
             datetime.date.fromisoformat(text)
         except ValueError:
             raise PolicyError(f"'{name}' is not a date of the calendar.", hint="Write it as YYYY-MM-DD.") from None
+
+
+KINDS = (
+    "clamp", "correlated_noise", "cut", "date_shift", "fake", "keyed_hash", "microaggregate", "noise", "permute", "pram",
+    "prefix", "rank_swap", "round",
+)  # fmt: skip
+"""Steps that a policy may name; removal, generalization and sampling are specified elsewhere."""
+
+
+def transforms_of(asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Step]:
+    """The steps that the ``transform`` part of a policy names, by column.
+
+    >>> transforms_of({"pay": {"round": {"base": 100}}})["pay"].base
+    100
+    >>> transforms_of({"pay": {"rounded": {}}})
+    Traceback (most recent call last):
+    shoal.errors.PolicyError: 'transform.pay.rounded' is not a transformation.
+      Known: clamp, correlated_noise, ...
+    """
+    return {column: _step(column, *next(iter(asked[column].items()))) for column in asked}
+
+
+def _step(column: str, kind: str, words: Any) -> Step:
+    place = f"transform.{column}.{kind}"
+    if kind not in KINDS:
+        raise PolicyError(f"'{place}' is not a transformation.", hint=f"Known: {', '.join(KINDS)}.", path=place)
+    try:
+        return parse_step({**(words or {}), "kind": kind, "column": column})
+    except (TypeError, ValueError, KeyError) as error:
+        if isinstance(error, PolicyError):
+            raise
+        raise PolicyError(
+            f"'{place}' holds a value of the wrong type.", hint="See the page on transformations.", path=place
+        ) from None
+
+
+def check_transforms(
+    transform: Mapping[str, Step], *, free: Collection[str], fixed: Collection[str] | None, asked: Collection[str]
+) -> None:
+    """Refuse steps on columns that are not ``free`` (only on those in ``fixed``, where given), on columns that something is
+    ``asked`` of, and two steps on one column."""
+    for place, step in transform.items():
+        for column in step.columns:
+            if column not in free and (fixed is None or column in fixed):
+                raise PolicyError(
+                    f"'transform.{place}' changes column '{column}', which is not sensitive or insensitive.",
+                    hint="Quasi-identifiers are generalized by their hierarchy; direct identifiers have a mask.",
+                )
+            if column in asked:
+                raise PolicyError(
+                    f"'transform.{place}' changes column '{column}', for which diversity or closeness is required.",
+                    hint="Counted on changed values it would say nothing about the people. Drop one of the two.",
+                )
+        own = [p for p, s in transform.items() if p != place and set(s.columns) & set(step.columns)]
+        if own:
+            raise PolicyError(
+                f"'transform.{place}' and 'transform.{own[0]}' change the same column.", hint="Name it in one of them."
+            )

@@ -19,7 +19,7 @@ roles:
 """
 _MEANING = {
     "direct": "name a person by themselves: removed",
-    "quasi": "others may know them: made coarser until everybody has company",
+    "quasi": "others may know them: generalized until everybody has company",
     "sensitive": "what must not be learnt about a person",
     "insensitive": "neither: published as they are",
 }
@@ -34,7 +34,7 @@ ASKED = 12
 """Questions about roles that are written out."""
 
 
-AMOUNT_KNOWN = "an amount that few share: whoever pays or receives it knows it, and nothing else was found that others know"
+AMOUNT_KNOWN = "an amount that few share: anyone who pays or receives it knows it, and nothing else was found that others know"
 """Why a draft takes an amount for known."""
 
 
@@ -65,7 +65,7 @@ def draft_policy(found: Any, plan: Any = None, read: Collection[str] = (), *, k:
     >>> column.kind, column.scale = "integer", S(value="number")
     >>> print(draft_policy(S(columns=(column,), unit=None, weight=None)))  # doctest: +ELLIPSIS
     # A draft...
-      quasi:   # others may know them: made coarser until everybody has company
+      quasi:   # others may know them: generalized until everybody has company
         age: {}   # an age
     ...
     """

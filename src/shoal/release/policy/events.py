@@ -55,14 +55,14 @@ class EventRules:
 def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> EventRules | None:
     """The rules that a policy says; None where it is about no event table.
 
-    What is asked must fit: known records are asked of event tables, and nothing else of them.
+    The requirements must fit: event tables take requirements on known records, and no others.
     """
     said = plain.get("events")
     other = next((r for r in asked if (r.scope == "trace") is (said is None)), None)
     if other is not None:
         where = "event tables" if said is None else "classes, not of event tables"
         hint = "Add events: {unit: …, time: …, place: …}." if said is None else "Ask for known: {records: 2, k: 5} or unicity."
-        raise PolicyError(f"'require.{other.place[0]}' is asked of {where}.", hint=hint, path=f"require.{other.name}")
+        raise PolicyError(f"'require.{other.place[0]}' applies to {where}.", hint=hint, path=f"require.{other.name}")
     if said is None:
         return None
     _refuse_others(plain)
@@ -97,7 +97,7 @@ def _check(rules: EventRules) -> None:
         raise PolicyError("'events.shift' moves dates, and no time is named.", hint="Add time: there.", path="events.shift")
     for name in rules.hierarchy:
         if name not in rules.place:
-            raise PolicyError(f"'events.hierarchy' names '{name}', which is no place.", path=f"events.hierarchy.{name}")
+            raise PolicyError(f"'events.hierarchy' names '{name}', which is not a place.", path=f"events.hierarchy.{name}")
 
 
 def _refuse_others(plain: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Policy: what is asked of a release.
+"""Policy: the requirements of a release.
 
 Roles of the columns, requirements, limits, what to optimise, who receives it. A policy is a page of YAML with a published
 JSON schema; comments are kept; names that are not known, numbers that make no sense and secrets are refused, so that a
@@ -18,11 +18,9 @@ from shoal.model.requirement import K, Requirement, require_of, smallest_class
 from shoal.model.roles import Schema
 from shoal.model.seed import safe_seed
 from shoal.release.policy import file as policy_file
-from shoal.release.policy.build import QuasiRule, fields_of
+from shoal.release.policy.build import QuasiRule, check_transforms, fields_of
 from shoal.release.policy.events import EventRules
-from shoal.release.policy.floor import check_sensitive_named, filled
-from shoal.release.policy.presets import Preset, SmallCells
-from shoal.release.policy.transforms import check_transforms
+from shoal.release.policy.presets import Preset, SmallCells, check_sensitive_named, filled
 
 R = TypeVar("R", bound=Requirement)
 Publish = Literal["drop", "pseudonym", "keep"]
@@ -33,7 +31,7 @@ TIME_LIMIT = 60.0
 
 @dataclass(frozen=True)
 class Policy:
-    """What is asked of a release.
+    """The requirements of a release.
 
     Make one with :meth:`load` (a file), :meth:`parse` (YAML text) or :meth:`of` (a dictionary, or keywords).
 
@@ -98,7 +96,7 @@ class Policy:
         return smallest_class(self.requirements)
 
     def asked_of(self, column: str, kind: type[R]) -> R | None:
-        """What is asked of a sensitive column by one kind of requirement, or None."""
+        """The requirement of one kind on a sensitive column, or None."""
         return next((r for r in self.requirements if isinstance(r, kind) and r.sensitive == column), None)
 
     @property
@@ -134,7 +132,7 @@ class Policy:
 
     @classmethod
     def of(cls, asked: Policy | Mapping[str, Any] | str | Path | None = None, **words: Any) -> Policy:
-        """A policy from whatever the caller has: a policy, a path, a dictionary, or keywords.
+        """A policy from any form: a policy, a path, a dictionary, or keywords.
 
         Keywords ``direct, quasi, sensitive, insensitive, rest`` go under ``roles``, a keyword ``k`` under ``require``.
         """
@@ -247,7 +245,7 @@ class Policy:
     def completed(self, schema: Schema) -> Policy:
         """The policy with the roles that the table was opened with, where it says nothing about a column.
 
-        What its preset asks of each sensitive column is asked of those too. Columns that neither names become what ``rest`` says.
+        What its preset asks of each sensitive column applies to those too. Columns that neither names become what ``rest`` says.
         """
         said = {*self.quasi, *self.direct, *self.sensitive, *self.insensitive}
         new = {c for c in schema.roles if c not in said}

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, need
-from shoal.release.proof import read_jsonl
-from shoal.release.proof.arrow_bounds import check_arrow, check_flat, check_long_texts
-from shoal.release.proof.bounds import check_cells, check_workbook
-from shoal.release.proof.read_csv import csv_batches, csv_names, csv_rows
-from shoal.release.proof.read_statistical import statistical_batches, statistical_names
-from shoal.release.proof.written import BROKEN, places, unreadable
-
-BATCH = 500_000
+from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError
+from shoal.release.proof.bounds import check_text
+from shoal.release.proof.formats import (
+    BROKEN,
+    arrow_batches,
+    csv_batches,
+    csv_names,
+    csv_rows,
+    excel_batches,
+    excel_rows,
+    jsonl_batches,
+    jsonl_names,
+    parquet_batches,
+    statistical_batches,
+    statistical_names,
+    unreadable,
+)
 
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -40,14 +49,14 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
         return
     opened = {
         ".csv": csv_batches,
-        ".parquet": _parquet_batches,
-        ".arrow": _arrow_batches,
-        ".feather": _arrow_batches,
-        ".xlsx": _excel_batches,
+        ".parquet": parquet_batches,
+        ".arrow": arrow_batches,
+        ".feather": arrow_batches,
+        ".xlsx": excel_batches,
         ".sav": statistical_batches,
         ".dta": statistical_batches,
         ".xpt": statistical_batches,
-        ".jsonl": _jsonl_batches,
+        ".jsonl": jsonl_batches,
     }.get(path.suffix)
     if opened is None:
         raise UsageError(
@@ -118,9 +127,9 @@ def _names(path: Path) -> list[str]:
     if path.suffix in (".arrow", ".feather"):
         return list(pa.ipc.open_file(pa.memory_map(str(path))).schema.names)
     if path.suffix == ".xlsx":
-        return [str(c or "") for c in next(iter(_excel_rows(path)), ())]
+        return [str(c or "") for c in next(iter(excel_rows(path)), ())]
     if path.suffix == ".jsonl":
-        return read_jsonl.names(path)
+        return jsonl_names(path)
     return statistical_names(path)
 
 
@@ -140,68 +149,36 @@ def size(path: Path) -> int:
     return path.stat().st_size
 
 
-def _parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def logical(found: Sequence[str], known: Collection[str]) -> list[str]:
+    """Names of columns as the table has them: without the mark that a CSV puts before a name that would run as a formula.
 
-    schema = pq.read_schema(path)
-    texts = [n for n in dict.fromkeys(columns) if n in schema.names and pa.types.is_string(schema.field(n).type)]
-    file = pq.ParquetFile(path, read_dictionary=texts)  # a text is looked at once per dictionary, not once per cell
-    check_cells(path, int(file.metadata.num_rows), len(columns))
-    places(list(file.schema_arrow.names), columns, path.name)
-    check_flat(path, file.schema_arrow)
-    for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(columns))):
-        for array in batch.columns:
-            check_long_texts(path, array)  # a page may say a long text once and repeat it for every row
-        yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
+    >>> logical(["age", "'=sum", "'quoted"], ["age", "=sum", "'quoted"])
+    ['age', '=sum', "'quoted"]
+    """
+    return [name if name in known or name[1:] not in known else name[1:] for name in found]
 
 
-def _arrow_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    import pyarrow as pa
-
-    check_arrow(path, len(columns))
-    with pa.memory_map(str(path)) as source:
-        reader = pa.ipc.open_file(source)
-        places(list(reader.schema.names), columns, path.name)
-        check_flat(path, reader.schema)
-        for i in range(reader.num_record_batches):
-            batch = reader.get_batch(i)
-            batch.validate(full=True)  # offsets that point nowhere are an error here, not a crash later
-            for array in batch.columns:
-                check_long_texts(path, array)
-            yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
+LOG = "_delta_log/00000000000000000000.json"
+_ACTIONS = ("commitInfo", "protocol", "metaData", "add")
 
 
-def _excel_rows(path: Path) -> Iterator[tuple[Any, ...]]:
+def check_log(file: Path, parts: Mapping[str, int], columns: Sequence[str]) -> None:
+    """``parts`` are the names and sizes of the files beside the folder of the log."""
+    check_text(file)
     try:
-        import openpyxl
-    except ImportError:
-        raise need("excel", "openpyxl") from None
-    check_workbook(path)
-    book = openpyxl.load_workbook(path, read_only=True, data_only=False)
-    try:
-        if len(book.sheetnames) != 1:
-            raise TamperError(f"'{path.name}' has more than one sheet.")
-        yield from book.worksheets[0].iter_rows(values_only=True)
-    finally:
-        book.close()
-
-
-def _excel_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    """Cells as text: a workbook has no column types."""
-    import pyarrow as pa
-
-    lines = _excel_rows(path)
-    names = [str(c or "") for c in next(lines, ())]
-    wanted = places(names, columns, path.name)
-    filled = [line for line in lines if any(c is not None for c in line) or len(names) == 1]
-    arrays = [pa.array([None if line[i] is None else str(line[i]) for line in filled], pa.string()) for i in wanted]
-    yield pa.RecordBatch.from_arrays(arrays, names=columns)
-
-
-def _jsonl_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    import pyarrow as pa
-
-    places(read_jsonl.names(path), columns, path.name)
-    for block in read_jsonl.cells(path, columns):
-        yield pa.RecordBatch.from_arrays([pa.array(values, pa.string()) for values in block], names=columns)
+        found: dict[str, list[Any]] = {name: [] for name in _ACTIONS}
+        for line in file.read_text(encoding="utf-8").splitlines():
+            ((name, said),) = json.loads(line).items()
+            found[name].append(said)
+        added = [(a["path"], a["size"]) for a in found["add"]]
+        plain = not any(a["partitionValues"] or a.get("deletionVector") or a.get("stats") for a in found["add"])
+        (table,) = found["metaData"]
+        names = [field["name"] for field in json.loads(table["schemaString"])["fields"]]
+        as_they_are = (table["partitionColumns"], table["configuration"], table["format"]["provider"]) == ([], {}, "parquet")
+        once = len(found["protocol"]) == 1
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise TamperError("the log of the Delta table is not one that Shoal writes.") from None
+    if sorted(added) != sorted(parts.items()) or names != list(columns):
+        raise TamperError("the log of the Delta table names other files or columns than the certificate.")
+    if not (plain and as_they_are and once):
+        raise TamperError("the log of the Delta table changes what a reader sees of its files.")

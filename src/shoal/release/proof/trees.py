@@ -1,7 +1,7 @@
 """The hierarchy or order of a sensitive column, so that closeness by it can be counted again from the folder.
 
 ``hierarchies.json`` lists, for each published value of the column and for nothing else, the number of its group at each inner
-level, and the published values of an ordered column from low to high. It tells nothing about values that the data do not hold,
+level, and the published values of an ordered column from low to high. It reveals nothing about values that the data do not hold,
 names no group, and is bound to the certificate by its hash like every other file.
 """
 

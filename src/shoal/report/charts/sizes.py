@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from shoal.report.charts.axes import Scale, left_axis, nice, steps
-from shoal.report.charts.marks import Chart, Mark, fits, hatched, line, rect, text
-from shoal.report.numbers import percent
+from shoal.report.charts.curves import KINDS
+from shoal.report.charts.drawing import (
+    Chart,
+    Mark,
+    Scale,
+    bottom_axis,
+    dot,
+    fits,
+    hatched,
+    left_axis,
+    line,
+    nice,
+    path,
+    place,
+    rect,
+    shortened,
+    steps,
+    text,
+)
+from shoal.report.numbers import compact, percent
 
 Sizes = Mapping[int, int]
 """Size of a group → people in groups of that size."""
@@ -142,3 +161,152 @@ def _threshold(at: float, small: int, bars: int, k: int, ceiling: float, floor: 
     if small < bars:
         marks.append(text(at + 8, ceiling - 26, f"hidden among {k:,} or more →", "t-sea", anchor="start"))
     return marks
+
+
+LEFT, RIGHT, FLOOR, CEILING, WIDTH = 72, 548, 300, 46, 720
+MOST_CURVES = 6
+"""More cannot be distinguished."""
+
+
+@dataclass(frozen=True)
+class Revealed:
+    """A named curve: known records, share of people alone, and the interval where it is not exact."""
+
+    name: str
+    points: Sequence[tuple[int, float, float, float]]
+
+
+def known_records(
+    curves: Sequence[Revealed],
+    *,
+    title: str,
+    x: str = "known records",
+    y: str = "people alone, %",
+    limit: float | None = None,
+) -> Chart:
+    """Share of people alone against the number of known records; each curve is named at its end, ``limit`` is a dashed level."""
+    shown = [c for c in curves if c.points][:MOST_CURVES]
+    numbers = sorted({p[0] for c in shown for p in c.points})
+    along = Scale(min(numbers), max(max(numbers), min(numbers) + 1), LEFT, RIGHT - 20)
+    up = Scale(0, 100, FLOOR, CEILING)
+    marks = [
+        *left_axis(up, [0, 20, 40, 60, 80, 100], LEFT, RIGHT, y),
+        *bottom_axis(along, numbers, FLOOR, x),
+    ]
+    if limit is not None:
+        level = up(100 * limit)
+        marks += [
+            line(LEFT, level, RIGHT, level, "limit"),
+            text(RIGHT, level - 6, f"limit {percent(limit)}", "t-ink", anchor="end"),
+        ]
+    for i, c in enumerate(shown):
+        places = [(along(s), up(100 * share)) for s, share, _, _ in c.points]
+        band = [(along(p[0]), up(100 * p[2])) for p in c.points], [(along(p[0]), up(100 * p[3])) for p in c.points]
+        if any(p[2] < p[3] for p in c.points):
+            marks.append(path([*band[0], *reversed(band[1])], "band", closed=True))
+        marks += [path(places, KINDS[i % len(KINDS)]), *(dot(x, y, 3, "dot") for x, y in places)]
+    marks += _names(shown, along, up)
+    said = "; ".join(f"{c.name}: {percent(c.points[-1][1])} at {c.points[-1][0]}" for c in shown)
+    return Chart(WIDTH, FLOOR + 48, title, f"{y} against {x}. {said}.", tuple(marks))
+
+
+def _names(curves: Sequence[Revealed], along: Scale, up: Scale) -> list[Mark]:
+    """The names beside the ends, moved apart where they would lie on each other."""
+    order = sorted(curves, key=lambda c: [-p[1] for p in reversed(c.points)])
+    marks: list[Mark] = []
+    below = CEILING - 18.0
+    for c in order:
+        end = (along(c.points[-1][0]), up(100 * c.points[-1][1]))
+        y = max(end[1], below + 18)
+        below = y
+        marks += [line(end[0] + 4, end[1], RIGHT + 4, y, "grid"), text(RIGHT + 8, y + 4, shortened(c.name, 24), anchor="start")]
+    return marks
+
+
+@dataclass(frozen=True)
+class Hiding:
+    """The sets for a number of known records: quartiles and mean."""
+
+    records: int
+    q1: float
+    median: float
+    q3: float
+    mean: float
+
+
+def set_sizes(found: Sequence[Hiding], *, title: str) -> Chart:
+    """Boxes from quartile to quartile, a line at the median and a dot at the mean, on a logarithmic axis."""
+    top = max(max(h.q3, h.mean) for h in found)
+    up = Scale(1, max(10.0, top), FLOOR, CEILING, log=True)
+    room = (RIGHT - LEFT) / len(found)
+    marks = left_axis(up, up.ticks(6), LEFT, RIGHT, "people who share the known records")
+    for i, h in enumerate(found):
+        middle = LEFT + room * (i + 0.5)
+        wide = min(60.0, 0.5 * room)
+        marks += [
+            rect(middle - wide / 2, up(h.q3), wide, max(2.0, up(h.q1) - up(h.q3)), "band"),
+            line(middle - wide / 2, up(h.median), middle + wide / 2, up(h.median), "line"),
+            dot(middle, up(h.mean), 3, "dot"),
+            text(middle, FLOOR + 20, f"{h.records}"),
+        ]
+    marks.append(text((LEFT + RIGHT) / 2, FLOOR + 40, "known records"))
+    said = "; ".join(f"{h.records} known: median {compact(h.median)}, mean {compact(h.mean)}" for h in found)
+    return Chart(WIDTH, FLOOR + 48, title, f"Sets by known records. {said}.", tuple(marks))
+
+
+ACROSS = 10
+
+
+def share_out(total: int, alone: int, out: int, fishes: int) -> tuple[int, int, int]:
+    """How many of the fish hide, are alone, are left out. Anyone who is alone is never rounded away; nor are all who hide.
+
+    >>> share_out(20000, 19998, 0, 50), share_out(20000, 1, 588, 50), share_out(20000, 0, 0, 50), share_out(7, 1, 0, 7)
+    ((1, 49, 0), (48, 1, 1), (50, 0, 0), (6, 1, 0))
+    """
+    lonely = math.ceil(fishes * alone / total)
+    gone = min(round(fishes * out / total), fishes - lonely)
+    if total > alone + out and lonely + gone == fishes:
+        lonely, gone = (lonely - 1, gone) if lonely > 1 else (lonely, gone - 1)
+    return fishes - lonely - gone, lonely, gone
+
+
+def fish(total: int, alone: int, *, out: int = 0, fishes: int = 50, unit: str = "people") -> Chart:
+    """A shoal of at most ``fishes`` for ``total`` people; ``alone`` are one of a kind, ``out`` are left out."""
+    n = min(fishes, total)
+    hide, lonely, gone = share_out(total, alone, out, n)
+    kinds = ["fish-alone"] * lonely + ["fish-out"] * gone + ["fish"] * hide
+    marks = [_one(12 + (i % ACROSS) * 33 + (i // ACROSS % 2) * 8, 12 + (i // ACROSS) * 20, kind) for i, kind in enumerate(kinds)]
+    said = [f"{alone:,} of {total:,} {unit} are one of a kind", f"{out:,} are left out" if out else ""]
+    rows = -(-n // ACROSS)
+    return Chart(346, 14 + 20 * rows, "The shoal", ", ".join(s for s in said if s) + ".", tuple(marks))
+
+
+def _one(x: float, y: float, kind: str) -> Mark:
+    """A fish of 24 × 10 pixels: right and filled, or left and hollow; a dash where one is missing."""
+    if kind == "fish-out":
+        return line(x - 8, y, x + 8, y, kind)
+    side = 1 if kind == "fish" else -1
+
+    def at(dx: float, dy: float) -> str:
+        return f"{place(x + side * dx)},{place(y + dy)}"
+
+    body = f"M{at(-6, 0)}Q{at(3, -10)} {at(12, 0)}Q{at(3, 10)} {at(-6, 0)}"
+    tail = f"L{at(-12, -4.5)}L{at(-11, 0)}L{at(-12, 4.5)}Z"
+    return Mark("path", kind, (("d", body + tail),))
+
+
+def caption(total: int, fishes: int = 50, *, alone: bool = True, out: bool = False, unit: str = "people") -> str:
+    """What one fish stands for, and what the shapes mean.
+
+    >>> caption(20000), caption(12, alone=False)
+    ('Each fish is 400 people. Hollow, swimming left: one of a kind.', 'Each fish is one of them. All hide among others.')
+    """
+    each = total / fishes
+    said = [
+        "Each fish is one of them." if each <= 1 else f"Each fish is {'' if total % fishes == 0 else 'about '}{each:,.0f} {unit}."
+    ]
+    if alone:
+        said.append("Hollow, swimming left: one of a kind.")
+    if out:
+        said.append("Dash: left out.")
+    return " ".join(said if alone or out else [*said, "All hide among others."])

@@ -2,7 +2,7 @@
 
 Takes    an EventProblem
 Returns  the best plan; InfeasibleError with the nearest plans where none stays within what may be left out
-Keeps    a shape is passed over only where its loss without any suppression is no better than the best plan found
+Keeps    a shape is passed over only where its loss without any suppression is not better than the best plan found
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def best_plan(problem: EventProblem, told: Told = lambda done, what: None) -> Fo
     Raises
     ------
     InfeasibleError
-        Where no shape meets what is asked; ``offers`` lists plans that would, with what would have to change.
+        If no shape meets the requirements; ``offers`` lists plans that would, with what would have to change.
     """
     order = sorted(problem.shapes, key=lambda s: base_loss(problem, s))
     best: Found | None = None
@@ -179,7 +179,7 @@ def infeasible(problem: EventProblem) -> InfeasibleError:
     offers = nearest_offers(problem, _needed)
     shown = "; ".join(o.sentence for o in offers)
     return InfeasibleError(
-        f"no plan keeps what is asked and leaves out at most {problem.allow:.2%} of the records.",
+        f"no plan meets the requirements and leaves out at most {problem.allow:.2%} of the records.",
         hint=f"These would do: {shown}." if offers else "Allow coarser times and places, renewal, or ask for less.",
         offers=offers,
     )
@@ -193,7 +193,7 @@ def _needed(problem: EventProblem, shape: Shape) -> Offer | None:
 
 MOST_TRIED = 24
 MOST_LEFT_OUT, FEW_LEFT_OUT = 0.9, 0.5
-"""Plans that leave out more are no offer; fewer people are offered where at most half of the records go."""
+"""Plans that leave out more are not offered; fewer people are offered where at most half of the records go."""
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def traces_of(problem: EventProblem, shape: Shape, keep: Mask) -> tuple[IntArray
             within[order] = np.arange(len(person)) - start
             chunk = within // every
         elif problem.day is None:
-            raise UsageError("a pseudonym is renewed by days, but there is no time.", hint="Name the time, or renew by records.")
+            raise UsageError("a pseudonym is renewed by days, but no time is named.", hint="Name the time, or renew by records.")
         else:
             chunk = problem.day[keep] // every
     chunk = chunk - int(chunk.min(initial=0))
@@ -142,7 +142,7 @@ def renewal(text: str) -> tuple[int, str]:
     """
     number, _, unit = text.partition(" ")
     if not (number.isascii() and number.isdigit() and 0 < len(number) < 10 and int(number) and unit in (DAYS, RECORDS)):
-        raise UsageError(f"'{text}' is no renewal.", hint="Write never, 20 records, 7 days, model 0.05 or every record.")
+        raise UsageError(f"'{text}' is not a renewal.", hint="Write never, 20 records, 7 days, model 0.05 or every record.")
     return int(number), unit
 
 

@@ -26,7 +26,7 @@ class Search(Protocol):
     found: Found
 
     def is_too_low(self, node: Node) -> bool:
-        """Evaluate the node, unless its bound says that it cannot be better than the best plan; whether it is no plan."""
+        """Evaluate the node, unless its bound says that it cannot be better than the best plan; whether it is not a plan."""
 
 
 def first_plan(search: Search, terms: FloatArray, heights: Node, stop: Callable[[], bool], *, every_column: bool = False) -> None:

@@ -67,7 +67,7 @@ def lattice(
     hierarchies : mapping of column to Hierarchy
     requirements : sequence of Requirement
     suppress : float
-        Share of the records that may be left out; each counts with the loss of a record about which nothing is told.
+        Share of the records that may be left out; each counts with the loss of a fully generalized record.
     loss : str
         ``loss`` (ARX's), ``ncp``, ``precision``, ``entropy``, ``discernibility`` or ``average_class_size``.
     weights, bounds : mapping of column

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 # numbers: classes left, clusters made, slots below the base are empty, people that a group needs
 LEFT, CLUSTERS, BASE, LEAST = 0, 1, 2, 3
-# pairs of class and person left; the largest excess of memberships over people where there are no pairs; groups of the last node
+# pairs of class and person left; the largest excess of memberships over people without pairs; groups of the last node
 PAIRS, EXCESS, GROUPS, WORK = 4, 5, 6, 7
 N_NUMBERS = 8
 

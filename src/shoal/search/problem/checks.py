@@ -41,7 +41,7 @@ class ValueCheck:
 
 @dataclass(frozen=True, eq=False)
 class SensitiveChecks:
-    """A sensitive column: its entries (cell, value by rank, count), its shares in the table, and what is asked of it."""
+    """A sensitive column: its entries (cell, value by rank, count), its shares in the table, and its requirements."""
 
     column: str
     cells: npt.NDArray[np.int32]

@@ -86,7 +86,7 @@ def build_problem(
 ) -> Problem:
     """Match categories to hierarchy leaves and lay everything out in arrays."""
     if not counts.columns:
-        raise UsageError("there is no quasi-identifier to generalize.", hint="Give at least one column the role quasi.")
+        raise UsageError("no quasi-identifier is given to generalize.", hint="Give at least one column the role quasi.")
     if not counts.codes or not counts.categories:
         raise InternalError("a search needs class counts with codes and categories.")
     lacking = [c for c in counts.columns if c not in hierarchies]
@@ -145,7 +145,7 @@ def _lay_out(
     hierarchies: Mapping[str, Hierarchy],
     bounds: Bounds,
 ) -> tuple[tuple[Column, ...], tuple[Block, ...]]:
-    """Columns and blocks: what a column needs to know of the cells is told by the combinations of its block."""
+    """Columns and blocks: what a column needs to know of the cells comes from the combinations of its block."""
     columns, blocks, weights = {}, [], records.astype(np.float64)
     for block in make_blocks(digits, [len(of) for of in leaves]):
         sums = np.bincount(block.codes, weights=weights, minlength=block.combinations.shape[1]).astype(np.float64, copy=False)

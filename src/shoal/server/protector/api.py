@@ -35,7 +35,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         400: "The request makes no sense or the data cannot be used.",
         401: "No valid token.",
         403: "The token's roles, the four-eyes rule or a limit forbid it.",
-        404: "There is no such thing.",
+        404: "Not found.",
         413: "The body is too large.",
         422: "The body does not fit.",
     }.items()

@@ -83,7 +83,7 @@ _OUTCOMES: dict[int | str, dict[str, Any]] = {
         202: "Asked: the same call delivers after another person has approved.",
         400: "The call makes no sense.",
         403: "Roles, four eyes or a limit forbid it.",
-        404: "There is no such thing.",
+        404: "Not found.",
         409: "The vault was tampered with.",
     }.items()
 }

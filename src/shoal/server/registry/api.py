@@ -63,7 +63,7 @@ def create_router(
 
     problems: dict[int | str, dict[str, Any]] = {c: {"model": models.Problem} for c in (400, 401, 403, 404, 409, 413, 422, 429)}
     router = APIRouter(prefix=prefix, tags=["registry"], dependencies=[Depends(calm)], responses=problems)
-    reply_long = _add_questions(router, store, calm, workers)  # first: what is asked most is found first
+    reply_long = _add_questions(router, store, calm, workers)  # first: the most frequent questions match first
     _add_reading(router, store)
     add_publishing(router, store)
     add_catalogue(router, store, reply_long)
@@ -72,7 +72,7 @@ def create_router(
 
 
 def _add_page(router: APIRouter, store: Store) -> None:
-    """The page "How exposed am I?": made anew when the log has grown; after it is loaded it asks for nothing."""
+    """The page "How exposed am I?": rebuilt when the log has grown; after it is loaded it asks for nothing."""
     kept: dict[str, bytes] = {}
     one_at_a_time = Lock()
 

@@ -182,7 +182,7 @@ class DecideAnswer(Strict):
 
 
 class NoticeBody(Strict):
-    """A signed line of the catalogue: which attributes a holder holds, or asks for, of whom."""
+    """A signed line of the catalogue: which attributes a holder holds, or asks for, and about which people."""
 
     format: Literal["shoal-notice/1"]
     kind: Literal["holds", "asks"]

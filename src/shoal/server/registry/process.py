@@ -44,7 +44,7 @@ def serve_registry(url: str, at: Address) -> None:
 def registry_beside(url: str, at: Address) -> Iterator[BaseProcess]:
     """The registry served by another process while the block runs; it ends with this one, however that ends."""
     check_address(at.host, at.tls_cert, at.tls_key)
-    Store(url).close()  # what is wrong with it is said here, not in the other process
+    Store(url).close()  # an error is raised here, not in the other process
     process = multiprocessing.get_context("spawn").Process(target=_beside, args=(url, at))
     process.start()
     try:

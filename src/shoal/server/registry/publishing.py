@@ -109,7 +109,7 @@ def add_catalogue(router: APIRouter, store: Store, reply_long: Reply) -> None:
 
     @router.get(
         "/catalogue/matches",
-        summary="Who could join what, and what is asked that is held elsewhere",
+        summary="Who could join what, and which questions ask for data held elsewhere",
         responses={200: {"model": models.MatchesAnswer}},
     )
     async def matches(request: Request, text: Text = "", trust: Anchors = "") -> Response:

@@ -22,7 +22,7 @@ from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.suggest import Suggestion
 from shoal.report.charts import dial, staircase
-from shoal.report.charts.dial import share_words as percent
+from shoal.report.charts.bars import share_words as percent
 from shoal.studio.words import in_n
 from shoal.studio.workspace import Workspace, question_edits
 from shoal.studio.workspace.question_edits import document_of

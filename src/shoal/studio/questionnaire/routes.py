@@ -51,7 +51,7 @@ def _add_list(router: APIRouter, studio: Studio) -> None:
         """A form of another tool, or a questions.yml."""
         boundary = forms.boundary_of(request.headers.get("content-type", ""))
         if boundary is None:
-            raise UsageError("there is no file.", hint="Choose one.")
+            raise UsageError("no file was chosen.", hint="Choose one.")
         try:
             with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
                 sent = await forms.read_parts(request.stream(), boundary, arrived, MOST_BYTES)
@@ -208,7 +208,7 @@ def _name(text: str, fields: Fields) -> str:
     names: list[str] = list(question_edits.document_of(text)["questions"])
     number = fields.get("question", "")
     if not number.isdecimal() or int(number) >= len(names):
-        raise UsageError("there is no such question.", hint="Choose one of those shown.")
+        raise UsageError("this question does not exist.", hint="Choose one of those shown.")
     return names[int(number)]
 
 
@@ -231,7 +231,7 @@ def _closed(text: str, fields: Fields) -> tuple[str, str]:
     """An open question is asked no more."""
     names, number = list(question_edits.document_of(text).get("open") or {}), fields.get("question", "")
     if not number.isdecimal() or int(number) >= len(names):
-        raise UsageError("there is no such question.", hint="Choose one of those shown.")
+        raise UsageError("this question does not exist.", hint="Choose one of those shown.")
     return f"left out {names[int(number)]}", question_edits.without_open(text, names[int(number)])
 
 

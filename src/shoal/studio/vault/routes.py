@@ -76,7 +76,7 @@ def _add_entrance(router: APIRouter, pages: Pages) -> None:
 
         def work() -> Response:
             if pages.vault is None or fields.get("role", "") not in ROLES:
-                raise UsageError("there is no such role, or no vault.", hint="Choose one of those shown.")
+                raise UsageError("this role or vault does not exist.", hint="Choose one of those shown.")
             session = pages.vault.login(fields.get("secret", ""))
             try:
                 session.domains() if fields["role"] == "operator" else session.requests()

@@ -15,7 +15,7 @@ from shoal.api.measurement import Measurement
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError
 from shoal.report.charts import Chart, class_sizes, fish, svg
-from shoal.report.charts.shoal_sign import caption
+from shoal.report.charts.sizes import caption
 from shoal.report.events_report import curves, sets
 from shoal.studio import words
 from shoal.studio.value_groups import MOST

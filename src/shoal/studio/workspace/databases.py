@@ -34,7 +34,7 @@ class Databases:
         """Where a table of a named database is opened; holds the password where the address does: never to be shown."""
         address = self._read().get(name)
         if address is None:
-            raise UsageError("there is no database of this name.", hint="Choose one of those shown.")
+            raise UsageError("no database has this name.", hint="Choose one of those shown.")
         named = table.strip()
         odd = "::" in named or "?" in named or len(named) > LONGEST or not named.isprintable()
         if not named or odd:

@@ -78,7 +78,7 @@ class History:
                 .first()
             )
             if row is None:
-                raise UsageError("there is no such step.", hint="Choose one of the list.")
+                raise UsageError("this step does not exist.", hint="Choose one of the list.")
             self._move(db, table_id, number)
         return _step(row)
 

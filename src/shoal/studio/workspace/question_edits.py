@@ -221,4 +221,4 @@ def _text(document: Document) -> str:
 
 
 def _unknown() -> UsageError:
-    return UsageError("there is no such question.", hint="Choose one of those shown.")
+    return UsageError("this question does not exist.", hint="Choose one of those shown.")

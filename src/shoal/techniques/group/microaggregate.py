@@ -8,7 +8,7 @@ Cost     O(n²/k) distances, far fewer from a tree where there are many records 
          sorts instead (:mod:`shoal.techniques.group.one_column`); too many records are cut into blocks, on disk where they come
          from an engine (:mod:`shoal.techniques.group.on_blocks`)
 Source   Domingo-Ferrer and Torra 2005 (MDAV); Solanas and Martínez-Ballesté 2006 (V-MDAV)
-Differs  between k and 2k − 1 records left at the end form a group of their own (some tables in print spread the last few)
+Differs  between k and 2k − 1 members left at the end form a group of their own (some tables in print spread the last few)
 
 Missing values: records with the same columns present are grouped among themselves; where fewer than k share a pattern of
 missing values, their cells are suppressed (become missing). Where fewer than k records are then without any value, the smallest

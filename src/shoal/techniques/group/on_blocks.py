@@ -193,7 +193,7 @@ class _Work:
     smallest: Smallest = field(default_factory=Smallest)
 
     def pattern(self, take: Any, flags: bytes, n: int, exponent: IntArray) -> Iterator[Any]:
-        """The next ``n`` rows, which miss the same columns, as they are published: NaN where there is no number."""
+        """The next ``n`` rows, which miss the same columns, as they are published: NaN for a missing number."""
         used = [i for i, flag in enumerate(flags) if not flag]
         names = [self.columns[i] for i in used]
         if n < self.k or not used:

@@ -2,7 +2,7 @@
 
 Takes    numbers (with counts), k ≥ 1, a cost
 Returns  groups of neighbours in sorted order, their cost, and the step that publishes them
-Keeps    every group ≥ k; none that could be cut in two holds more than 2k − 1 records (ties apart); equal values stay together
+Keeps    every group ≥ k; none that could be cut in two has more than 2k − 1 members (ties apart); equal values stay together
 Cost     O(n log n) to sort, then O(n log k)
 Source   Hansen and Mukherjee 2003 (SSE); the other costs by the same recursion
 Differs  for the cellular cost groups of neighbours need not be best of all groupings, but only they can be published
@@ -49,7 +49,7 @@ FARTHEST = 1e140
 """Half the range up to which squares of differences, added up, stay finite."""
 
 MAX_CASES = 256
-"""Groups up to which the step is an SQL expression; with more of them it is carried out on batches."""
+"""Groups up to which the step is an SQL expression; with more of them it is applied to batches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Groups:
     def step(self, column: str, publish: Publish = "mean", *, decimals: int | None = None) -> Step:
         """The step that publishes each value's group: its interval (truthful) or its centre (not).
 
-        Few groups make a cut that the engine carries out; many make a step on batches.
+        Few groups make a cut that the engine applies; many make a step on batches.
         """
         if len(np.unique(self.values)) != len(self.values):
             raise UsageError(
@@ -136,7 +136,7 @@ def between(below: float, above: float) -> float:
     low, high = float(np.nextafter(below, np.inf)), float(np.nextafter(above, -np.inf))
     if low > high:
         raise DataError(
-            "two groups differ by the last digit of a double: whole numbers between them cannot be told apart.",
+            "two groups differ by the last digit of a double: whole numbers between them cannot be distinguished.",
             hint="Round the column first, or take a larger k.",
         )
     return low if low == high else float(roundest(low, high))

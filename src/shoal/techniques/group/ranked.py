@@ -58,7 +58,7 @@ class Ranked:
 
     @classmethod
     def sorted(cls, column: str, x: FloatArray, spill: Any) -> Ranked:
-        """Of every record's number, in increasing order: they are counted anew as often as they are read."""
+        """Of every record's number, in increasing order: they are counted again on every read."""
         import pyarrow as pa
 
         distinct_numbers(column, pa.array(x[[0, -1]][~np.isfinite(x[[0, -1]])]))  # infinite ones are at the ends

@@ -102,7 +102,7 @@ _JUMP = "jump"
 
 
 def _befores(x: Ranked, k: int, kind: int, exact: bool, rounding: list[float]) -> Iterator[Any]:
-    """For each end 1, 2 …, how many numbers the last group of the best way there has (0: there is no way), in tables."""
+    """For each end 1, 2 …, how many numbers the last group of the best way there has (0: impossible), in tables."""
     import pyarrow as pa
 
     from shoal.techniques.kernels import least_cuts as kernel  # compiled on first use

@@ -1,7 +1,7 @@
-"""Keys of keyed steps: named in the plan, never held by it.
+"""Keys of keyed steps: named in the plan, never part of it.
 
-A plan says where the key is (``env:SHOAL_KEY`` or ``file:keys/mask.key``); the key itself is read when the step starts and is in
-no error, log or file that Shoal writes. Short or monotonous keys are refused.
+A plan states where the key is (``env:SHOAL_KEY`` or ``file:keys/mask.key``); the key itself is read when the step starts and
+is in no error, log or file that Shoal writes. Short or monotonous keys are refused.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import AccessError, InternalError, PolicyError, UsageError
-from shoal.techniques.kernels.hmac_texts import FEW, hmac_texts
+from shoal.errors import AccessError, PolicyError, UsageError
 
 MIN_BYTES = 16
 LOOKED_AT = 8
-"""Batches of which one is looked at for texts that come again."""
+"""Batches of which one is checked for repeated texts."""
 
 
 def read_key(source: str) -> bytes:
@@ -83,12 +82,6 @@ def digests_of(key: bytes, domain: str, texts: Any) -> npt.NDArray[np.uint8]:
     True
     """
     digest = keyed_digests(key, domain)
-    if len(texts) >= FEW:
-        made = hmac_texts(key, domain.encode("utf-8", "surrogatepass") + b"\x00", texts)
-        for i in (0, len(texts) - 1):  # compiled code is never trusted alone with a key
-            if made[i].tobytes() != digest(texts[i].as_py()):
-                raise InternalError("the compiled keyed hash differs from the library's.", hint="Set SHOAL_NO_NUMBA=1.")
-        return made
     return np.frombuffer(b"".join([digest(t) for t in texts.to_pylist()]), np.uint8).reshape(-1, 32)
 
 

@@ -1,7 +1,7 @@
 """Direct identifiers: remove them, hash them with a key, or put consistent fakes in their place.
 
 The same value gets the same replacement in every table and run that uses the same key and ``domain``; in another domain it
-gets an unrelated one. Nothing can be computed without the key: there is no unkeyed hash here. For pseudonyms that can be
+gets an unrelated one. Nothing can be computed without the key: unkeyed hashes do not occur here. For pseudonyms that can be
 undone under control, use the vault.
 """
 

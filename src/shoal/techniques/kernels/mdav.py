@@ -107,7 +107,7 @@ def _point(points: FloatArray, i: int) -> FloatArray:
 
 @njit
 def mdav(points: FloatArray, k: int) -> IntArray:
-    """Group of each record; ``points`` (one row per dimension) is overwritten. All groups hold k to 2k − 1 records."""
+    """Group of each record; ``points`` (one row per dimension) is overwritten. All groups have k to 2k − 1 members."""
     n = points.shape[1]
     ids = np.arange(n)
     group = np.full(n, -1, np.int64)
@@ -169,7 +169,7 @@ def _first_least(near: FloatArray, ids: IntArray, n: int) -> int:
 
 @njit
 def v_mdav(points: FloatArray, k: int, gamma: float) -> IntArray:
-    """Groups of k to 2k − 1 records, before the last few join the nearest: a group takes in its nearest free record while that
+    """Groups of k to 2k − 1 members, before the last few join the nearest: a group takes in its nearest free record while that
     is nearer to the group than ``gamma`` times its distance to the other free records. ``points`` is overwritten."""
     n = points.shape[1]
     everything = points.copy()

@@ -56,7 +56,7 @@ def _take(
     tree: Tree, points: FloatArray, slot: IntArray, record: IntArray, n: int, found: IntArray, total: FloatArray,
     group: IntArray, g: int,
 ) -> int:  # fmt: skip
-    """Put the found records into group ``g``; the last of ``points`` fill their gaps, as where there is no tree: sums are then
+    """Put the found records into group ``g``; the last of ``points`` fill their gaps, as without a tree: sums are then
     the same to the last bit. Returns how many records remain."""
     gaps = np.empty(len(found), np.int64)
     for i in range(len(found)):
@@ -78,7 +78,7 @@ def _take(
 
 @njit
 def v_mdav(points: FloatArray, k: int, gamma: float) -> IntArray:
-    """Groups of k to 2k − 1 records, before the last few join the nearest."""
+    """Groups of k to 2k − 1 members, before the last few join the nearest."""
     dimensions, n = points.shape
     middle = np.empty(dimensions)
     for j in range(dimensions):

@@ -115,7 +115,7 @@ def _swap(slots: FloatArray, ids: IntArray, i: int, j: int) -> None:
 
 @njit
 def look_from(tree: Tree, centre: FloatArray) -> None:
-    """Know every node anew, and its reach from ``centre``: searches from near there are the quickest."""
+    """Recompute every node, and its reach from ``centre``: searches from near there are the quickest."""
     for j in range(len(centre)):
         tree.centre[j] = centre[j]
     leaves = len(tree.held)

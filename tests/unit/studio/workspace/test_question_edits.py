@@ -63,7 +63,7 @@ def test_questions_are_added_moved_and_left_out():
     with pytest.raises(UsageError, match="already"):
         question_edits.with_question(text, "a", {"values": 3}, new=True)
     for call in (question_edits.without_question, lambda t, n: question_edits.moved(t, n, 0)):
-        with pytest.raises(UsageError, match="no such"):
+        with pytest.raises(UsageError, match="does not exist"):
             call(text, "none")
     tied = question_edits.document_of(text) | {"linked": [{"questions": ["a", "b"], "correlation": 0.5}], "subgroups": ["a", "c"]}
     left = question_edits.document_of(question_edits.without_question(question_edits.brought(tied), "a"))

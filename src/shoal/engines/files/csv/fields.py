@@ -25,7 +25,7 @@ class Field:
     form: str | None = None
     shortest: bool = False
     padded: bool = False
-    """Blanks around a number are no part of it."""
+    """Blanks around a number are not part of it."""
 
     @property
     def raw(self) -> str:
@@ -52,7 +52,7 @@ class Field:
             return self.raw
         text, typed = self._text, self.typed
         fits = f"CAST({typed} AS VARCHAR) = {text}" if self.exact else f"{typed} IS NOT NULL"
-        if self.sql_type == "DOUBLE":  # 1e400 is no infinity, 1e-400 no zero
+        if self.sql_type == "DOUBLE":  # 1e400 is not infinity, 1e-400 not zero
             fits += f" AND (NOT isinf({typed}) OR {text} ILIKE '%inf%')"
             fits += f" AND CASE WHEN {typed} = 0 THEN NOT regexp_matches({text}, '[1-9].*[eE]') ELSE true END"
         if self.shortest:  # two texts must not become one number; digits are looked at last, as that takes longest

@@ -182,7 +182,8 @@ def transcoded(
     except OSError as error:
         if disk_full(error):
             raise OutputError(
-                f"there is no room for a copy of '{path.name}' in the temporary folder.", hint="Free space, or save it as UTF-8."
+                f"not enough disk space for a copy of '{path.name}' in the temporary folder.",
+                hint="Free space, or save it as UTF-8.",
             ) from None
         raise UnreadableError(f"'{path}' may not be read.", hint="Check the file and its rights.") from None
     except UnicodeError:

@@ -2,7 +2,7 @@
 
 A text cell (or column name) that begins, perhaps after blanks or quotes, with ``= + - @``, a tab or a line break, or with the
 full-width form of one, gets an apostrophe in front; a cell that already begins with an apostrophe and would run gets one more,
-so that no two texts become one. A text that is a plain number stays as it is. Where a spreadsheet splits cells at semicolons (as
+so that no two texts become one. A text that is a plain number stays as it is. If a spreadsheet splits cells at semicolons (as
 in most of Europe), text after one, or after a line break, is a cell of its own: it gets its apostrophe there. ``raw=True``
 writes every cell as it is, for machines.
 """

@@ -1,6 +1,6 @@
 """Texts as codes with labels, for SPSS and Stata: new groups, and numbers with codes and suppressed cells among them.
 
-Groups get codes 1, 2 … in their order. Numbers of the source stay what they were; what is no number (``*``, a lettered
+Groups get codes 1, 2 … in their order. Numbers of the source stay what they were; what is not a number (``*``, a lettered
 missing value) gets a code of its own behind them, with a label: in Stata a letter (``.z``), in SPSS a number declared missing.
 The same holds of ``*`` and letters among groups.
 A code that the source declares missing is never given to anything else; in Stata it is a letter too.
@@ -124,7 +124,7 @@ def _numbers(texts: set[str], column: Column, package: Package) -> tuple[dict[st
 def _add_others(
     texts: set[str], codes: dict[str, Any], labels: dict[Any, str], column: Column, package: Package
 ) -> tuple[object, ...]:
-    """Codes and labels for texts that are no numbers, behind those that are; what is then declared missing."""
+    """Codes and labels for texts that are not numbers, behind those that are; what is then declared missing."""
     others = sorted(texts, key=lambda t: (t == SUPPRESSED, _is_letter(t), t))
     named = label_texts(column)
     free = _free(codes.values(), labels, column.user_missing)

@@ -34,7 +34,7 @@ _SPSS_FORM = re.compile(r"[A-Z]+[0-9]+(\.[0-9]+)?")
 
 @dataclass
 class _Frame:
-    """Columns as pyreadstat takes them, with everything that is told about them."""
+    """Columns as pyreadstat takes them, with their metadata."""
 
     columns: dict[str, Any] = field(default_factory=dict)
     labels: dict[str, dict[Any, str]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """MySQL and MariaDB, through pymysql; values stay bytes until Arrow parses them.
 
 Quirks handled here: collations fold case, accents and trailing blanks, so text is compared as ``BINARY``; ``tinyint(1)`` is
-a boolean; results are sorted and grouped on the whole value; moments with a zone are read in UTC; there is no NaN; a new table
+a boolean; results are sorted and grouped on the whole value; moments with a zone are read in UTC; NaN does not exist; a new table
 is filled under another name and then renamed.
 """
 

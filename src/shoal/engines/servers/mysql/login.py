@@ -1,7 +1,7 @@
 """MySQL and MariaDB: connection options, the user's ``my.cnf``, and how far a server must prove who it is.
 
 The driver falls back to a plain connection where a server says that it has no encryption, which a man in the middle can say
-too. So encryption is demanded here before anything is told to the server, and its certificate is verified by our own rules.
+too. So encryption is demanded here before anything is sent to the server, and its certificate is verified by our own rules.
 """
 
 from __future__ import annotations

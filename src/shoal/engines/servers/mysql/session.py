@@ -234,8 +234,8 @@ def _forget(cursor: Any) -> None:
 LOST = {2006, 2013, 2014, 2055, 1053, 1927}
 _WORDS = {
     1146: ("a table is not there (any more).", "Check the name; it may have been dropped or renamed meanwhile."),
-    1049: ("there is no such database.", "Check the URL's last part."),
-    1054: ("a column is not there (any more).", "Open the table again to read its columns anew."),
+    1049: ("this database does not exist.", "Check the URL's last part."),
+    1054: ("a column is not there (any more).", "Open the table again to reload its columns."),
     1044: (
         "the user may not use this database.",
         "Reading needs SELECT on the table; a new table needs CREATE, ALTER, INSERT and DROP.",
@@ -262,12 +262,12 @@ def translate(code: int, address: Address) -> EngineError:
         return EngineError(
             f"the connection to the server at {address.shown} broke off.", hint="Try again when the server is back.", code=code
         )
-    what, hint = _WORDS.get(code, (f"the query could not be carried out (error {code}).", "See the server's log."))
+    what, hint = _WORDS.get(code, (f"the query could not be run (error {code}).", "See the server's log."))
     return EngineError(f"MySQL/MariaDB at {address.shown}: {what}", hint=hint, code=code)
 
 
 def no_connection(address: Address, error: Exception) -> EngineError:
-    """Why there is no connection, from the driver's error and what is behind it."""
+    """Why the connection failed, from the driver's error and what is behind it."""
     code = error.args[0] if error.args else 0
     shown, cause = address.shown, getattr(error, "original_exception", error)
     who = f"user '{address.user}'" if address.user else "the user"
@@ -290,7 +290,7 @@ def no_connection(address: Address, error: Exception) -> EngineError:
             f"the server at {shown} did not answer in time.", hint="Check host, port and firewall, or raise connect_timeout=."
         )
     if isinstance(cause, socket.gaierror):
-        return EngineError(f"there is no host '{address.host}'.", hint="Check the name.")
+        return EngineError(f"host '{address.host}' is unknown.", hint="Check the name.")
     refused = ": the connection was refused" if isinstance(cause, ConnectionRefusedError) else ""
     return EngineError(
         f"no MySQL or MariaDB server answers at {shown}{refused}.", hint="Check host and port, and that the server runs."

@@ -79,7 +79,7 @@ def arrow_column(values: Sequence[bytes | None], field: Any) -> Any:
         return raw if field.charsetnr == _BINARY_CHARSET else raw.cast(pa.string())
     except pa.ArrowInvalid:
         raise DataError(
-            "a date or time column holds a value that is no date (0000-00-00) or no time of day.",
+            "a date or time column holds a value that is not a date (0000-00-00) or not a time of day.",
             hint="Replace such values in the database, or open the table with types={column: 'text'}.",
         ) from None
 

@@ -182,7 +182,7 @@ class Session(Engine):
 
 _WORDS = {  # SQLSTATE, longest prefix first → what happened, what to do next
     "42P01": ("a table is not there (any more).", "Check the name; it may have been dropped or renamed meanwhile."),
-    "42703": ("a column is not there (any more).", "Open the table again to read its columns anew."),
+    "42703": ("a column is not there (any more).", "Open the table again to reload its columns."),
     "42501": ("the database user may not do this.", "Reading needs SELECT on the table; a new table needs CREATE on the schema."),
     "42P07": ("a table of that name is already there.", "Choose another name, or drop it first."),
     "25006": ("the database or the user is read-only.", "Write to a file instead of a new table."),
@@ -219,12 +219,12 @@ def translate(sqlstate: str, message: str, address: Address) -> EngineError:
         return translate("42501", "", address)
     code = f" (SQLSTATE {sqlstate})" if sqlstate else ""
     return EngineError(
-        f"PostgreSQL at {address.shown} could not carry out the query{code}.", hint="See the server's log.", sqlstate=sqlstate
+        f"PostgreSQL at {address.shown} could not run the query{code}.", hint="See the server's log.", sqlstate=sqlstate
     )
 
 
 def no_connection(address: Address, message: str) -> EngineError:
-    """Why there is no connection, from libpq's words; they are read here and not repeated."""
+    """Why the connection failed, from libpq's words; they are read here and not repeated."""
     shown = f"PostgreSQL at {address.shown}"
     who = f"user '{address.user}'" if address.user else "the user"
     words = {  # the first that is found in the message
@@ -254,7 +254,7 @@ def no_connection(address: Address, message: str) -> EngineError:
             f"no PostgreSQL server answers at {address.shown}: the connection was refused.",
             "Does it run, at this port?",
         ),
-        "translate host name": (f"there is no host '{address.host}'.", "Check the name."),
+        "translate host name": (f"host '{address.host}' is unknown.", "Check the name."),
         "definition of service": ("the service is in no service file.", "Check service= and PGSERVICEFILE."),
         "database": (f"PostgreSQL at {address.host}:{address.port} has no such database.", "Check the URL's last part."),
     }

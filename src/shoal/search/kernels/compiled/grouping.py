@@ -142,7 +142,7 @@ def group(s: State, source: int, most: int) -> None:
 def keep(
     numbers: Ints, sources: Ints, columns: Ints, blocks: Ints, maps: Codes, codes: Codes, cell_numbers: Ints, marks: Bytes
 ) -> None:
-    """Keep the last grouping as a source. Where there is no room left, all earlier copies go."""
+    """Keep the last grouping as a source. If no room is left, all earlier copies go."""
     found, at, source = numbers[FOUND], numbers[CELLS], numbers[SOURCES]
     if source == len(sources) or at + found > codes.shape[1]:
         numbers[SOURCES], numbers[CELLS] = 1, sources[0, 1]

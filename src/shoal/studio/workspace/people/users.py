@@ -58,7 +58,7 @@ class Users:
     def get(self, name: str) -> User:
         found = self._row(name.casefold())
         if found is None:
-            raise UsageError("there is no such user.", hint="'shoal studio user list' names them.", reason="unknown")
+            raise UsageError("this user does not exist.", hint="'shoal studio user list' names them.", reason="unknown")
         return user_of(found)
 
     def all(self) -> list[User]:

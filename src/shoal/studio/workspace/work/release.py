@@ -11,7 +11,7 @@ from shoal.model.attack import VERDICTS
 from shoal.model.certificate.certificate import Certificate, cost_of
 from shoal.model.certificate.events import EventCertificate
 from shoal.model.requirement import KnownRecords
-from shoal.release.make import seed
+from shoal.release.make import private_file
 from shoal.release.policy.policy import Policy
 from shoal.studio.workspace.work.telling import Telling
 
@@ -80,7 +80,7 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
             "format": job.asked["format"],
             "past": tell.past,
             "private": made.private_file is not None,
-            "seeded": made.private_file is not None and seed.read(made.private_file).seed is not None,
+            "seeded": made.private_file is not None and private_file.read(made.private_file).seed is not None,
         }
         number = 1 + len(workspace.releases.of_table(kept.id))
         workspace.releases.add(key, kept.id, f"{kept.name}-release-{number}", told)

@@ -1,0 +1,103 @@
+"""The words that the finder knows, read from ``data/<language>/<list>.txt``; ``data/README.md`` describes the format.
+
+The lists of all languages are merged: a table may mix languages, and nobody has to say which one it uses. A list is read once,
+when a module first needs it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+DATA = Path(__file__).parent / "data"
+
+
+class Entry(NamedTuple):
+    """One line of a list: its text, and the tag behind the tab (empty if there is none)."""
+
+    text: str
+    tag: str = ""
+
+
+@cache
+def sections(name: str) -> dict[str, tuple[Entry, ...]]:
+    """The entries of a list by section, all languages together.
+
+    >>> Entry("avril", "4") in sections("calendar")["month"]
+    True
+    """
+    out: dict[str, list[Entry]] = {}
+    for file in sorted(DATA.glob(f"*/{name}.txt")):
+        entries: list[Entry] = []
+        for line in file.read_text(encoding="utf-8").split("\n"):
+            if not line or line.startswith("# "):
+                continue
+            if line[0] == "[" and line[-1] == "]":
+                entries = out.setdefault(line[1:-1], [])
+            else:
+                entries.append(Entry(*line.split("\t", 1)))
+    return {section: tuple(entries) for section, entries in out.items()}
+
+
+def word_set(name: str, section: str) -> frozenset[str]:
+    """The texts of a section.
+
+    >>> "samedi" in word_set("calendar", "weekday")
+    True
+    """
+    return frozenset(entry.text for entry in sections(name)[section])
+
+
+def tagged(name: str, section: str) -> dict[str, str]:
+    """The texts of a section with their tags."""
+    return dict(sections(name)[section])
+
+
+def ranked(name: str, section: str) -> tuple[tuple[str, ...], ...]:
+    """The texts of a section whose tags count from 1, grouped by tag.
+
+    >>> [("mon" in day, "sonntag" in day) for day in ranked("calendar", "weekday")][::6]
+    [(True, False), (False, True)]
+    """
+    out: dict[int, list[str]] = {}
+    for text, tag in sections(name)[section]:
+        out.setdefault(int(tag), []).append(text)
+    return tuple(tuple(out[rank]) for rank in sorted(out))
+
+
+def phrases(name: str, section: str) -> tuple[tuple[str, ...], ...]:
+    """The texts of a section, each as its words: ``("date", "birth")``, ``("educ*",)``, ``("=class",)``."""
+    return tuple(tuple(entry.text.split()) for entry in sections(name)[section])
+
+
+def alternatives(name: str, *names_of_sections: str) -> str:
+    """The texts of sections as a regular expression, long ones first.
+
+    >>> bool(re.fullmatch(alternatives("quantities", "below"), "less than"))
+    True
+    """
+    texts = {entry.text for section in names_of_sections for entry in sections(name)[section]}
+    return "|".join(map(re.escape, sorted(texts, key=lambda text: (-len(text), text))))
+
+
+def word_pattern(name: str, section: str) -> str:
+    """A regular expression for texts that contain an entry: ``wid*`` any word that begins so, ``=m`` the whole text.
+
+    A blank inside an entry stands for a blank, a hyphen, an apostrophe, another sign of separation, or nothing.
+
+    >>> pattern = re.compile(word_pattern("values", "marital"))
+    >>> [bool(pattern.match(text)) for text in ("never-married", "unmarried couple", "verwitwet")]
+    [True, False, True]
+    """
+    entries = sorted(entry.text for entry in sections(name)[section])
+    whole = [re.escape(text[1:]) for text in entries if text[0] == "="]
+    inside = [_inside(text) for text in entries if text[0] != "="]
+    ways = ([rf"(?:{'|'.join(whole)})\Z"] if whole else []) + ([rf".*\b(?:{'|'.join(inside)})"] if inside else [])
+    return "|".join(ways)
+
+
+def _inside(text: str) -> str:
+    plain = r"[ ._/'’-]?".join(map(re.escape, text.removesuffix("*").split()))
+    return plain if text.endswith("*") else plain + r"\b"

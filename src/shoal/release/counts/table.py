@@ -1,0 +1,198 @@
+"""A table of counts from records: people by rows, columns and layers, rare categories joined before they can be named.
+
+A label is a value: a category that fewer than ``threshold`` people have says that somebody has it. Such categories are joined to
+one, and where they are still too few together, the next smallest goes with them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from shoal.disk.atomic import write_text
+from shoal.engines.files.csv.write import inert
+from shoal.errors import DataError, InfeasibleError, UsageError
+from shoal.kernels.text import canonical_text
+from shoal.model.attack import AttackResult
+from shoal.model.counts.classes import ClassCounts
+from shoal.release.counts.protect import ProtectedTable
+
+IntArray = npt.NDArray[np.int64]
+LARGEST = 2_500
+"""Cells of a table that is crossed: each small one costs linear programs over all of them."""
+MISSING, JOINED = "(missing)", "(other categories)"
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed:
+    """Counts without margins, with the labels of each axis; ``joined`` says how many categories of each went into one."""
+
+    columns: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    counts: IntArray
+    joined: tuple[int, ...]
+
+
+def cross(found: ClassCounts, *, threshold: int, public: bool = False) -> Crossed:
+    """The classes of a count as a table; ``public`` says that the lists of categories are public knowledge.
+
+    >>> import shoal
+    >>> t = shoal.open({"ward": ["a"] * 6 + ["b"] * 5 + ["c"], "ill": ["y", "n"] * 6})
+    >>> c = cross(t.count(["ward", "ill"]), threshold=3)
+    >>> c.labels, c.counts.tolist(), c.joined
+    ((('a', '(other categories)'), ('n', 'y')), [[3, 3], [3, 3]], (2, 0))
+    """
+    if found.people is not None:
+        raise DataError(
+            "some people have rows in several cells of this table, so that its sums would count them more than once.",
+            hint="Cross columns that are the same in all rows of a person, or make a table with one row per person first.",
+        )
+    axes = [_axis(found, i, threshold, public) for i in range(len(found.columns))]
+    shape = tuple(len(labels) for labels, _, _ in axes)
+    if np.prod([n + 1 for n in shape], dtype=float) > LARGEST:
+        raise UsageError(
+            f"the table would have more than {LARGEST:,} cells with its sums.",
+            hint="Cross fewer columns, or columns with fewer categories: bands of ages, regions instead of postcodes.",
+        )
+    counts = np.zeros(shape, dtype=np.int64)
+    np.add.at(counts, tuple(place[found.codes[i]] for i, (_, place, _) in enumerate(axes)), found.sizes)
+    return Crossed(found.columns, tuple(labels for labels, _, _ in axes), counts, tuple(joined for *_, joined in axes))
+
+
+def _axis(found: ClassCounts, i: int, threshold: int, public: bool) -> tuple[tuple[str, ...], IntArray, int]:
+    """Labels of an axis, where each code goes (a missing value, code −1, is the last), and how many categories were joined."""
+    texts = [str(t) for t in canonical_text(found.categories[i]).to_pylist()]
+    codes = np.asarray(found.codes[i])
+    names = [*texts, MISSING]
+    people = np.zeros(len(names), dtype=np.int64)
+    np.add.at(people, codes, found.sizes)
+    keep = [c for c in range(len(names)) if people[c] > 0]
+    rare = [] if public else _rare(people, keep, threshold)
+    stay = [c for c in keep if c not in set(rare)]
+    if not stay:
+        raise InfeasibleError(
+            f"too few people share a category of '{found.columns[i]}' to name one.",
+            hint="Use a coarser column or a smaller threshold; with --public where the list of categories is public knowledge.",
+        )
+    place = np.full(len(names), len(stay), dtype=np.int64)
+    place[stay] = np.arange(len(stay))
+    return (*(names[c] for c in stay), *([JOINED] if rare else [])), place, len(rare)
+
+
+def _rare(people: IntArray, keep: list[int], threshold: int) -> list[int]:
+    """Categories that are joined: those below the threshold and, until they are enough together, the next smallest."""
+    order = sorted(keep, key=lambda c: (people[c], c))
+    rare = [c for c in order if people[c] < threshold]
+    if not rare:
+        return []
+    while people[rare].sum() < threshold or len(rare) == 1:  # one alone would be named by what is missing
+        if len(rare) == len(order):
+            return order
+        rare.append(order[len(rare)])
+    return rare
+
+
+def alone(crossed: Crossed) -> int:
+    """Lines of two cells or more whose people all fall into one cell: everybody there has the same value, and it is revealed.
+
+    >>> alone(Crossed(("a", "b"), (("x", "y"), ("u", "v")), np.array([[12, 0], [20, 15]]), (0, 0)))
+    2
+    """
+    counts: Any = crossed.counts
+    lines = 0
+    for axis, size in enumerate(counts.shape):
+        if size > 1:
+            filled = (counts > 0).sum(axis=axis)
+            lines += int((filled == 1).sum())
+    return lines
+
+
+ALL = "(all)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountTable:
+    """A table of counts that may be published; :meth:`rows` holds it, margins included, and never a hidden count."""
+
+    crossed: Crossed
+    protected: ProtectedTable
+
+    def __repr__(self) -> str:
+        across = " × ".join(self.crossed.columns)
+        return f"<CountTable of {across}: {self.cells:,} cells with sums, {self.hidden:,} hidden>"
+
+    @property
+    def cells(self) -> int:
+        return int(self.protected.cells.size)
+
+    @property
+    def hidden(self) -> int:
+        """Cells that are not published, for being small or to protect those that are."""
+        return int(self.protected.hidden.sum())
+
+    @property
+    def attack(self) -> AttackResult:
+        """What the recovery attack found in what is published."""
+        return self.protected.attack
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What the publisher should know beside the counts."""
+        joined = zip(self.crossed.columns, self.crossed.joined, strict=True)
+        said = [f"{n} categories of '{c}' with too few people are joined." for c, n in joined if n]
+        same = alone(self.crossed)
+        if same:
+            said.append(
+                f"{same} {'lines have' if same > 1 else 'line has'} all people in one cell: who is known to be there is known "
+                "to have that value, however many they are. Merge categories if that must stay hidden."
+            )
+        return tuple(said)
+
+    def rows(self) -> list[tuple[str | int | None, ...]]:
+        """One row per cell: a label per axis (``(all)`` for a sum) and the count, None where it is hidden."""
+        labels = [(*names, ALL) for names in self.crossed.labels]
+        out: list[tuple[str | int | None, ...]] = []
+        for place in np.ndindex(self.protected.cells.shape):
+            value = self.protected.cells[place]
+            out.append((*(labels[a][p] for a, p in enumerate(place)), None if np.isnan(value) else int(value)))
+        return out
+
+    def to_pandas(self) -> Any:
+        """The rows as a data frame."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.rows(), columns=[*self.crossed.columns, "people"])
+        return frame.astype({"people": "Int64"})
+
+    def write(self, path: str | Path) -> Path:
+        """Write the rows as CSV, whole or not at all; labels that a spreadsheet would run are made inert."""
+        target = Path(path)
+        if target.suffix.lower() != ".csv":
+            raise UsageError("a table of counts is written as CSV.", hint="Name a file that ends in .csv.")
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(inert(pa.array([*self.crossed.columns, "people"])).to_pylist())
+        for *labels, count in self.rows():
+            writer.writerow([*inert(pa.array(labels, pa.string())).to_pylist(), "" if count is None else count])
+        write_text(target, text.getvalue())
+        return target
+
+    def to_json(self) -> dict[str, Any]:
+        """The published table and what was found."""
+        return {
+            "columns": list(self.crossed.columns),
+            "threshold": self.protected.threshold,
+            "method": self.protected.method,
+            "cells": self.cells,
+            "hidden": self.hidden,
+            "rows": [list(row) for row in self.rows()],
+            "findings": list(self.findings),
+            "attack": {"verdict": self.attack.verdict, "sentence": self.attack.sentence},
+        }

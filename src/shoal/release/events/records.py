@@ -1,0 +1,340 @@
+"""Read an event table for a release: complete records as codes, and the shapes that the search may choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import DataError, EmptyTableError, PolicyError, RoleError, UsageError
+from shoal.kernels.text import canonical_text
+from shoal.measures.events.granularity import EXACT, NONE, UNITS, microseconds, place_codes, time_buckets
+from shoal.measures.events.traces import moments_of
+from shoal.model.counts.classes import IntArray
+from shoal.model.display import written
+from shoal.model.hierarchy import Hierarchy
+from shoal.release.gate.identifying import check_identifying
+from shoal.release.policy.events import EventRules
+from shoal.release.policy.policy import Policy
+from shoal.search.events.problem import CUT, EVERY, NEVER, RECORDS, EventProblem, Shape, Weights, renewal
+
+if TYPE_CHECKING:
+    from shoal.engines.table import Table
+
+
+TIMES = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
+MOST_SHAPES = 400
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EventTable:
+    """An event table, read: the columns of the complete records, the records as they are (pyarrow), and the problem to solve.
+
+    ``ids`` are the people, in the order of their numbers.
+    """
+
+    table: Table
+    policy: Policy
+    rules: EventRules
+    records: Any
+    ids: Any
+    time: Column | None
+    places: tuple[Column, ...]
+    trees: Mapping[str, Hierarchy]
+    problem: EventProblem
+    incomplete: int
+    renewals: Mapping[str, str]
+
+    @property
+    def n_people(self) -> int:
+        return int(self.problem.person.max()) + 1
+
+
+def read_events(table: Table, policy: Policy) -> EventTable:
+    """The table as the search needs it; every column of it has a place in the policy."""
+    rules = _rules(policy)
+    _check_columns(table, policy, rules)
+    check_identifying(table, policy)
+    records, incomplete = complete(table, (*rules.columns, *policy.insensitive), rules.columns)
+    unit = column_of(records, rules.unit, "text")
+    person = unit.codes
+    time = None if rules.time is None else time_of(records, rules.time, table.schema[rules.time].kind)
+    places = tuple(column_of(records, n, table.schema[n].kind) for n in rules.place)
+    trees = {n: _tree(policy, rules, c) for n, c in ((c.name, c) for c in places) if n in rules.hierarchy}
+    widths, levels = widths_of(rules, time), levels_of(rules, places, trees)
+    renewals = {r: renewal_of(r, places, int(person.max()) + 1) for r in rules.renew}
+    shapes = tuple(
+        Shape(w, p, most, renewals[r])
+        for most, r, p, w in product((0, *rules.most_records), renewals, levels, widths)
+        if not (w == NONE and p == NONE)
+    )
+    if not 1 <= len(shapes) <= MOST_SHAPES:
+        raise UsageError(f"{len(shapes)} plans would have to be tried.", hint=f"Name fewer choices: at most {MOST_SHAPES} plans.")
+    problem = _problem(policy, rules, person, time, places, trees, widths, levels, shapes)
+    return EventTable(table, policy, rules, records, unit.values, time, places, trees, problem, incomplete, renewals)
+
+
+def _rules(policy: Policy) -> EventRules:
+    if policy.events is None:
+        raise PolicyError("the policy names no events.", hint="Add events: {unit: …, time: …, place: …}.")
+    return policy.events
+
+
+def _check_columns(table: Table, policy: Policy, rules: EventRules) -> None:
+    """Every column named is there, and every column there is named, once."""
+    schema = table.schema
+    for what, names in (("unit", (rules.unit,)), ("time", (rules.time,) if rules.time else ()), ("place", rules.place)):
+        for name in names:
+            schema.require(name, what=what)
+    for name in policy.insensitive:
+        schema.require(name, what="insensitive column")
+    check_named(table, policy, rules.columns)
+    if rules.time is not None and schema[rules.time].kind not in TIMES:
+        raise DataError(
+            f"column '{rules.time}' holds {schema[rules.time].kind}, not times.", hint="Name the column of the times."
+        )
+
+
+def check_named(table: Table, policy: Policy, columns: Sequence[str]) -> None:
+    """Every column of the table has one place in the policy: among these of events, or a role."""
+    twice = [n for n in columns if n in policy.direct or n in policy.insensitive]
+    if twice:
+        raise RoleError(f"column '{twice[0]}' stands under events and under roles.", hint="Name each column once.")
+    if policy.rest == "insensitive":
+        raise RoleError("the columns of an event table are named one by one.", hint="Write rest: drop, or name those that stay.")
+    known = {*columns, *policy.direct, *policy.insensitive}
+    left = [n for n in table.schema.names if n not in known]
+    if left and policy.rest != "drop":
+        raise RoleError(
+            f"{len(left)} of {len(table.schema.names)} columns of '{table.name}' have no role: {', '.join(left[:20])}.",
+            hint="Name each under events (unit, time, place), roles.direct (left out) or "
+            "roles.insensitive (published as it is); or write roles: {rest: drop}.",
+            columns=tuple(left),
+        )
+
+
+def complete(table: Table, names: tuple[str, ...], needed: tuple[str, ...]) -> tuple[Any, int]:
+    """The records that have person, time and place; and how many have not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    batches = list(table.scan(names))
+    if not batches or not sum(b.num_rows for b in batches):
+        raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
+    whole = pa.Table.from_batches(batches).combine_chunks()
+    good = None
+    for name in needed:
+        there = pc.is_valid(whole[name])
+        good = there if good is None else pc.and_(good, there)
+    records = whole.filter(good).combine_chunks()
+    if records.num_rows == 0:
+        raise EmptyTableError(
+            "no record has a person, a time and a place, as far as these are named.", hint="Check the columns named."
+        )
+    return records, whole.num_rows - records.num_rows
+
+
+def column_of(records: Any, name: str, kind: str) -> Column:
+    """Distinct values in order, and the code of each record."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = records[name].combine_chunks()
+    if isinstance(found, pa.ChunkedArray):
+        found = pa.concat_arrays(found.chunks)
+    coded = found.dictionary_encode()
+    order = pc.sort_indices(coded.dictionary)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order.to_numpy()] = np.arange(len(order))
+    codes = place[coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
+    return Column(name, kind, coded.dictionary.take(order), codes)
+
+
+def time_of(records: Any, name: str, kind: str) -> Column:
+    """Times; those in text are read by the ISO rule."""
+    found = column_of(records, name, kind)
+    if kind != "text":
+        return found
+    import pyarrow as pa
+
+    moments = moments_of(name, found.values, found.rows)
+    return column_of(pa.table({name: moments.take(pa.array(found.codes))}), name, "timestamp")
+
+
+def _tree(policy: Policy, rules: EventRules, column: Column) -> Hierarchy:
+    from shoal.hierarchies import from_policy
+
+    rule = from_policy(rules.hierarchy[column.name], policy.folder or ".").fit(column.name, column.values, column.rows)
+    made: Hierarchy = rule.over(column.name, column.values, column.rows)
+    return made
+
+
+def _problem(
+    policy: Policy, rules: EventRules, person: IntArray, time: Column | None, places: tuple[Column, ...],
+    trees: Mapping[str, Hierarchy], widths: tuple[str, ...], levels: tuple[str, ...], shapes: tuple[Shape, ...],
+) -> EventProblem:  # fmt: skip
+    n = len(person)
+    moment = np.zeros(n, dtype=np.int64) if time is None else time.codes
+    where = places[0].codes if places else np.zeros(n, dtype=np.int64)
+    rng = np.random.default_rng([policy.seed, 1])
+    day = None
+    if time is not None and time.kind in ("date", "timestamp"):
+        day = (microseconds(time.values, time.kind) // UNITS["d"])[time.codes]
+    tree = trees[places[0].name] if CUT in levels else None
+    linked = len({s.renew for s in shapes}) > 1 or shapes[0].renew != NEVER
+    given = {"time": 1.0, "place": 1.0, "links": 1.0, **rules.weights}
+    weights = Weights(given["time"] * (time is not None), given["place"] * bool(places), given["links"] * linked)
+    if weights.time + weights.place + weights.links <= 0:
+        raise PolicyError("all weights of the losses are 0.", hint="Let one be above 0.", path="events.weights")
+    return EventProblem(
+        person=person,
+        rank=_within(person, (where, moment)),
+        draw=_within(person, (rng.random(n),)),
+        day=day,
+        times={w: times_at(time, w) for w in {EXACT, NONE, *widths} if time is not None or w == NONE},
+        places={p: places_at(places, p, trees) for p in {EXACT, NONE, *levels} - {CUT} if places or p == NONE},
+        asked=tuple(policy.requirements),  # type: ignore[arg-type]
+        allow=policy.suppress,
+        shapes=shapes,
+        weights=weights,
+        tree=tree,
+        leaf=None if tree is None else _leaves(tree, places[0])[places[0].codes],
+    )
+
+
+def _within(person: IntArray, keys: tuple[Any, ...]) -> IntArray:
+    """The rank of each record among those of its person, by these keys (the last counts most)."""
+    order = np.lexsort((*keys, person))
+    rank = np.empty(len(person), dtype=np.int64)
+    rank[order] = np.arange(len(person)) - np.searchsorted(person[order], person[order])
+    return rank
+
+
+def times_at(time: Column | None, width: str) -> Any:
+    """The bucket of each record; None where time is left out."""
+    if time is None or width == NONE:
+        return None
+    buckets = time_buckets(time.name, time.kind, time.values, width)
+    return None if buckets is None else buckets[time.codes]
+
+
+def places_at(places: tuple[Column, ...], level: str, trees: Mapping[str, Hierarchy]) -> Any:
+    """The place of each record, over all columns together; None where places are left out."""
+    if not places or level == NONE:
+        return None
+    out = np.zeros(len(places[0].codes), dtype=np.int64)
+    for p in places:
+        found = place_codes(p.name, p.kind, p.values, level, trees)
+        if found is not None:
+            dense = found.astype(np.int64)[p.codes]
+            out = np.unique(out * (int(dense.max()) + 1) + dense, return_inverse=True)[1].astype(np.int64)
+    return out
+
+
+def _leaves(tree: Hierarchy, place: Column) -> IntArray:
+    """The leaf of each distinct place."""
+    return np.array([tree.position[t] for t in canonical_text(place.values).to_pylist()], dtype=np.int64)
+
+
+WIDTHS = {
+    "timestamp": (EXACT, "hour", "6h", "day", "week", "month", NONE),
+    "date": (EXACT, "week", "month", "quarter", NONE),
+    "time": (EXACT, "hour", "part of day", NONE),
+}
+SHIFTABLE = (EXACT, "minute", "hour", "day", "week")
+GRIDS = (EXACT, "grid:0.01", "grid:0.1", "grid:1", NONE)
+MODEL = "model "
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Column:
+    """A column of the complete records: its distinct values, and the value of each record."""
+
+    name: str
+    kind: str
+    values: Any
+    codes: IntArray
+
+    @property
+    def rows(self) -> IntArray:
+        return np.bincount(self.codes, minlength=len(self.values)).astype(np.int64)
+
+
+def widths_of(rules: EventRules, time: Column | None) -> tuple[str, ...]:
+    if time is None:
+        if rules.time_widths:
+            raise PolicyError("'events.time_widths' requires 'events.time'.", hint="Add time: there.", path="events.time_widths")
+        return (NONE,)
+    widths = rules.time_widths or WIDTHS.get(time.kind, (EXACT, NONE))
+    if not rules.shift:
+        return widths
+    if time.kind not in ("date", "timestamp"):
+        raise PolicyError("'events.shift' moves dates, and the time holds none.", hint="Leave it out.", path="events.shift")
+    fixed = tuple(w for w in widths if w in SHIFTABLE or _whole_days(w) or w == NONE)
+    if not fixed:
+        raise PolicyError(
+            "dates in months or years, and weekdays or parts of the day, cannot be shifted.",
+            hint=f"Widths: {', '.join(SHIFTABLE)}.",
+        )
+    return fixed
+
+
+def _whole_days(width: str) -> bool:
+    return width[:-1].isdigit() and width[-1:] in ("d", "w")
+
+
+def levels_of(rules: EventRules, places: tuple[Column, ...], trees: Mapping[str, Hierarchy]) -> tuple[str, ...]:
+    if not places:
+        if rules.place_levels:
+            raise PolicyError("'events.place_levels' requires 'events.place'.", hint="Add place: there.")
+        return (NONE,)
+    if rules.place_levels:
+        if CUT in rules.place_levels and not (len(places) == 1 and trees):
+            raise PolicyError("a cut needs one place with a hierarchy.", hint="Add events: {hierarchy: {place: FILE}}.")
+        return rules.place_levels
+    first = places[0]
+    if len(trees) == len(places) == 1:
+        height = trees[first.name].height
+        return (EXACT, CUT, *(f"level:{i}" for i in range(1, height)), NONE)
+    if all(p.kind in ("float", "decimal") for p in places):
+        return GRIDS
+    if len(places) == 1 and first.kind == "text":
+        lengths = {len(t) for t in canonical_text(first.values).to_pylist()}
+        if len(lengths) == 1 and (length := lengths.pop()) > 2:
+            return _prefixes(length)
+    return (EXACT, NONE)
+
+
+def _prefixes(length: int) -> tuple[str, ...]:
+    """Codes of one length, ever shorter."""
+    return (EXACT, *(f"prefix:{n}" for n in range(length - 1, max(0, length - 5), -1)), NONE)
+
+
+def renewal_of(text: str, places: tuple[Column, ...], people: int) -> str:
+    """A renewal with its number: ``model 0.05`` becomes the records that the popularity of the places allows."""
+    if text in (NEVER, EVERY):
+        return text
+    if not text.startswith(MODEL):
+        renewal(text)
+        return text
+    from shoal.prediction.distribution import Distribution
+    from shoal.prediction.zipf.records import pseudonym_life
+
+    if len(places) != 1:
+        raise PolicyError("a renewal by the model needs one place.", hint="Renew by records or days.", path="events.renew")
+    try:
+        limit = float(text.removeprefix(MODEL))
+    except ValueError:
+        raise PolicyError(f"'{text}' is not a renewal.", hint="For example model 0.05.", path="events.renew") from None
+    counts = places[0].rows
+    life = pseudonym_life(Distribution.counts(counts), people, limit)
+    if life == 0:
+        raise PolicyError(
+            f"by the popularity of the places already one record singles out more than {written(limit)} of the people.",
+            hint="Allow more, or coarser places.",
+            path="events.renew",
+        )
+    return f"{life} {RECORDS}"

@@ -1,0 +1,281 @@
+"""Every column of a table held against the list of identifiers of the preset, before a plan is made."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import DataError, PolicyError, UsageError
+from shoal.find import ColumnFacts, find_column
+from shoal.find.safe_harbor import coarse, column_names
+from shoal.find.safe_harbor.classes import Classed, class_of, refusal
+from shoal.kernels.text import Pattern, canonical_text
+from shoal.model.plan import Step
+from shoal.model.roles import Column, Role, Schema
+from shoal.release.certificate.sentences import today
+from shoal.release.gate.column_facts import ColumnReader
+from shoal.release.policy.build import QuasiRule
+from shoal.release.policy.policy import Policy
+from shoal.release.policy.presets import Preset
+from shoal.release.proof import read
+from shoal.release.proof.formats import value_labels
+from shoal.steps import Drop, evaluate
+
+if TYPE_CHECKING:
+    from shoal.engines.table import Table
+    from shoal.release.plan.prepare import Prepared
+
+
+_GROUPS: dict[str, Any] = {
+    "age": {"intervals": [1, 5, 10, 20], "top": 90, "bottom": 0},
+    "zip": {"postcode": "US"},
+    "date": {"dates": ["year"]},
+}
+"""Levels of a quasi-identifier of the list, where the policy gives none: the first is the finest that the list allows."""
+
+
+@dataclass(frozen=True)
+class OnList:
+    """A column of the input: its class, why the list does not let it stay as it is, or the reason why it is none of the list."""
+
+    classed: Classed
+    why: str = ""
+    reason: str = ""
+
+
+def listed(policy: Policy) -> bool:
+    """Whether the policy's preset is a list of identifiers."""
+    return policy.preset is not None and policy.preset.checklist == "safe-harbor"
+
+
+def class_columns(table: Table, policy: Policy, columns: ColumnReader | None = None) -> dict[str, OnList]:
+    """Every column of a table held against the list; empty where the preset is none."""
+    if not listed(policy):
+        return {}
+    for name in policy.none_of_the_eighteen:
+        table.schema.require(name, what="column under allow.none_of_the_eighteen")
+    facts = (columns or ColumnReader(table)).of(table.schema.names)
+    classed = {name: class_of(one) for name, one in facts.items()}
+    year = last_year(today(policy.about.get("date")), [(facts[name], one) for name, one in classed.items()])
+    stated = policy.none_of_the_eighteen
+    return {
+        name: OnList(one, "" if name in stated else refusal(facts[name], one, year), stated.get(name, ""))
+        for name, one in classed.items()
+    }
+
+
+def with_groups(policy: Policy, found: Mapping[str, OnList], schema: Schema) -> tuple[Policy, dict[str, str]]:
+    """The policy with the list's groups as levels of quasi-identifiers that have none, and which columns got them, with why."""
+    quasi, why = dict(policy.quasi), dict[str, str]()
+    if policy.method != "lattice":
+        return policy, why
+    for name, rule in policy.quasi.items():
+        one = found.get(name)
+        groups = _GROUPS.get(one.classed.kind) if one is not None and one.why else None
+        number = schema[name].kind in ("integer", "float", "decimal")
+        fits = one is not None and {"age": number, "date": schema[name].kind in ("date", "timestamp")}.get(one.classed.kind, True)
+        if rule.hierarchy is None and rule.min_level is None and groups is not None and fits:
+            quasi[name] = QuasiRule(groups, rule.weight, 1, rule.max_level)
+            why[name] = "the groups of the safe-harbor list, from the finest that it allows"
+    return replace(policy, quasi=quasi), why
+
+
+SURE = 0.5
+"""Confidence from which a suggestion counts as a finding."""
+_WHOLE, _NUMBER = Pattern(r"-?(0|[1-9]\d*)"), Pattern(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
+_YEARS = Pattern(r"(?<!\d)(1[89]\d\d|20\d\d)(?!\d)")
+
+
+@dataclass(frozen=True)
+class Published:
+    """The columns of a release as anybody can read them; ``rows`` gives the records of some columns."""
+
+    columns: Mapping[str, ColumnFacts]
+    source: Any
+
+    def rows(self, names: Sequence[str]) -> Iterable[Sequence[Any]]:
+        if isinstance(self.source, Path):
+            return read.rows(self.source, names)
+        return (row for batch in self.source.scan(list(names)) for row in zip(*_texts(batch, names), strict=True))
+
+
+def published(source: Any, names: Sequence[str]) -> Published:
+    """Facts about every column of a written file, or of a table of a database."""
+    batches = read.batches(source, list(names)) if isinstance(source, Path) else source.scan(list(names))
+    counted: list[Counter[str | None]] = [Counter() for _ in names]
+    for batch in batches:
+        for i, texts in enumerate(_texts(batch, names)):
+            counted[i].update(texts)
+    labels = value_labels(source) if isinstance(source, Path) else {}
+    shown = [_labelled(found, labels.get(name, {})) for name, found in zip(names, counted, strict=True)]
+    return Published({name: _facts(name, found) for name, found in zip(names, shown, strict=True)}, source)
+
+
+def _labelled(counted: Counter[str | None], labels: Mapping[float, str]) -> Counter[str | None]:
+    """Values as a reader sees them: by their labels, where a statistics file has some."""
+    if not labels:
+        return counted
+    out: Counter[str | None] = Counter()
+    for text, n in counted.items():
+        number = float(text) if text is not None and _NUMBER.fullmatch(text) else None
+        out[labels.get(number, text) if number is not None else text] += n
+    return out
+
+
+def _texts(batch: Any, names: Sequence[str]) -> list[list[str | None]]:
+    return [canonical_text(batch.column(i)).to_pylist() for i in range(len(names))]
+
+
+def _facts(name: str, counted: Counter[str | None]) -> ColumnFacts:
+    missing = counted.pop(None, 0)
+    values = sorted(v for v in counted if v is not None)
+    sizes = np.array([counted[v] for v in values], dtype=np.int64)
+    kind, values = _kind(values)
+    return ColumnFacts(name, kind, values, sizes, int(sizes.sum()) + missing, missing)
+
+
+def _kind(values: list[str]) -> tuple[str, list[str]]:
+    """The kind that the texts of a column have, and the texts: whole numbers written ``2020.0`` without their zero."""
+    if not values or not all(map(_NUMBER.fullmatch, values)):
+        return "text", values
+    plain = [v.removesuffix(".0") for v in values]
+    if all(map(_WHOLE.fullmatch, plain)):
+        return "integer", plain
+    return ("text", values) if any(re.match(r"0\d", v) for v in values) else ("float", values)
+
+
+def last_year(date: str, columns: Iterable[tuple[ColumnFacts, Classed]]) -> int:
+    """The year in which ages count: that of the release, or the last that a column of dates tells."""
+    found = [int(date[:4])]
+    for facts, classed in columns:
+        if classed.kind in ("date", "year", "birth"):
+            found += [int(y) for v in facts.values for y in _YEARS.findall(v)]
+    return max(found)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A column that a preset does not let stay, and why."""
+
+    column: str
+    why: str
+
+
+def refused_by_list(found: Published, date: str, stated: Mapping[str, str]) -> tuple[dict[str, Classed], tuple[Refused, ...]]:
+    """The class of every published column under the eighteen, and the columns that may not stay as they are.
+
+    A column that a person states to be none of them is not looked at.
+    """
+    classed = {name: class_of(facts) for name, facts in found.columns.items() if name not in stated}
+    year = last_year(date, [(found.columns[name], one) for name, one in classed.items()])
+    out = [
+        Refused(name, f"{one.title}; {one.evidence}; {why}")
+        for name, one in classed.items()
+        if (why := refusal(found.columns[name], one, year))
+    ]
+    for three in coarse.triples(classed):
+        if coarse.told(found.rows(three)):
+            out.append(Refused(three[0], f"with '{three[1]}' and '{three[2]}' it reveals an age above 89 at death"))
+    return classed, tuple(out)
+
+
+def refused_as_sensitive(rule: Preset, columns: Iterable[ColumnFacts]) -> tuple[Refused, ...]:
+    """Insensitive columns that look sensitive, where a preset asks something of each sensitive one."""
+    if not rule.each_sensitive:
+        return ()
+    out = []
+    for facts in columns:
+        found = find_column(facts)
+        if found.role is Role.SENSITIVE and found.confidence >= SURE:
+            out.append(Refused(facts.name, found.reason))
+    return tuple(out)
+
+
+def safe_harbor_steps(prepared: Prepared) -> dict[str, Step]:
+    """Steps that the list asks for, by column, for all columns that it touches and that are not removed."""
+    policy, out = prepared.policy, {}
+    for name, one in prepared.on_list.items():
+        if policy.direct.get(name) == "drop" or (name == policy.unit and policy.publish_unit == "drop") or one.reason:
+            continue
+        if name in policy.direct or name == policy.unit:
+            raise _derived(name)
+        if not one.why:
+            continue
+        step = None if one.classed.kind == "remove" else _step(prepared, prepared.schema[name], one.classed)
+        if step is None and (one.classed.kind == "remove" or name not in policy.quasi):
+            raise _refused(name, one, one.why)
+        if step is not None:
+            out[name] = step
+    return out
+
+
+def _step(prepared: Prepared, column: Column, classed: Classed) -> Step | None:
+    """The list's own step for a column; None where it has none that keeps something."""
+    from shoal.techniques.safe_harbor import ITEMS, step_for
+
+    texts = [v for v in canonical_text(prepared.table.values(column.name)[0]).to_pylist() if v is not None]
+    if classed.kind == "zip" and all(len(v) <= 3 for v in texts):
+        return None  # areas already: what is too small among them only a person can join
+    if classed.kind == "age" and column_names.per_year(column.name) != 1:
+        return None
+    name = {"year": "birth"}.get(classed.kind, classed.kind)
+    item = next(i for i in ITEMS if i.name == name)
+    try:
+        step = step_for(column, item, reference=today(prepared.policy.about.get("date")))
+        if isinstance(step, Drop):
+            return None
+        kept = any(label not in (None, "*") for label in evaluate(step, texts).texts())
+    except (UsageError, DataError):
+        return None
+    return step if kept else None
+
+
+def _refused(name: str, one: OnList, why: str) -> PolicyError:
+    asks = "removes, but it is not direct" if one.classed.kind == "remove" else "makes coarser, but not in this spelling"
+    return PolicyError(
+        f"column '{name}' looks like '{one.classed.title}' ({one.classed.evidence}), which the safe-harbor list {asks}: {why}.",
+        hint=f"Move '{name}' under roles.direct. If it is none of the eighteen, say why: "
+        f"allow: {{none_of_the_eighteen: {{{name}: the reason}}}}",
+        column=name,
+    )
+
+
+def _derived(name: str) -> PolicyError:
+    return PolicyError(
+        f"pseudonyms of column '{name}' would be published: the safe-harbor list allows no code that is derived from information "
+        "about the person (45 CFR 164.514(c)).",
+        hint=f"Publish '{name}' as 'drop'. If its values are codes that were drawn at random, say so: "
+        f"allow: {{none_of_the_eighteen: {{{name}: the reason}}}}",
+        column=name,
+    )
+
+
+def check_coarse(prepared: Prepared, steps: dict[str, Step], planned: tuple[Step, ...]) -> None:
+    """Refuse a plan that tells apart values which the list joins. A local recoding has no steps: its file is looked at."""
+    for name in prepared.base.columns:
+        given = next((s for s in planned if s.column == name), None)
+        if name not in steps or given is None:
+            continue
+        texts = canonical_text(prepared.values(name)).to_pylist()
+        asked = evaluate(steps[name], texts).texts()
+        label_of: dict[str, str] = {}
+        for want, have in zip(asked, evaluate(given, texts).texts(), strict=True):
+            if label_of.setdefault(want, have) != have:
+                raise finer(name, "it separates what the list merges")
+
+
+def finer(name: str, why: str) -> PolicyError:
+    """The error for a column that would be published in more detail than the list allows."""
+    return PolicyError(
+        f"column '{name}' would be published finer than the safe-harbor list allows: {why}.",
+        hint=f"Give '{name}' a hierarchy with the list's groups (dates: years; ZIP: three digits; ages: 90 and over in one) and "
+        f"a min_level, or move it under roles.direct. If it is none of the eighteen: "
+        f"allow: {{none_of_the_eighteen: {{{name}: the reason}}}}",
+        column=name,
+    )
