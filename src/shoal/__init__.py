@@ -95,7 +95,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     )
     from shoal.api.anonymize import anonymize
     from shoal.api.anonymize_tables import anonymize_tables
-    from shoal.api.attack import AttackReport, attack
+    from shoal.api.attack import attack
     from shoal.api.check import check
     from shoal.api.comparison import compare
     from shoal.api.count_table import count_table
@@ -118,6 +118,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.comparison.result import Comparison
     from shoal.engines.table import Table
     from shoal.linkage.encodings import Encodings
+    from shoal.model.attack import AttackReport
     from shoal.model.estimate import Estimate
     from shoal.prediction.questionnaire.meter import Meter
     from shoal.prediction.questionnaire.questionnaire import Questionnaire
@@ -133,19 +134,19 @@ else:
     import importlib
 
     _WHERE = {
-        "AttackReport": "api.attack",
+        "AttackReport": "model.attack",
         "CheckResult": "release.gate.result",
         "ColumnLevels": "api.hierarchy",
         "Comparison": "comparison.result",
-        "CountTable": "release.counts.published",
+        "CountTable": "release.counts.table",
         "EncodedLink": "api.encode",
-        "Encodings": "linkage.encoded.files",
+        "Encodings": "linkage.encodings",
         "Estimate": "model.estimate",
         "EventMeasurement": "api.events",
         "Inspection": "api.inspect",
         "Link": "api.link",
         "Measurement": "api.measurement",
-        "Meter": "prediction.questionnaire.meter_result",
+        "Meter": "prediction.questionnaire.meter",
         "Policy": "release.policy.policy",
         "Prediction": "api.prediction",
         "Questionnaire": "prediction.questionnaire.questionnaire",

@@ -1,6 +1,7 @@
-"""The command ``shoal``, also as ``python -m shoal``: Ctrl-C is answered in words from the first moment to the last.
+"""The command ``shoal``, also as ``python -m shoal``.
 
-SIGTERM, and SIGHUP unless it is ignored (``nohup``), end the command as Ctrl-C does: passing files and folders are removed.
+Ctrl-C, SIGTERM, and SIGHUP unless it is ignored (``nohup``), end the command in the same way: temporary files and folders are
+removed, one sentence goes to stderr, and the exit code is 128 and the number of the signal.
 """
 
 from __future__ import annotations
@@ -9,71 +10,72 @@ import gc
 import signal
 import sys
 import types
-from typing import Any, NoReturn
+from typing import NoReturn
 
 AGAIN = 10.0
-"""Seconds after which what ended the command is raised again: foreign code in the middle of a call may lose it once."""
-_ending: list[int] = []
+"""Seconds after which a signal that ends the command is raised again: foreign code in the middle of a call may lose it once."""
 COLLECT_AFTER = 200_000
-"""New objects after which cycles are looked for: loading packages makes many objects and hardly a cycle."""
+"""New objects after which cycles are collected: loading packages creates many objects and hardly any cycles."""
+STOPPED = "Stopped. Nothing was left half-written.\n"
+_received: list[int] = []
 
 
 def main() -> None:
     """Load the command and run it."""
     gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
-    _without_help_of_arrow()
+    _skip_arrow_help()
     if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGINT, _interrupted)
-        signal.signal(signal.SIGALRM, _again)
-    signal.signal(signal.SIGTERM, _ended)
+        signal.signal(signal.SIGINT, _stop)
+        signal.signal(signal.SIGALRM, _stop_again)
+    signal.signal(signal.SIGTERM, _stop)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, _ended)
+        signal.signal(signal.SIGHUP, _stop)
+    code: int | str | None = 0
     try:
         from shoal.cli import main as run
 
         run()
     except KeyboardInterrupt:
-        sys.stderr.write("Stopped. Nothing was left half-written.\n")
-        sys.exit(130)
+        code = 128 + signal.SIGINT
+        sys.stderr.write(STOPPED)
     except SystemExit as ended:
-        if _ending and ended.code == 130:  # a library that was stopped by SIGTERM may say so as at Ctrl-C
-            sys.exit(128 + _ending[0])
-        raise
+        code = ended.code
+        if _received and code == 128 + _received[0] != 128 + signal.SIGINT:  # at Ctrl-C the command has said so
+            sys.stderr.write(STOPPED)
+    finally:
+        if hasattr(signal, "setitimer"):  # a timer that fires while Python shuts down would end it with another exit code
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    sys.exit(128 + _received[0] if _received and code else code)
 
 
 class _NoPage(dict[str, list[str]]):
-    """Stands for a page of help that was read: it has no entries."""
+    """A page of help without entries."""
 
     def __init__(self, _: str) -> None:
         super().__init__(Parameters=[])
 
 
-def _without_help_of_arrow() -> None:
-    """Spare the command what pyarrow does for ``help()``: it reads the help of 109 classes when it is first used to compute.
+def _skip_arrow_help() -> None:
+    """Keep pyarrow from parsing the help of 109 classes when it first computes: the command never shows it.
 
-    In this process only, which shows no such help; a library that is imported keeps it.
+    In this process only; a program that imports the library keeps the help.
     """
     reader = types.ModuleType("pyarrow.vendored.docscrape")
     vars(reader)["NumpyDocString"] = _NoPage
     sys.modules.setdefault(reader.__name__, reader)
 
 
-def _interrupted(*_: Any) -> NoReturn:
-    signal.setitimer(signal.ITIMER_REAL, AGAIN)
-    raise KeyboardInterrupt
-
-
-def _ended(number: int, *_: Any) -> NoReturn:
-    _ending.append(number)
+def _stop(number: int, *_: object) -> NoReturn:
+    _received.append(number)
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, AGAIN)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     sys.exit(128 + number)
 
 
-def _again(*_: Any) -> NoReturn:
-    if _ending:
-        _ended(_ending[0])
-    _interrupted()
+def _stop_again(*_: object) -> NoReturn:
+    _stop(_received[0] if _received else signal.SIGINT)
 
 
 if __name__ == "__main__":

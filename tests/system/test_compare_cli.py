@@ -66,7 +66,7 @@ def test_page_and_words(place: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_wrong_words(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "compare", place / "people.csv", place / "release", "--hierarchy", "town")
     assert code == 2
-    assert "column=file" in err
+    assert "COLUMN=FILE" in err
     code, _, err = run(capsys, "compare", place / "people.csv", place / "release", "--target", "twon", "--no-frontier")
     assert code == 2
     assert "Did you mean 'town'?" in err

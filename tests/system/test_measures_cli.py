@@ -89,7 +89,7 @@ def test_report_is_written(table: Path, tmp_path: Path, capsys: pytest.CaptureFi
         (("--qi", "age", "--sensitive", "age"), 2, "both quasi-identifier and sensitive"),
         (("--qi", "age", "--missing", "never"), 2, "Rules: own, wildcard, drop"),
         (("--qi", "age", "--population", "5"), 2, "smaller than the table"),
-        (("--qi", "age", "--hierarchy", "ill"), 2, "column=file"),
+        (("--qi", "age", "--hierarchy", "ill"), 2, "COLUMN=FILE"),
         (("--qi", "age", "--unit", "age"), 2, "names people"),
     ],
 )

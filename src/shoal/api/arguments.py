@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
-from shoal.errors import PolicyError, UsageError
+from shoal.errors import PolicyError, UsageError, nearest
 from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:
@@ -117,6 +117,11 @@ def policy_of(policy: Policy | Mapping[str, Any] | str | Path | None, words: Pol
     """The policy of a file, a mapping or keywords; beside a file or a Policy only a ``seed`` may be given, instead of its own."""
     from shoal.release.policy.policy import Policy
 
+    for option in words:
+        if option not in PolicyWords.__annotations__:
+            close = nearest(option, PolicyWords.__annotations__)
+            hint = f"Did you mean '{close}'? " if close else ""
+            raise UsageError(f"Unknown option '{option}'.", hint=f"{hint}Options: {', '.join(PolicyWords.__annotations__)}.")
     said: dict[str, Any] = {word: given.item() if isinstance(given, np.generic) else given for word, given in words.items()}
     if "qi" in said:
         said["quasi"] = quasi_of(said.get("quasi"), said.pop("qi"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from shoal.attacks.composition import joined_records
 from shoal.attacks.further_knowledge import one_of_a_kind
 from shoal.disk.atomic import scratch
 from shoal.errors import UnreadableError, UsageError, missing_column
-from shoal.model.attack import VERDICTS, AttackResult
+from shoal.model.attack import AttackReport, AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
 from shoal.model.certificate.file import is_of_events, read_certificate
 from shoal.model.counts.classes import ClassCounts
@@ -24,33 +24,14 @@ from shoal.release.earlier.same_labels import same_labels
 from shoal.release.events.attacks import attack_folder
 from shoal.release.linked.certificate import read_linked
 from shoal.release.linked.verify import linked_attacks
-from shoal.release.plan.starting_plans import read_plan
+from shoal.release.make.release import Release
+from shoal.release.plan.plan_json import read_plan
 from shoal.release.proof.read import logical
 from shoal.steps import Drop, MapValues
 
 
-@dataclass(frozen=True, repr=False)
-class AttackReport:
-    """What every attack found, worst first."""
-
-    folder: str
-    results: tuple[AttackResult, ...]
-
-    def __repr__(self) -> str:
-        found = [f"{sum(r.verdict == verdict for r in self.results)} {verdict}" for verdict in VERDICTS]
-        return f"<AttackReport on {self.folder}: {', '.join(found)}>"
-
-    @property
-    def holds(self) -> bool:
-        """Whether no attack did better than the release claims."""
-        return all(r.verdict != "broken" for r in self.results)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"folder": self.folder, "holds": self.holds, "attacks": [r.to_json() for r in self.results]}
-
-
 def attack(
-    folder: Source,
+    folder: Source | Release,
     *,
     with_: Source | None = None,
     previous: str | Path | Sequence[str | Path] = (),
@@ -65,11 +46,11 @@ def attack(
 
     Parameters
     ----------
-    folder : path
-        A release: data, plan.json, certificate.json. With ``original`` any table.
+    folder : Release or path
+        A release, or the folder that it was written to: data, plan.json, certificate.json. With ``original`` any table.
     with_ : Table, path, URL or frame, optional
         What the attacker has: people with their original quasi-identifiers, or some of them; of an event release a list of
-        people, times and places. The published plan is carried out on it, as an attacker would.
+        people, times and places. The published plan is applied to it, as an attacker would.
     previous : path or sequence of paths
         Folders of earlier releases about the same people.
     original, control : Table, path, URL or frame, optional
@@ -85,6 +66,16 @@ def attack(
     seed : int
         Of the attacks that draw at random.
     """
+    if isinstance(folder, Release):  # its own attacks, or its table beside the original
+        if with_ is not None or previous:
+            raise UsageError(
+                "External tables and earlier releases are compared with a written release.",
+                hint="Write it with release.write(DIR), then call shoal.attack(DIR, …).",
+            )
+        if original is None:
+            return folder.attack()
+        table: Source = folder.to_arrow()
+        return _any_table(table, original, control, secrets, key, numbers, seed)
     if any(given is not None for given in (original, control, secrets, key, numbers)):
         if with_ is not None or previous:
             raise UsageError(
@@ -200,7 +191,7 @@ def as_published(external: Source, plan: Plan, quasi: Sequence[str], out: Path, 
     """
     if not any(s.column in quasi for s in plan.steps):
         raise UsageError(
-            "this release was recoded locally, so its plan cannot be carried out on another table.",
+            "this release was recoded locally, so its plan cannot be applied to another table.",
             hint="Leave --with out, or attack a release made with method lattice.",
         )
     known = opened(external)

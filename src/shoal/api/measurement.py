@@ -119,6 +119,13 @@ class Measurement(Figures):
 
         return card(self)
 
+    def plot(self, path: str | Path) -> Path:
+        """Write a plot of the group sizes: .svg, .png or .html."""
+        from shoal.report.charts import save
+        from shoal.report.measure_report import group_sizes
+
+        return save(group_sizes(self), Path(path))
+
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML report: no data value, nothing loaded from elsewhere."""
         from shoal.report.measure_report import write_report

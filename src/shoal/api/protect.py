@@ -11,8 +11,7 @@ from shoal.api.arguments import PolicyWords, Source, names, opened, quasi_of
 from shoal.api.column_facts import table_facts
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, RoleError, ShoalWarning, UsageError
-from shoal.find.columns import find_columns
-from shoal.find.finding import ColumnFinding
+from shoal.find import ColumnFinding, find_columns
 from shoal.model.roles import Role
 from shoal.release.make.release import Release
 
@@ -28,7 +27,7 @@ def protect(frame: Source, **words: Unpack[PolicyWords]) -> Release:
 
     Parameters
     ----------
-    frame : pandas, polars or Arrow table, or whatever :func:`shoal.open` takes
+    frame : pandas, polars or Arrow table, or anything that :func:`shoal.open` accepts
     **words
         The words of a policy. ``quasi=[…]``: what a neighbour, colleague or public list could know; left out, it is guessed as in
         :func:`shoal.inspect`. ``k=5``: everybody is alike with at least k - 1 others (5 where nothing is required).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,59 +18,54 @@ if TYPE_CHECKING:
     from shoal import EventMeasurement
 
 USUAL = (1, 2, 3, 4)
+EVENT_ONLY = {"time", "place", "time_widths", "place_levels", "known_records"}
+OPTIONS = EVENT_ONLY | {"unit", "hierarchies", "seed"}
+ACCEPTED = OPTIONS | {"missing", "order"}
+"""Options that may be given: those with a default cannot be told from what was typed."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The options of an event table, as they were typed."""
-
-    unit: str | None
-    time: str | None
-    place: str | None
-    time_widths: str | None
-    place_levels: str | None
-    known: str | None
-    hierarchies: Mapping[str, str]
-    seed: int
-    require: str | None = None
-    preview: bool = False
-
-
-def refuse(others: Mapping[str, object]) -> None:
-    """Refuse options that say nothing of an event table: what is given and not used misleads."""
-    given = [f"--{name}" for name, value in others.items() if value is not None]
+def refuse(options: Mapping[str, object], *, suda: bool, impact: str | None, household: str | None) -> None:
+    """Refuse options that have no meaning for an event table: an option that is given and not used misleads."""
+    given = [name for name in options if name not in ACCEPTED]
+    given += [name for name, value in (("suda", suda), ("impact", impact), ("household", household)) if value]
     if given:
         raise UsageError(
-            f"{given[0]} cannot be used with a time or place.",
+            f"--{given[0]} cannot be used with a time or place.",
             hint="Measure the columns about the person in a second run, with --quasi and --unit.",
         )
 
 
 def run(
-    table: str, asked: Asked, reading: Mapping[str, Any], *, report: Path | None, plot: Path | None, explain: bool, as_json: bool
+    table: str,
+    options: dict[str, Any],
+    reading: Mapping[str, Any],
+    *,
+    require: str | None,
+    preview: bool,
+    report: Path | None,
+    plot: Path | None,
+    explain: bool,
+    as_json: bool,
 ) -> None:
-    """Measure, write what is to be written, and show."""
+    """Measure an event table, write the requested files, and print."""
     import shoal
     from shoal.api.events import measure_events
 
-    wanted, known = _wanted(asked)
-    words: dict[str, Any] = {
-        "unit": asked.unit, "time": asked.time, "place": texts.names(asked.place), "time_widths": _words(asked.time_widths),
-        "place_levels": _words(asked.place_levels), "known_records": known, "hierarchies": asked.hierarchies, "seed": asked.seed,
-    }  # fmt: skip
-    if asked.preview:
-        show_preview("measure_events", table, reading, as_json=as_json, **words)
+    if require and "known_records" not in options:
+        options |= _known_for(require)
+    if preview:
+        show_preview("measure_events", table, reading, as_json=as_json, **options)
         return
     opened = shoal.open(table, **reading)
     if (how := texts.how_read(opened.source)) and not as_json:
         _shared.say(how)
-    with _shared.progress("counting") as told:
-        found = measure_events(opened, progress=told, **words)
+    with _shared.progress("counting") as progress:
+        found = measure_events(opened, progress=progress, **options)
     if report is not None:
         _shared.say(f"Report written to {found.report(report)}.")
     if plot is not None:
         _shared.say(f"Plot written to {found.plot(plot)}.")
-    checked = found.check(wanted) if wanted else None
+    checked = found.check(require) if require else None
     if as_json:
         _shared.put_json(found.to_json() | ({"requirement": checked.to_json()} if checked is not None else {}))
     else:
@@ -79,23 +73,19 @@ def run(
         if checked is not None:
             _shared.console().print(str(checked), markup=False)
         if report is None:
-            _shared.next_step("the same with --report visits.html draws it; a policy with 'events:' makes a release of it.")
+            _shared.next_step("add --report visits.html to plot it; a policy with 'events:' makes a release of it.")
         else:
             _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy events.yml --out release, with 'events:' in it.")
     if checked is not None and not checked:
         raise typer.Exit(1)
 
 
-def _wanted(asked: Asked) -> tuple[str | None, tuple[int, ...] | None]:
-    """The requirements, and the known records to measure: without --known as many as they ask about, at least the usual four
-    where anybody has so many."""
+def _known_for(require: str) -> dict[str, tuple[int, ...]]:
+    """The numbers of known records that the requirements need, if they need more than the usual four."""
     from shoal.measures.events.checking import event_requirements, most_known
 
-    known = _whole(asked.known)
-    most = most_known(event_requirements(asked.require)) if asked.require else 0
-    if most > len(USUAL) and known is None:
-        known = tuple(range(1, most + 1))
-    return asked.require, known
+    most = most_known(event_requirements(require))
+    return {"known_records": tuple(range(1, most + 1))} if most > len(USUAL) else {}
 
 
 def show(m: EventMeasurement, *, explain: bool) -> None:
@@ -146,18 +136,3 @@ def _percent(share: float) -> str:
     from shoal.report.numbers import percent
 
     return percent(share)
-
-
-def _words(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(w.strip() for w in text.split(",") if w.strip())
-
-
-def _whole(text: str | None) -> tuple[int, ...] | None:
-    """Numbers of known records from ``1,2,3``; or ``1-6``."""
-    if text is None:
-        return None
-    try:
-        low, dash, high = text.partition("-")
-        return tuple(range(int(low), int(high) + 1)) if dash else tuple(int(w) for w in text.split(",") if w.strip())
-    except ValueError:
-        raise UsageError("numbers of known records are given as 1,2,3 or 1-6.") from None

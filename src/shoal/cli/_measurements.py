@@ -147,14 +147,7 @@ def _secret(m: Measurement) -> list[tuple[str, ...]]:
     return rows
 
 
-def pair(text: str) -> tuple[str, str]:
-    column, separator, file = text.partition("=")
-    if not separator or not file:
-        raise typer.BadParameter("a hierarchy is given as column=file.")
-    return column.strip(), file.strip()
-
-
-def weights(text: str) -> dict[str, float]:
+def read_weights(text: str) -> dict[str, float]:
     """Columns with what they are worth, from ``diagnosis=5,income=1``."""
     out = {}
     for part in texts.names(text):
@@ -168,7 +161,7 @@ def weights(text: str) -> dict[str, float]:
     return out
 
 
-def who_is_a_row(opened: Any, words: dict[str, Any]) -> dict[str, str]:
+def propose_unit(opened: Any, words: dict[str, Any]) -> dict[str, str]:
     """At a terminal: whether a row is a person, where an id repeats. Elsewhere the notes of the measurement say it."""
     from shoal.api.measure_inputs import repeating_ids
 
@@ -182,7 +175,7 @@ def who_is_a_row(opened: Any, words: dict[str, Any]) -> dict[str, str]:
     return {} if typer.confirm("Is this one row per person?", default=False, err=True) else {"unit": found.column}
 
 
-def proposed(opened: Any, *, as_json: bool) -> tuple[str, ...]:
+def propose_quasi(opened: Any, *, as_json: bool) -> tuple[str, ...]:
     """Quasi-identifiers to confirm at a terminal; elsewhere nothing is guessed."""
     import shoal
     from shoal.cli.inspect import show

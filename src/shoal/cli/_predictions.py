@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli import _shared
+from shoal.cli._shell import texts
 from shoal.errors import UsageError
 from shoal.model.display import as_percent, written
 
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from shoal import Prediction
     from shoal.measures.classes.household import HouseholdRisk
     from shoal.prediction import PopulationEstimate, PopulationRisk
-
-
-Text = str | None
 
 
 def show_prediction(found: Prediction, plot: Path | None = None, *, as_json: bool) -> None:
@@ -89,23 +87,11 @@ def short(value: Any) -> str:
     return written(value) if isinstance(value, float) else _shared.printable(str(value))
 
 
-def numbers(text: Text) -> list[float] | None:
-    """Numbers from ``0.4,0.3,0.3``; None for an empty text."""
-    if text is None:
-        return None
-    try:
-        return [float(x) for x in text.split(",") if x.strip()]
-    except ValueError:
-        raise UsageError("numbers are given as 0.4,0.3,0.3.") from None
-
-
-def three(text: Text, option: str) -> tuple[float, float, float] | None:
-    """Exactly three numbers."""
-    found = numbers(text)
-    if found is None:
-        return None
+def read_second(text: str) -> tuple[float, float, float]:
+    """Standard deviation, width and correlation of a second normal value."""
+    found = texts.numbers(text)
     if len(found) != 3:
-        raise UsageError(f"{option} takes 3 numbers; found {len(found)}.")
+        raise UsageError(f"--second takes 3 numbers; found {len(found)}.", hint="Expected SD,WIDTH,CORRELATION.")
     return found[0], found[1], found[2]
 
 
@@ -183,7 +169,7 @@ def _fitted(risk: PopulationRisk) -> None:
     out = _shared.console()
     m = risk.right_matches
     out.print(
-        f"Of {risk.people:,} records, matched with {risk.population:,} people, about {m.value:,.0f} would be named correctly "
+        f"Of {risk.people:,} records, matched with {risk.population:,} people, about {m.value:,.0f} would be named rightly "
         f"({m.low:,.0f} to {m.high:,.0f}, 95 %, grade {m.grade}): {as_percent(risk.mean)} on average, "
         f"{as_percent(risk.max)} for the record at most risk.",
         markup=False,
@@ -202,7 +188,7 @@ def _fitted(risk: PopulationRisk) -> None:
         tried = [[name, f"{score:.4f}", ""] for name, score in sorted(risk.scores.items(), key=lambda x: -x[1])]
         tried += [[name, "", why] for name, why in (risk.refused or {}).items()]
         heads = ["model", "log-likelihood per person left out", "not fitted"]
-        out.print(_shared.table_of("How well each model predicts people left out of its fit", heads, tried, right=(1,)))
+        out.print(_shared.table_of("How well each model foretells people left out of its fit", heads, tried, right=(1,)))
 
 
 def _class_sizes(found: PopulationEstimate) -> None:

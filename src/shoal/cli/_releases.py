@@ -46,7 +46,7 @@ def show_release(release: Release, out: Path, place: str = "") -> None:
     if release.private_file is not None:
         if release.plan.draws:
             _shared.line(
-                f"The seed of the random changes is in {release.private_file}: keep it apart, whoever has it can undo them."
+                f"The seed of the random changes is in {release.private_file}: keep it apart, anyone who has it can undo them."
             )
         elif made.input.objections is not None:
             _shared.line(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")

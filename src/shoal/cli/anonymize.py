@@ -3,88 +3,84 @@
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import _anonymize_options as options
 from shoal.cli import _shared
 from shoal.cli._shell import common, texts
+from shoal.cli._shell.options import Option, from_verb
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
+
+OPTIONS = {
+    "format": Option("csv, parquet, delta, arrow, jsonl, excel, spss, stata or sas.", "FORMAT"),
+    "to_table": Option("Publish as a new table of this name in the same database.", "NAME"),
+    "plan": Option("Use this plan.json instead of searching; Shoal checks it again.", "FILE"),
+    "previous": Option("Earlier release about the same people. Repeatable.", "DIR", kind=list[Path]),
+    "key_file": Option("Ed25519 key file to sign with (mode 600).", "FILE", flag="--key"),
+}
 
 
 def register(app: typer.Typer) -> None:
     app.command("anonymize")(anonymize)
 
 
+@from_verb(
+    "arguments:PolicyWords anonymize:anonymize",
+    OPTIONS,
+    shared=(
+        *("quasi", "qi", "sensitive", "direct", "insensitive", "rest", "unit", "weight", "k"),
+        *("exclude", "exclude_by", "seed"),
+    ),
+    reading=("read", "rename_duplicates", "only_aggregates", "memory", "scale", "order", "missing_values"),
+)
 def anonymize(
-    table: options.Table = None,
-    policy: options.Policy = None,
-    quasi: common.Quasi = None,
-    sensitive: common.Sensitive = None,
-    direct: common.Direct = None,
-    insensitive: common.Insensitive = None,
-    rest: common.Rest = None,
-    unit: common.Unit = None,
-    weight: common.Weight = None,
-    scale: common.Scale = None,
-    order: common.Order = None,
-    missing_values: common.MissingValues = None,
-    k: options.K = None,
-    out: options.Out = None,
-    draft: options.Draft = None,
-    form: options.Format = "csv",
-    to_table: options.ToTable = "",
-    plan: options.Plan = None,
-    previous: options.Previous = None,
-    exclude: common.Exclude = None,
-    exclude_by: common.ExcludeBy = None,
-    key: options.Key = None,
-    seed: options.Seed = None,
-    read: common.Read = None,
-    rename_duplicates: common.RenameDuplicates = False,
-    statement_timeout: common.StatementTimeout = None,
-    only_aggregates: common.OnlyAggregates = False,
+    verb_options: dict[str, Any],
+    reading: dict[str, Any],
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="A file or ENGINE-URL::table; none if the policy names tables.")
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", metavar="FILE", help="Policy (YAML); or use --quasi, --k and other options.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="New folder for the release.")] = None,
+    draft: Annotated[
+        Path | None, typer.Option("--draft", metavar="FILE", help="Write a policy with suggested roles, and stop.")
+    ] = None,
     preview: common.Preview = False,
-    memory: common.Memory = None,
     as_json: common.Json = False,
-    qi: common.Qi = None,
 ) -> None:
     """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
     if policy is not None and _is_linked(policy):
-        _require_no_demands(preview, only_aggregates)
-        roles = (quasi, qi, sensitive, direct, insensitive, unit, weight, k)
-        others = (table is not None, *roles, to_table, plan, previous, seed, exclude_by, draft)
-        _linked(policy, out, others, form=form, key=key, exclude=exclude, as_json=as_json)
+        others = {"table": table, "draft": draft} | {n: v for n, v in verb_options.items() if n not in LINKED}
+        _release_linked(policy, out, others, reading, verb_options, preview=preview, as_json=as_json)
         return
     if table is None:
-        raise UsageError("no table is given.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
-    given = {"quasi": quasi, "qi": qi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
-    given |= {"unit": unit, "weight": weight}
-    reading = texts.read_options(
-        read, rename=rename_duplicates, memory=memory, timeout=statement_timeout, only_aggregates=only_aggregates
-    )
-    reading |= texts.properties(scale, missing_values, order)
+        raise UsageError("No table given.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
     if draft is not None:
         from shoal.cli._drafts import write_draft
 
-        write_draft(table, draft, reading, texts.roles(**given), as_json=as_json)
+        roles = {name: value for name, value in verb_options.items() if name in ROLES}
+        write_draft(table, draft, reading, roles, as_json=as_json)
         return
-    words = texts.asked(policy, k=k, hint="Begin with: shoal anonymize TABLE --draft policy.yml", **given)
-    words |= {"rest": rest} if rest is not None else {}
-    words |= {"seed": seed} if seed is not None else {}
-    words |= {"plan": plan, "to_table": to_table or None, "exclude": exclude, "exclude_by": exclude_by, "format": form}
+    texts.require_policy(policy, verb_options, hint="Begin with: shoal anonymize TABLE --draft policy.yml")
     if preview:
-        show_preview("anonymize", table, reading, as_json=as_json, policy=policy, **words)
+        options = {name: value for name, value in verb_options.items() if name not in ("key_file", "previous")}
+        show_preview("anonymize", table, reading, as_json=as_json, policy=policy, **options)
         return
     if out is None:
-        raise UsageError("--out is needed: the folder of the release.", hint="For example --out release")
-    _release(table, reading, policy, out, words | {"key_file": key, "previous": previous or ()}, as_json=as_json)
+        raise UsageError("--out is required: the folder for the release.", hint="For example --out release")
+    _release(table, reading, policy, out, verb_options, as_json=as_json)
+
+
+ROLES = ("quasi", "qi", "sensitive", "direct", "insensitive", "unit", "weight")
+LINKED = ("format", "key_file", "exclude")
+"""Options that a policy with several tables allows beside it."""
 
 
 def _release(
-    table: str, reading: dict[str, Any], policy: Path | None, out: Path, words: dict[str, Any], *, as_json: bool
+    table: str, reading: dict[str, Any], policy: Path | None, out: Path, options: dict[str, Any], *, as_json: bool
 ) -> None:
     """Make the release, write it and print what it is."""
     import shoal
@@ -92,23 +88,22 @@ def _release(
     from shoal.release.make.release import Release
 
     free(out)
-    with _shared.progress("anonymizing") as told, shoal.open(table, **reading) as opened:
-        release: Any = shoal.anonymize(opened, policy, progress=told, **words)
-        of_people = type(release) is Release  # that of events is a release too
+    with _shared.progress("anonymizing") as progress, shoal.open(table, **reading) as opened:
+        release: Any = shoal.anonymize(opened, policy, progress=progress, **options)
+        of_people = type(release) is Release  # an event release is a subclass
         if of_people:
             _shared.tell_losses(release.not_kept)
-        release.write(out, progress=told)
+        release.write(out, progress=progress)
     if as_json:
         _shared.put_json(release.to_json())
-    elif of_people:
-        from shoal.cli._releases import show_release
-        from shoal.cli._shared import table_beside
+        return
+    from shoal.cli._releases import show_event_release, show_release
 
-        show_release(release, out, table_beside(table, words["to_table"]) if words["to_table"] else "")
+    if of_people:
+        to_table = options.get("to_table")
+        show_release(release, out, _shared.table_beside(table, to_table) if to_table else "")
     else:
-        from shoal.cli._releases import show_release as tell_events
-
-        tell_events(release, out)
+        show_event_release(release, out)
 
 
 def _is_linked(policy: Path) -> bool:
@@ -117,25 +112,29 @@ def _is_linked(policy: Path) -> bool:
     return is_linked(policy)
 
 
-def _require_no_demands(preview: bool, only_aggregates: bool) -> None:
-    """Tables that are released together cannot be walked through, and their release is rows."""
+def _release_linked(
+    policy: Path,
+    out: Path | None,
+    others: dict[str, Any],
+    reading: dict[str, Any],
+    options: dict[str, Any],
+    *,
+    preview: bool,
+    as_json: bool,
+) -> None:
+    """Several tables about the same people; ``others`` are options that such a policy states itself."""
     if preview:
         raise UsageError(
-            "tables that are released together cannot be previewed.", hint="Preview each alone: shoal anonymize TABLE … --preview"
+            "Tables that are released together cannot be previewed.", hint="Preview each one: shoal anonymize TABLE … --preview"
         )
-    if only_aggregates:
-        raise UsageError("only aggregates are allowed: a release is rows of its tables.", hint="Leave --only-aggregates out.")
-
-
-def _linked(
-    policy: Path, out: Path | None, others: tuple[object, ...], *, form: str, key: Path | None, exclude: str | None, as_json: bool
-) -> None:
-    """Several tables about the same people; ``others`` are options that the policy has no room for."""
-    if out is None or any(others):
+    if reading.get("only_aggregates"):
+        raise UsageError("--only-aggregates: a release consists of rows of its tables.", hint="Leave out --only-aggregates.")
+    if out is None or any(value is not None for value in others.values()):
         raise UsageError(
-            "a policy with 'tables:' says all by itself.",
+            "A policy with 'tables:' states everything itself.",
             hint="Run: shoal anonymize --policy FILE --out DIR [--exclude FILE]",
         )
     from shoal.cli._releases import release_linked
 
-    release_linked(policy, out, form, key, exclude, as_json=as_json)
+    key, exclude = options.get("key_file"), options.get("exclude")
+    release_linked(policy, out, options.get("format", "csv"), key, exclude, as_json=as_json)

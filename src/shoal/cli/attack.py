@@ -1,60 +1,46 @@
 """``shoal attack``: try what an attacker would try on a release."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, texts
+from shoal.cli._shell import common
+from shoal.cli._shell.options import Option, from_verb
 from shoal.cli._shell.preview import show_preview
+
+OPTIONS = {
+    "with_": Option("Table that the attacker has: original values of people.", "EXTERNAL"),
+    "previous": Option("Earlier release about the same people. Repeatable.", "DIR", kind=list[Path]),
+    "original": Option("People that the table was made from.", "TABLE"),
+    "control": Option("Similar people that the table was not made from.", "TABLE"),
+    "secrets": Option("With --original: columns to infer from the others.", "COLUMNS", flag="--secret"),
+    "key": Option("With --original: column that identifies a person in both tables.", "COLUMN"),
+    "numbers": Option("With --key: columns of numbers to compare: a,b.", "COLUMNS"),
+}
 
 
 def register(app: typer.Typer) -> None:
     app.command("attack")(attack)
 
 
+@from_verb("attack:attack", OPTIONS, shared=("seed",))
 def attack(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder of a release; with --original any table.")],
-    external: Annotated[
-        str | None, typer.Option("--with", metavar="EXTERNAL", help="A table the attacker has: original values of people.")
-    ] = None,
-    previous: Annotated[
-        list[Path] | None, typer.Option("--previous", metavar="DIR", help="An earlier release about the same people; may repeat.")
-    ] = None,
-    original: Annotated[str | None, typer.Option("--original", help="People that the table was made from.")] = None,
-    control: Annotated[
-        str | None, typer.Option("--control", help="People of the same kind that the table was not made from.")
-    ] = None,
-    secrets: Annotated[str | None, typer.Option("--secret", help="With --original: columns to infer from the others.")] = None,
-    key: Annotated[
-        str | None, typer.Option("--key", help="With --original: names the same person in both; changed numbers are compared.")
-    ] = None,
-    numbers: Annotated[str | None, typer.Option("--numbers", help="With --key: these columns of numbers: a,b.")] = None,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of a release; with --original any table.")],
+    verb_options: dict[str, Any],
     preview: common.Preview = False,
-    seed: common.Seed = 0,
     as_json: common.Json = False,
 ) -> None:
-    """Try to link, infer, join and difference. Exit code 1 when an attack does better than the release claims."""
+    """Try to link, infer, join and difference. Exit code 1 if an attack does better than the release claims."""
     import shoal
 
-    words: dict[str, Any] = {
-        "with_": external,
-        "previous": previous or (),
-        "original": original,
-        "control": control,
-        "secrets": texts.names(secrets) or None,
-        "key": key,
-        "numbers": texts.names(numbers) or None,
-        "seed": seed,
-    }
     if preview:
-        show_preview("attack", folder, {}, as_json=as_json, **words)
+        show_preview("attack", folder, {}, as_json=as_json, **verb_options)
         return
     with _shared.progress("attacking"):
-        report = shoal.attack(folder, **words)
+        report = shoal.attack(folder, **verb_options)
+    original, control = verb_options.get("original"), verb_options.get("control")
     if as_json:
         _shared.put_json(report)
     else:
@@ -68,7 +54,7 @@ def attack(
         if read:
             _shared.next_step("read the warnings: each works for somebody. More noise, or coarser values, and make it again.")
         elif original is None and report.holds:
-            _shared.next_step(f"the release can be handed over; whoever receives it runs shoal verify {folder}")
+            _shared.next_step(f"the release can be handed over; anyone who receives it runs shoal verify {folder}")
         elif report.holds:
             _shared.next_step("shoal compare ORIGINAL TABLE says what it is still good for.")
         else:

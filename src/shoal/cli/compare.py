@@ -9,63 +9,43 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shell import common, texts
+from shoal.cli._shell.options import Option, from_verb
 from shoal.cli._shell.preview import show_preview
+
+OPTIONS = {
+    "target": Option("Train models of these columns: a,b (default: the sensitive ones).", "COLUMNS"),
+    "key": Option("Column that identifies the same record in both tables.", "COLUMN"),
+    "analyses": Option(
+        "mean:income, table:sex,region, regression:income~age. Repeatable.", "ANALYSIS", tuple, "--analysis", list[str]
+    ),
+    "hierarchies": Option("What labels mean, in ARX's layout. Repeatable.", "COLUMN=FILE", texts.files, "--hierarchy", list[str]),
+    "models": Option("Train models on both tables."),
+    "frontier": Option("Search the least loss at each k."),
+}
 
 
 def register(app: typer.Typer) -> None:
     app.command("compare")(compare)
 
 
+@from_verb("comparison:compare", OPTIONS, shared=("quasi", "qi", "sensitive", "seed"), reading=("read",))
 def compare(
-    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The original table: a file, or ENGINE-URL::table.")],
-    release: Annotated[str, typer.Argument(metavar="RELEASE", help="The folder of a release, or any table made from it.")],
-    quasi: common.Quasi = None,
-    sensitive: common.Sensitive = None,
-    target: Annotated[
-        str | None, typer.Option("--target", help="Train models of these columns: a,b. The sensitive ones without it.")
-    ] = None,
-    key: Annotated[str | None, typer.Option("--key", help="A column that names the same record in both tables.")] = None,
-    analysis: Annotated[
-        list[str] | None,
-        typer.Option("--analysis", help="mean:income, table:sex,region, regression:income~age+sex. Repeatable."),
-    ] = None,
-    hierarchy: Annotated[
-        list[str] | None, typer.Option("--hierarchy", help="What labels mean: COLUMN=FILE in ARX's layout. Repeatable.")
-    ] = None,
-    models: Annotated[bool, typer.Option("--models/--no-models", help="Train models on both tables.")] = True,
-    frontier: Annotated[bool, typer.Option("--frontier/--no-frontier", help="Search the least loss at each k.")] = True,
-    report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML page.")] = None,
-    read: common.Read = None,
+    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="Original table: a file, or ENGINE-URL::table.")],
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="Folder of a release, or any table made from the original.")],
+    verb_options: dict[str, Any],
+    reading: dict[str, Any],
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write a self-contained HTML page.")] = None,
     preview: common.Preview = False,
-    seed: common.Seed = 0,
     as_json: common.Json = False,
-    qi: common.Qi = None,
 ) -> None:
-    """What did it cost? Losses, distributions, correlations, counts, models and analyses, original against release."""
+    """Compare a release with its original: losses, distributions, correlations, counts, models and analyses."""
     import shoal
 
-    trees = {}
-    for text in hierarchy or ():
-        column, separator, file = text.partition("=")
-        if not separator or not file:
-            raise typer.BadParameter("a hierarchy is given as column=file.")
-        trees[column.strip()] = Path(file.strip())
-    words: dict[str, Any] = {
-        "quasi": texts.names(quasi or qi) or None,
-        "sensitive": texts.names(sensitive) or None,
-        "target": texts.names(target) or None,
-        "key": key,
-        "analyses": tuple(analysis or ()),
-        "hierarchies": trees,
-        "models": models,
-        "frontier": frontier,
-        "seed": seed,
-    }
     if preview:
-        show_preview("compare", original, texts.read_options(read), as_json=as_json, release=release, **words)
+        show_preview("compare", original, reading, as_json=as_json, release=release, **verb_options)
         return
-    with _shared.progress("comparing") as told:
-        found = shoal.compare(shoal.open(original, **texts.read_options(read)), release, progress=told, **words)
+    with _shared.progress("comparing") as progress:
+        found = shoal.compare(shoal.open(original, **reading), release, progress=progress, **verb_options)
     if report is not None:
         _shared.say(f"Page written to {found.report(report)}.")
     if as_json:

@@ -1,7 +1,5 @@
 """``shoal design``: the questionnaire meter."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +8,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shell import common, process, texts
+from shoal.cli._shell.options import Option, from_verb
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import ShoalError
 from shoal.model.display import as_percent
@@ -18,65 +17,59 @@ if TYPE_CHECKING:
     from shoal.prediction import Degradation, Meter, Questionnaire, Suggestion
 
 
+OPTIONS = {
+    "population": Option("Number of people who could be asked: 17.5M, 1200.", "NUMBER"),
+    "respondents": Option("Number of people who answer.", "NUMBER"),
+    "target": Option('Largest share of unique respondents: "unique<=5%".', "SHARE"),
+    "registry": Option("Registry to look up answers: folder, SQLite file or http://HOST:PORT.", "REGISTRY", kind=str),
+    "pilot": Option("Table of answers, one column per question.", "TABLE"),
+    "columns": Option("With --pilot and no QUESTIONS.yml: its columns, a,b.", "COLUMNS", flag="--quasi"),
+}
+
+
 def register(app: typer.Typer) -> None:
     app.command("design")(design)
 
 
+@from_verb("design:design", OPTIONS, shared=("unit",))
 def design(
+    verb_options: dict[str, Any],
     questions: Annotated[
         Path | None, typer.Argument(metavar="QUESTIONS.yml", help="questions.yml, or a form of another tool; none with --pilot.")
     ] = None,
-    population: Annotated[str | None, typer.Option("--population", help="People who could be asked: 17.5M, 1200.")] = None,
-    respondents: Annotated[int | None, typer.Option("--respondents", help="People who answer.")] = None,
-    target: Annotated[str | None, typer.Option("--target", help='Largest share of unique respondents: "unique<=5%".')] = None,
-    require: Annotated[bool, typer.Option("--require", help="Exit code 1 when the target is not reached.")] = False,
-    letter: Annotated[bool, typer.Option("--letter", help="Also a paragraph for the information letter.")] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Write the waterfall: .svg, .png or .html.")] = None,
-    curve: Annotated[Path | None, typer.Option("--curve", help="Write unique share against respondents: a plot.")] = None,
-    registry: Annotated[
-        str | None,
-        typer.Option("--registry", help="Where answers are looked up: a mirrored folder, a SQLite file, or http://HOST:PORT."),
+    require: Annotated[bool, typer.Option("--require", help="Exit code 1 if the target is not reached.")] = False,
+    letter: Annotated[bool, typer.Option("--letter", help="Also print a paragraph for the information letter.")] = False,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write the waterfall: .svg, .png or .html.")] = None,
+    curve: Annotated[
+        Path | None, typer.Option("--curve", metavar="FILE", help="Plot the unique share against the respondents.")
     ] = None,
     answers: Annotated[
-        str | None, typer.Option("--answers", help="One person's answers, age=12,sex=female: how the crowd shrinks.")
+        str | None, typer.Option("--answers", metavar="ANSWERS", help="One person's answers: age=12,sex=female.")
     ] = None,
-    heat_map: Annotated[Path | None, typer.Option("--heat-map", help="Write the pair heat map: .svg, .png or .html.")] = None,
-    pilot: Annotated[
-        str | None, typer.Option("--pilot", help="A table of answers, a column per question: their shares and dependence.")
+    heat_map: Annotated[
+        Path | None, typer.Option("--heat-map", metavar="FILE", help="Write the pair heat map: .svg, .png or .html.")
     ] = None,
-    quasi: Annotated[str | None, typer.Option("--quasi", help="With --pilot, without QUESTIONS.yml: its columns, a,b.")] = None,
-    unit: common.Unit = None,
-    preview: common.Preview = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Show the meter again whenever the file changes.")] = False,
-    every: Annotated[float, typer.Option("--every", help="Seconds between looks at the file.", hidden=True)] = 0.5,
+    watch: Annotated[bool, typer.Option("--watch", help="Print the meter again whenever the file changes.")] = False,
+    every: Annotated[float, typer.Option("--every", help="Seconds between checks of the file.", hidden=True)] = 0.5,
     rounds: Annotated[int, typer.Option("--rounds", help="Stop watching after this many meters.", hidden=True)] = 0,
+    preview: common.Preview = False,
     as_json: common.Json = False,
 ) -> None:
-    """How identifying will a questionnaire be, and what is the cheapest change that reaches the target?"""
+    """Predict how identifying a questionnaire will be, and find the cheapest change that reaches the target."""
+    pilot = verb_options.get("pilot")
     if watch and as_json:
-        raise typer.BadParameter("--watch shows the meter again and again; --json is one object. Choose one.")
+        raise typer.BadParameter("--watch and --json cannot be used together.")
     if questions is None and pilot is None:
-        raise typer.BadParameter("name QUESTIONS.yml, or a --pilot.")
+        raise typer.BadParameter("Name QUESTIONS.yml, or pass --pilot.")
     if watch:
         if questions is None or pilot is not None:
-            raise typer.BadParameter("--watch looks at QUESTIONS.yml; with --pilot nothing changes.")
-        _watch(questions, population, respondents, target, registry, every=every, rounds=rounds)
+            raise typer.BadParameter("--watch requires QUESTIONS.yml and cannot be used with --pilot.")
+        _watch(questions, verb_options, every=every, rounds=rounds)
         return
-    tried = {"pilot": pilot, "columns": texts.names(quasi) or None, "unit": unit}
     if preview:
-        show_preview(
-            "design",
-            None if questions is None else str(questions),
-            {},
-            as_json=as_json,
-            registry=registry,
-            population=population,
-            respondents=respondents,
-            target=target,
-            **tried,
-        )
+        show_preview("design", None if questions is None else str(questions), {}, as_json=as_json, **verb_options)
         return
-    q, meter, suggestion = _compute(questions, population, respondents, target, registry, **tried)
+    q, meter, suggestion = _compute(questions, verb_options)
     _plots(q, meter, plot, heat_map, curve)
     person = q.answer(_answers(answers)) if answers else None
     if as_json:
@@ -91,7 +84,7 @@ def design(
         raise typer.Exit(1)
 
 
-def _json(q: Questionnaire, meter: Meter, suggestion: Suggestion, person: Degradation | None) -> dict[str, Any]:
+def _json(q: "Questionnaire", meter: "Meter", suggestion: "Suggestion", person: "Degradation | None") -> dict[str, Any]:
     out = meter.to_json() | {"suggestion": suggestion.to_json(), "skipped": list(q.skipped)}
     out |= {"notes": [*meter.unique.notes, *q.notes], "roles": {"quasi": list(q.questions)}}
     if person is not None:
@@ -99,24 +92,17 @@ def _json(q: Questionnaire, meter: Meter, suggestion: Suggestion, person: Degrad
     return out
 
 
-def _show_person(person: Degradation) -> None:
+def _show_person(person: "Degradation") -> None:
     chain, crowd = " → ".join(f"{x:,.1f}" for x in person.chain), person.crowd
-    said = f"With these answers: {chain} people; between {crowd.low:,.0f} and {crowd.high:,.0f} whatever the dependence."
+    said = f"With these answers: {chain} people; between {crowd.low:,.0f} and {crowd.high:,.0f} for any dependence."
     _shared.console().print(said, markup=False)
 
 
-def _compute(
-    path: Path | None,
-    population: str | None,
-    respondents: int | None,
-    target: str | None,
-    registry: str | None,
-    **pilot: Any,
-) -> tuple[Questionnaire, Meter, Suggestion]:
+def _compute(path: Path | None, options: dict[str, Any]) -> tuple["Questionnaire", "Meter", "Suggestion"]:
     import shoal
     from shoal.api.design import questionnaire
 
-    q = questionnaire(path, registry=registry, population=population, respondents=respondents, target=target, **pilot)
+    q = questionnaire(path, **options)
     return q, shoal.design(q), q.suggest()
 
 
@@ -131,7 +117,7 @@ def _answers(text: str) -> dict[str, int | str]:
     return out
 
 
-def _plots(q: Questionnaire, meter: Meter, plot: Path | None, heat_map: Path | None, curve: Path | None) -> None:
+def _plots(q: "Questionnaire", meter: "Meter", plot: Path | None, heat_map: Path | None, curve: Path | None) -> None:
     if plot is None and heat_map is None and curve is None:
         return
     from shoal.report import plots
@@ -150,16 +136,7 @@ def _plots(q: Questionnaire, meter: Meter, plot: Path | None, heat_map: Path | N
         _shared.say(f"Curve written to {curve}.")
 
 
-def _watch(
-    path: Path,
-    population: str | None,
-    respondents: int | None,
-    target: str | None,
-    registry: str | None,
-    *,
-    every: float,
-    rounds: int,
-) -> None:
+def _watch(path: Path, options: dict[str, Any], *, every: float, rounds: int) -> None:
     seen, shown = -1, 0
     while True:
         try:
@@ -169,7 +146,7 @@ def _watch(
         if stamp != seen:
             seen, shown = stamp, shown + 1
             try:
-                _show(*_compute(path, population, respondents, target, registry))
+                _show(*_compute(path, options))
             except ShoalError as error:  # keep watching: the file is being edited
                 process.print_error(error)
             if rounds and shown >= rounds:
@@ -178,14 +155,14 @@ def _watch(
         time.sleep(every)
 
 
-def _show(q: Questionnaire, meter: Meter, suggestion: Suggestion) -> None:
+def _show(q: "Questionnaire", meter: "Meter", suggestion: "Suggestion") -> None:
     out = _shared.console()
     u = meter.unique
     filled = round(40 * u.value)
     out.print(
         f"[{'#' * filled}{'.' * (40 - filled)}] {as_percent(u.value)} of {q.respondents} respondents one of a kind", markup=False
     )
-    how = "whatever the dependence" if q.pilot is None else f"(95 %), from a pilot of {q.pilot.people:,} people"
+    how = "for any dependence" if q.pilot is None else f"(95 %), from a pilot of {q.pilot.people:,} people"
     out.print(
         f"  between {as_percent(u.low)} and {as_percent(u.high)} {how}; grade {u.grade}; "
         f"{meter.light}: target {as_percent(meter.target)} {'reached' if meter.reached else 'not reached'}",

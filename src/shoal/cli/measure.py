@@ -3,134 +3,126 @@
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli import _event_measurements as events
-from shoal.cli import _measure_options as options
 from shoal.cli import _shared
-from shoal.cli._measurements import pair, proposed, weights, who_is_a_row
+from shoal.cli._measurements import propose_quasi, propose_unit, read_weights
 from shoal.cli._shell import common, texts
+from shoal.cli._shell.options import Option, from_verb
 from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
     from shoal import Measurement
     from shoal.measures.classes.household import HouseholdRisk
 
+OPTIONS = {
+    "population": Option("Size (17.5M) or table of the population.", "NUMBER|TABLE"),
+    "missing": Option("Rule for missing values: own, wildcard or drop.", "RULE"),
+    "hierarchies": Option(
+        "Hierarchy of a sensitive column, for t-closeness. Repeatable.", "COLUMN=FILE", texts.files, "--hierarchy", list[str]
+    ),
+    "time": Option("Event tables: column of the time.", "COLUMN"),
+    "place": Option("Event tables: columns of the place or item: a,b.", "COLUMNS"),
+    "time_widths": Option("Granularities: exact,hour,6h,day,week,month,none.", "WIDTHS", texts.listed, kind=str),
+    "place_levels": Option("Granularities: exact,grid:0.1,prefix:3,level:1,none.", "LEVELS", texts.listed, kind=str),
+    "known_records": Option("Numbers of known records: 1,2,3,4 or 1-6.", "NUMBERS", texts.whole_numbers, "--known", str),
+    "order": Option(
+        "Categories from low to high: pain=low,medium,high. Repeatable.", "COLUMN=VALUES", texts.orders, kind=list[str]
+    ),
+}
+REQUIRE = 'Requirements, such as "k>=5, t[diagnosis]<=0.2". Exit code 1 if not met.'
+
 
 def register(app: typer.Typer) -> None:
     app.command("measure")(measure)
 
 
+@from_verb(
+    "measure:measure",
+    OPTIONS,
+    shared=("quasi", "qi", "sensitive", "direct", "insensitive", "unit", "weight", "by", "seed"),
+    reading=("read", "rename_duplicates", "only_aggregates", "memory", "scale", "missing_values"),
+)
 def measure(
     table: common.Table,
-    quasi: options.Quasi = None,
-    sensitive: common.Sensitive = None,
-    direct: common.Direct = None,
-    insensitive: common.Insensitive = None,
-    unit: common.Unit = None,
-    weight: common.Weight = None,
-    population: options.Population = None,
-    missing: options.Missing = "own",
-    by: options.By = None,
-    hierarchy: options.Hierarchies = None,
-    require: options.Require = None,
-    explain: options.Explain = None,
-    impact: options.Impact = None,
-    household: options.Household = None,
-    suda: options.Suda = False,
-    report: options.Report = None,
-    time: options.Time = None,
-    place: options.Place = None,
-    time_widths: options.TimeWidths = None,
-    place_levels: options.PlaceLevels = None,
-    known: options.Known = None,
-    plot: options.Plot = None,
-    seed: common.Seed = 0,
-    read: common.Read = None,
-    rename_duplicates: common.RenameDuplicates = False,
-    statement_timeout: common.StatementTimeout = None,
-    only_aggregates: common.OnlyAggregates = False,
+    verb_options: dict[str, Any],
+    reading: dict[str, Any],
+    require: Annotated[str | None, typer.Option("--require", metavar="RULES", help=REQUIRE)] = None,
+    explain: Annotated[str | None, typer.Option("--explain", metavar="[NUMBER]", help="Explain all numbers, or one: k …")] = None,
+    impact: Annotated[
+        str | None, typer.Option("--impact", metavar="COLUMN=WEIGHT", help="Weights of sensitive columns: ill=5,income=1.")
+    ] = None,
+    household: Annotated[
+        str | None, typer.Option("--household", metavar="COLUMN", help="Also the risk of households, by this column.")
+    ] = None,
+    suda: Annotated[bool, typer.Option("--suda", help="Also minimal sample uniques and SUDA scores.")] = False,
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write a self-contained HTML report.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Plot group sizes or event curves: .svg, .png, .html.")
+    ] = None,
     preview: common.Preview = False,
-    memory: common.Memory = None,
-    order: common.Order = None,
-    scale: common.Scale = None,
-    missing_values: common.MissingValues = None,
     as_json: common.Json = False,
-    qi: common.Qi = None,
 ) -> None:
-    """How anonymous is a table? Every number, with the sentence that explains it."""
-    trees = dict(pair(h) for h in hierarchy or ())
-    reading = texts.read_options(
-        read, rename=rename_duplicates, memory=memory, timeout=statement_timeout, only_aggregates=only_aggregates
-    )
-    of_events = any(given is not None for given in (time, place, time_widths, place_levels, known))
-    if of_events or (plot and unit and not (quasi or qi)):
-        events.refuse(
-            {"quasi": quasi or qi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive, "weight": weight,
-             "population": population, "by": by, "suda": suda or None, "impact": impact, "household": household}
-        )  # fmt: skip
-        asked = events.Asked(unit, time, place, time_widths, place_levels, known, trees, seed, require, preview)
-        events.run(table, asked, reading, report=report, plot=plot, explain=explain is not None, as_json=as_json)
+    """Measure how anonymous a table is: every number, with the sentence that explains it."""
+    named = verb_options.get("quasi") or verb_options.get("qi")
+    if events.EVENT_ONLY & verb_options.keys() or (plot and verb_options.get("unit") and not named):
+        events.refuse(verb_options, suda=suda, impact=impact, household=household)
+        events.run(
+            table,
+            {name: value for name, value in verb_options.items() if name in events.OPTIONS},
+            reading,
+            require=require,
+            preview=preview,
+            report=report,
+            plot=plot,
+            explain=explain is not None,
+            as_json=as_json,
+        )
         return
-    words = texts.roles(
-        quasi=quasi, qi=qi, sensitive=sensitive or "", direct=direct, insensitive=insensitive, unit=unit, weight=weight
-    )
-    reading |= texts.properties(scale, missing_values)
-    rules: dict[str, Any] = {"population": population, "missing": missing, "by": by, "hierarchies": trees}
-    rules["order"] = texts.orders(order)
     if preview:
-        show_preview("measure", table, reading, as_json=as_json, **rules, **words)
+        show_preview("measure", table, reading, as_json=as_json, **verb_options)
         return
-    found = _measured(table, reading, rules, words, as_json=as_json)
-    found = found.with_impact(weights(impact)) if impact else found
+    found = _measured(table, reading, verb_options, as_json=as_json)
+    found = found.with_impact(read_weights(impact)) if impact else found
     homes = found.households(household) if household else None
     checked = found.check(require) if require else None
-    _write(found, report, plot)
+    if report is not None:
+        _shared.say(f"Report written to {found.report(report)}.")
+    if plot is not None:
+        _shared.say(f"Plot written to {found.plot(plot)}.")
     if as_json:
         extra = {"requirement": checked.to_json()} if checked is not None else {}
         extra |= {"households": homes.to_json()} if homes is not None else {}
         _shared.put_json(found.to_json() | extra | ({"suda": found.suda().to_json()} if suda else {}))
     else:
-        _tell(found, table, homes, checked, suda=suda, explain=explain)
+        _show(found, table, homes, checked, suda=suda, explain=explain)
     if checked is not None and not checked:
         raise typer.Exit(1)
 
 
-def _measured(
-    table: str, reading: dict[str, Any], rules: dict[str, Any], words: dict[str, Any], *, as_json: bool
-) -> "Measurement":
-    """Open and count; what was not said is asked for at a terminal."""
+def _measured(table: str, reading: dict[str, Any], options: dict[str, Any], *, as_json: bool) -> "Measurement":
+    """Open and count; at a terminal, ask for quasi-identifiers and the person column if they are not given."""
     import shoal
 
     opened = shoal.open(table, **reading)
     if (how := texts.how_read(opened.source)) and not as_json:
         _shared.say(how)
-    if not words.get("quasi") and not words.get("qi"):
-        words["quasi"] = proposed(opened, as_json=as_json)
-    if words.get("unit") is None and not as_json:
-        words |= who_is_a_row(opened, words)
-    with _shared.progress("counting") as told:
-        found: Measurement = shoal.measure(opened, progress=told, **rules, **words)
+    if not options.get("quasi") and not options.get("qi"):
+        options["quasi"] = propose_quasi(opened, as_json=as_json)
+    if options.get("unit") is None and not as_json:
+        options |= propose_unit(opened, options)
+    with _shared.progress("counting") as progress:
+        found: Measurement = shoal.measure(opened, progress=progress, **options)
     return found
 
 
-def _write(found: "Measurement", report: Path | None, plot: Path | None) -> None:
-    """The report and the plot that were asked for."""
-    if report is not None:
-        _shared.say(f"Report written to {found.report(report)}.")
-    if plot is not None:
-        from shoal.report.charts import save
-        from shoal.report.measure_report import group_sizes
-
-        _shared.say(f"Plot written to {save(group_sizes(found), plot)}.")
-
-
-def _tell(
+def _show(
     found: "Measurement", table: str, homes: "HouseholdRisk | None", checked: object, *, suda: bool, explain: str | None
 ) -> None:
-    """The numbers in words, what was asked besides, and what to do next."""
+    """Print the numbers, what else was requested, and the next step."""
     from shoal.cli._measurements import show_measurement
 
     show_measurement(found, suda=suda, explain=found.explain(None if explain == "all" else explain) if explain else "")

@@ -9,63 +9,77 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shell import common, texts
+from shoal.cli._shell.options import Option, from_verb
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
 LEDGER = Path("registry-ledger.json")
 
 
+def _read_sets(file: Path) -> list[tuple[str, ...]]:
+    from shoal.errors import UnreadableError
+
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise UnreadableError(f"'{file.name}' cannot be read.", hint="Expected text with one set of columns per line.") from None
+    return [texts.names(line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+OPTIONS = {
+    "sets": Option("Text file with one set of columns per line: age,sex,zip.", "FILE", _read_sets, kind=Path),
+    "by": Option("Column of the subpopulations.", "COLUMN"),
+    "up_to": Option("Search all sets of at most this many of --quasi.", "NUMBER"),
+    "group_size": Option("Number of people whose uniqueness is predicted from κ.", "NUMBER"),
+    "alpha": Option("Unique share from which a set is called identifying.", "SHARE"),
+    "k": Option("Smallest group of a safe set.", "K"),
+}
+
+
 def register(app: typer.Typer) -> None:
     app.command("study")(study)
 
 
+@from_verb("study:study", OPTIONS, shared=("quasi", "qi", "unit"), reading=("read",))
 def study(
     table: common.Table,
-    sets: Annotated[Path | None, typer.Option("--sets", help="A text file, one set of columns per line: age,sex,zip.")] = None,
-    by: Annotated[str | None, typer.Option("--by", help="The column of the subpopulations.")] = None,
-    quasi: common.Quasi = None,
-    up_to: Annotated[int | None, typer.Option("--up-to", min=1, help="Search all sets of at most so many of --quasi.")] = None,
-    unit: common.Unit = None,
-    group_size: Annotated[int, typer.Option("--group-size", help="People whose uniqueness is predicted from κ.")] = 10,
-    alpha: Annotated[float, typer.Option("--alpha", help="Share that must be unique to call a set identifying.")] = 0.05,
-    k: Annotated[int, typer.Option("--k", help="Smallest group of a safe set.")] = 5,
-    report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML page.")] = None,
+    verb_options: dict[str, Any],
+    reading: dict[str, Any],
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write a self-contained HTML page.")] = None,
     publish: Annotated[
-        str | None, typer.Option("--publish", metavar="REGISTRY", help="Publish each result to this registry: file, URL, https.")
+        str | None, typer.Option("--publish", metavar="REGISTRY", help="Publish each result to this registry: file or URL.")
     ] = None,
-    codes: Annotated[str, typer.Option("--codes", help="With --publish: columns with their codes: age=age/years,sex=sex.")] = "",
-    population: Annotated[str, typer.Option("--population", help="With --publish: whose: NL/Utrecht@2021.")] = "",
-    holder: Annotated[str, typer.Option("--holder", help="With --publish: who publishes.")] = "",
-    key: Annotated[Path | None, typer.Option("--key", help="With --publish: the holder's private key.")] = None,
-    ledger: Annotated[Path, typer.Option("--ledger", help="Private memory of what was published.")] = LEDGER,
+    codes: Annotated[
+        str, typer.Option("--codes", metavar="COLUMN=CODE", help="With --publish: codes of the columns: age=age/years,sex=sex.")
+    ] = "",
+    population: Annotated[
+        str, typer.Option("--population", metavar="NAME", help="With --publish: the population, such as NL/Utrecht@2021.")
+    ] = "",
+    holder: Annotated[str, typer.Option("--holder", metavar="NAME", help="With --publish: who publishes.")] = "",
+    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="With --publish: the holder's private key.")] = None,
+    ledger: Annotated[Path, typer.Option("--ledger", metavar="FILE", help="Private record of what was published.")] = LEDGER,
     noise: Annotated[float | None, typer.Option("--noise", metavar="EPSILON", help="Publish with noise of this ε.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --publish: show what would leave.")] = False,
-    read: common.Read = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --publish: show what would be published.")] = False,
     preview: common.Preview = False,
     as_json: common.Json = False,
-    qi: common.Qi = None,
 ) -> None:
-    """Group sizes, people in small groups, κ and entropy of many sets of columns, by subpopulation; minimal identifying sets."""
+    """Measure many sets of columns, in the whole table and by subpopulation; find minimal identifying sets."""
     import shoal
 
     if publish is not None and not (codes and population):
         raise UsageError(
-            "a record names its columns in common codes, and its population.",
+            "--publish requires --codes and --population.",
             hint="Add --codes age=age/years,sex=sex --population NL/Utrecht@2021.",
         )
     if publish is None and (codes or population or holder or key or dry_run or noise is not None):
-        raise UsageError("codes, population, holder and key are those of a publication.", hint="Name the registry: --publish.")
-    pool = texts.names(quasi or qi)
-    asked = _read_sets(sets) if sets is not None else [pool] if pool and up_to is None else []
-    words: dict[str, Any] = {
-        "sets": asked, "by": by, "quasi": pool if up_to is not None else None, "up_to": up_to, "unit": unit,
-        "group_size": group_size, "alpha": alpha, "k": k,
-    }  # fmt: skip
+        raise UsageError("--codes, --population, --holder, --key, --noise and --dry-run require --publish.")
+    if "up_to" not in verb_options and (columns := verb_options.pop("quasi", ())):
+        verb_options.setdefault("sets", [columns])
     if preview:
-        show_preview("study", table, texts.read_options(read), as_json=as_json, **words)
+        show_preview("study", table, reading, as_json=as_json, **verb_options)
         return
-    with _shared.progress("counting") as told:
-        found = shoal.study(shoal.open(table, **texts.read_options(read)), progress=told, **words)
+    with _shared.progress("counting") as progress:
+        found = shoal.study(shoal.open(table, **reading), progress=progress, **verb_options)
     if report is not None:
         _shared.say(f"Page written to {found.report(report)}.")
     if not as_json:
@@ -81,16 +95,6 @@ def study(
     elif report is None and publish is None:
         named = "TABLE" if "://" in table else table  # a URL may hold a password
         _shared.next_step(f"shoal study {named} … --report study.html", within=True)
-
-
-def _read_sets(file: Path) -> list[tuple[str, ...]]:
-    from shoal.errors import UnreadableError
-
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise UnreadableError("the file of sets cannot be read.", hint="A text file with one set of columns per line.") from None
-    return [texts.names(line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def _show(s: Any) -> None:

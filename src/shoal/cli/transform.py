@@ -1,4 +1,4 @@
-"""``shoal transform``: carry out a plan on a table."""
+"""``shoal transform``: apply a plan on a table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def transform(
     memory: common.Memory = None,
     as_json: common.Json = False,
 ) -> None:
-    """Carry out a plan (generalize, suppress, noise, swap, mask, sample …) and tell what changed. For a proof, see anonymize."""
+    """Apply a plan (generalize, suppress, noise, swap, mask, sample …) and tell what changed. For a proof, see anonymize."""
     import shoal
     from shoal.disk.atomic import write_text
     from shoal.errors import UsageError
@@ -99,7 +99,7 @@ def _tell(found: dict[str, Any], table: str, out: str | None) -> None:
         _shared.line("Some published values are not true of their person.")
     if found.get("private_file"):
         _shared.line(
-            f"The seed of the random changes is in {found['private_file']}: keep it apart, whoever has it can undo them. "
+            f"The seed of the random changes is in {found['private_file']}: keep it apart, anyone who has it can undo them. "
             f"--private {found['private_file']} repeats the run."
         )
     if out is not None:

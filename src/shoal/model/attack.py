@@ -79,6 +79,26 @@ class AttackResult:
         return cls(**data)
 
 
+@dataclass(frozen=True, repr=False)
+class AttackReport:
+    """The results of all attacks, worst first."""
+
+    folder: str
+    results: tuple[AttackResult, ...]
+
+    def __repr__(self) -> str:
+        counts = [f"{sum(r.verdict == verdict for r in self.results)} {verdict}" for verdict in VERDICTS]
+        return f"<AttackReport on {self.folder}: {', '.join(counts)}>"
+
+    @property
+    def holds(self) -> bool:
+        """Whether no attack did better than the release claims."""
+        return all(r.verdict != "broken" for r in self.results)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"folder": self.folder, "holds": self.holds, "attacks": [r.to_json() for r in self.results]}
+
+
 def worst_first(results: Iterable[AttackResult]) -> list[AttackResult]:
     """Broken before warning before holds; within one verdict the highest rate first.
 

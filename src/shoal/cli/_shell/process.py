@@ -61,7 +61,7 @@ def fail_internal(error: BaseException, *, as_json: bool) -> int:
     where = f"{'/'.join(Path(frames[-1].filename).parts[-2:])}:{frames[-1].lineno}" if frames else "an unknown place"
     wrapped = InternalError(
         f"{type(error).__name__} at {where}.",
-        hint="This is a mistake in Shoal, not in your data. Please report this line; it holds no data.",
+        hint="This is an internal error (bug) in Shoal, not in your data. Please report this line; it contains no data.",
     )
     return fail(wrapped, as_json=as_json)
 

@@ -64,7 +64,7 @@ def _listed(given: Sequence[str] | None, least: int, what: str, example: str) ->
         column, separator, listed = text.partition("=")
         values = tuple(v.strip() for v in next(csv.reader([listed], skipinitialspace=True), []))
         if not separator or not column or len(values) < least:
-            raise UsageError(f"{what} is invalid.", hint=f"For example {example}.")
+            raise UsageError(f"{what} is written wrongly.", hint=f"For example {example}.")
         out[column] = (*out.get(column, ()), *values)
     return out
 
@@ -72,14 +72,14 @@ def _listed(given: Sequence[str] | None, least: int, what: str, example: str) ->
 def properties(
     scale: Sequence[str] | None, missing: Sequence[str] | None, order: Sequence[str] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """The settings of columns beside their roles, as keywords of ``shoal.open``.
+    """What is said about columns beside their roles, as keywords of ``shoal.open``.
 
     >>> properties(["ward=nominal"], ["weight=?,-9"])
     {'scale': {'ward': 'nominal'}, 'missing_values': {'weight': ('?', '-9')}}
     """
     pairs = [text.rpartition("=") for text in scale or ()]
     if not all(separator and column for column, separator, _ in pairs):
-        raise UsageError("a --scale is invalid.", hint="For example --scale ward=nominal.")
+        raise UsageError("a --scale is written wrongly.", hint="For example --scale ward=nominal.")
     said: dict[str, dict[str, Any]] = {
         "scale": {column: word for column, _, word in pairs},
         "order": orders(order),
@@ -88,12 +88,54 @@ def properties(
     return {name: values for name, values in said.items() if values}
 
 
-def asked(policy: Path | None, *, k: int | None, hint: str = "", **given: str | None) -> dict[str, Any]:
-    """The requirements given as options, without a policy file; one of the two is needed."""
-    words = roles(**given) | ({"k": k} if k is not None else {})
-    if policy is None and not words:
-        raise UsageError("nothing is asked: there is no --policy.", hint=hint or "Or say it in words: --quasi a,b --k 5 …")
-    return words
+REQUIREMENTS = ("quasi", "qi", "sensitive", "direct", "insensitive", "unit", "weight", "k")
+
+
+def require_policy(policy: Path | None, options: Mapping[str, object], *, hint: str = "") -> None:
+    """Refuse a run without a policy file and without options that state one."""
+    if policy is None and not any(name in options for name in REQUIREMENTS):
+        raise UsageError("No requirements given.", hint=hint or "Pass --policy FILE, or --quasi a,b --k 5 …")
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Words separated by commas.
+
+    >>> listed("exact, day")
+    ('exact', 'day')
+    """
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """Whole numbers from ``1,2,3`` or ``1-6``."""
+    try:
+        low, dash, high = text.partition("-")
+        return tuple(range(int(low), int(high) + 1)) if dash else tuple(int(word) for word in listed(text))
+    except ValueError:
+        raise UsageError(f"Invalid numbers of known records '{text}'.", hint="Expected 1,2,3 or 1-6.") from None
+
+
+def files(given: Sequence[str]) -> dict[str, Path]:
+    """Files by column from ``column=file`` texts.
+
+    >>> files(["zip=levels.csv"])["zip"].name
+    'levels.csv'
+    """
+    out = {}
+    for text in given:
+        column, separator, file = text.partition("=")
+        if not separator or not file:
+            raise UsageError(f"Invalid --hierarchy '{text}'.", hint="Expected COLUMN=FILE.")
+        out[column.strip()] = Path(file.strip())
+    return out
+
+
+def numbers(text: str) -> list[float]:
+    """Numbers from ``0.4,0.3,0.3``."""
+    try:
+        return [float(word) for word in listed(text)]
+    except ValueError:
+        raise UsageError("Invalid numbers.", hint="Expected numbers separated by commas: 0.4,0.3,0.3.") from None
 
 
 READING = (
@@ -133,7 +175,9 @@ def read_options(
                 hint=f"Did you mean '{close}'?" if close else f"Known: {', '.join(READING)}.",
             )
         if not separator or (key in _BY_COLUMN and not colon) or (key in _YES_NO and value not in ("true", "false")):
-            raise UsageError("an option of --read is invalid.", hint="For example delimiter=; header=false types=zip:text.")
+            raise UsageError(
+                "an option of --read is written wrongly.", hint="For example delimiter=; header=false types=zip:text."
+            )
         if key == "null":
             out.setdefault(key, []).append(value)
         elif key in _BY_COLUMN:

@@ -22,6 +22,7 @@ from shoal.release.certificate.signing import check_files, signed_digest
 from shoal.release.claim import Claim, Step
 from shoal.release.gate.count_facts import estimates
 from shoal.release.make.private_file import none_published
+from shoal.release.plan.plan_json import parse_plan
 from shoal.release.proof import read as recount_read
 from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, Given, alike, judge, recursive_levels
@@ -84,7 +85,7 @@ class TableClaim(Claim[Certificate]):
 
 
 def _read_plan(place: Path) -> Plan:
-    return Plan.from_json((place / PLAN).read_text(encoding="utf-8"))
+    return parse_plan((place / PLAN).read_text(encoding="utf-8"))
 
 
 def _plan(place: Path, certificate: Certificate) -> str:

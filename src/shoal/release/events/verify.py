@@ -69,7 +69,7 @@ class EventClaim(Claim[EventCertificate]):
 
 
 def _form(c: EventCertificate) -> str:
-    """Numbers that must fit together, whoever signed them."""
+    """Numbers that must fit together, no matter who signed them."""
     cost = c.cost
     gone = cost.truncated + cost.suppressed
     sums = [

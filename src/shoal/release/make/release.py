@@ -1,4 +1,4 @@
-"""A decided release: carried out on demand, written as a folder whole or not at all."""
+"""A decided release: applied to demand, written as a folder whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 
 from shoal.disk import atomic as folder
 from shoal.errors import UsageError, need
+from shoal.model.attack import AttackReport
 from shoal.model.certificate.certificate import NAME, Certificate, cost_of
 from shoal.model.certificate.form import plain
-from shoal.model.display import Progress, silent
+from shoal.model.display import Progress, silent, written
 from shoal.model.plan import Plan
 from shoal.release.make import private_file
 from shoal.release.make.carry_out import Output, carry_out, checked
@@ -30,6 +31,9 @@ class Release:
     A pickled release holds certificate, report, published plan and, once asked for, the released table in memory, without the
     original table, the key and the seed: it can be read, not written again.
     """
+
+    _folder: Path | None = None
+    """The folder that it was written to."""
 
     def __init__(
         self,
@@ -55,7 +59,9 @@ class Release:
         if self._made is None:
             return f"<Release: decided, not written yet; {len(self.plan.steps)} steps>"
         made = self._made.certificate
-        return f"<Release: k = {made.k:,}, {made.after.records:,} records, {made.utility.suppressed:,} suppressed>"
+        where = "not written yet" if self._folder is None else f"written to {self._folder}"
+        numbers = f"k = {made.k:,}, {made.after.records:,} records, {made.utility.suppressed:,} suppressed"
+        return f"<Release: {numbers}, loss {written(made.utility.loss, 3)} of 1; {where}>"
 
     def _repr_html_(self) -> str | None:
         """The card of a release that was made; a decided one shows its line only, so that looking at it costs nothing."""
@@ -96,6 +102,21 @@ class Release:
         """The report as HTML text."""
         return self._certified().page
 
+    def attack(self) -> AttackReport:
+        """The attacks that were run on the release, worst first; :func:`shoal.attack` also takes external tables."""
+        return AttackReport("release" if self._folder is None else self._folder.name, tuple(self.certificate.attacks))
+
+    def plot(self, path: str | Path) -> Path:
+        """Write a plot of the group sizes of the release: .svg, .png or .html."""
+        from shoal.report.charts import class_sizes, save
+
+        made = self.certificate
+        if not hasattr(made.after, "sizes"):
+            raise UsageError("An event release has no group sizes.", hint="Its curves are in release.report().")
+        before, after = ({int(s): int(s) * n for s, n in of.sizes.items()} for of in (made.before, made.after))
+        chart = class_sizes(after, made.k, before=before, title="Class sizes before and after", unit="records")
+        return save(chart, Path(path))
+
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
         """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all.
 
@@ -119,6 +140,7 @@ class Release:
         if hidden is not None:
             self.private_file = private_file.settle(hidden, beside)
         self.seconds = time.perf_counter() - self._started
+        self._folder = place
         return place
 
     def to_arrow(self) -> Any:
