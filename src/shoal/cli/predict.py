@@ -25,7 +25,7 @@ CELLS = {
     "kappa": Option("KL distance to the uniform distribution, in nats; with --cells.", "NATS"),
     "p_max": Option("Probability of the largest cell, with --kappa.", "P"),
 }
-METHODS = "auto, exact, saddlepoint, poisson, kappa, kappa-limit, chi, collisions."
+METHODS = "auto, exact, saddlepoint, poisson, kappa, kappa-limit, chi …"
 
 
 def register(app: typer.Typer) -> None:
