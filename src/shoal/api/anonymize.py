@@ -30,8 +30,8 @@ from shoal.release.make.carry_out import Output
 from shoal.release.make.frame import FrameTypes, types_of
 from shoal.release.make.release import Release
 from shoal.release.plan.decide import decide
+from shoal.release.plan.plan_json import read_plan
 from shoal.release.plan.prepare import prepare
-from shoal.release.plan.starting_plans import read_plan
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def anonymize(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     policy : Policy, mapping or path
         The requirements; keywords (``quasi=…, sensitive=…, k=5``) may state them instead.
     key_file : path, optional
@@ -66,7 +66,7 @@ def anonymize(
     format : str
         ``csv``, ``parquet``, ``delta``, ``arrow``, ``excel``, ``spss`` or ``stata``.
     plan : Plan or path, optional
-        A plan.json made earlier: no search; the plan is carried out on these data and everything is checked again.
+        A plan.json made earlier: no search; the plan is applied to these data and everything is checked again.
     to_table : str, optional
         Publish the data as a new table of this name in the database of the input, instead of a file.
     previous : sequence of paths

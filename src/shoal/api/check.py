@@ -28,7 +28,7 @@ def check(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     policy : Policy, mapping or path
         The requirements; keywords (``quasi=…, sensitive=…, k=5``) may state them instead.
 

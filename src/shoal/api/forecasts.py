@@ -197,7 +197,7 @@ def ask_quasi(**words: Unpack[QuasiWords]) -> Prediction:
         kept = integer_split(words.get("weights") or [1.0] * len(sizes), list(sizes.values()), budget.cells)
         allowed = dict(zip(sizes, kept, strict=True))
         more["allowed"] = {"cells": budget.cells, "values": allowed, "notes": list(budget.notes)}
-    what = "largest expected share of unique people, whatever the distribution"
+    what = "largest expected share of unique people, for any distribution"
     return Prediction(what, test.bound, more, partial(draw_quasi, test.combinations, people, observed.get("observed")))
 
 

@@ -31,7 +31,7 @@ SIGNS_SHOWN = 3
 
 NO_QUASI = (
     "No column looks like a quasi-identifier: check whether that is so. A draft takes amounts that few people share for known: "
-    "whoever pays or receives one knows it."
+    "anyone who pays or receives one knows it."
 )
 
 
@@ -117,7 +117,7 @@ def inspect(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     quasi, sensitive, direct, insensitive : names of columns, optional
         Roles that are known already: they are kept. ``qi`` is accepted for ``quasi``.
     unit, weight : str, optional

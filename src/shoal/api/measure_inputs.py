@@ -157,7 +157,7 @@ def in_written_order(counts: ClassCounts) -> ClassCounts:
 
 
 def written_order(sensitive: SensitiveCounts) -> tuple[str, ...]:
-    """The texts from the smallest number to the largest; empty where one is no number in the spelling of the others.
+    """The texts from the smallest number to the largest; empty where one is not a number in the spelling of the others.
 
     >>> import pyarrow as pa
     >>> pay = pa.array(["$1,250.00", "$12,000.00", "$980.50"])

@@ -28,7 +28,7 @@ def protect(frame: Source, **words: Unpack[PolicyWords]) -> Release:
 
     Parameters
     ----------
-    frame : pandas, polars or Arrow table, or whatever :func:`shoal.open` takes
+    frame : pandas, polars or Arrow table, or anything that :func:`shoal.open` accepts
     **words
         The words of a policy. ``quasi=[…]``: what a neighbour, colleague or public list could know; left out, it is guessed as in
         :func:`shoal.inspect`. ``k=5``: everybody is alike with at least k - 1 others (5 where nothing is required).

@@ -146,7 +146,9 @@ def encode(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="A table: a file, or ENGINE-URL::table.")],
     id: Annotated[str, typer.Option("--id", help="Column that names a record in the answer: best a pseudonym of yours.")],
     key_file: Annotated[Path, typer.Option("--key-file", help="The key that both holders have (`shoal vault key -o link.key`).")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for whoever compares: settings, ids and filters, no values.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="File for the party that compares: settings, ids and filters, no values.")
+    ],
     fields: Annotated[
         str | None, typer.Option("--fields", help="What columns mean: surname=family,dob=birth,id=number:bsn …")
     ] = None,
@@ -176,4 +178,4 @@ def encode(
     typer.echo(f"{len(made):,} records encoded from {', '.join(made.settings.tags)}, salted by {', '.join(made.settings.salts)}.")
     if made.left_out:
         typer.echo(f"Careful: {made.left_out:,} records lack the salt, or everything else, and are left out.")
-    _shared.say(f"Written to {out}. Give it to whoever compares, never together with the key.")
+    _shared.say(f"Written to {out}. Give it to the party that compares, never together with the key.")

@@ -38,7 +38,7 @@ HIPAA = {
     17: "photographs",
     18: "other unique numbers, codes or marks",
 }
-"""The eighteen identifiers of the safe-harbor rule, in our words."""
+"""The 18 identifiers of the safe-harbor rule, in our words."""
 
 
 @dataclass(frozen=True)

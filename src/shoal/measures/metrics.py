@@ -109,7 +109,7 @@ def lookup(name: str) -> Metric:
 
 
 def _load() -> None:
-    """Import the modules that define metrics, so that the registry is complete whoever asks first."""
+    """Import the modules that define metrics, so that the registry is complete anyone who asks first."""
     import importlib
 
     for module in MODULES:

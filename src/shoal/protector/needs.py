@@ -21,7 +21,7 @@ QUESTIONS: dict[str, dict[str, str]] = {
         "returning": "Must a user who comes back be recognised as the same?",
         "elsewhere": "Must another service recognise the same user too?",
     },
-    "access": {"by_role": "Does access follow from a role or function, whoever has it?"},
+    "access": {"by_role": "Does access follow from a role or function, anyone who has it?"},
     "audit": {"answerable": "May somebody have to answer for what was done?"},
     "accounting": {
         "billed": "Is something billed after it was used?",

@@ -108,7 +108,7 @@ class Vault:
         """Make a vault at a path (SQLite) or PostgreSQL URL; nothing that exists is overwritten.
 
         ``auditor_key`` is a public key that the auditor made (:func:`shoal.protector.crypto.recipients.generate`): what is hers
-        is sealed to it, so that whoever makes the vault never holds the means of two people. Without it, one person does: the
+        is sealed to it, so that anyone who makes the vault never holds the means of two people. Without it, one person does: the
         vault is for trying out, and says so for ever (:meth:`status`, :func:`care.verify_log`). ``parts``: on PostgreSQL, the
         tables that grow with the identities lie in so many parts.
         """

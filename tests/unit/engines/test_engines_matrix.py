@@ -168,7 +168,7 @@ class Written:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Each plan carried out once."""
+    """Each plan applied toce."""
     folder = tmp_path_factory.mktemp("matrix")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MATRIX_KEY", KEY)

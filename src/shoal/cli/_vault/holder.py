@@ -45,7 +45,7 @@ def holder_new(
 
     with secret_file(out) as put:
         put(Holder.generate().to_text())
-    tell({"file": str(out)}, f"Your secret is in {out}. Whoever has it can prove to be you.", as_json=json)
+    tell({"file": str(out)}, f"Your secret is in {out}. Anyone who has it can prove to be you.", as_json=json)
 
 
 def holder_register(

@@ -78,7 +78,7 @@ def holder_unblind(
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for the credential (mode 0600).")],
     json: Json = False,
 ) -> None:
-    """Make the credential from the issuer's answer. Whoever has it can use it, once."""
+    """Make the credential from the issuer's answer. Anyone who has it can use it, once."""
     import json as jsonlib
 
     from shoal.errors import DataError

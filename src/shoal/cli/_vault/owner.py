@@ -117,7 +117,7 @@ def honeytoken(
     role: Annotated[str, typer.Option("--role", help="Role, for a pseudonym to lay out in a domain of roles.")] = "",
     relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
 ) -> Answer:
-    """Plant an invented identity; whoever asks for it raises an alarm, under whatever pseudonym."""
+    """Plant an invented identity; anyone who asks for it raises an alarm, under any pseudonym."""
     made = session.plant_honeytoken(domain, read_secret(identity_file), role=role, relation=relation)
     return {"domain": domain, "pseudonym": made}, made or "Planted; name a role or relation for a pseudonym to lay out."
 

@@ -387,7 +387,7 @@ def _spill() -> Path:
 
 
 def _in_utc(connection: Any) -> Any:
-    """Moments with a zone are spelled in UTC, whatever the zone of the machine."""
+    """Moments with a zone are spelled in UTC, for any zone of the machine."""
     import duckdb
 
     with suppress(duckdb.Error):  # a build without time zones has no zoned moments either

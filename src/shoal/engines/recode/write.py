@@ -1,4 +1,4 @@
-"""RECODE: carry out a plan and write the result, whole or not at all."""
+"""RECODE: apply a plan and write the result, whole or not at all."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _job(
     """The rows to write, and what tells afterwards how many records were read and how many of them are outside a sample.
 
     They come in SQL from the source's own engine, or in batches where a step needs them; suppression after such steps is
-    carried out in a private table.
+    applied in a private table.
     """
     folder = stack.enter_context(scratch())
     held = HELD if engine.memory is None else min(HELD, left_for_data(engine.memory) // 4)

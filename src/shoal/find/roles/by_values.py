@@ -24,7 +24,7 @@ NO_PEOPLE = frozenset(
 
 
 def row_numbers(seen: Seen) -> Decision | None:
-    """Whole numbers without a gap, each once: they number the rows, whatever the column is called."""
+    """Whole numbers without a gap, each once: they number the rows, under any column name."""
     facts, numbers = seen.facts, seen.facts.numbers
     if numbers is None or not facts.whole or facts.missing or not facts.distinct == facts.rows == len(numbers) >= FEWEST_ROWS:
         return None
@@ -36,7 +36,7 @@ def row_numbers(seen: Seen) -> Decision | None:
 
 
 def people(seen: Seen) -> Decision | None:
-    """Full names of people, however few and whatever the column is called; towns and firms are written so too."""
+    """Full names of people, however few and under any column name; towns and firms are written so too."""
     facts, topic = seen.facts, seen.topic
     if facts.kind != "text" or facts.numbers is not None or facts.distinct < 2 or (topic is not None and topic.key in NO_PEOPLE):
         return None
@@ -48,7 +48,7 @@ def people(seen: Seen) -> Decision | None:
 
 
 def addresses(seen: Seen) -> Decision | None:
-    """Street addresses, whatever the column is called."""
+    """Street addresses, under any column name."""
     facts = seen.facts
     if facts.kind != "text" or facts.numbers is not None or not street_addresses(facts.values):
         return None

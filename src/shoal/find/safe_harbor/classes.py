@@ -1,4 +1,4 @@
-"""Which of the eighteen classes of 45 CFR 164.514(b)(2)(i) a column belongs to, by its values and its name.
+"""Which of the 18 Safe Harbor classes of 45 CFR 164.514(b)(2)(i) a column belongs to, by its values and its name.
 
 Takes    the facts of a column (distinct values with counts) and what the finder of ``shoal inspect`` found
 Returns  Classed: the class or none, whether name or values say so, the evidence in words, how such a column is treated
@@ -41,7 +41,7 @@ MOSTLY, SOME, NAMED = 0.8, 0.05, 0.3
 FIRST_DAY = 20_000
 """The smallest number of a day that is taken for one: in October 1954, as spreadsheets count."""
 FULL_NAMES = FULL_SHARE
-"""Share of full names from which few values are people, whatever the column is called; ``NAMED`` where its name says people."""
+"""Share of full names from which few values are people, under any column name; ``NAMED`` where its name says people."""
 BLANK = ("*", "")
 
 

@@ -99,7 +99,7 @@ def made_up(counts: ClassCounts, *, least: int, rng: np.random.Generator) -> Mad
 def alone_in_groups(counts: ClassCounts, sizes: Sequence[int]) -> list[float]:
     r"""Expected share who are one of a kind in a group of each size, drawn by chance from everybody, nobody twice.
 
-    Whoever is in a class of :math:`n_c` of :math:`N` people is alone in a group of :math:`g` with chance
+    Anyone who is in a class of :math:`n_c` of :math:`N` people is alone in a group of :math:`g` with chance
 
     .. math:: \binom{N - n_c}{g - 1} \Big/ \binom{N - 1}{g - 1},
 

@@ -135,7 +135,7 @@ def _forget_issued(tx: Tx, opened: OpenDomain, person: set[bytes]) -> list[bytes
 
 
 def _slots(tx: Tx, opened: OpenDomain, person: set[bytes]) -> NDArray[np.int64]:
-    """Every slot with a record of the person, under whatever role, relation, period or transaction: all pages are read."""
+    """Every slot with a record of the person, under any role, relation, period or transaction: all pages are read."""
     keys, known = opened.keys, tx.rows(opened.keys.number)
     found: list[int] = []
     total = -(-known.used // pages.PER_PAGE)

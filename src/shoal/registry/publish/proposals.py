@@ -26,7 +26,7 @@ from shoal.registry.records.summary import Sizes, Summary, summarize
 from shoal.registry.records.vocabulary import canonical as canonical_codes
 
 MIN_DAYS = 28
-"""Days between two versions: whoever can add people to the table must not be able to ask again and again."""
+"""Days between two versions: anyone who can add people to the table must not be able to ask again and again."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Ledger:
         return self._of_codes.get(codes, {}).get(population.key)
 
     def others(self, codes: tuple[str, ...], population: Population) -> Iterable[Entry]:
-        """Publications of the same quasi-identifier, in whatever coding of the same answers, other than this topic itself."""
+        """Publications of the same quasi-identifier, in any coding of the same answers, other than this topic itself."""
         asked = same_question(codes)
         alike = [topics for c, topics in self._of_codes.items() if c == codes or same_question(c) == asked]
         here = self._of_codes.get(codes, {})

@@ -28,6 +28,7 @@ from shoal.release.certificate.signing import check_files, check_ordinary, check
 from shoal.release.gate.count_facts import estimates
 from shoal.release.make.private_file import check as check_seed
 from shoal.release.make.private_file import check_objections, private_of
+from shoal.release.plan.plan_json import parse_plan
 from shoal.release.proof import read as recount_read
 from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, Given, alike, judge, recursive_levels
@@ -121,7 +122,7 @@ def check_key(certificate: Certificate | EventCertificate, expected: str | None)
 
 
 def _read_plan(place: Path) -> Plan:
-    return Plan.from_json((place / PLAN).read_text(encoding="utf-8"))
+    return parse_plan((place / PLAN).read_text(encoding="utf-8"))
 
 
 def _plan(place: Path, certificate: Certificate) -> str:

@@ -1,4 +1,4 @@
-"""An event release: decided, then carried out on demand; a folder whole or not at all."""
+"""An event release: decided, then applied to demand; a folder whole or not at all."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _told(c: EventCertificate) -> dict[str, Any]:
 
 
 def _form(c: EventCertificate) -> str:
-    """Numbers that must fit together, whoever signed them."""
+    """Numbers that must fit together, anyone who signed them."""
     cost = c.cost
     gone = cost.truncated + cost.suppressed
     sums = [

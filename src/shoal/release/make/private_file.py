@@ -1,8 +1,8 @@
 """What the owner of a release keeps: its seed and its whole plan, beside its folder, never inside it.
 
-Whoever has the seed can take noise off, swap values back and undo every other random change. So ``plan.json`` is published
+Anyone who has the seed can take noise off, swap values back and undo every other random change. So ``plan.json`` is published
 without it; the certificate holds a commitment, which gives nothing away and binds the publisher to the seed; and where random
-changes were made, a file that only its owner may read keeps the seed beside the folder, for whoever must repeat the run. Where
+changes were made, a file that only its owner may read keeps the seed beside the folder, for anyone who must repeat the run. Where
 the published plan leaves rare values out (:mod:`shoal.release.make.certify`), that file keeps the whole plan too.
 """
 
@@ -28,13 +28,14 @@ from shoal.model.certificate.parts import Objections, PlanEntry
 from shoal.model.exclusion import commitment
 from shoal.model.plan import Plan
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
+from shoal.release.plan.plan_json import parse_plan
 from shoal.release.proof.read import rows
 
 if TYPE_CHECKING:
     from shoal.kernels.signatures import Signer
 
 
-NOTE = "Whoever has this file can undo random changes of the release, or read rare values. Keep it apart from it."
+NOTE = "Anyone who has this file can undo random changes of the release, or read rare values. Keep it apart from it."
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def read(path: str | Path) -> Kept:
         if data["format"] != PRIVATE_FORMAT:
             raise ValueError
         seed, plan = data["seed"], data.get("plan")
-        text = None if plan is None else Plan.from_json(json.dumps(plan)).to_json()
+        text = None if plan is None else parse_plan(json.dumps(plan)).to_json()
         salts = str(data["salt"]), str(data.get("list_salt", ""))
         return Kept(None if seed is None else int(seed), salts[0], text, str(data.get("release", "")), salts[1])
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A decided release: carried out on demand, written as a folder whole or not at all."""
+"""A decided release: applied to demand, written as a folder whole or not at all."""
 
 from __future__ import annotations
 

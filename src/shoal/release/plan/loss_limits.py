@@ -24,7 +24,7 @@ OFFER_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Offer:
-    """A plan near to what was asked: the change of the policy, its loss, and how many quasi-identifiers still tell something."""
+    """A plan near to the requirements: the change of the policy, its loss, and how many quasi-identifiers are informative."""
 
     change: str
     loss: float
@@ -76,7 +76,7 @@ def _limits(prepared: Prepared) -> tuple[float, float]:
 
 
 def _offers(prepared: Prepared) -> Iterator[Offer]:
-    """Plans near to what was asked: local recoding, more suppression, a smaller k, a quasi-identifier less; with their cost."""
+    """Plans near to the requirements: local recoding, more suppression, a smaller k, a quasi-identifier less; with their cost."""
     policy, asked = prepared.policy, requirements(prepared)
     yield from _local(prepared, asked)
     for suppress in (0.05, 0.1, 0.2):

@@ -8,13 +8,11 @@ Keeps    one level per column where that leaves every column something to tell; 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal.errors import PolicyError, ShoalError, UnreadableError
+from shoal.errors import PolicyError, ShoalError
 from shoal.hierarchies.rule import Rule
 from shoal.hierarchies.values import texts_of
 from shoal.model.display import Progress, silent
@@ -62,7 +60,7 @@ class FirstPlan:
     one_level_loss: float | None = None
     left_out: Mapping[str, float] = field(default_factory=dict)
     problem: str = ""
-    """Why the policy cannot be carried out as it stands, where that is so."""
+    """Why the policy cannot be applied as it stands, where that is so."""
 
 
 def first_plan(table: Table, policy: Policy, *, precious: Collection[str] = (), progress: Progress = silent) -> FirstPlan:
@@ -138,22 +136,6 @@ def _tried(prepared: Prepared, method: str) -> tuple[Decision, dict[str, float]]
 
 
 NOBODY = "\x00no such value"
-
-
-def read_plan(path: str | Path) -> Plan:
-    """A plan.json that Shoal wrote, or the whole plan in the private file of a release (``FOLDER.private.json``)."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        kept = json.loads(text) if '"shoal-private/1"' in text[:200] else {}
-        return Plan.from_json(json.dumps(kept["plan"]) if kept.get("plan") else text)
-    except ValueError as error:
-        if isinstance(error, UnicodeDecodeError | json.JSONDecodeError):
-            raise UnreadableError("the plan cannot be read: it is not JSON.", hint="Name a plan.json after --plan.") from None
-        raise
-    except (OSError, RecursionError) as error:
-        raise UnreadableError(
-            f"the plan cannot be read: {type(error).__name__}.", hint="Name a plan.json after --plan."
-        ) from None
 
 
 @dataclass(frozen=True)
