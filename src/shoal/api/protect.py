@@ -11,8 +11,7 @@ from shoal.api.arguments import PolicyOptions, Source, names, opened, quasi_of
 from shoal.api.column_facts import table_facts
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, RoleError, ShoalWarning, UsageError
-from shoal.find.columns import find_columns
-from shoal.find.finding import ColumnFinding
+from shoal.find import ColumnFinding, find_columns
 from shoal.model.roles import Role
 from shoal.release.make.release import Release
 

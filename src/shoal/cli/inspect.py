@@ -13,7 +13,7 @@ from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
     from shoal.api.inspect import Inspection
-    from shoal.find.finding import ColumnFinding
+    from shoal.find import ColumnFinding
 
 
 def register(app: typer.Typer) -> None:
