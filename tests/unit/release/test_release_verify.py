@@ -77,6 +77,16 @@ def test_an_empty_key_is_refused_and_not_taken_for_none(released, empty):
         shoal.verify(released, key=empty)
 
 
+def test_the_command_refuses_an_empty_key(released):
+    """An unset variable in a script (``--key "$KEY"``) must not pass as "no key was expected"."""
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, "-m", "shoal", "verify", str(released), "--key", ""], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "expected key is empty" in done.stderr
+
+
 def test_the_expected_key_is_the_public_key_or_its_fingerprint_whole(released):
     key = read_certificate(released / NAME).key
     assert verify(released, key=key.public).ok
