@@ -16,8 +16,7 @@ from shoal.api.measure import measure
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
-from shoal.find.columns import find_columns
-from shoal.find.finding import ColumnFinding, Scale
+from shoal.find import ColumnFinding, Scale, find_columns
 from shoal.find.safe_harbor.classes import class_of
 from shoal.measures.subsets.column_sets import Subset
 from shoal.model.display import Progress

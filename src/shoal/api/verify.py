@@ -39,7 +39,7 @@ def verify(
     private : path, optional
         The file that keeps the seed (``FOLDER.private.json``): is it the seed that the certificate is bound to?
     exclude : path or ids, optional
-        The list of people who asked not to be in it: is it the list that the certificate is bound to? Needs the private file
+        The list of opt-outs: is it the list that the certificate is bound to? Needs the private file
         (``private``, or the one beside the folder).
 
     Returns

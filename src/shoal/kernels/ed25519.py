@@ -4,6 +4,7 @@ Takes    the 32 bytes of an Ed25519 public key
 Returns  whether the key is weak: a point of small order (a signature of its own making then fits any text), or not the one way to
          write its point
 Source   RFC 8032 §5.1; Chalkias, Garillot & Nikolaenko 2020 on small-order keys
+Differs  only this check is ours: ``cryptography`` signs and verifies, but accepts such keys
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shoal.find.columns import find_column
-from shoal.find.finding import ColumnFacts, ColumnFinding
+from shoal.find.finding import HIPAA, ColumnFacts, ColumnFinding
 from shoal.find.name_words import opaque
 from shoal.find.people import FULL_SHARE
 from shoal.find.safe_harbor import column_names as words
@@ -28,7 +28,7 @@ from shoal.find.safe_harbor.spellings import (
     plate_share,
     spread,
 )
-from shoal.find.topics import HIPAA, expanded
+from shoal.find.topics import expanded
 from shoal.model.display import written
 from shoal.model.roles import Role
 
@@ -109,9 +109,9 @@ def _few(facts: ColumnFacts) -> bool:
 
 def _formed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     """A form of identifier that most values have, by the finder."""
-    if found.role is not Role.DIRECT or found.hipaa is None or not found.evidence or found.topic == "person_name":
+    if found.role is not Role.DIRECT or found.hipaa is None or not found.value_evidence or found.topic == "person_name":
         return None
-    share = _share(max(e.share for e in found.evidence))
+    share = _share(max(e.share for e in found.value_evidence))
     return Classed(found.hipaa, "remove", "values", f"{found.reason} ({share} of the different ones)")
 
 
@@ -208,7 +208,7 @@ def _found(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
         return None
     if facts.numbers is not None and words.counted(facts.name):
         return None
-    by = "values" if found.evidence or found.topic in ("key", "all_different", "uuid", "hash") else "name"
+    by = "values" if found.value_evidence or found.topic in ("key", "all_different", "uuid", "hash") else "name"
     item = words.item_of(facts.name) if found.hipaa == OTHER else None
     if item is None:
         return Classed(found.hipaa, "remove", by, found.reason)

@@ -40,6 +40,9 @@ from shoal.search.events.event_search import Found, best_plan
 from shoal.search.events.problem import EVERY, NEVER
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
     from shoal.engines.table import Table
 
 
@@ -108,7 +111,7 @@ class EventRelease(Release):
         self.seconds = time.perf_counter() - self._started
         return place
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """The released records as an Arrow table: written in private, counted again and attacked as every release, then read."""
         if self._frame is None:
             import pyarrow.parquet as pq
@@ -121,7 +124,7 @@ class EventRelease(Release):
                 self._made = made
         return self._frame
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """The released records as a pandas frame; see :meth:`to_arrow`."""
         return self.to_arrow().to_pandas()
 

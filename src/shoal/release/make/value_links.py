@@ -1,6 +1,6 @@
 """Linkage by value, tried with the original beside the release: every number, date and place that is not a quasi-identifier.
 
-A column that is published as it was is counted in the written file. For changed ones the plan is applied toce more, in
+A column that is published as it was is counted in the written file. For changed ones the plan is applied once more, in
 private, with the true values beside the published ones; the same seed and the same order of rows give the same changes.
 """
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from shoal.disk.atomic import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
-from shoal.find.columns import find_column
-from shoal.find.finding import ColumnFacts, ColumnFinding, measured_scale
+from shoal.find import ColumnFacts, ColumnFinding, find_column
+from shoal.find.finding import measured_scale
 from shoal.kernels.arrow import from_numpy, is_missing
 from shoal.kernels.codes import label_texts
 from shoal.kernels.text import canonical_text
