@@ -13,8 +13,7 @@ import shoal
 from shoal.engines.recode import row_numbers as numbers
 from shoal.engines.recode import write
 from shoal.engines.recode.spill import Held, Spill
-from shoal.kernels.order import row_hashes, row_numbers, times_before
-from shoal.kernels.repeats import Repeats
+from shoal.kernels.order import Repeats, row_hashes, row_numbers, times_before
 from shoal.techniques.kernels import draws
 
 SEED = 10**15 + 3
