@@ -1,6 +1,6 @@
 """Every exception of Shoal, under one root.
 
-A message says what was asked, what was found and, after a line break, what to do next. It may name columns, files and
+A message says requirement, result and, after a line break, what to do next. It may name columns, files and
 counts; it never holds a data value, because a rare value is a person. Details that do hold values travel as attributes
 (``error.values``) and are never printed by the command line, logs or reports.
 """

@@ -39,7 +39,7 @@ def server(request: pytest.FixtureRequest) -> Target:
 
 
 def logged(server: Target, table: str, run: Callable[[str], Any], also: str = "") -> list[str]:
-    """What the server says that it carried out on a table (and ``also`` another) while ``run`` worked with it."""
+    """What the server says that it applied to a table (and ``also`` another) while ``run`` worked with it."""
     if server.name == "postgres":
         log = Path(server.handle.folder) / "log"
         before = log.stat().st_size
@@ -83,9 +83,9 @@ def test_a_preview_tells_what_a_run_sends_and_sends_nothing(server: Target, verb
 
     assert logged(server, name, ask) == []
     assert found.complete
-    foretold = [s.sql for s in found.statements if name in s.sql]
+    predicted = [s.sql for s in found.statements if name in s.sql]
     sent = logged(server, name, lambda source: carried_out(verb, source, tmp_path))
-    assert [bare(s) for s in foretold] == [bare(s) for s in sent]
+    assert [bare(s) for s in predicted] == [bare(s) for s in sent]
     rows = {"measure": 1, "inspect": 1, "anonymize": 2}
     assert [s.returns for s in found.statements].count("rows") == rows.get(verb, 0)
 
@@ -141,8 +141,8 @@ def test_commands_of_two_tables_and_predictions_are_previewed(case: str, postgre
     assert logged(server, tables[0], ask, tables[1]) == []
     assert found.complete
     assert [s.returns for s in found.statements].count("rows") == rows
-    foretold = [s.sql for s in found.statements if any(f'"{t}"' in s.sql for t in tables)]
-    assert [bare(s) for s in foretold] == [bare(s) for s in logged(server, tables[0], run, tables[1])]
+    predicted = [s.sql for s in found.statements if any(f'"{t}"' in s.sql for t in tables)]
+    assert [bare(s) for s in predicted] == [bare(s) for s in logged(server, tables[0], run, tables[1])]
 
 
 def commands(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:

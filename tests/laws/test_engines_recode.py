@@ -1,4 +1,4 @@
-"""Laws of RECODE: what is published equals the plan carried out by hand, and no published class is too small."""
+"""Laws of RECODE: what is published equals the plan applied by hand, and no published class is too small."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Sentences are tested like numbers: each explanation has a falsifier, a generator of tables that tries to break what it says.
 
 A falsifier plays the sentence record by record: it counts who looks alike, guesses, deals out, and compares. It quotes the
-sentence that it tries to break, so that whoever changes the words must look at the falsifier too. A sentence without one fails.
+sentence that it tries to break, so that a changed sentence needs a look at the falsifier too. A sentence without one fails.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pytest
 
 import shoal
 from measures_oracle import counts_of, minimal_uniques
+from shoal.measures.derived_numbers import SHOWN, shown
 from shoal.measures.metrics import lookup, metrics
-from shoal.measures.shown import SHOWN, shown
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import SensitiveCounts
 from shoal.prediction.distribution import Distribution

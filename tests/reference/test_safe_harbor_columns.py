@@ -10,7 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from shoal.find.finding import ColumnFacts
+from shoal.find import ColumnFacts
 from shoal.find.safe_harbor.classes import class_of, refusal
 from shoal.find.safe_harbor.coarse import fine_zip, reach, told, too_long_ago, too_old, triples
 from shoal.release.gate.safe_harbor import _kind

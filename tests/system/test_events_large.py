@@ -1,4 +1,4 @@
-"""A large event table is read in pieces: the same numbers as by counting, whatever the pieces."""
+"""A large event table is read in pieces: the same numbers as by counting, for any pieces."""
 
 from __future__ import annotations
 

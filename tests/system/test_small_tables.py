@@ -33,7 +33,7 @@ NAMED = ("numpy.ma", "shoal.model.requirement", "shoal.find.columns")
 """Nor what is counted by columns that are all named, where nothing is required."""
 
 VERSION, MEASURE, FIND, INSPECT, ANONYMIZE, VERIFY = 26, 190, 225, 260, 445, 330
-"""Files of ours that each loads at most: whoever needs more says here why it is worth the wait."""
+"""Files of ours that each loads at most: anyone who needs more says here why it is worth the wait."""
 
 GUARD = """
 import sys
@@ -157,7 +157,7 @@ def test_looking_at_a_small_table_loads_and_compiles_nothing_heavy(place: Path) 
 
 
 def test_the_command_computes_without_the_help_pages_of_arrow() -> None:
-    """The command reads none of them; whoever imports the library finds them where they were."""
+    """The command reads none of them; anyone who imports the library finds them where they were."""
     say = "import pyarrow.compute as pc; print('Parameters' in pc.sum.__doc__, 'skip_nulls' in pc.sum.__doc__, pc.sum([1, 2]))"
     ways = ["from shoal.__main__ import _skip_arrow_help as f; f(); ", "import shoal; shoal.open; "]
     told = [subprocess.run([sys.executable, "-c", way + say], capture_output=True, text=True, check=True).stdout for way in ways]

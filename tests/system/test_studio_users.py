@@ -127,7 +127,7 @@ def test_an_admin_lets_people_in_and_takes_them_out(
     other = entered(address, "carl", first[1])
     assert carl.post("/account/password", old=first[1], new=SECRET).status_code == 200
     assert other.http.get("/account").url.path == "/login" or other.http.get("/account").status_code == 401
-    assert carl.http.get("/account").status_code == 200, "whoever changed it stays"
+    assert carl.http.get("/account").status_code == 200, "anyone who changed it stays"
     for wrong in ({"name": "../x", "role": "editor"}, {"name": "dora", "role": "king"}, {"name": "carl", "role": "editor"}):
         assert anna.post("/users", beside="", **wrong).status_code == 400
     assert anna.post("/users/anna/remove").status_code == 400, "nobody locks the door from inside"
@@ -171,7 +171,7 @@ def test_guessing_is_slowed(house: tuple[str, Any, People]) -> None:
         assert [t.status_code for t in tries] == [401, 401, 401, 401, 401, 429]
         assert int(tries[-1].headers["retry-after"]) >= 1
         right = {"name": "ben", "password": SECRET}
-        assert guesser.post("/login", data=right).status_code == 429, "the address waits, whatever the name"
+        assert guesser.post("/login", data=right).status_code == 429, "the address waits, for any name"
 
 
 def test_beyond_this_computer_only_with_tls_and_users(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import shoal
 from shoal.cli import main
 from shoal.errors import PolicyError
 from shoal.model.plan import Plan
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 
 POLICY = """\
 roles:
@@ -60,7 +60,7 @@ def test_a_sample_is_released_and_proven(tmp_path: Path, capsys: pytest.CaptureF
     assert 400 < told["records"] == len(rows) < 800
     plan = Plan.from_json((out / "plan.json").read_text(encoding="utf-8"))
     assert [s.kind for s in plan.steps].count("sample") == 1
-    assert plan.seed == 0  # whoever knows the seed knows the sample
+    assert plan.seed == 0  # anyone who knows the seed knows the sample
     made = json.loads((out / "certificate.json").read_text(encoding="utf-8"))
     assert made["input"]["drawn"] == len(rows) + made["utility"]["suppressed"]
     assert made["input"]["records"] == 1500

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from shoal.api.arguments import PolicyWords, Source, opened, policy_of
+from shoal.api.arguments import PolicyOptions, Source, opened, policy_of
 from shoal.engines.core.limits import refused
 from shoal.engines.core.memory import RELEASED, RELEASED_AT_MOST
 from shoal.engines.exclusion import leave_out
@@ -30,8 +30,8 @@ from shoal.release.make.carry_out import Output
 from shoal.release.make.frame import FrameTypes, types_of
 from shoal.release.make.release import Release
 from shoal.release.plan.decide import decide
+from shoal.release.plan.plan_json import read_plan
 from shoal.release.plan.prepare import prepare
-from shoal.release.plan.starting_plans import read_plan
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -50,14 +50,14 @@ def anonymize(
     exclude: str | Path | Iterable[Any] | None = None,
     exclude_by: str | None = None,
     progress: Progress | None = None,
-    **words: Unpack[PolicyWords],
+    **options: Unpack[PolicyOptions],
 ) -> Release:
     """Make a table safe to share, and prove it.
 
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     policy : Policy, mapping or path
         The requirements; keywords (``quasi=…, sensitive=…, k=5``) may state them instead.
     key_file : path, optional
@@ -66,13 +66,13 @@ def anonymize(
     format : str
         ``csv``, ``parquet``, ``delta``, ``arrow``, ``excel``, ``spss`` or ``stata``.
     plan : Plan or path, optional
-        A plan.json made earlier: no search; the plan is carried out on these data and everything is checked again.
+        A plan.json made earlier: no search; the plan is applied to these data and everything is checked again.
     to_table : str, optional
         Publish the data as a new table of this name in the database of the input, instead of a file.
     previous : sequence of paths
         Folders of earlier releases of the same people: the composition is attacked before anything is written.
     exclude : path or ids, optional
-        People who asked not to be in it: a file with one id per line, ``FILE:column``, or the ids. Their rows are left out before
+        Opt-outs: a file with one id per line, ``FILE:column``, or the ids. Their rows are left out before
         anything is counted; the certificate tells how many and names nobody.
     exclude_by : str, optional
         The column of the table that holds these ids; the person column (``unit``) by default.
@@ -95,7 +95,7 @@ def anonymize(
     started = time.perf_counter()
     if is_linked(policy):
         raise UsageError("this policy names several tables.", hint="Use shoal.anonymize_tables(policy).")
-    asked, told = policy_of(policy, words).seeded(), progress or silent
+    asked, told = policy_of(policy, options).seeded(), progress or silent
     table, types = _frame(table)
     source, left = opened(table), None
     if source.only_aggregates:

@@ -25,7 +25,7 @@ from shoal.release.events.attacks import attack_folder
 from shoal.release.linked.certificate import read_linked
 from shoal.release.linked.verify import linked_attacks
 from shoal.release.make.release import Release
-from shoal.release.plan.starting_plans import read_plan
+from shoal.release.plan.plan_json import read_plan
 from shoal.release.proof.read import logical
 from shoal.steps import Drop, MapValues
 
@@ -50,7 +50,7 @@ def attack(
         A release, or the folder that it was written to: data, plan.json, certificate.json. With ``original`` any table.
     with_ : Table, path, URL or frame, optional
         What the attacker has: people with their original quasi-identifiers, or some of them; of an event release a list of
-        people, times and places. The published plan is carried out on it, as an attacker would.
+        people, times and places. The published plan is applied to it, as an attacker would.
     previous : path or sequence of paths
         Folders of earlier releases about the same people.
     original, control : Table, path, URL or frame, optional
@@ -191,7 +191,7 @@ def as_published(external: Source, plan: Plan, quasi: Sequence[str], out: Path, 
     """
     if not any(s.column in quasi for s in plan.steps):
         raise UsageError(
-            "this release was recoded locally, so its plan cannot be carried out on another table.",
+            "this release was recoded locally, so its plan cannot be applied to another table.",
             hint="Leave --with out, or attack a release made with method lattice.",
         )
     known = opened(external)

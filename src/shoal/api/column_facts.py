@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from shoal.engines.table import Table
 from shoal.errors import UsageError
-from shoal.find.finding import ColumnFacts, ColumnFinding, measured_scale
+from shoal.find import ColumnFacts, ColumnFinding
+from shoal.find.finding import measured_scale
 from shoal.find.sanity import Rule, guessed_rules, meaning_of, read_day, said_rule
 from shoal.kernels.arrow import from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.text import canonical_text

@@ -15,7 +15,7 @@ from shoal.model.certificate.file import is_of_events, read_certificate
 from shoal.model.display import Progress, silent
 from shoal.release.linked.certificate import read_linked
 from shoal.release.make.release import Release
-from shoal.release.plan.starting_plans import read_plan
+from shoal.release.plan.plan_json import read_plan
 
 
 def compare(

@@ -29,7 +29,7 @@ def count_table(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     rows, columns, layers : str, str, sequence of str
         The columns that are crossed.
     unit : str, optional

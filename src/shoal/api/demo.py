@@ -158,7 +158,7 @@ def _predict(group_size: int = 100) -> dict[str, Any]:
 
 def _release(table: Any, work: Path) -> dict[str, Any]:
     import shoal
-    from shoal.release.certificate.verify import verify
+    from shoal.release.claim import verify
 
     made = shoal.anonymize(table, work / "policy.yml")
     made.write(work / "release")
@@ -184,7 +184,7 @@ def _leave_note(work: Path) -> None:
         FIRST_LINE,
         "",
         "people.parquet        the generated people",
-        "policy.yml            what was asked of the release",
+        "policy.yml            the requirements of the release",
         "release/data.csv      the table that may be shared",
         "release/report.html   open this in a browser: what was done, what it cost, what an attacker can still learn",
         "release/certificate.json, release/plan.json   the same for machines, signed",

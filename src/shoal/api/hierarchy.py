@@ -88,7 +88,7 @@ def hierarchy(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     column : str
         The column.
     rule : Rule, mapping, path or word, optional

@@ -16,8 +16,7 @@ from shoal.api.measure import measure
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
-from shoal.find.columns import find_columns
-from shoal.find.finding import ColumnFinding, Scale
+from shoal.find import ColumnFinding, Scale, find_columns
 from shoal.find.safe_harbor.classes import class_of
 from shoal.measures.subsets.column_sets import Subset
 from shoal.model.display import Progress
@@ -31,7 +30,7 @@ SIGNS_SHOWN = 3
 
 NO_QUASI = (
     "No column looks like a quasi-identifier: check whether that is so. A draft takes amounts that few people share for known: "
-    "whoever pays or receives one knows it."
+    "anyone who pays or receives one knows it."
 )
 
 
@@ -117,7 +116,7 @@ def inspect(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     quasi, sensitive, direct, insensitive : names of columns, optional
         Roles that are known already: they are kept. ``qi`` is accepted for ``quasi``.
     unit, weight : str, optional

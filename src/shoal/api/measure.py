@@ -111,7 +111,7 @@ def measure(
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes.
+        Anything that :func:`shoal.open` accepts.
     quasi, sensitive : names of columns, optional
         The table's roles by default. Without any quasi-identifier nothing is guessed: see :func:`shoal.inspect`. ``qi`` is
         accepted for ``quasi``.

@@ -128,8 +128,10 @@ def repeating_ids(table: Table, besides: Collection[str] = ()) -> Repeating | No
     if all(len(found) == len(cells) - cells.null_count for cells, found in zip(first, counted, strict=True)):
         return None  # no value stands twice
 
-    from shoal.find.columns import find_columns  # the words of all topics: a small table is measured sooner without
-    from shoal.find.finding import ColumnFacts
+    from shoal.find import (
+        ColumnFacts,
+        find_columns,  # the words of all topics: a small table is measured sooner without
+    )
 
     facts = []
     for column, cells, found in zip(known, first, counted, strict=True):
@@ -157,7 +159,7 @@ def in_written_order(counts: ClassCounts) -> ClassCounts:
 
 
 def written_order(sensitive: SensitiveCounts) -> tuple[str, ...]:
-    """The texts from the smallest number to the largest; empty where one is no number in the spelling of the others.
+    """The texts from the smallest number to the largest; empty where one is not a number in the spelling of the others.
 
     >>> import pyarrow as pa
     >>> pay = pa.array(["$1,250.00", "$12,000.00", "$980.50"])

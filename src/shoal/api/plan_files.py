@@ -31,7 +31,8 @@ from shoal.errors import PolicyError, ShoalError, UnreadableError, nearest
 from shoal.kernels.arrow import as_doubles, to_numpy
 from shoal.kernels.codes import is_code
 from shoal.kernels.text import canonical_text
-from shoal.model.plan import Plan, Step, Suppression, step_from_json
+from shoal.model.plan import Plan, Step, Suppression
+from shoal.release.plan.plan_json import parse_plan, parse_step
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -56,7 +57,7 @@ def read_plan(path: str | Path, table: Table) -> Plan:
             f"plan '{file.name}' cannot be read: {type(error).__name__}.", hint="Name a plan.json or a YAML file."
         ) from None
     if file.suffix.lower() == ".json":
-        return Plan.from_json(text)
+        return parse_plan(text)
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -86,7 +87,7 @@ def plan_for(table: Table, spec: Any, *, folder: str | Path = ".") -> Plan:
     for entry in _list(spec.get("steps"), "steps"):
         steps.append(_step(table, entry, Path(folder), steps, sampled=sampled))
     if sampled:
-        steps.insert(0, step_from_json({**_words(spec["sample"], "sample"), "kind": "sample"}))
+        steps.insert(0, parse_step({**_words(spec["sample"], "sample"), "kind": "sample"}))
     seed = spec.get("seed", 0)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise PolicyError("'seed' must be a whole number.")
@@ -109,7 +110,7 @@ def _step(table: Table, entry: Any, folder: Path, before: Sequence[Step], *, sam
         counts_later = (sampled or bool(earlier)) and kind == "rare" and "min_count" in words  # records as they are then
         if kind in BUILDERS and not counts_later and (kind not in ("noise", "correlated_noise") or "share" in words):
             return BUILDERS[kind](table, column, words, folder)
-        return step_from_json({**words, "kind": kind, "column": column})
+        return parse_step({**words, "kind": kind, "column": column})
     except ShoalError:
         raise
     except (TypeError, KeyError, ValueError):

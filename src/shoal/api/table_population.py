@@ -106,7 +106,7 @@ class TableRisk(PopulationRisk):
         return household_risk(self.per_record(), ids)
 
     def by_other_models(self, most: int = 2) -> list[PopulationRisk]:
-        """The same records by the models that foretold people left out next best; none where one model was asked for."""
+        """The same records by the models that predicted people left out next best; none where one model was asked for."""
         if self.counts is None:
             raise UsageError("other models need the table.", hint="Ask again from the table.")
         scores = {name: score for name, score in (self.scores or {}).items() if name != self.model}

@@ -1,4 +1,4 @@
-"""``transform``: carry out a plan on a table and tell what changed. No proof: for that, see ``anonymize``."""
+"""``transform``: apply a plan on a table and tell what changed. No proof: for that, see ``anonymize``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from shoal.techniques.guarantees import guarantees
 class Transformed:
     """The finished plan, and what it did; ``done`` is None where nothing was written.
 
-    ``plan`` holds the seed of random steps: whoever has it can undo them. ``plan.without_seed()`` may be shown. Where the seed
+    ``plan`` holds the seed of random steps: anyone who has it can undo them. ``plan.without_seed()`` may be shown. Where the seed
     was drawn, it is also in :attr:`private_file`, beside the file that was written.
     """
 
@@ -89,12 +89,12 @@ def transform(
     exclude_by: str | None = None,
     progress: Progress | None = None,
 ) -> Transformed:
-    """Carry out a plan: generalize, suppress, add noise, swap, mask, sample …
+    """Apply a plan: generalize, suppress, add noise, swap, mask, sample …
 
     Parameters
     ----------
     table : Table, path, URL or frame
-        Whatever :func:`shoal.open` takes, or what it gave.
+        Anything that :func:`shoal.open` accepts, or a table that it returned.
     plan : Plan, mapping or path
         A page of YAML, its content as a mapping, or a plan.json that Shoal wrote.
     out : path or ``::name``, optional
@@ -107,7 +107,7 @@ def transform(
     format : str, optional
         Of the file, where its ending does not tell it.
     exclude, exclude_by : optional
-        People who asked not to be in it (a file with one id per line, ``FILE:column``, or the ids), and the column that holds
+        Opt-outs (a file with one id per line, ``FILE:column``, or the ids), and the column that holds
         their ids; the person column (``unit``) by default. Their rows are left out first.
 
     Examples

@@ -39,7 +39,7 @@ def expectation(
     """The table of largest entropy that agrees with all releases.
 
     Returned are the group of each base class; group, value and weight of each pair; and a base class of each group. ``sizes``
-    counts records. Whoever is in a class but not among the base classes (they left) is a group of its own. Where more people have
+    counts records. People in a class but not among the base classes (they left) are a group of their own. If more people have
     a class's labels than it held records (newcomers), its shares are kept and its size is theirs.
     """
     codes = [r.classes for r in releases]

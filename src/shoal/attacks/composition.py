@@ -114,7 +114,7 @@ def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, a
     more += " or is less diverse or close than certified" if asked else ""
     sentence = (
         f"In {broken} of {compared} comparisons of classes the earlier release and this one differ by a group that is smaller "
-        f"than {k} records{more}: the values of '{column}' of whoever came, left or was left out are read off."
+        f"than {k} records{more}: the values of '{column}' of anyone who came, left or was left out are read off."
         if broken
         else f"Where classes can be subtracted ({compared} comparisons), the values of '{column}' are the same or differ by at "
         f"least {k} records."

@@ -71,7 +71,7 @@ MOST_LEFT = 2
 def narrowed(recoded: Recoded, columns: tuple[str, ...], covered: Sequence[IntArray]) -> AttackResult:
     """Cells whose label covers at least three values of the table while its class holds at most two of them.
 
-    ``covered`` says for each column and base class how many values of the table lie under its label. Whoever knows the
+    ``covered`` says for each column and base class how many values of the table lie under its label. Anyone who knows the
     quasi-identifiers of the people (or a table like them) reads such a cell as one or two values. Local recoding makes each class
     as fine as it may be, so it is tried there. Up to one record in a hundred holds, more is a warning.
     """

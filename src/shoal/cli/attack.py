@@ -54,7 +54,7 @@ def attack(
         if read:
             _shared.next_step("read the warnings: each works for somebody. More noise, or coarser values, and make it again.")
         elif original is None and report.holds:
-            _shared.next_step(f"the release can be handed over; whoever receives it runs shoal verify {folder}")
+            _shared.next_step(f"the release can be handed over; anyone who receives it runs shoal verify {folder}")
         elif report.holds:
             _shared.next_step("shoal compare ORIGINAL TABLE says what it is still good for.")
         else:

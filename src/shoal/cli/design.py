@@ -94,7 +94,7 @@ def _json(q: "Questionnaire", meter: "Meter", suggestion: "Suggestion", person: 
 
 def _show_person(person: "Degradation") -> None:
     chain, crowd = " → ".join(f"{x:,.1f}" for x in person.chain), person.crowd
-    said = f"With these answers: {chain} people; between {crowd.low:,.0f} and {crowd.high:,.0f} whatever the dependence."
+    said = f"With these answers: {chain} people; between {crowd.low:,.0f} and {crowd.high:,.0f} for any dependence."
     _shared.console().print(said, markup=False)
 
 
@@ -162,7 +162,7 @@ def _show(q: "Questionnaire", meter: "Meter", suggestion: "Suggestion") -> None:
     out.print(
         f"[{'#' * filled}{'.' * (40 - filled)}] {as_percent(u.value)} of {q.respondents} respondents one of a kind", markup=False
     )
-    how = "whatever the dependence" if q.pilot is None else f"(95 %), from a pilot of {q.pilot.people:,} people"
+    how = "for any dependence" if q.pilot is None else f"(95 %), from a pilot of {q.pilot.people:,} people"
     out.print(
         f"  between {as_percent(u.low)} and {as_percent(u.high)} {how}; grade {u.grade}; "
         f"{meter.light}: target {as_percent(meter.target)} {'reached' if meter.reached else 'not reached'}",

@@ -3,7 +3,7 @@
 Where the answers differ, and why:
 
 * the plan that loses least is searched for; anjana climbs until something fits, and loses more;
-* every answer is counted again before it is given; where no plan meets what was asked, an error says so;
+* every answer is counted again before it is given; if no plan meets the requirements, an error says so;
 * suppressed rows are gone and the rest is shuffled, with a new index: row numbers would tell where rows were left out;
 * columns of ``ident`` are left out, not filled with ``*``;
 * recursive (c,l), δ, β and t are judged as in :mod:`shoal.compat.pycanon`.

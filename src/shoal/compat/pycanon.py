@@ -3,7 +3,7 @@
 Where the answers differ, and why:
 
 * a missing value in a quasi-identifier is a value of its own; pycanon leaves such rows out, and claims a larger k;
-* rows are rows, whatever the index of the frame; pycanon takes labels of the index for positions;
+* rows are rows, for any index of the frame; pycanon takes labels of the index for positions;
 * entropy l is the largest whole l that holds (pycanon loses one to rounding for classes of 2, 3, 4, 6, 7, 8 and 10 equal shares);
 * recursive (c,l): counts are taken in falling order, as defined: (8, 1, 1) has c = 9 for l = 3, not 1;
 * δ-disclosure is infinite where a class lacks a value that the table has, as defined; pycanon skips such values;

@@ -18,7 +18,7 @@ class AssertKAnonymous(Protocol):
 def assert_k_anonymous() -> AssertKAnonymous:
     """``assert_k_anonymous(table, quasi=[…], k=5, unit=None)`` fails, with counts only, where a class has fewer than k members.
 
-    ``table`` is whatever :func:`shoal.open` takes. A table without rows fails: nothing was tested.
+    ``table`` is anything that :func:`shoal.open` accepts. A table without rows fails: nothing was tested.
     """
     return _check
 

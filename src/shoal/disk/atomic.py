@@ -191,7 +191,7 @@ def scratch_of(owner: Any) -> tuple[Path, Callable[[], Any]]:
 
 @contextlib.contextmanager
 def _private(place: Path) -> Iterator[Path]:
-    """Whoever is interrupted right after the folder is made removes it, too."""
+    """Anyone who is interrupted right after the folder is made removes it, too."""
     folder = place / passing_name("stage")
     handle = None
     try:

@@ -115,7 +115,7 @@ class PreviewTable(Table):
         return self._stand_in().recode(plan, out, **more)
 
     def note_recode(self, plan: Plan, out: str | Path, **more: Any) -> None:
-        """The statements of carrying out a plan."""
+        """The statements of applying a plan."""
         with scratch() as folder:
             place = out if isinstance(out, str) and "::" in out else folder / Path(out).name
             super().recode(plan, place, **{n: v for n, v in more.items() if n != "progress"})

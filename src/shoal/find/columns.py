@@ -18,7 +18,7 @@ from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.find.identifiers import identifier_form
 from shoal.find.missing_values import BELOW, asked, below_codes, missing_spellings, number_codes
 from shoal.find.roles.decide import decide, person_column, with_scale
-from shoal.find.roles.decision import CHANGE, FEWEST_ROWS, Decision, Seen
+from shoal.find.roles.decision import CHANGE, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import SEVERAL
 from shoal.find.scales import scale_of
 from shoal.find.topics import BY_KEY, Topic, speaks_of_crime, topics_beside
@@ -64,36 +64,36 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     bare = [facts.without(gone) for facts, gone in zip(table, spelled, strict=True)]
     topics = topics_beside([(f.name, f.label) for f in table])
     known = {t.key for t in topics if t is not None and t.role is Role.QUASI}
-    named = "sex" in known and len(known) >= LEAST_QUASI
+    well_named = "sex" in known and len(known) >= LEAST_QUASI
     private, about_people = _about(topics, [f.name for f in table])
     batteries = Batteries.of(bare)
     several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
     made = []
     for facts, gone, topic in zip(bare, spelled, topics, strict=True):
-        spoken = spoken_of(facts.values, facts.kind)
+        value_topic = spoken_of(facts.values, facts.kind)
         form = identifier_form(facts.values, facts.kind)
         if form is not None and form[0].key == "phone" and _few_codes(facts, topic):
             form = None
-        usual = _usual(topic, facts) if topic is not None else BY_KEY[spoken[0]].scale if spoken else ""
+        usual = _usual(topic, facts) if topic is not None else BY_KEY[value_topic[0]].scale if value_topic else ""
         in_series = batteries.in_series(facts)
-        found = scale_of(facts, usual, battery=batteries.asked_alike(facts, about_people))
+        guess = scale_of(facts, usual, battery=batteries.asked_alike(facts, about_people))
         decision = decide(
-            Seen(
+            ColumnView(
                 facts,
                 topic,
                 form,
-                spoken,
-                found,
+                value_topic,
+                guess,
                 private,
                 about_people,
                 asked(gone),
                 several,
-                named,
-                in_series and found.scale is Scale.ORDERED,
+                well_named,
+                in_series and guess.scale is Scale.ORDERED,
             )
         )
-        found = found if facts.said_scale else with_scale(decision, found)
-        made.append((facts, decision, _finding(facts, decision, found.scale, found.order, gone)))
+        guess = guess if facts.said_scale else with_scale(decision, guess)
+        made.append((facts, decision, _finding(facts, decision, guess.scale, guess.order, gone)))
     return _marked(made)
 
 

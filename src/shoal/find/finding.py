@@ -1,4 +1,4 @@
-"""What is known of a column before anybody is asked, and what is found: role, scale, order, missing spellings, and why."""
+"""The facts about a column before anybody is asked, and the finding: role, scale, order, missing spellings, and the evidence."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.find.topics import HIPAA
 from shoal.model.roles import NUMBERS, Column, Role
 
 
@@ -27,13 +26,44 @@ class Scale(enum.Enum):
     NOMINAL = "nominal"  # categories without an order, also written as numbers
 
 
+HIPAA = {
+    1: "names",
+    2: "places smaller than a state",
+    3: "dates of a person, and ages over 89",
+    4: "telephone numbers",
+    5: "fax numbers",
+    6: "e-mail addresses",
+    7: "social security numbers",
+    8: "medical record numbers",
+    9: "health plan numbers",
+    10: "account numbers",
+    11: "certificate and licence numbers",
+    12: "vehicles and number plates",
+    13: "devices and serial numbers",
+    14: "web addresses",
+    15: "internet (IP) addresses",
+    16: "biometric identifiers",
+    17: "photographs",
+    18: "other unique numbers, codes or marks",
+}
+"""The Safe Harbor identifiers of 45 CFR 164.514(b)(2)(i), in our words."""
+
+EvidenceKind = Literal["name", "values", "shape", "table"]
+
+
 @dataclass(frozen=True)
 class Evidence:
-    """One observation about a column: what it looks like, by which share of its distinct values, and how telling that is."""
+    """One observation that speaks for the role of a column. It contains no data value.
+
+    ``kind`` says where it comes from: the ``name`` of the column, the words or forms of its ``values``, their ``shape`` (how
+    many, how they are spread), or the other columns of the ``table``. ``share`` is the share of distinct values that show it,
+    ``confidence`` its strength from 0 to 1.
+    """
 
     what: str
     share: float
     confidence: float
+    kind: EvidenceKind = "values"
 
 
 def measured_scale(column: Column) -> str:
@@ -138,9 +168,15 @@ class ColumnFinding:
     change: str = ""
     """What would change the suggestion."""
     evidence: tuple[Evidence, ...] = ()
+    """What speaks for the role; empty if nothing does, and the role is only the finder's fallback."""
     hipaa: int | None = None
     mark: str = ""
     """``unit``: may name people who have several rows; ``weight``: may be a sampling weight."""
+
+    @property
+    def value_evidence(self) -> tuple[Evidence, ...]:
+        """The evidence from words and forms of the values, with the share of values that show it."""
+        return tuple(e for e in self.evidence if e.kind == "values")
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {
@@ -162,8 +198,8 @@ class ColumnFinding:
 
 
 @dataclass(frozen=True)
-class Found:
-    """A scale, with the order of an ordered one."""
+class ScaleGuess:
+    """A scale, with the order of an ordered one, before the role may say more."""
 
     scale: Scale
     order: tuple[str, ...] = ()

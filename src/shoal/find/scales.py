@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.find.bands import band_order, lowest_word, open_numbers, written_amounts
 from shoal.find.dates import date_share, unix_times
-from shoal.find.finding import ColumnFacts, Found, Scale
+from shoal.find.finding import ColumnFacts, Scale, ScaleGuess
 from shoal.find.identifiers import spread
 from shoal.find.name_words import folded, opaque, raw_words
 from shoal.find.orders import ladder_order, schooling_order
@@ -37,43 +37,43 @@ from shoal.find.whole_numbers import (
 from shoal.kernels.text import Pattern
 
 
-def scale_of(facts: ColumnFacts, topic_scale: str, *, battery: bool = False) -> Found:
+def scale_of(facts: ColumnFacts, topic_scale: str, *, battery: bool = False) -> ScaleGuess:
     """The scale of a column whose missing spellings are already taken out.
 
     ``topic_scale`` is what a column of its topic usually is; ``battery`` says that several columns of the table have the very
     same short range of whole numbers, as questions with the same answers do.
     """
     if facts.declared_order and facts.said_scale in ("", "ordered"):
-        return Found(Scale.ORDERED, facts.declared_order)
+        return ScaleGuess(Scale.ORDERED, facts.declared_order)
     if facts.said_scale:
         return _said(facts)
     if facts.kind in ("date", "timestamp", "time"):
-        return Found(Scale.DATE)
+        return ScaleGuess(Scale.DATE)
     if facts.kind == "boolean" or not facts.values:
-        return Found(Scale.NOMINAL)
+        return ScaleGuess(Scale.NOMINAL)
     if facts.numbers is not None:
         return scale_of_numbers(facts, topic_scale, battery)
     return _of_texts(facts, topic_scale)
 
 
-def _said(facts: ColumnFacts) -> Found:
+def _said(facts: ColumnFacts) -> ScaleGuess:
     """The scale that a person says; an ordered one takes the order that its values have by themselves, where they have one."""
     scale = Scale(facts.said_scale)
     if scale is not Scale.ORDERED:
-        return Found(scale)
+        return ScaleGuess(scale)
     if facts.numbers is not None:
-        return Found(scale, tuple(sorted(facts.values, key=float)))
-    return Found(scale, _of_texts(facts, "ordered").order)
+        return ScaleGuess(scale, tuple(sorted(facts.values, key=float)))
+    return ScaleGuess(scale, _of_texts(facts, "ordered").order)
 
 
-def _of_texts(facts: ColumnFacts, topic_scale: str) -> Found:
+def _of_texts(facts: ColumnFacts, topic_scale: str) -> ScaleGuess:
     looked = spread(facts.values)
     if date_share(looked, facts.kind) >= 0.9:
-        return Found(Scale.DATE)
+        return ScaleGuess(Scale.DATE)
     if order := open_numbers(facts.values):
-        return Found(Scale.ORDERED, order)
+        return ScaleGuess(Scale.ORDERED, order)
     if topic_scale not in ("id", "date", "place") and written_amounts(facts.values):
-        return Found(Scale.NUMBER)
+        return ScaleGuess(Scale.NUMBER)
     if facts.distinct <= MOST_ORDERED:
         order = ladder_order(facts.values)[1]
         if topic_scale == "nominal" and len(order) < 3:
@@ -84,16 +84,16 @@ def _of_texts(facts: ColumnFacts, topic_scale: str) -> Found:
             or (order := _with_none(facts.values))
             or (order := _grades(facts.values))
         ):
-            return Found(Scale.ORDERED, order)
+            return ScaleGuess(Scale.ORDERED, order)
         if topic_scale == "ordered" and (order := schooling_order(facts.values)):
-            return Found(Scale.ORDERED, order)
+            return ScaleGuess(Scale.ORDERED, order)
     if topic_scale == "place":
-        return Found(Scale.PLACE)
+        return ScaleGuess(Scale.PLACE)
     if reads_as_text(facts):
-        return Found(Scale.TEXT)
+        return ScaleGuess(Scale.TEXT)
     if topic_scale == "ordered" and facts.distinct <= MOST_ORDERED and _numbered(facts.values):
-        return Found(Scale.ORDERED, tuple(sorted(facts.values, key=_leading)))
-    return Found(Scale.NOMINAL)
+        return ScaleGuess(Scale.ORDERED, tuple(sorted(facts.values, key=_leading)))
+    return ScaleGuess(Scale.NOMINAL)
 
 
 def reads_as_text(facts: ColumnFacts) -> bool:
@@ -166,7 +166,7 @@ _MONTHS = word_set("column_names", "part of a year")
 _YEARS = word_set("column_names", "years")
 
 
-def scale_of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
+def scale_of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> ScaleGuess:
     """The first rule that knows says it; the plainest are asked first."""
     words = _words_of(facts)
     return (
@@ -188,95 +188,95 @@ def _words_of(facts: ColumnFacts) -> AbstractSet[str]:
     return words
 
 
-def _natural(facts: ColumnFacts) -> Found:
+def _natural(facts: ColumnFacts) -> ScaleGuess:
     """Ordered as numbers are."""
-    return Found(Scale.ORDERED, tuple(sorted(facts.values, key=float)))
+    return ScaleGuess(Scale.ORDERED, tuple(sorted(facts.values, key=float)))
 
 
-def _dates(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> Found | None:
+def _dates(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> ScaleGuess | None:
     assert facts.numbers is not None
     if date_share(spread(facts.values), facts.kind) >= (0.8 if topic_scale == "date" else 0.95) and facts.distinct > 5:
-        return Found(Scale.DATE)
+        return ScaleGuess(Scale.DATE)
     if topic_scale == "date" and (serial_days(facts) or unix_times(facts.numbers)):
-        return Found(Scale.DATE)
+        return ScaleGuess(Scale.DATE)
     called = bool(words & _YEAR)
     if topic_scale in ("date", "") and (topic_scale == "date" or called or facts.distinct >= 4) and _years(facts, topic_scale):
-        return Found(Scale.DATE)
+        return ScaleGuess(Scale.DATE)
     if called and ((topic_scale == "nominal" and _years(facts, "")) or (topic_scale in ("date", "") and two_digit_years(facts))):
-        return Found(Scale.DATE)  # the year of a car; 68 to 88
+        return ScaleGuess(Scale.DATE)  # the year of a car; 68 to 88
     return None
 
 
-def _places(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> Found | None:
+def _places(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> ScaleGuess | None:
     assert facts.numbers is not None
     if topic_scale != "place":
         return None
     if facts.distinct == 2 and facts.whole and set(facts.numbers) == {0.0, 1.0}:
-        return Found(Scale.NOMINAL)  # whether somebody lives there
+        return ScaleGuess(Scale.NOMINAL)  # whether somebody lives there
     if facts.whole and facts.distinct <= FEW_CODES and words & {"size", "groesse", "taille", "tamano"}:
         return _natural(facts)
-    return Found(Scale.NUMBER if words & _OF_A_PLACE else Scale.PLACE)
+    return ScaleGuess(Scale.NUMBER if words & _OF_A_PLACE else Scale.PLACE)
 
 
-def _amounts_and_labels(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> Found | None:
+def _amounts_and_labels(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> ScaleGuess | None:
     """By the way in which the numbers are written, or by the labels of their codes."""
     if topic_scale not in ("ordered", "id") and (leading_zeros(facts) or long_codes(facts)):
-        return Found(Scale.NOMINAL)
+        return ScaleGuess(Scale.NOMINAL)
     coded = topic_scale == "nominal" and bool(words & _CODED)  # a column with gaps is often read as 6.0, 13.0
     fractional = facts.kind in ("float", "decimal") and not coded
     if not facts.whole or (fractional and (facts.distinct > FEW_CODES or topic_scale == "number")):
-        return Found(Scale.NUMBER)
+        return ScaleGuess(Scale.NUMBER)
     return _of_labelled(facts, topic_scale) if facts.labels else None
 
 
-def _codes(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> Found | None:
+def _codes(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> ScaleGuess | None:
     """Ratings, what the file declares, yes and no, and what the name calls a code."""
     assert facts.numbers is not None
     if rating(facts) and not words & _COUNTS and topic_scale not in ("number", "nominal"):
         return _natural(facts)
     if facts.declared_scale and facts.distinct <= MOST_ORDERED and topic_scale != "number":
-        return _natural(facts) if facts.declared_scale == "ordered" else Found(Scale.NOMINAL)
+        return _natural(facts) if facts.declared_scale == "ordered" else ScaleGuess(Scale.NOMINAL)
     if facts.distinct <= 2:
-        return Found(Scale.NUMBER if topic_scale == "number" and words & _COUNTS else Scale.NOMINAL)
+        return ScaleGuess(Scale.NUMBER if topic_scale == "number" and words & _COUNTS else Scale.NOMINAL)
     if float(np.min(facts.numbers)) < 0 and facts.distinct > FEW_CODES:
-        return Found(Scale.NUMBER)  # no code is negative
+        return ScaleGuess(Scale.NUMBER)  # no code is negative
     if words & _CODES and not words & (_LEVELS | {"tot", "total", "sum"}) and topic_scale not in ("ordered", "number"):
-        return Found(Scale.NOMINAL)
+        return ScaleGuess(Scale.NOMINAL)
     return None
 
 
-def _by_topic(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> Found | None:
+def _by_topic(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> ScaleGuess | None:
     """What columns of the topic usually are, unless name and values say otherwise."""
     if topic_scale == "number":
         return _of_amounts(facts, words)
     if topic_scale == "nominal":
         return _of_categories(facts, words)
     if topic_scale == "ordered" or words & _LEVELS:
-        return _natural(facts) if facts.distinct <= 25 and not words & _YEARS else Found(Scale.NUMBER)
+        return _natural(facts) if facts.distinct <= 25 and not words & _YEARS else ScaleGuess(Scale.NUMBER)
     return None
 
 
-def _of_amounts(facts: ColumnFacts, words: AbstractSet[str]) -> Found | None:
+def _of_amounts(facts: ColumnFacts, words: AbstractSet[str]) -> ScaleGuess | None:
     if facts.labels == {} and levels_of_a_test(facts) and not words & _COUNTS:
         return _natural(facts)
     if words & _CODED and not words & (_LEVELS | _COUNTED) and facts.distinct <= FEW_CODES:
-        return Found(Scale.NOMINAL)
+        return ScaleGuess(Scale.NOMINAL)
     if not (words & _LEVELS and facts.distinct <= FEW_CODES and dense(facts)):
-        return Found(Scale.NUMBER)
-    return _natural(facts) if facts.distinct <= 25 and not words & _YEARS else Found(Scale.NUMBER)
+        return ScaleGuess(Scale.NUMBER)
+    return _natural(facts) if facts.distinct <= 25 and not words & _YEARS else ScaleGuess(Scale.NUMBER)
 
 
-def _of_categories(facts: ColumnFacts, words: AbstractSet[str]) -> Found:
+def _of_categories(facts: ColumnFacts, words: AbstractSet[str]) -> ScaleGuess:
     if (words & _LEVELS or _degree(words)) and not words & _CODES and 4 <= facts.distinct <= 25:
         return _natural(facts)
     many = facts.distinct > LONG_RUN and (dense(facts) or grown(facts) or mostly_different(facts))
     long_time = bool(words & _TIMES) and facts.distinct > SHORT_SCALE
     given = raw_words(facts.name)[-1] in ("nr", "no", "id", "nummer")  # schoolNR: the number of a school
     counted = words & _COUNTS or plural_count(facts) or many or long_time or begun_late(facts)
-    return Found(Scale.NUMBER if counted and not given and not words & _CODES else Scale.NOMINAL)
+    return ScaleGuess(Scale.NUMBER if counted and not given and not words & _CODES else Scale.NOMINAL)
 
 
-def _by_distribution(facts: ColumnFacts, words: AbstractSet[str], battery: bool) -> Found:
+def _by_distribution(facts: ColumnFacts, words: AbstractSet[str], battery: bool) -> ScaleGuess:
     """Where neither name nor topic says it: how many values there are, and how they lie."""
     short = facts.distinct <= FEW_CODES and dense(facts)
     if short and battery and facts.distinct >= 3:
@@ -284,12 +284,12 @@ def _by_distribution(facts: ColumnFacts, words: AbstractSet[str], battery: bool)
     if words & _TIMES and short and facts.distinct <= SHORT_SCALE and min(facts.values, key=float) == "1":
         return _natural(facts)
     if words & _COUNTS and not (short and battery):
-        return Found(Scale.NUMBER)
+        return ScaleGuess(Scale.NUMBER)
     if rarer_upwards(facts):
-        return Found(Scale.NUMBER)
+        return ScaleGuess(Scale.NUMBER)
     if short or sparse_codes(facts) or code_digits(facts) or (opaque(facts.name) and short_codes(facts)):
-        return Found(Scale.NOMINAL)
-    return Found(Scale.NUMBER)
+        return ScaleGuess(Scale.NOMINAL)
+    return ScaleGuess(Scale.NUMBER)
 
 
 def _degree(words: AbstractSet[str]) -> bool:
@@ -298,23 +298,23 @@ def _degree(words: AbstractSet[str]) -> bool:
     return adjective or any(w.endswith("ness") and len(w) > SHORT_DEGREE and w not in ("business", "harness") for w in words)
 
 
-def _of_labelled(facts: ColumnFacts, topic_scale: str) -> Found:
+def _of_labelled(facts: ColumnFacts, topic_scale: str) -> ScaleGuess:
     """Codes with value labels: categories where most values have one, else a number with a few marked codes."""
     named = [v for v in facts.values if v in facts.labels]
     if len(named) < 0.5 * facts.distinct:
-        return Found(Scale.NUMBER)
+        return ScaleGuess(Scale.NUMBER)
     natural = tuple(sorted(facts.values, key=float))
     labels = [facts.labels[v] for v in natural if v in facts.labels]
     distinct_labels = list(dict.fromkeys(labels))
     for order in (ladder_order(distinct_labels)[1], band_order(distinct_labels), schooling_order(distinct_labels)):
         if order:
             place = {label: i for i, label in enumerate(order)}
-            return Found(
+            return ScaleGuess(
                 Scale.ORDERED, tuple(sorted((v for v in natural if v in facts.labels), key=lambda v: place[facts.labels[v]]))
             )
     if facts.declared_scale == "ordered" or (topic_scale == "ordered" and facts.distinct >= 3):
-        return Found(Scale.ORDERED, natural)
-    return Found(Scale.NOMINAL)
+        return ScaleGuess(Scale.ORDERED, natural)
+    return ScaleGuess(Scale.NOMINAL)
 
 
 def _years(facts: ColumnFacts, topic_scale: str) -> bool:

@@ -18,27 +18,6 @@ from shoal.model.roles import Role
 
 NAMES = "column_names"
 """The list that holds the words of topics."""
-HIPAA = {
-    1: "names",
-    2: "places smaller than a state",
-    3: "dates of a person, and ages over 89",
-    4: "telephone numbers",
-    5: "fax numbers",
-    6: "e-mail addresses",
-    7: "social security numbers",
-    8: "medical record numbers",
-    9: "health plan numbers",
-    10: "account numbers",
-    11: "certificate and licence numbers",
-    12: "vehicles and number plates",
-    13: "devices and serial numbers",
-    14: "web addresses",
-    15: "internet (IP) addresses",
-    16: "biometric identifiers",
-    17: "photographs",
-    18: "other unique numbers, codes or marks",
-}
-"""The eighteen identifiers of the safe-harbor rule, in our words."""
 
 
 @dataclass(frozen=True)

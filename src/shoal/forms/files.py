@@ -240,4 +240,4 @@ def read_form(path: str | Path) -> Form:
             return redcap.read(file.read_text(encoding="utf-8-sig"))
         except UnicodeDecodeError:
             return redcap.read(file.read_text(encoding="latin-1"))
-    raise UnreadableError("this is no form that is known.", hint=f"Forms end in {', '.join(ENDINGS)}.")
+    raise UnreadableError("this is not a known form.", hint=f"Forms end in {', '.join(ENDINGS)}.")

@@ -8,7 +8,7 @@ public: rounded bounds, frequent labels, never a rare value.
     hierarchy = rule.over("age", values)         # levels of exactly these values, for the search
     step = rule.step("age", level)               # the same level as a step of a plan, for RECODE
 
-Levels 1, 2, … of a hierarchy are the steps, carried out on the values: there is one definition of a label, not two.
+Levels 1, 2, … of a hierarchy are the steps, applied to the values: there is one definition of a label, not two.
 """
 
 from __future__ import annotations

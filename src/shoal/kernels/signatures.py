@@ -135,7 +135,7 @@ def check_signature(payload: Any, signature: str, public: str, *, of: str = "cer
     except (InvalidSignature, ValueError):
         raise TamperError(
             f"the signature of the {of} does not fit its content.",
-            hint=f"The {of} was changed after it was signed. Ask whoever signed it for it again.",
+            hint=f"The {of} was changed after it was signed. Ask anyone who signed it for it again.",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""A file of encodings: what one holder gives to whoever compares. It holds settings, the holder's ids and filters, no values.
+"""A file of encodings that one holder gives to the party that compares. It has settings, ids and filters, no values.
 
 The first line is JSON; each further line is an id and one filter per salt (base64), parted by tabs. Lines stand in the order of
 the filters, which is random to everybody without the key: the order of a table may be that of names.

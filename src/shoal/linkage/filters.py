@@ -1,6 +1,6 @@
 """Keyed Bloom filters of whole records (CLK), hardened against attacks by frequency and by patterns.
 
-Takes    records in normal forms, and a secret key that the holders share and whoever compares does not have
+Takes    records in normal forms, and a secret key that the holders share and the party that compares does not have
 Returns  for each record one filter of :data:`LENGTH` bits per salt, or nothing where the salts are missing
 Keeps    the same record under the same key gives the same filters; without the key a filter is as good as random
 Source   Schnell, Bachteler, Reiher 2011 (CLK); Schnell and Borgs 2016 (randomised response); Niedermeyer et al. 2014, Christen

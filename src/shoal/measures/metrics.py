@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
 from shoal.errors import InternalError, UsageError, nearest
-from shoal.measures.shown import SHOWN, shown
+from shoal.measures.derived_numbers import SHOWN, shown
 from shoal.model.display import written
 
 Reads = Literal["classes", "sensitive", "population", "recoding", "distribution"]
@@ -109,7 +109,7 @@ def lookup(name: str) -> Metric:
 
 
 def _load() -> None:
-    """Import the modules that define metrics, so that the registry is complete whoever asks first."""
+    """Import the modules that define metrics, so that the registry is complete anyone who asks first."""
     import importlib
 
     for module in MODULES:

@@ -5,12 +5,12 @@ and the same plan with the same input and seed gives the same bytes. Four famili
 
 * *expression steps* (:mod:`shoal.steps`): a function of one value; the engine carries them out in SQL (keep, constant, value
   map, cut points, prefix, round, clamp);
-* *stream steps* (:class:`StreamStep`): a function of one row's values and its number; carried out on Arrow batches;
+* *stream steps* (:class:`StreamStep`): a function of one row's values and its number; applied to Arrow batches;
 * *whole-column steps* (:class:`ColumnStep`): need all rows of a few columns at once (rank swapping, MDAV); only those
   columns are read into memory, in a canonical order;
-* *row steps* (:class:`RowStep`): choose which rows there are at all (a sample); carried out before every other step.
+* *row steps* (:class:`RowStep`): choose which rows there are at all (a sample); applied before every other step.
 
-Stream, whole-column and row steps live in ``transform/`` and ``protector/`` and register themselves with :func:`register_step`.
+Rooms register their steps with :func:`register_step` when they are imported; :mod:`shoal.release.plan.plan_json` imports them.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class StreamStep(Step):
         return None
 
     def start(self, seed: int) -> Callable[[Any, Any], Any]:
-        raise UsageError(f"step '{self.kind}' cannot be carried out on batches.")
+        raise UsageError(f"step '{self.kind}' cannot be applied to batches.")
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class ColumnStep(Step):
         return ()
 
     def run(self, table: Any, seed: int) -> Any:
-        raise UsageError(f"step '{self.kind}' cannot be carried out on whole columns.")
+        raise UsageError(f"step '{self.kind}' cannot be applied to whole columns.")
 
     def streamed(self, rows: Callable[[], Any], spill: Any, seed: int) -> Any:
         """The same from tables that ``rows()`` gives, without holding the column; None where it has no such form.
@@ -160,7 +160,7 @@ class RowStep(Step):
         return ()
 
     def start(self, seed: int) -> Callable[[Any, Any], Any]:
-        raise UsageError(f"step '{self.kind}' cannot be carried out on batches.")
+        raise UsageError(f"step '{self.kind}' cannot be applied to batches.")
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Suppression:
 class Plan:
     """Rows chosen, then steps in order, then suppression, then a shuffle of the rows by a keyed hash.
 
-    A column without a step is kept. At most one expression step may name a column; the steps of a column are carried out in
+    A column without a step is kept. At most one expression step may name a column; the steps of a column are applied in
     the order given. Row steps come first wherever they stand, so that every group and class is formed of published rows.
 
     >>> from shoal.steps import Cut, Drop
@@ -241,7 +241,8 @@ class Plan:
         return json.dumps(data, ensure_ascii=False, sort_keys=True, indent=1) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str, read_step: Callable[[Mapping[str, Any]], Step] | None = None) -> Plan:
+        """The plan of a JSON text; ``read_step`` reads a step (default: :func:`step_from_json`)."""
         try:
             data = json.loads(text)
         except (json.JSONDecodeError, RecursionError):
@@ -249,7 +250,7 @@ class Plan:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise PolicyError(f"the plan is not of format '{FORMAT}'.", hint="Use a plan.json that this version of Shoal wrote.")
         try:
-            steps = tuple(step_from_json(s) for s in data["steps"])
+            steps = tuple((read_step or step_from_json)(s) for s in data["steps"])
             return cls(
                 steps,
                 Suppression.from_json(data["suppression"]),
@@ -266,21 +267,16 @@ class Plan:
 
 
 def step_from_json(data: Mapping[str, Any]) -> Step:
-    """A step from its JSON form, by its ``kind``."""
+    """A step of a registered kind from its JSON form."""
     kind = data.get("kind", "")
-    if kind not in _REGISTRY:
-        _load_rooms()
     if kind not in _REGISTRY:
         raise PolicyError(f"step kind '{kind}' is not known.", hint=f"Known kinds: {', '.join(sorted(_REGISTRY))}.")
     return _REGISTRY[kind].from_json(data)
 
 
-def _load_rooms() -> None:
-    """Let the rooms above that define steps register them (by name: this room imports nothing above it)."""
-    import importlib
-
-    for room in ("shoal.steps", "shoal.techniques", "shoal.protector.pseudonyms.plan_step"):
-        importlib.import_module(room)
+def is_step_kind(kind: str) -> bool:
+    """Whether steps of this kind are registered."""
+    return kind in _REGISTRY
 
 
 def _plain(value: Any) -> Any:

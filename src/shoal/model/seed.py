@@ -1,6 +1,6 @@
-"""One rule for the seed of random steps, wherever they are carried out: drawn unless stated, never one that could be guessed.
+"""One rule for the seed of random steps, wherever they are applied: drawn unless stated, never one that could be guessed.
 
-Whoever has the seed can take noise off and swap values back. Where none is stated, 127 secret bits are drawn; a stated one
+Anyone who has the seed can take noise off and swap values back. Where none is stated, 127 secret bits are drawn; a stated one
 that is short enough to be tried out is refused. What is drawn is kept beside the output, never inside it.
 """
 
@@ -27,7 +27,7 @@ def safe_seed(seed: int) -> int:
         return LEAST_SEED + secrets.randbelow(2**127)
     if seed < LEAST_SEED:
         raise PolicyError(
-            "the seed is short enough to be found by trying, and whoever has it can undo the random changes or knows the sample.",
+            "the seed is short enough to be guessed, and with it anyone can undo the random changes or know the sample.",
             hint="Leave the seed out, so that one is drawn and kept beside the output, or state one of at least 16 digits.",
         )
     return seed

@@ -108,7 +108,7 @@ class Vault:
         """Make a vault at a path (SQLite) or PostgreSQL URL; nothing that exists is overwritten.
 
         ``auditor_key`` is a public key that the auditor made (:func:`shoal.protector.crypto.recipients.generate`): what is hers
-        is sealed to it, so that whoever makes the vault never holds the means of two people. Without it, one person does: the
+        is sealed to it, so that anyone who makes the vault never holds the means of two people. Without it, one person does: the
         vault is for trying out, and says so for ever (:meth:`status`, :func:`care.verify_log`). ``parts``: on PostgreSQL, the
         tables that grow with the identities lie in so many parts.
         """
@@ -226,14 +226,14 @@ class Vault:
                 second.require("confirm")
                 if accounts.same_name(owner.name, second.name):
                     raise AccessError("one person alone cannot accept a state.", hint="Two people do.", reason="self-approval")
-                told: dict[str, Any] = {
+                details: dict[str, Any] = {
                     "generation": tx.state.generation,
                     "events": tx.state.audit_seq,
                     "generation_before": None if known is None else known.generation,
                     "events_before": None if known is None else known.audit_seq,
                 }
                 together = audit.actor_pseudonym(self.store, second.name)
-                self._open.recorder.record(tx, now, owner.name, "anchor", detail="accepted", together_with=together, **told)
+                self._open.recorder.record(tx, now, owner.name, "anchor", detail="accepted", together_with=together, **details)
                 state = tx.state
         finally:
             self.store.anchor = anchor

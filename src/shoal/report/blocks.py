@@ -177,7 +177,7 @@ def inspection_card(found: Any) -> str:
 
 
 def release_card(made: Certificate) -> str:
-    """The card of a release that was made: what it cost, what was asked and found, what attacks found."""
+    """The card of a release that was made: what it cost, requirements and results, what attacks found."""
     rows = [(f.sentence, number(f.found), Tag("✓ met", "met") if f.met else Tag("✕ not met", "unmet")) for f in made.requirements]
     blocks: list[Block] = [Words(cost_of(made).sentence), Table(("asked", "found", ""), rows, right=(1,))]
     found = [f"{a.name}: {a.sentence}" for a in made.attacks if a.verdict in ("broken", "warning")]

@@ -39,7 +39,7 @@ def render(body: EventCertificate) -> str:
 
 
 def card(made: EventCertificate) -> str:
-    """The card of an event release that was made: what it cost, what was asked and found, and the curve before and after."""
+    """The card of an event release that was made: what it cost, requirements and results, and the curve before and after."""
     own = Markup(style())  # noqa: S704 (our own style sheet)
     warned = [a.name for a in made.attacks if a.verdict == "warning"]
     blocks: list[Block] = [*_requirements(made), Words(made.cost.sentence, small=True)]
@@ -50,7 +50,7 @@ def card(made: EventCertificate) -> str:
 
 def _sections(body: EventCertificate) -> list[Section]:
     return [
-        Section("asked", "What was asked, and what the data has", _requirements(body)),
+        Section("asked", "Requirements, and what the data has", _requirements(body)),
         Section("known", "What known records reveal", _known(body)),
         Section("done", "What was done", _done(body)),
         Section("results", "Results that should survive", _uses(body)),

@@ -51,12 +51,12 @@ def render(body: Certificate) -> str:
 def _sections(body: Certificate) -> list[Section]:
     """The parts in the order of the page; those without content are left out."""
     return [
-        Section("asked", "What was asked, and what the data has", _requirements(body)),
+        Section("asked", "Requirements, and what the data has", _requirements(body)),
         Section("risks", "Risk before and after", _risks(body)),
         Section("classes", "How many people share a class", _histogram(body)),
         Section("detail", "Safety against detail", _frontier(body)),
         Section("columns", "What happened to each column", _columns(body)),
-        Section("identifiers", "Columns held against the eighteen classes of identifiers", _identifiers(body)),
+        Section("identifiers", "Columns held against the 18 Safe Harbor classes of identifiers", _identifiers(body)),
         Section("left-out", "Who was left out", _suppressed(body)),
         Section("results", "Results that should survive", _analyses(body)),
         Section("attacks", "Attacks that were tried", _attacks(body)),

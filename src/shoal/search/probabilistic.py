@@ -3,7 +3,7 @@ r"""Probabilistic anonymity: how many values each column may keep, and the steps
 Takes    the values of each quasi-identifier with their counts (one pass per column), the size of the population
 Returns  Allocation: the budget of cells, the number of values per column, one plan step per column
 Keeps    Π d_j ≤ D′, the number of equally likely cells that each hold at least k of the population with chance 1 − β
-Cost     linear in rows and columns: only one-column counts are needed, whatever the number of columns
+Cost     linear in rows and columns: only one-column counts are needed, for any number of columns
 Source   source 001; METHODS §9–14. Budget and split live in predict/allocation, cuts in transform/
 Limits   the promise is about equally likely cells. Real cells are not: the smallest decides, and ``smallest_cell`` names its
          chance under independence. A release made this way has no certified k; measure it.

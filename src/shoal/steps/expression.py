@@ -30,7 +30,7 @@ class ExpressionStep(Step):
     """
 
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of columns it can be carried out on; none named: all."""
+        """The kinds of columns it can be applied to; none named: all."""
         return ()
 
     def check(self, column: Column) -> None:
@@ -116,7 +116,7 @@ class ExpressionStep(Step):
 
     def texts(self, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:
         """The labels of canonical texts; ``numbers`` are the texts as numbers, where they are known."""
-        raise UsageError(f"step '{self.kind}' of '{self.column}' cannot be carried out on texts.")
+        raise UsageError(f"step '{self.kind}' of '{self.column}' cannot be applied to texts.")
 
 
 def evaluate(step: Step, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:
@@ -133,7 +133,7 @@ def evaluate(step: Step, texts: Sequence[str], numbers: npt.NDArray[np.float64] 
     labels = getattr(step, "labels", None)  # stream steps whose rule gives the label of each value
     if callable(labels):
         return listed(labels(texts))
-    raise UsageError(f"step '{step.kind}' of '{step.column}' cannot be carried out on texts.")
+    raise UsageError(f"step '{step.kind}' of '{step.column}' cannot be applied to texts.")
 
 
 @dataclass(frozen=True)

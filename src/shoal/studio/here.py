@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from shoal.errors import ShoalError, UsageError
-from shoal.find.finding import ColumnFinding
+from shoal.find import ColumnFinding
 from shoal.release.policy.policy import Policy
 from shoal.studio import forms
 from shoal.studio.answers import WHILE_CHANGING, Answers, patience

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.errors import ShoalError, UsageError
-from shoal.find.finding import Scale
+from shoal.find import Scale
 from shoal.model.roles import Role
 from shoal.release.policy.presets import PRESETS
 from shoal.studio import policy_changes, words

@@ -45,6 +45,6 @@ def draft(person: str, tables: Mapping[str, tuple[str, Roles]], k: int) -> str:
         lines.append(f"  {name}: {{table: {file}, roles: {{{', '.join([*said, 'rest: drop'])}}}}}")
     lines.append("links:   # which column of which table holds the key of which person")
     lines += [f"  {name}.{roles.key}: {person}.{tables[person][1].key}" for name, (_, roles) in tables.items() if name != person]
-    lines.append(f"require: {{k: {k}, known: 2}}   # whoever knows the person and two of the rows still finds {k} people")
+    lines.append(f"require: {{k: {k}, known: 2}}   # anyone who knows the person and two of the rows still finds {k} people")
     lines.append("allow: {suppress: 0.05, orphans: drop}")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Carry out a step on a table in memory: for previews and small tables, and as the plain definition that engines must match."""
+"""Apply a step on a table in memory: for previews and small tables, and as the plain definition that engines must match."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _expression(step: Step, table: Any) -> Any:
     if isinstance(step, Drop):
         return table.drop_columns([step.column])
     if not isinstance(step, ExpressionStep):
-        raise UsageError(f"step '{step.kind}' cannot be carried out in memory.")
+        raise UsageError(f"step '{step.kind}' cannot be applied in memory.")
     kind = kind_of(table.schema.field(step.column).type)
     if isinstance(step, (Keep, Constant)) or kind not in ("text", "other"):
         if isinstance(step, Keep):

@@ -72,7 +72,7 @@ ITEMS: tuple[Item, ...] = (
          r"id|uuid|guid|identifier|barcode|(patient|subject|case|study|encounter|person)(no|nr|number|code|key|id)|"
          r"notes?|comments?|freetext|narrative|remarks?"),
 )  # fmt: skip
-"""The eighteen classes A to R; B and C have several kinds of columns."""
+"""the 18 Safe Harbor classes A to R; B and C have several kinds of columns."""
 
 _BY_NAME = {item.name: item for item in ITEMS}
 
@@ -133,7 +133,7 @@ def safe_harbor(
     kept = tuple(c for c, name in found.items() if name is None)
     notes = (
         "The rule also covers relatives, employers and household, and asks that nobody knows that the rest identifies someone.",
-        f"{len(kept)} columns belong to none of the eighteen classes; free text among them must be read by a person.",
+        f"{len(kept)} columns belong to none of the 18 Safe Harbor classes; free text among them must be read by a person.",
     )
     return SafeHarbor(tuple(steps), {c: n for c, n in found.items() if n is not None}, kept, notes)
 
@@ -170,7 +170,7 @@ def step_for(column: Column, item: Item, *, reference: str = "", small: tuple[st
 
 
 def policy() -> dict[str, Any]:
-    """The eighteen classes as plain data, for policies and documentation."""
+    """the 18 Safe Harbor classes as plain data, for policies and documentation."""
     return {
         "preset": "hipaa-safe-harbor",
         "items": [{"letter": i.letter, "name": i.name, "title": i.title, "action": i.action} for i in ITEMS],

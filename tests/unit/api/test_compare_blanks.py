@@ -97,7 +97,7 @@ def test_values_published_as_a_blank_are_there_at_the_published_detail() -> None
 
 
 def test_models_of_a_release_with_blank_cells_do_not_win_by_memory() -> None:
-    """The target is drawn by lot: whoever does better than a guess has seen the rows that it is tested on."""
+    """The target is drawn by lot: anyone who does better than a guess has seen the rows that it is tested on."""
     rng = np.random.default_rng(1)
     n = 400
     original = {f"x{j}": [int(v) for v in rng.integers(0, 6, n)] for j in range(6)}

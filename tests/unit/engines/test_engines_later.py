@@ -1,4 +1,4 @@
-"""Steps on one column are carried out in the order of the plan: limits after noise hold of what is published."""
+"""Steps on one column are applied in the order of the plan: limits after noise hold of what is published."""
 
 from __future__ import annotations
 

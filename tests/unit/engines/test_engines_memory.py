@@ -172,7 +172,7 @@ def different(tmp_path, rows=200_000):
 
 
 def test_a_measurement_is_refused_before_it_counts(monkeypatch, tmp_path):
-    """At the estimate it is carried out, one byte below refused; the least named is that of the quicker way."""
+    """At the estimate it is applied, one byte below refused; the least named is that of the quicker way."""
     with shoal.open(different(tmp_path), memory="256MB") as source:
         monkeypatch.setattr(room, "about_classes", lambda *_: 200_000)
         needed = limits.bytes_to_measure(200_000, 2, by_codes=True)
@@ -231,7 +231,7 @@ finally:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux tells it; ru_maxrss would be that of the process of the tests")
 def test_a_measurement_of_a_long_file_stays_below_what_was_allowed(tmp_path):
-    """Of columns that are not counted only the first rows are looked at, whatever the size of a piece of the file."""
+    """Of columns that are not counted only the first rows are looked at, for any size of a piece of the file."""
     rows = 1_500_000
     texts = pa.array(np.arange(rows)).cast(pa.string())
     pq.write_table(

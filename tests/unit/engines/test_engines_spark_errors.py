@@ -60,7 +60,7 @@ def test_executors_that_are_lost_are_called_so(code: str) -> None:
 def test_other_words_are_not_taken_for_it(words: str) -> None:
     found = translate(Exception(words), "spark")
     assert type(found) is EngineError
-    assert "could not carry out the query" in str(found)
+    assert "could not run the query" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.find.columns import find_column
-from shoal.find.finding import ColumnFacts
+from shoal.find import ColumnFacts, find_column
 from shoal.find.identifiers import FEWEST_ADDRESSES, street_addresses
 from shoal.find.topics import topic_of
 from shoal.model.roles import Role

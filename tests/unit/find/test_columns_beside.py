@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shoal.find import ColumnFacts, Scale, find_column, find_columns
 from shoal.find.bands import band_order
-from shoal.find.columns import find_column, find_columns
-from shoal.find.finding import ColumnFacts, Scale
 from shoal.find.orders import schooling_order
 from shoal.find.topics import topics_beside
 from shoal.model.roles import Role

@@ -13,9 +13,9 @@ import pytest
 
 import shoal
 from shoal.errors import EmptyTableError
-from shoal.find.columns import find_column
-from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
-from shoal.find.topics import HIPAA, TOPICS, topic_of
+from shoal.find import ColumnFacts, ColumnFinding, Scale, find_column
+from shoal.find.finding import HIPAA
+from shoal.find.topics import TOPICS, topic_of
 from shoal.model.roles import Role
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.find.columns import find_column, find_columns
-from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
+from shoal.find import ColumnFacts, ColumnFinding, Scale, find_column, find_columns
 from shoal.find.roles.keys import CLUSTERED, LEAST_NUMBERED, PANEL, equally_often, is_key
 from shoal.find.topics import topic_of
 from shoal.find.whole_numbers import COUNTED, rarer_upwards

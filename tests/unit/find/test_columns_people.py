@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.find.columns import find_column, find_columns
-from shoal.find.finding import ColumnFacts, ColumnFinding
+from shoal.find import ColumnFacts, ColumnFinding, find_column, find_columns
 from shoal.find.people import full_names_share, names_share
 from shoal.find.topics import topic_of
 

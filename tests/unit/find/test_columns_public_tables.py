@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shoal.find import ColumnFacts, ColumnFinding, Scale, find_column, find_columns
 from shoal.find.bands import band_order, open_numbers
-from shoal.find.columns import FEWEST_PHONES, find_column, find_columns
-from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
+from shoal.find.columns import FEWEST_PHONES
 from shoal.find.missing_values import missing_spellings
 from shoal.find.roles.keys import in_a_block
 from shoal.model.roles import Role

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.find import ColumnFacts, ColumnFinding, Scale, find_column, find_columns
 from shoal.find.bands import FEWEST, written_amounts
-from shoal.find.columns import find_column, find_columns
-from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.find.identifiers import phone
 from shoal.find.missing_values import (
     BELOW,

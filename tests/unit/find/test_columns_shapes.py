@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.find import ColumnFacts, Scale, find_column, find_columns
 from shoal.find.bands import band_order
-from shoal.find.columns import find_column, find_columns
 from shoal.find.dates import compact_date, written_as_date
-from shoal.find.finding import ColumnFacts, Scale
 from shoal.find.missing_values import missing_spellings
 from shoal.find.orders import ladder_order
 from shoal.find.people import full_names_share

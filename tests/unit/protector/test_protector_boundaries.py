@@ -408,7 +408,7 @@ def test_events_name_their_actor_and_wrong_tokens_nobody(sqlite_house: House) ->
         sqlite_house.vault.login("wrong")
     events = care.read_log(sqlite_house.auditor)
     assert [e["action"] for e in events if e["actor"] == "A-unknown"] == ["login"]
-    owner = audit.actor_pseudonym(sqlite_house.vault.store, "Udo")  # whoever confirms carries it out
+    owner = audit.actor_pseudonym(sqlite_house.vault.store, "Udo")  # anyone who confirms carries it out
     assert {e["actor"] for e in events if e["action"] == "grant"} == {owner}
 
 

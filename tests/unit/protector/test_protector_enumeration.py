@@ -20,7 +20,7 @@ def alarms(house: House, *actions: str) -> list[str]:
 
 @pytest.mark.parametrize("action", ["pseudonymize", "find", "translate"])
 def test_trying_out_is_bounded_by_default(action: str) -> None:
-    """A million candidates do not go through in an hour, nor ten million in a day, whatever the purpose."""
+    """A million candidates do not go through in an hour, nor ten million in a day, for any purpose."""
     hour, day = limits.DEFAULTS[action]
     assert (hour.seconds, day.seconds) == (3600.0, 86400.0)
     assert hour.max is not None
@@ -105,7 +105,7 @@ def test_sequences_are_seen_in_both_directions_whatever_lies_between(sqlite_hous
 
 
 def test_what_was_answered_is_counted_also_after_a_restart(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever makes the service start anew does not begin at nought: neither the limit nor the signs."""
+    """Anyone who makes the service start anew does not begin at nought: neither the limit nor the signs."""
     monkeypatch.setattr(limits, "MANY", 6)
     house = sqlite_house
     house.owner.create_domain("d")

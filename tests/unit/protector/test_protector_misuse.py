@@ -146,7 +146,7 @@ def test_names_that_look_the_same_are_one(house: House, tmp_path: object) -> Non
 
 
 def test_an_auditor_stays_one(house: House) -> None:
-    """Whoever checks the log has no other part in it, before or after; the last one cannot be lost."""
+    """Anyone who checks the log has no other part in it, before or after; the last one cannot be lost."""
     for roles, enabled in ((["approver"], True), (["auditor"], False)):
         with pytest.raises(UsageError, match="only auditor"):
             house.grant("Udo", roles, enabled=enabled)

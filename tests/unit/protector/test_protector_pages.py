@@ -90,7 +90,7 @@ def put_back(house: House, before: Any) -> None:
 
 
 def test_a_page_put_back_doubles_nobody(house: House) -> None:
-    """V5: whoever is missing from an older page gets no second pseudonym, by any way in, and nothing is written over."""
+    """V5: anyone who is missing from an older page gets no second pseudonym, by any way in, and nothing is written over."""
     house.owner.create_domain("d")
     made = house.operator.pseudonymize("d", [f"a{i}" for i in range(10)])
     with contextlib.closing(raw_database(house)) as database:

@@ -1,4 +1,4 @@
-"""Nothing unlogged: whoever can write to the database without a key cannot make the vault act without a trace."""
+"""Nothing unlogged: anyone who can write to the database without a key cannot make the vault act without a trace."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def served(store):
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    try:  # the socket listens already: whoever calls before the server is ready waits
+    try:  # the socket listens already: anyone who calls before the server is ready waits
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True

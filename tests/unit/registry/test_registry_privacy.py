@@ -171,7 +171,7 @@ def _publish_parts(people: int, parts: tuple[int, ...]) -> None:
     ],
 )  # fmt: skip
 def test_another_spelling_or_coding_of_the_same_people_waits_as_long_as_a_new_version(spelling, codes):
-    """However many joined: whoever can add people to the table must not ask again at once under another name."""
+    """However many joined: anyone who can add people to the table must not ask again at once under another name."""
     more = [AGES[0] + 500, *AGES[1:]]
 
     def again(date):

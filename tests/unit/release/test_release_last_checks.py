@@ -33,7 +33,7 @@ def test_as_many_as_allowed_may_be_suppressed_and_not_one_more(share, records, m
 
 
 def test_a_plan_that_suppresses_one_record_too_many_is_not_released(tmp_path):
-    """Decided under a looser policy, carried out under a stricter one: the written file is held against the policy."""
+    """Decided under a looser policy, applied under a stricter one: the written file is held against the policy."""
     rows = pa.table({"a": ["x"] * 40 + ["y"] * 6 + ["z"] * 4, "s": ["u", "v"] * 25})
     asked = {"roles": {"quasi": {"a": {"max_level": 0}}, "sensitive": ["s"]}, "require": {"k": 5}, "allow": {"suppress": 0.08}}
     release = shoal.anonymize(rows, asked)

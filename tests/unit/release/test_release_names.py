@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal.api.attack import attack
 from shoal.errors import InfeasibleError, UsageError, VerificationError
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 
 FORMATS = ["csv", "excel", "parquet"]
 
@@ -34,7 +34,7 @@ def asked(**change):
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("publish", ["keep", "pseudonym"])
 def test_a_published_person_column_is_seen(tmp_path, monkeypatch, form, publish):
-    """Each person's two records are in two classes that nobody else has: they stay linked, whatever the column is called."""
+    """Each person's two records are in two classes that nobody else has: they stay linked, under any column name."""
     monkeypatch.setenv("SHOAL_KEY", "a key of at least sixteen characters 1234567890")
     rows = pa.table({"town": [f"t{i}" for i in range(6)] * 2, "=who": [f"p{i}" for i in range(6)] * 2})
     spread = pa.concat_tables([rows, rows.set_column(0, "town", pa.array([f"t{(7 * i + i // 6) % 6}" for i in range(12)]))])

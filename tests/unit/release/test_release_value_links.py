@@ -15,7 +15,7 @@ from release_forging import plain_certificate, sign_anew
 from shoal.attacks.by_value import rank_found
 from shoal.cli import main
 from shoal.errors import PolicyError, UsageError, VerificationError
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 
 
 def people(n=500, seed=3):
@@ -68,7 +68,7 @@ def test_other_ways_of_hiding_are_let_through(step):
 
 
 def test_the_number_is_that_of_the_published_file(tmp_path):
-    """The private copy gets the very changes of the release: whoever pairs release and original gets the same share."""
+    """The private copy gets the very changes of the release: anyone who pairs release and original gets the same share."""
     table = people().select(["income"]).append_column("who", pa.array(range(500), pa.int64()))
     policy = {
         "roles": {"quasi": {"who": {"max_level": 0}}, "insensitive": ["income"]},

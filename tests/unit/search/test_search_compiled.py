@@ -189,7 +189,7 @@ def test_few_cells_are_searched_step_by_step_as_without_compiled_code(monkeypatc
 
 
 def test_few_cells_of_many_nodes_are_stopped_as_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node is noted in the bounds of all below it: that is work too, and whoever asks it to stop does not wait for it."""
+    """A node is noted in the bounds of all below it: that is work too, and anyone who asks it to stop does not wait for it."""
     evaluator, objective = a_problem(39, 2, 1.0, "loss")
     cells, nodes = evaluator.problem.n_cells, evaluator.problem.n_nodes
     assert nodes > 3 * cells

@@ -33,7 +33,7 @@ ALONE = 0.05
 """A released record is alone if nobody's is this near, in standard deviations (Euclidean)."""
 BLOCK = 4_000_000
 INTERVAL = "Does a released number stand so near the person's own that the own is known?"
-LINK = "Does whoever knows a person's numbers find the released record by the nearest one?"
+LINK = "Does anyone who knows a person's numbers find the released record by the nearest one?"
 ROBUST = "Are people with unusual numbers still recognised, where a wider interval is enough and nobody is near?"
 
 

@@ -42,7 +42,7 @@ def endorse(
     key: Key = None,
     as_json: common.Json = False,
 ) -> None:
-    """Say in public that you vouch for a holder's key: whoever trusts you may then trust it."""
+    """Say in public that you vouch for a holder's key: anyone who trusts you may then trust it."""
     _state("endorse", public_key, registry, key, as_json)
 
 

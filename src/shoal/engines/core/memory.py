@@ -20,7 +20,7 @@ PROGRAM = 200 << 20
 RELEASED, RELEASED_AT_MOST = 90 << 20, 760 << 20
 """What a release takes beside the program whatever its rows, and where they are so many that they are kept on disk."""
 WRITTEN, WRITTEN_AT_MOST = 20 << 20, 360 << 20
-"""The same of rows that a plan is carried out on."""
+"""The same of rows that a plan is applied to."""
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _WRITTEN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
@@ -87,7 +87,7 @@ def bytes_to_measure(classes: int, columns: int, *, by_codes: bool) -> int:
 
 
 def give_back() -> None:
-    """Free memory goes back to the machine: Arrow and C keep what was freed for whoever asks next, and the steps of a run ask
+    """Free memory goes back to the machine: Arrow and C keep what was freed for anyone who asks next, and the steps of a run ask
     for other sizes in other threads, so that it would add up."""
     import ctypes
 

@@ -21,7 +21,7 @@ class Held:
     """The state that a run is about: the name of the engine's snapshot or of the state of files that it reads (None where there
     is neither), and the marks of files.
 
-    Where it is not ``sure`` that queries see one state, whoever holds it must count again in the end.
+    Where it is not ``sure`` that queries see one state, anyone who holds it must count again in the end.
     """
 
     snapshot: str | None

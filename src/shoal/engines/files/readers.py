@@ -122,7 +122,7 @@ class ParquetReader:
 
 
 def expected_rows(engine: Engine, relation: Relation, progress: Progress | None) -> int:
-    """About how many rows there are, for whoever watches; 0 where nobody does."""
+    """About how many rows there are, for anyone who watches; 0 where nobody does."""
     if progress is None:
         return 0
     reader = relation.reader

@@ -50,7 +50,7 @@ def shown_store(source: str) -> str:
 
 
 def stored(source: str) -> Stored:
-    """The place that an address names; nothing is asked of the store."""
+    """The place that an address names; the store is not contacted."""
     from pyarrow import fs
 
     shown = shown_store(source)

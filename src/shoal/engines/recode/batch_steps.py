@@ -1,6 +1,6 @@
 """Expression steps on batches: those that follow a step on batches or whole columns (noise, then limits), and long ones.
 
-An expression step is carried out in SQL, before all others; one that comes after another step on its column would see the
+An expression step is applied in SQL, before all others; one that comes after another step on its column would see the
 original values, and what it promises (no number beyond the limits) would not be true of what is published.
 """
 

@@ -113,7 +113,7 @@ def recode_by_codes(
     progress: Progress | None,
     at_hand: KeptCodes | None = None,
 ) -> CodedRows:
-    """Read (unless all codes are at hand), carry out the steps, find the rows that stay and their order."""
+    """Read (unless all codes are at hand), apply the steps, find the rows that stay and their order."""
     by = suppression_columns(plan, names, kept)
     stepped = {n for n in names if n in steps}
     needed = {*stepped, *by, *([unit] if unit is not None else [])}

@@ -17,7 +17,7 @@ from shoal.disk.atomic import hold, is_left, passing_name, write_private
 from shoal.errors import UnreadableError
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
 
-NOTE = "Whoever has this file can undo the random changes of the output. Keep it apart from it."
+NOTE = "Anyone who has this file can undo the random changes of the output. Keep it apart from it."
 
 
 def place_of(out: Path) -> Path:

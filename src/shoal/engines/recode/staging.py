@@ -104,7 +104,7 @@ class Staging:
         return f"o{originals.index(name)}" if name in originals else f"p{self.names.index(name)}"
 
     def _groups(self) -> list[list[Step]]:
-        """Steps on batches that follow each other are carried out together; a whole-column step stands alone."""
+        """Steps on batches that follow each other are applied together; a whole-column step stands alone."""
         groups: list[list[Step]] = []
         for step in [s for s in self.steps if not isinstance(s, RowStep)]:
             if groups and isinstance(step, StreamStep) and isinstance(groups[-1][0], StreamStep):

@@ -26,7 +26,7 @@ PIECE = 15
 HALF = 30
 """Bits that are added up together."""
 SPELLED = ("integer", "text", "boolean", "date")
-"""Kinds that Spark spells as we do, whatever the value."""
+"""Kinds that Spark spells as we do, for any value."""
 
 
 def can_add_up(relation: Relation, names: Sequence[str]) -> bool:

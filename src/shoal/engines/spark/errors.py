@@ -79,7 +79,7 @@ def translate(error: Exception, url: str) -> EngineError:
     if lost:
         return EngineError(f"the connection to Spark ({url}) broke off.", hint="Try again when it is back.")
     shown = f" ({condition})" if condition else ""
-    return EngineError(f"Spark ({url}) could not carry out the query{shown}.", hint="See Spark's log.", condition=condition)
+    return EngineError(f"Spark ({url}) could not run the query{shown}.", hint="See Spark's log.", condition=condition)
 
 
 def _no_memory(what: str) -> EngineError:

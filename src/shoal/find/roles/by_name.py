@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from shoal.find.finding import ColumnFacts, Scale
 from shoal.find.identifiers import spread
 from shoal.find.name_words import folded, raw_words, words_of
 from shoal.find.people import SINGLE_SHARE, names_share
-from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, Decision, Seen
+from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import CLUSTERED, below_zero, drawn_key, is_key
 from shoal.find.scales import reads_as_text
 from shoal.find.topics import BY_KEY, Topic, expanded
@@ -36,52 +38,19 @@ PERCENT = word_set("column_names", "percentage")
 _DECIMALS = re.compile(r"[.,]\d{3,}$")
 
 
-def named(seen: Seen) -> Decision | None:
+def by_name(view: ColumnView) -> Decision | None:
     """What the name says, checked against the values."""
-    topic = seen.topic
+    topic = view.topic
     if topic is None or topic.key == "survey_weight":
         return None
     if topic.role is Role.DIRECT:
-        return _named_direct(seen, topic)
-    if seen.found.scale is Scale.DATE and topic.role is not Role.QUASI and topic.key != "technical" and topic.scale != "date":
+        return _named_direct(view, topic)
+    if view.guess.scale is Scale.DATE and topic.role is not Role.QUASI and topic.key != "technical" and topic.scale != "date":
         date = BY_KEY["event_date"]
         return Decision(date.role, "its values are dates or times, which others may know", 0.7, date.key, date.hipaa)
-    if topic.key == "postcode" and seen.facts.distinct <= 12 and max(map(len, seen.facts.values)) < 3:
-        return None
-    if topic.key == "lab" and seen.about_people and seen.facts.whole and 2 < seen.facts.distinct <= 7:
-        return None  # few codes in a census are not a measurement: ESR is the employment status there
-    if topic.key in ("event_date", "technical") and seen.found.scale is Scale.TEXT:
-        return None
-    if topic.key in ("facility", "place", "industry", "occupation", "group", "vehicle") and reads_as_text(seen.facts):
-        return None
-    if topic.key == "technical" and "cluster" in expanded(seen.facts.name) and _small_groups(seen.facts):
-        key = BY_KEY["person_number"]
-        return Decision(key.role, "it numbers small groups of records, as those of one person", 0.6, key.key, 18, Scale.ID)
-    if topic.key in ("occupation", "facility", "group", "employment") and _measured(seen.facts):
-        return None  # PCS is a list of occupations in France and a score of health elsewhere
-    if topic.key in ("education", "employment", "housing", "family") and seen.found.scale is not Scale.ORDERED:
-        if amounts(seen.facts):
-            why = "its values are large and round, like amounts of money"
-            return Decision(Role.SENSITIVE, why, 0.6, "spending", None, Scale.NUMBER)
-        if raw_words(seen.facts.name)[-1] in PERCENT and seen.facts.numbers is not None:
-            marks = BY_KEY["marks"]
-            return Decision(marks.role, "its name says a share or score of something", 0.6, marks.key, None, Scale.NUMBER)
-    if topic.key == "event_date" and _no_dates(seen):
-        return None
-    if topic.key in ("facility", "industry") and _answers(seen.facts):
-        return None
-    if topic.key == "title" and (_longer_than_titles(seen.facts) or not _titled(seen.facts)):
-        return None
-    if topic.key == "facility" and seen.found.scale is Scale.NUMBER and raw_words(seen.facts.name)[-1:] == ("count",):
-        return None
-    if topic.key in ("facility", "marks") and _years_at_school(seen.facts):
-        return Decision(
-            Role.QUASI, "its name says school or grade, and its values are years there", 0.75, "education", None, Scale.NUMBER
-        )
-    if topic.key in ("vehicle", "family", "relation") and inside_a_group(seen.facts):
-        return counted_inside()
-    if topic.key in ("care", "technical", "group") and _lettered_key(seen):
-        return None
+    for check in CHECKS:
+        if topic.key in check.topics and check.applies(view):
+            return check.decision
     return Decision.of(topic)
 
 
@@ -127,11 +96,11 @@ def _measured(facts: ColumnFacts) -> bool:
     return facts.numbers is not None and 2 * sum(bool(_DECIMALS.search(v)) for v in looked) > len(looked)
 
 
-def _no_dates(seen: Seen) -> bool:
+def _no_dates(view: ColumnView) -> bool:
     """Words without a digit that are not months or weekdays: whether a date changed, not a date."""
-    facts = seen.facts
+    facts = view.facts
     words = facts.kind == "text" and not any(c.isdigit() for v in facts.values for c in v)
-    return words and seen.found.scale is Scale.NOMINAL
+    return words and view.guess.scale is Scale.NOMINAL
 
 
 def _titled(facts: ColumnFacts) -> bool:
@@ -151,23 +120,23 @@ def _small_groups(facts: ColumnFacts) -> bool:
     return facts.filled >= FEWEST_ROWS and facts.distinct >= CLUSTERED * facts.filled
 
 
-def _lettered_key(seen: Seen) -> bool:
+def _lettered_key(view: ColumnView) -> bool:
     """Codes of letters and digits, nearly every row its own: they number something, whatever the name says it is about."""
-    facts = seen.facts
+    facts = view.facts
     if drawn_key(facts):
         return True
-    if facts.kind != "text" or facts.distinct < 0.9 * facts.filled or seen.found.scale is Scale.DATE or not is_key(facts):
+    if facts.kind != "text" or facts.distinct < 0.9 * facts.filled or view.guess.scale is Scale.DATE or not is_key(facts):
         return False
     return sum(any(c.isalpha() for c in v) for v in facts.values) >= 0.9 * len(facts.values)
 
 
-def _named_direct(seen: Seen, topic: Topic) -> Decision | None:
-    facts = seen.facts
+def _named_direct(view: ColumnView, topic: Topic) -> Decision | None:
+    facts = view.facts
     few = facts.distinct <= 12 or (facts.distinct <= FEW_VALUES and facts.distinct < 0.02 * facts.filled)
     if topic.key in NUMBERS:
-        return _named_number(seen, topic, few)
+        return _named_number(view, topic, few)
     if topic.key in NAMES:
-        return _named_name(seen, topic, few)
+        return _named_name(view, topic, few)
     if topic.key in ("email", "url", "ip", "biometric", "photo") and facts.numbers is not None:
         return None
     if topic.key == "position":
@@ -183,7 +152,7 @@ def _named_direct(seen: Seen, topic: Topic) -> Decision | None:
             return Decision(
                 Role.QUASI, "its name says address, but it has few values: a kind of place", 0.6, "place", None, Scale.NOMINAL
             )
-        if seen.private and len(facts.name) < SHORTEST_WORD + 1:
+        if view.private and len(facts.name) < SHORTEST_WORD + 1:
             return None  # BIC is bicarbonate in a table about health
         return Decision(
             Role.INSENSITIVE, f"its name says {topic.says}, but it has few values: a code", 0.5, "technical", None, None
@@ -203,12 +172,12 @@ def _direct(topic: Topic, scale: Scale | None = None) -> Decision:
     )
 
 
-def _named_number(seen: Seen, topic: Topic, few: bool) -> Decision | None:
+def _named_number(view: ColumnView, topic: Topic, few: bool) -> Decision | None:
     """A number of a person, household or record; few small numbers count inside a group, and fractions number nothing."""
-    facts = seen.facts
+    facts = view.facts
     if facts.numbers is not None and (not facts.whole or below_zero(facts)):
         return None
-    if seen.found.scale is Scale.DATE and topic.key != "patient_number":
+    if view.guess.scale is Scale.DATE and topic.key != "patient_number":
         return None
     own = 2 < facts.distinct == facts.filled < FEWEST_ROWS  # a, b, c of a short table
     if facts.kind == "text" and not own and not _written_as_numbers(facts, few):
@@ -229,16 +198,16 @@ def _written_as_numbers(facts: ColumnFacts, few: bool) -> bool:
     return apart < 0.2 * len(looked) and (not few or 2 * sum(any(c.isdigit() for c in v) for v in looked) >= len(looked))
 
 
-def _named_name(seen: Seen, topic: Topic, few: bool) -> Decision | None:
+def _named_name(view: ColumnView, topic: Topic, few: bool) -> Decision | None:
     """Names of people; a name with few values may be that of a thing or place."""
-    facts = seen.facts
+    facts = view.facts
     if facts.kind != "text" or facts.numbers is not None:
         return None
     letters = sum(bool(re.match(r"[^\W\d_]", v.strip())) for v in facts.values) >= 0.8 * len(facts.values)
     if topic.key == "person_name":
         return _direct(topic) if letters and facts.distinct > 2 else None
     if topic.key == "name_part":
-        many = facts.distinct > MOST_ORDINALS and seen.found.scale is Scale.NOMINAL
+        many = facts.distinct > MOST_ORDINALS and view.guess.scale is Scale.NOMINAL
         names = facts.distinct > 2 and names_share(facts.values) >= SINGLE_SHARE
         return _direct(topic) if letters and (many or names) else None
     if few and facts.filled >= FEWEST_ROWS and names_share(facts.values) < SINGLE_SHARE:
@@ -246,3 +215,60 @@ def _named_name(seen: Seen, topic: Topic, few: bool) -> Decision | None:
             Role.QUASI, "its name says a name, but it has few values: of a place or thing", 0.5, "facility", None, Scale.NOMINAL
         )
     return _direct(topic)
+
+
+class Check(NamedTuple):
+    """What the values say against the topics of a name: then ``decision`` holds, or the name says nothing (None)."""
+
+    topics: tuple[str, ...]
+    applies: Callable[[ColumnView], bool]
+    decision: Decision | None = None
+
+
+_ATTAINED = ("education", "employment", "housing", "family")
+CHECKS: tuple[Check, ...] = (
+    Check(("postcode",), lambda view: view.facts.distinct <= 12 and max(map(len, view.facts.values)) < 3),
+    # few codes in a census are not a measurement: ESR is the employment status there
+    Check(("lab",), lambda view: view.about_people and view.facts.whole and 2 < view.facts.distinct <= 7),
+    Check(("event_date", "technical"), lambda view: view.guess.scale is Scale.TEXT),
+    Check(("facility", "place", "industry", "occupation", "group", "vehicle"), lambda view: reads_as_text(view.facts)),
+    Check(
+        ("technical",),
+        lambda view: "cluster" in expanded(view.facts.name) and _small_groups(view.facts),
+        Decision(Role.DIRECT, "it numbers small groups of records, as those of one person", 0.6, "person_number", 18, Scale.ID),
+    ),
+    # PCS is a list of occupations in France and a score of health elsewhere
+    Check(("occupation", "facility", "group", "employment"), lambda view: _measured(view.facts)),
+    Check(
+        _ATTAINED,
+        lambda view: view.guess.scale is not Scale.ORDERED and amounts(view.facts),
+        Decision(Role.SENSITIVE, "its values are large and round, like amounts of money", 0.6, "spending", None, Scale.NUMBER),
+    ),
+    Check(
+        _ATTAINED,
+        lambda view: view.guess.scale is not Scale.ORDERED and _percentage(view.facts),
+        Decision(Role.SENSITIVE, "its name says a share or score of something", 0.6, "marks", None, Scale.NUMBER),
+    ),
+    Check(("event_date",), lambda view: _no_dates(view)),
+    Check(("facility", "industry"), lambda view: _answers(view.facts)),
+    Check(("title",), lambda view: _longer_than_titles(view.facts) or not _titled(view.facts)),
+    Check(
+        ("facility",),
+        lambda view: view.guess.scale is Scale.NUMBER and raw_words(view.facts.name)[-1:] == ("count",),
+    ),
+    Check(
+        ("facility", "marks"),
+        lambda view: _years_at_school(view.facts),
+        Decision(
+            Role.QUASI, "its name says school or grade, and its values are years there", 0.75, "education", None, Scale.NUMBER
+        ),
+    ),
+    Check(("vehicle", "family", "relation"), lambda view: inside_a_group(view.facts), counted_inside()),
+    Check(("care", "technical", "group"), lambda view: _lettered_key(view)),
+)
+"""Checks in the order in which they are made."""
+
+
+def _percentage(facts: ColumnFacts) -> bool:
+    """Whether the last word of the name says a share or score, and the values are numbers."""
+    return raw_words(facts.name)[-1] in PERCENT and facts.numbers is not None

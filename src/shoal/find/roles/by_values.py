@@ -8,7 +8,7 @@ from shoal.find.finding import ColumnFacts, Evidence, Scale
 from shoal.find.identifiers import street_addresses
 from shoal.find.name_words import opaque
 from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, names_share
-from shoal.find.roles.decision import FEWEST_ROWS, Decision, Seen
+from shoal.find.roles.decision import FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import equally_often, in_a_block, is_key, numbering, one_shape
 from shoal.find.scales import reads_as_text
 from shoal.find.topics import BY_KEY, expanded, topic_of
@@ -23,21 +23,21 @@ NO_PEOPLE = frozenset(
 """Topics whose values may be written like names of people and are none: towns, firms, saints' schools."""
 
 
-def row_numbers(seen: Seen) -> Decision | None:
-    """Whole numbers without a gap, each once: they number the rows, whatever the column is called."""
-    facts, numbers = seen.facts, seen.facts.numbers
+def by_row_numbers(view: ColumnView) -> Decision | None:
+    """Whole numbers without a gap, each once: they number the rows, under any column name."""
+    facts, numbers = view.facts, view.facts.numbers
     if numbers is None or not facts.whole or facts.missing or not facts.distinct == facts.rows == len(numbers) >= FEWEST_ROWS:
         return None
     if float(numbers.max() - numbers.min()) + 1 != facts.rows or (
-        seen.topic is not None and seen.topic.scale in ("date", "number")
+        view.topic is not None and view.topic.scale in ("date", "number")
     ):
         return None
     return Decision(Role.DIRECT, "it numbers the rows without a gap", 0.85, "record_number", 18, Scale.ID)
 
 
-def people(seen: Seen) -> Decision | None:
-    """Full names of people, however few and whatever the column is called; towns and firms are written so too."""
-    facts, topic = seen.facts, seen.topic
+def by_full_names(view: ColumnView) -> Decision | None:
+    """Full names of people, however few and under any column name; towns and firms are written so too."""
+    facts, topic = view.facts, view.topic
     if facts.kind != "text" or facts.numbers is not None or facts.distinct < 2 or (topic is not None and topic.key in NO_PEOPLE):
         return None
     share = full_names_share(facts.values)
@@ -47,53 +47,53 @@ def people(seen: Seen) -> Decision | None:
     return Decision(Role.DIRECT, "its values are written as full names of people", 0.85, "person_name", 1, Scale.ID, (evidence,))
 
 
-def addresses(seen: Seen) -> Decision | None:
-    """Street addresses, whatever the column is called."""
-    facts = seen.facts
+def by_addresses(view: ColumnView) -> Decision | None:
+    """Street addresses, under any column name."""
+    facts = view.facts
     if facts.kind != "text" or facts.numbers is not None or not street_addresses(facts.values):
         return None
     return Decision(Role.DIRECT, "its values are written as street addresses", 0.8, "street", 2, Scale.TEXT)
 
 
-def spoken(seen: Seen) -> Decision | None:
+def by_value_topic(view: ColumnView) -> Decision | None:
     """What the words or codes of the values are about."""
-    facts = seen.facts
+    facts = view.facts
     if facts.kind == "text" and facts.distinct > SINGLE_LEAST and (share := names_share(facts.values)) >= SINGLE_SHARE:
         evidence = Evidence("names of people", round(share, 3), 0.8)
         return Decision(Role.DIRECT, "its values look like names of people", 0.8, "person_name", 1, Scale.ID, (evidence,))
-    if seen.spoken is None:
+    if view.value_topic is None:
         return None
-    key, evidence = seen.spoken
+    key, evidence = view.value_topic
     if facts.distinct >= 0.9 * facts.filled >= FEWEST_ROWS and one_shape(facts):
         return None  # codes of a topic repeat; these number something
     topic = BY_KEY[key]
     return Decision(topic.role, f"its values speak of {evidence.what}", evidence.confidence, key, topic.hipaa, None, (evidence,))
 
 
-def shaped(seen: Seen) -> Decision | None:
+def by_shape(view: ColumnView) -> Decision | None:
     """What the number and form of the values say."""
-    facts = seen.facts
+    facts = view.facts
     if facts.kind == "text" and reads_as_text(facts):
         return Decision(Role.DIRECT, "it holds long texts, which may name people", 0.6, "text", 18, Scale.TEXT)
-    if seen.found.scale is Scale.DATE:
+    if view.guess.scale is Scale.DATE:
         return Decision(Role.QUASI, "it holds dates or times, which others may know", 0.65, "event_date", 3)
     if is_key(facts):
         return Decision(
             Role.DIRECT, "its values are long codes, nearly all different, like a key of people", 0.75, "key", 18, Scale.ID
         )
-    if seen.topic is None and equally_often(facts):
+    if view.topic is None and equally_often(facts):
         why = "its numbers have gaps and are in equally many rows each, as those of people who were all asked as often"
         return Decision(Role.DIRECT, why, 0.6, "key", 18, Scale.ID)
     if in_a_block(facts):
         why = "its numbers lie close together and far from 0, as numbers given out in turn"
         return Decision(Role.DIRECT, why, 0.6, "key", 18, Scale.ID)
-    if facts.distinct == facts.filled >= FEWEST_ROWS and (facts.numbers is None or numbering(facts, several=seen.several)):
+    if facts.distinct == facts.filled >= FEWEST_ROWS and (facts.numbers is None or numbering(facts, several=view.several)):
         return Decision(
             Role.DIRECT, "every row has its own value, like a number or code of a person", 0.7, "all_different", 18, Scale.ID
         )
     if facts.numbers is not None and _ages(facts) and opaque(facts.name):
         return Decision(Role.QUASI, "its values are those of ages", 0.7, "age", 3, Scale.NUMBER)
-    if seen.found.scale is Scale.NUMBER and amounts(facts):
+    if view.guess.scale is Scale.NUMBER and amounts(facts):
         return Decision(
             Role.SENSITIVE, "its values are large and round, like amounts of money", 0.6, "income", None, Scale.NUMBER
         )
@@ -112,14 +112,14 @@ def _ages(facts: ColumnFacts) -> bool:
 _WEIGHT_WORDS = word_set("column_names", "weight")
 
 
-def survey_weight(seen: Seen) -> Decision | None:
+def by_weight(view: ColumnView) -> Decision | None:
     """Survey weight or body weight: the same words, told apart by the numbers."""
-    facts, numbers = seen.facts, seen.facts.numbers
+    facts, numbers = view.facts, view.facts.numbers
     words = set(expanded(facts.name))
     called = bool(words & _WEIGHT_WORDS)
     bare = topic_of(facts.name.lower())  # WTMEC2YR is one word, whatever its capitals say
-    survey = any(topic is not None and topic.key == "survey_weight" for topic in (seen.topic, bare))
-    if not (called or survey) or (called and seen.topic is not None and seen.topic.key == "pregnancy"):
+    survey = any(topic is not None and topic.key == "survey_weight" for topic in (view.topic, bare))
+    if not (called or survey) or (called and view.topic is not None and view.topic.key == "pregnancy"):
         return None
     if numbers is None:
         return Decision.of(BY_KEY["body"]) if called else None

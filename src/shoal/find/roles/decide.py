@@ -7,79 +7,103 @@ values whose name says nothing (``CH07``) may be anything, so it is treated with
 
 from __future__ import annotations
 
-from shoal.find.finding import ColumnFacts, Found, Scale
+from collections.abc import Callable
+from dataclasses import replace
+
+from shoal.find.finding import ColumnFacts, Evidence, EvidenceKind, Scale, ScaleGuess
 from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import ladder_order
-from shoal.find.roles.by_name import counted_inside, inside_a_group, named
-from shoal.find.roles.by_values import addresses, people, row_numbers, shaped, spoken, survey_weight
-from shoal.find.roles.decision import FEW_VALUES, Decision, Seen
-from shoal.find.roles.keys import ends_with_number, numbered, persons_numbered
+from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
+from shoal.find.roles.by_values import by_addresses, by_full_names, by_row_numbers, by_shape, by_value_topic, by_weight
+from shoal.find.roles.decision import FEW_VALUES, ColumnView, Decision
+from shoal.find.roles.keys import by_last_word, by_number_word, by_person_word
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import MOST_CODES
 from shoal.model.roles import Role
 
-RULES = (survey_weight, row_numbers, numbered, ends_with_number, persons_numbered, people, addresses, named, spoken, shaped)
-"""The first of them that knows a column decides."""
 
-
-def decide(seen: Seen) -> Decision:
-    """The role of one column."""
-    facts = seen.facts
-    if facts.distinct == 0:
-        return Decision(Role.INSENSITIVE, "it is never filled", 0.95)
-    if seen.form is not None:
-        form, evidence = seen.form
-        scale = Scale.PLACE if form.key == "position" else Scale.ID
-        return Decision(
-            Role.DIRECT, f"its values look like {form.what}", form.confidence, form.key, form.hipaa, scale, (evidence,)
-        )
-    if facts.distinct == 1 and (facts.missing == 0 or seen.topic is None):  # one value or none is a mark: the name decides
-        return Decision(Role.INSENSITIVE, "it has one value only", 0.85, seen.topic.key if seen.topic else "")
-    for rule in RULES:
-        decision = rule(seen)
-        if decision is not None:
-            return decision
-    return _unknown(seen)
-
-
-def _unknown(seen: Seen) -> Decision:
-    """Neither name nor values say anything: careful with bare codes, else by what the table is about."""
-    facts, scale = seen.facts, seen.found.scale
+def _by_table(view: ColumnView) -> Decision | None:
+    """By the kind of answers and what the table is about, if neither name nor values say anything; careful with bare codes."""
+    facts, scale = view.facts, view.guess.scale
     kind = ladder_order(facts.values)[0] if facts.kind == "text" and facts.distinct <= 12 else ""
     if inside_a_group(facts):
         return counted_inside()
-    if seen.asked and scale is not Scale.NUMBER:
+    if view.was_asked and scale is not Scale.NUMBER:
         return Decision(Role.SENSITIVE, "some did not know or refused to answer, as with questions of opinion", 0.5, "opinion")
     if kind in ("agreement", "satisfaction", "importance", "frequency", "quality"):
         topic = BY_KEY["opinion"]
         return Decision(topic.role, "its values are answers about opinions or habits", 0.55, topic.key)
-    if seen.battery:
+    if view.battery:
         return Decision(
             Role.SENSITIVE, "one of several questions with the same answers in order, as opinions are asked", 0.5, "opinion"
         )
-    if opaque(facts.name) and facts.distinct == 2 and seen.private and seen.named:
+    if opaque(facts.name) and facts.distinct == 2 and view.private and view.well_named:
         why = "its name says nothing; others hardly know a yes or no in a table about health, money or conduct: decide"
         return Decision(Role.SENSITIVE, why, 0.35)
     if opaque(facts.name) and scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE):
         return Decision(Role.QUASI, "its name says nothing and its values are codes, which others may know: look it up", 0.35)
     if facts.kind == "text" and facts.numbers is None and facts.distinct > FEW_VALUES:
         return Decision(Role.QUASI, "it has many values, which single people out if others know them", 0.4)
-    if scale is Scale.NUMBER and not (seen.about_people and facts.whole and facts.distinct <= MOST_CODES):
+    if scale is Scale.NUMBER and not (view.about_people and facts.whole and facts.distinct <= MOST_CODES):
         return Decision(Role.SENSITIVE, "it is a measurement or amount that others hardly know: decide", 0.4)
-    if seen.private:
+    if view.private:
         return Decision(Role.SENSITIVE, "others hardly know it, and the table is about health, money or conduct: decide", 0.4)
-    if seen.about_people:
+    if view.about_people:
         return Decision(Role.QUASI, "the table is about who and what people are, which others know: decide", 0.4)
+    return None
+
+
+RULES: tuple[tuple[Callable[[ColumnView], Decision | None], EvidenceKind], ...] = (
+    (by_weight, "name"),
+    (by_row_numbers, "shape"),
+    (by_number_word, "name"),
+    (by_last_word, "name"),
+    (by_person_word, "name"),
+    (by_full_names, "values"),
+    (by_addresses, "shape"),
+    (by_name, "name"),
+    (by_value_topic, "values"),
+    (by_shape, "shape"),
+    (_by_table, "table"),
+)
+"""Rules with the kind of evidence they look at. The first one that recognizes the column decides."""
+
+
+def decide(view: ColumnView) -> Decision:
+    """The role of one column."""
+    facts = view.facts
+    if facts.distinct == 0:
+        return _with_evidence(Decision(Role.INSENSITIVE, "it is never filled", 0.95), "shape")
+    if view.form is not None:
+        form, evidence = view.form
+        scale = Scale.PLACE if form.key == "position" else Scale.ID
+        return Decision(
+            Role.DIRECT, f"its values look like {form.what}", form.confidence, form.key, form.hipaa, scale, (evidence,)
+        )
+    if facts.distinct == 1 and (facts.missing == 0 or view.topic is None):  # one value or none is a mark: the name decides
+        one = Decision(Role.INSENSITIVE, "it has one value only", 0.85, view.topic.key if view.topic else "")
+        return _with_evidence(one, "shape")
+    for rule, kind in RULES:
+        decision = rule(view)
+        if decision is not None:
+            return _with_evidence(decision, kind)
     return Decision(Role.INSENSITIVE, "nothing says that others know it, or that it would hurt: decide", 0.35)
 
 
-def with_scale(decision: Decision, found: Found) -> Found:
+def _with_evidence(decision: Decision, kind: EvidenceKind) -> Decision:
+    """A decision with at least one item of evidence: its reason, unless the rule gave shares of values itself."""
+    if decision.evidence:
+        return decision
+    return replace(decision, evidence=(Evidence(decision.reason, 1.0, decision.confidence, kind),))
+
+
+def with_scale(decision: Decision, found: ScaleGuess) -> ScaleGuess:
     """The scale of a column whose role may say more than its values do: identifiers are not numbers."""
     if decision.scale is not None and decision.scale is not found.scale:
-        return Found(decision.scale)
+        return ScaleGuess(decision.scale)
     if decision.role is Role.DIRECT and decision.scale is None:
-        return Found(Scale.ID)
+        return ScaleGuess(Scale.ID)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from shoal.find.finding import ColumnFacts, Evidence, Found, Scale
+from shoal.find.finding import ColumnFacts, Evidence, Scale, ScaleGuess
 from shoal.find.identifiers import Form
 from shoal.find.topics import Topic
 from shoal.model.roles import Role
@@ -23,23 +23,23 @@ CHANGE = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class ColumnView:
     """All that is known of one column when its role is decided."""
 
     facts: ColumnFacts
     topic: Topic | None
     form: tuple[Form, Evidence] | None
-    spoken: tuple[str, Evidence] | None
-    found: Found
+    value_topic: tuple[str, Evidence] | None
+    guess: ScaleGuess
     private: bool = False
     """Whether the table is about health, money or conduct: what is not known is then taken for sensitive."""
     about_people: bool = False
     """Whether most that is known of the table is what others know of a person, as in a census."""
-    asked: bool = False
+    was_asked: bool = False
     """Whether "don't know" or "refused" are among its values: somebody was asked."""
     several: bool = False
     """Whether several columns of whole numbers differ in every row: amounts, since a table has one key."""
-    named: bool = False
+    well_named: bool = False
     """Whether sex and two more columns that others know say so in their names: what is left is seldom another one."""
     battery: bool = False
     """Whether several columns of one name and running number have the same answers in order."""

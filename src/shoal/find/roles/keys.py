@@ -12,7 +12,7 @@ import numpy.typing as npt
 from shoal.find.finding import ColumnFacts, Scale
 from shoal.find.identifiers import rounded, spread
 from shoal.find.name_words import raw_words
-from shoal.find.roles.decision import FEWEST_ROWS, Decision, Seen
+from shoal.find.roles.decision import FEWEST_ROWS, ColumnView, Decision
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
 from shoal.model.roles import Role
@@ -172,20 +172,20 @@ CLUSTERED = 0.1
 """Clusters per record from which they are groups of a few records."""
 
 
-def numbered(seen: Seen) -> Decision | None:
+def by_number_word(view: ColumnView) -> Decision | None:
     """A number of something, different in nearly every row, whatever the something is."""
-    facts = seen.facts
+    facts = view.facts
     words = set(expanded(facts.name))
     if not words & {"id", "nr", "no", "number", "num", "nbr", "nummer", "numero", "uid", "key", "code"} or facts.kind not in (
         "text",
         "integer",
     ):
         return None
-    if facts.distinct < 0.9 * facts.filled or facts.filled < FEWEST_ROWS or seen.found.scale is Scale.DATE or below_zero(facts):
+    if facts.distinct < 0.9 * facts.filled or facts.filled < FEWEST_ROWS or view.guess.scale is Scale.DATE or below_zero(facts):
         return None
-    if seen.topic is not None and seen.topic.key in CODED and "code" in words:
+    if view.topic is not None and view.topic.key in CODED and "code" in words:
         return None
-    topic = seen.topic if seen.topic is not None and seen.topic.role is Role.DIRECT else BY_KEY["record_number"]
+    topic = view.topic if view.topic is not None and view.topic.role is Role.DIRECT else BY_KEY["record_number"]
     return Decision(
         Role.DIRECT, f"its name says {topic.says} and nearly every row has its own", 0.9, topic.key, topic.hipaa or 18, Scale.ID
     )
@@ -198,13 +198,13 @@ LEAST_NUMBERED = 100
 """Different numbers from which a name that ends with a word for "number" (casenum) numbers people or households."""
 
 
-def ends_with_number(seen: Seen) -> Decision | None:
+def by_last_word(view: ColumnView) -> Decision | None:
     """A name that no topic explains and that ends with a word for "number": its many whole numbers are given to somebody.
 
     Such a word in front counts something (``numvisit``), as do few numbers for the rows there are.
     """
-    facts, last = seen.facts, raw_words(seen.facts.name)[-1:]
-    if seen.topic is not None or not facts.whole or below_zero(facts) or seen.found.scale is Scale.DATE or not last:
+    facts, last = view.facts, raw_words(view.facts.name)[-1:]
+    if view.topic is not None or not facts.whole or below_zero(facts) or view.guess.scale is Scale.DATE or not last:
         return None
     joined = bool(_JOINED_ID.fullmatch(last[0]))
     if not joined and not last[0].endswith(NUMBER_WORDS):
@@ -222,9 +222,9 @@ PERSONS = word_set("column_names", "somebody")
 """Words for people that a number of somebody is called by; what is counted by them (kids at home) stays below the limit."""
 
 
-def persons_numbered(seen: Seen) -> Decision | None:
+def by_person_word(view: ColumnView) -> Decision | None:
     """A name that is a word for somebody, with many whole numbers: it numbers them (``kid``, ``mom``), and counts nothing."""
-    facts = seen.facts
+    facts = view.facts
     if raw_words(facts.name) not in {(word,) for word in PERSONS} or not facts.whole or below_zero(facts):
         return None
     if facts.distinct < max(LEAST_NUMBERED, CLUSTERED * facts.filled):

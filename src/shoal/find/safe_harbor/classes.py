@@ -1,4 +1,4 @@
-"""Which of the eighteen classes of 45 CFR 164.514(b)(2)(i) a column belongs to, by its values and its name.
+"""Which of the 18 Safe Harbor classes of 45 CFR 164.514(b)(2)(i) a column belongs to, by its values and its name.
 
 Takes    the facts of a column (distinct values with counts) and what the finder of ``shoal inspect`` found
 Returns  Classed: the class or none, whether name or values say so, the evidence in words, how such a column is treated
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shoal.find.columns import find_column
-from shoal.find.finding import ColumnFacts, ColumnFinding
+from shoal.find.finding import HIPAA, ColumnFacts, ColumnFinding
 from shoal.find.name_words import opaque
 from shoal.find.people import FULL_SHARE
 from shoal.find.safe_harbor import column_names as words
@@ -28,7 +28,7 @@ from shoal.find.safe_harbor.spellings import (
     plate_share,
     spread,
 )
-from shoal.find.topics import HIPAA, expanded
+from shoal.find.topics import expanded
 from shoal.model.display import written
 from shoal.model.roles import Role
 
@@ -41,7 +41,7 @@ MOSTLY, SOME, NAMED = 0.8, 0.05, 0.3
 FIRST_DAY = 20_000
 """The smallest number of a day that is taken for one: in October 1954, as spreadsheets count."""
 FULL_NAMES = FULL_SHARE
-"""Share of full names from which few values are people, whatever the column is called; ``NAMED`` where its name says people."""
+"""Share of full names from which few values are people, under any column name; ``NAMED`` where its name says people."""
 BLANK = ("*", "")
 
 
@@ -109,9 +109,9 @@ def _few(facts: ColumnFacts) -> bool:
 
 def _formed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     """A form of identifier that most values have, by the finder."""
-    if found.role is not Role.DIRECT or found.hipaa is None or not found.evidence or found.topic == "person_name":
+    if found.role is not Role.DIRECT or found.hipaa is None or not found.value_evidence or found.topic == "person_name":
         return None
-    share = _share(max(e.share for e in found.evidence))
+    share = _share(max(e.share for e in found.value_evidence))
     return Classed(found.hipaa, "remove", "values", f"{found.reason} ({share} of the different ones)")
 
 
@@ -208,7 +208,7 @@ def _found(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
         return None
     if facts.numbers is not None and words.counted(facts.name):
         return None
-    by = "values" if found.evidence or found.topic in ("key", "all_different", "uuid", "hash") else "name"
+    by = "values" if found.value_evidence or found.topic in ("key", "all_different", "uuid", "hash") else "name"
     item = words.item_of(facts.name) if found.hipaa == OTHER else None
     if item is None:
         return Classed(found.hipaa, "remove", by, found.reason)

@@ -1,4 +1,4 @@
-"""Words of column names that point to one of the eighteen classes, beyond the finder's, and words that speak against it."""
+"""Words of column names that point to one of the 18 Safe Harbor classes, beyond the finder's, and words that speak against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the values of the eighteen classes are written: dates, ZIP codes, number plates, and identifiers inside single cells.
+"""How the values of the 18 Safe Harbor classes are written: dates, ZIP codes, number plates, and identifiers inside single cells.
 
 The finder looks at what most values of a column are. The rule asks more: one e-mail address in one cell is one too many, and a
 date is a date in any spelling. What is certain by its form is therefore looked for in every value.

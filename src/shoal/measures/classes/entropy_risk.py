@@ -96,7 +96,7 @@ def entropy_risk(counts: ClassCounts) -> float:
 def degree_of_anonymity(counts: ClassCounts) -> float:
     """Share of the doubt about who is behind a record that the quasi-identifiers leave: 1 − H / log2 N (source 000, eq. 2.4).
 
-    Whoever knows them still wavers among the members of a class; N people give log2 N bits of doubt without. 0 for one person.
+    Anyone who knows them still wavers among the members of a class; N people give log2 N bits of doubt without. 0 for one person.
 
     >>> degree_of_anonymity(ClassCounts((4,))), degree_of_anonymity(ClassCounts((1, 1))), degree_of_anonymity(ClassCounts((2, 2)))
     (1.0, 0.0, 0.5)

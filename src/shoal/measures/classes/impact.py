@@ -1,6 +1,6 @@
 r"""What an attacker may learn, weighed by what it is worth: chance times impact.
 
-Whoever knows the class of a person guesses the most common value of a sensitive column in it, and is right with the largest share
+From the class of a person an attacker guesses its most common value of a sensitive column, and is right with the largest share
 of a value in the class (1 where all are alike, never below one over the size of the class). With a weight :math:`w_s` for each
 column, a person's expected impact is :math:`\sum_sw_s\max_vp(v\mid c)`. *Without the table* the guess is the most common value of
 all: :math:`\sum_sw_s\max_vp(v)`. The difference is what the classes add.

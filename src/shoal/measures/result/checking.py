@@ -113,7 +113,7 @@ def number_for(measured: Figures, asked: Requirement) -> float | None:
     """The number of a table that a requirement limits; None if there is none."""
     if asked.scope == "trace":
         raise UsageError(
-            f"'{asked.kind}' is asked of an event table.", hint="Name its time or place: --unit id --time t --place p."
+            f"'{asked.kind}' applies to an event table.", hint="Name its time or place: --unit id --time t --place p."
         )
     if asked.sensitive is not None and asked.sensitive not in measured.counts.sensitive:
         raise _no_column(measured, asked.kind)

@@ -166,7 +166,7 @@ class Figures:
     def journalist_estimate(self) -> Estimate | None:
         """The journalist's highest risk where the size of the population is known and no table of it: estimated, grade C.
 
-        The range holds whatever the population: it holds the table, so a class of f has between f and N − n + f people.
+        The range holds for any population: it holds the table, so a class of f has between f and N − n + f people.
         """
         known = self.population is not None and self.presence is None
         if self.population is None or not known or not self.counts.adds_up or self.policy is MissingPolicy.WILDCARD:

@@ -79,7 +79,7 @@ class PublishedNumbers(ClassNumbers):
 
 @dataclass(frozen=True)
 class Judged:
-    """One requirement: what was asked, what was found, and whether that is enough."""
+    """One requirement: requirement, result, and whether that is enough."""
 
     requirement: str
     sentence: str

@@ -73,7 +73,7 @@ class Requirement:
     trivial_bound: ClassVar[float | None] = None  # a bound that every table meets; it is not a requirement
     table_limit: ClassVar[str] = ""  # how a search checks a limit on the whole table
     needs_population: ClassVar[bool] = False
-    needs_original: ClassVar[bool] = False  # decided by whoever has the table before the release; nobody can count it again
+    needs_original: ClassVar[bool] = False  # decided by anyone who has the table before the release; nobody can count it again
 
     @property
     def sensitive(self) -> str | None:

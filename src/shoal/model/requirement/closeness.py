@@ -46,7 +46,7 @@ class TCloseness(_FromTable):
 
     ``equal``: ½ Σ|p−q|. ``ordered``: (1/(m−1)) Σ_i |Σ_{j≤i}(p_j−q_j)| over the table's m values in their natural order (numbers
     and dates by value, texts as said; missing first). ``hierarchical``: the distance of two values is the height of their
-    lowest common ancestor over the height of ``hierarchy``, which whoever decides it must then have.
+    lowest common ancestor over the height of ``hierarchy``, which anyone who decides it must then have.
     """
 
     t: float

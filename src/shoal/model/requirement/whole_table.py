@@ -154,7 +154,7 @@ class Linkage(Requirement):
     schema: ClassVar[Schema] = {
         "linkage": described(
             RISK,
-            "Largest share of records that one known number, date or place finds; where nothing is said, 1/k and at least 0.05 "
+            "Largest share of records that one known number, date or place finds; by default 1/k and at least 0.05 "
             "for columns that a transformation changes.",
         )
     }

@@ -1,6 +1,6 @@
 r"""Can this set of columns be a quasi-identifier at all? Only sizes are needed.
 
-n people, D possible combinations: whatever the distribution, the expected share of unique people is at most
+n people, D possible combinations: for any distribution, the expected share of unique people is at most
 :math:`D(1-1/n)^{n-1}/n` for D ≤ n and :math:`(1-1/D)^{n-1}` for D ≥ n. A set of columns that fails the test almost certainly
 does not identify a share alpha of the people; one that passes may.
 

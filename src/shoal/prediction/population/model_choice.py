@@ -1,4 +1,4 @@
-"""Which model, and how far to trust it: fit with a fifth of the people left out, five times, and see who is foretold best.
+"""Which model, and how far to trust it: fit with a fifth of the people left out, five times, and see who is predicted best.
 
 The people are dealt into :data:`FOLDS` parts, by class and not by row. Each model is fitted without each part, and the likelihood
 of the left-out counts (gamma-mixed Poisson, empty combinations included) is added up: the greatest wins, and its shape *a* is
@@ -182,7 +182,7 @@ def grade_of(s: Sample, fit: Fit) -> Grade:
 
 def _explains(s: Sample, fit: Fit) -> bool:
     """A model of dependence that leaves little open, or does much better than independence: dependence that no pair of columns
-    shows is not foretold, and then the shape of what is left open decides alone."""
+    shows is not predicted, and then the shape of what is left open decides alone."""
     if fit.model == "independent":
         return s.columns == 1
     gain = fit.scores[fit.model] - fit.scores.get("independent", fit.scores[fit.model])

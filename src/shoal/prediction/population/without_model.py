@@ -40,7 +40,7 @@ def lookalikes(pairs: int, threes: int, c: float, tail: float) -> tuple[float, f
 
 
 def uniques_range(s: SampledClasses, *, level: float = 0.95) -> tuple[float, float]:
-    """Least and most uniques of the population that the sample leaves plausible, whatever the classes of the population.
+    """Least and most uniques of the population that the sample leaves plausible, for any classes of the population.
 
     The classes of one and of two people are taken as Poisson counts with their exact limits; the lower end combines two limits,
     each with half of its tail, so the level is kept when pairs are few.
@@ -71,7 +71,7 @@ def poisson_limits(count: int, tail: float) -> tuple[float, float]:
 def alone_range(s: SampledClasses, *, level: float = LEVEL) -> tuple[float, float]:
     """Least and most records that are unique in the sample and in the population.
 
-    Whoever is alone in the sample and not in the population has somebody who looks alike, so no more are mistaken than there
+    Anyone who is alone in the sample and not in the population has somebody who looks alike, so no more are mistaken than there
     are lookalikes.
 
     >>> sizes, numbers = np.array([1, 2]), np.array([120, 25])

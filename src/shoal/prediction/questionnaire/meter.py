@@ -128,7 +128,7 @@ def grade_of(sources: Sequence[str], blocks: int, *, independence_known: bool, a
 def smallest_group_of_any(pieces: Sequence[tuple[Distribution, Factor]], people: int) -> Estimate:
     """The same where the pieces may depend on each other: never above the smallest group by one piece alone, and grade C.
 
-    More questions only split groups, so each piece alone bounds the group of all of them from above, whatever the dependence.
+    More questions only split groups, so each piece alone bounds the group of all of them from above, for any dependence.
     """
     guess = smallest_group(pieces, people)
     most = min(smallest_group([piece], people).high for piece in pieces)

@@ -91,9 +91,9 @@ class Chain:
             out = self._out[at]
             pair = np.searchsorted(self._upto, self._upto[self._start[at]] + rng.random(draws) * out, side="right") - 1
             pair = np.minimum(pair, len(self._to) - 1)
-            anew = self._starting(upto, draws, rng)
-            log_p += np.log(np.where(out > 0, self._share[pair], self._first[anew]))
-            at = np.where(out > 0, self._to[pair], anew)
+            restarted = self._starting(upto, draws, rng)
+            log_p += np.log(np.where(out > 0, self._share[pair], self._first[restarted]))
+            at = np.where(out > 0, self._to[pair], restarted)
         return log_p
 
     def _starting(self, upto: Any, draws: int, rng: np.random.Generator) -> Any:

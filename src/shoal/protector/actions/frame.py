@@ -46,7 +46,7 @@ class Frame:
             yield tx, now
 
     def caller(self, tx: Tx, now: float) -> Caller:
-        """The caller, whatever the roles; a token that is no longer valid is refused."""
+        """The caller, for any roles; a token that is no longer valid is refused."""
         return accounts.caller(tx, self.token, now)
 
     def require(self, tx: Tx, now: float, action: str, domain: str | None = None) -> Caller:
@@ -88,7 +88,7 @@ class Frame:
         return found
 
     def use(self, tx: Tx, now: float, change: Change) -> None:
-        """Carry out a confirmed change in this transaction: the log names both people."""
+        """Apply a confirmed change in this transaction: the log names both people."""
         used = changes.use(tx, change, time=now)
         self.log(tx, now, "agreed", change=used.id, detail=used.action, together_with=self._pseudonym(used.second))
 

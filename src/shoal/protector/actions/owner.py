@@ -131,7 +131,7 @@ class OwnerActions(SessionPart):
             return self._frame.propose(tx, now, "witness", {"places": list(places)})
 
     def plant_honeytoken(self, domain: str, identity: str, *, role: str = "", relation: str = "") -> str | None:
-        """Plant an invented identity; whoever asks for it raises an alarm, under whatever pseudonym.
+        """Plant an invented identity; anyone who asks for it raises an alarm, under any pseudonym.
 
         A pseudonym of it to lay out; None where the domain needs a role or relation for one, or its people make their own.
         """
@@ -267,7 +267,7 @@ class OwnActions(SessionPart):
     def delegate(self, action: str, *, domains: Iterable[str] = (), seconds: float = 900.0) -> str:
         """A token of yours for one action (and domains) and a short time, to be given to a program.
 
-        It ends with your own token. What takes a second person cannot be lent, nor can a lent token lend.
+        It ends with your own token. What takes a second person cannot be lent, nor can a delegated token lend.
         """
         frame = self._frame
         with frame.vault.recorder.refusals(frame.name, "delegate"), frame.vault.store.write() as tx:

@@ -149,7 +149,7 @@ def rotate_signer(session: Session) -> str:
 def retire_log(session: Session, upto: int, head: str) -> dict[str, Any]:
     """Take the events up to ``upto`` out of the database, where the log was signed with the hash ``head``.
 
-    Both are the end of an archive that was checked (:func:`shoal.protector.log.segments.check`). Whoever confirms compares them
+    Both end an archive that was checked (:func:`shoal.protector.log.segments.check`). The confirming person compares them
     with the archive first: what left the database is only there, but for the events that :mod:`shoal.protector.log.segments`
     keeps.
     """

@@ -59,9 +59,9 @@ def keys_of(fields: Mapping[str, str]) -> dict[str, str]:
     return keys
 
 
-def person_of(told: Mapping[str, str | None]) -> Person:
+def person_of(details: Mapping[str, str | None]) -> Person:
     """A record with one blank between words, empty fields left out, a whole name split."""
-    cleaned = {key: " ".join(_INVISIBLE.sub("", text).split()) for key, text in told.items() if text is not None}
+    cleaned = {key: " ".join(_INVISIBLE.sub("", text).split()) for key, text in details.items() if text is not None}
     out = {key: text for key, text in cleaned.items() if text}
     if "name" in out:
         given, family = spelling.whole_name(out.pop("name"))

@@ -59,7 +59,7 @@ class Caller:
     """The person behind a token: name, the roles this token may use, the domains it may touch (none: all).
 
     ``losses`` counts how often rights were taken away from the person: what was approved before one of these stays dead.
-    ``action`` is the only one a lent token is for.
+    ``action`` is the only one a delegated token is for.
     """
 
     name: str
@@ -69,9 +69,9 @@ class Caller:
     action: str = ""
 
     def require_whole(self) -> None:
-        """Refuse a lent token (:mod:`.delegation`)."""
+        """Refuse a delegated token (:mod:`.delegation`)."""
         if self.action:
-            raise AccessError("a lent token is for one action only.", reason="role")
+            raise AccessError("a delegated token is for one action only.", reason="role")
 
     def require(self, action: str, domain: str | None = None) -> None:
         """Refuse what none of the roles permits."""
@@ -188,7 +188,7 @@ def caller(tx: Tx, digest: str, time: float) -> Caller:
     if token is None or actor is None or expired or not actor["enabled"]:
         raise AccessError("the token is not valid.", hint="Ask an owner of the vault for a new one.", reason="token")
     if token.get("own"):
-        caller(tx, token["own"], time)  # a lent token ends with the one it was lent from
+        caller(tx, token["own"], time)  # a delegated token ends with the one it was lent from
     roles = frozenset(token["scopes"]) & frozenset(actor["roles"])
     return Caller(actor["name"], roles, frozenset(token["domains"]), actor.get("losses", 0), token.get("action", ""))
 
@@ -257,7 +257,7 @@ def lend(tx: Tx, own: str, action: str, *, domains: Sequence[str], seconds: floa
     if action not in LENDABLE:
         raise UsageError(f"'{action}' cannot be lent.", hint=f"These can: {', '.join(LENDABLE)}.")
     if not 0 < seconds <= LONGEST:
-        raise UsageError("a lent token lives more than no time and at most a day.")
+        raise UsageError("a delegated token lives more than no time and at most a day.")
     lender.require(action)
     for domain in domains:
         lender.require(action, domain)

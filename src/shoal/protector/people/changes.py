@@ -1,4 +1,4 @@
-"""Changes that take two people: proposed by an owner, confirmed by another owner or by the auditor, carried out once.
+"""Changes that take two people: proposed by an owner, confirmed by another owner or by the auditor, applied once.
 
 Rights, limits, keys and older states are changed only so. A change holds exactly what will be done; the second person confirms
 that and nothing else. It dies with the rights of either of the two, and after a week.
@@ -20,7 +20,7 @@ from shoal.protector.store.state import CHANGE
 Status = Literal["pending", "confirmed", "denied", "used"]
 
 LIFE = 7 * 86400.0
-"""Seconds a change waits for the second person, and for being carried out."""
+"""Seconds a change waits for the second person, and for being applied."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Change:
 
     def to_json(self) -> dict[str, Any]:
         """What the two people may see."""
-        told = ("id", "action", "what", "proposer", "created", "expires", "status", "second")
-        return {name: getattr(self, name) for name in told}
+        details = ("id", "action", "what", "proposer", "created", "expires", "status", "second")
+        return {name: getattr(self, name) for name in details}
 
 
 class SecondPersonNeeded(AccessError):
@@ -97,7 +97,7 @@ def decide(tx: Tx, change_id: str, *, second: str, token: str, agree: bool, time
 
 
 def use(tx: Tx, change: Change, *, time: float) -> Change:
-    """Mark a confirmed change as carried out: the one moment at which it may be."""
+    """Mark a confirmed change as applied: the one moment at which it may be."""
     found = load(tx, change.id)
     if found.status != "confirmed" or not found.second or accounts.same_name(found.second, found.proposer):
         raise AccessError(f"{found.id} is {found.status}: a second person has to confirm it first.", reason="unapproved")

@@ -68,7 +68,7 @@ class Pseudonymize(StreamStep):
 
 @contextlib.contextmanager
 def using(session: Session) -> Iterator[None]:
-    """Carry out pseudonymize steps in this session."""
+    """Apply pseudonymize steps in this session."""
     mark = _session.set(session)
     try:
         yield
@@ -78,7 +78,7 @@ def using(session: Session) -> Iterator[None]:
 
 @contextlib.contextmanager
 def in_session() -> Iterator[None]:
-    """Carry out pseudonymize steps in the session that there is; else in the vault of the environment, closed at the end."""
+    """Apply pseudonymize steps in the session that there is; else in the vault of the environment, closed at the end."""
     if _session.get() is not None:
         yield
         return

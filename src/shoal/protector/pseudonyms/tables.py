@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import UsageError
-from shoal.find.columns import find_columns
-from shoal.find.finding import ColumnFacts
+from shoal.find import ColumnFacts, find_columns
 from shoal.model.exclusion import Excluded
 from shoal.model.roles import Role
 

@@ -243,7 +243,7 @@ class Tx:
         return list(execute(self.connection, self.store.dialect, statement, *values).fetchall())
 
     def run(self, statement: str, *values: Any) -> None:
-        """Carry out a statement, likewise."""
+        """Apply a statement, likewise."""
         execute(self.connection, self.store.dialect, statement, *values)
 
     def rows(self, number: int) -> DomainRows:

@@ -32,12 +32,12 @@ def new_store(engine: Any, vault_id: str, root: Secret, key: KeyProvider, anchor
 
 
 def require_separation(place: str | Path, key: KeyProvider) -> None:
-    """Refuse a key file in the folder of the vault: whoever steals one steals both."""
+    """Refuse a key file in the folder of the vault: anyone who steals one steals both."""
     if "://" in str(place) or not os.path.isabs(key.location):
         return
     if Path(key.location).parent == Path(place).resolve().parent:
         raise KeyRefusedError(
-            "the master key lies in the same folder as the vault: whoever copies one copies both.",
+            "the master key lies in the same folder as the vault: anyone who copies one copies both.",
             hint="Move the key file to another folder, better to another machine or a secret store.",
         )
 
@@ -48,7 +48,7 @@ def context(vault_id: str) -> bytes:
 
 
 def exists(connection: Any) -> bool:
-    """Whether the database holds a vault, of whatever version."""
+    """Whether the database holds a vault, of any version."""
     from sqlalchemy import inspect
 
     return bool(inspect(connection).has_table("vault_meta"))

@@ -178,7 +178,7 @@ def everybody_unique(summary: Summary, group_size: int, *, sampled: bool = False
 def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
     """Share of unique people on several attributes together, when only each one's own summary is known.
 
-    Proven whatever the dependence: at least the largest share of any attribute alone (a finer quasi-identifier makes nobody less
+    Proven for any dependence: at least the largest share of any attribute alone (a finer quasi-identifier makes nobody less
     unique), at most the largest share that the number of joint cells allows. In between, the value under independence (power sums
     multiply; a gamma distribution with their mean and variance) is only a guess: grade C.
     """

@@ -38,7 +38,7 @@ _EDGE = 1e-4
 
 
 @dataclass(frozen=True)
-class Foretold:
+class NeighbourEstimate:
     """A value with its interval; ``by_size`` where the size of the place made it narrower."""
 
     value: float
@@ -47,8 +47,8 @@ class Foretold:
     by_size: bool = False
 
 
-def estimate(shares: Sequence[Estimate], sizes: Sequence[int], size: int | None = None) -> Foretold:
-    """What is foretold of a place of a size, or of any place, like those whose shares and sizes are given (two at least).
+def estimate(shares: Sequence[Estimate], sizes: Sequence[int], size: int | None = None) -> NeighbourEstimate:
+    """What is predicted of a place of a size, or of any place, like those whose shares and sizes are given (two at least).
 
     >>> near = [Estimate(s, s, s) for s in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)]
     >>> sizes = [1000 * 3**i for i in range(9)]
@@ -56,7 +56,7 @@ def estimate(shares: Sequence[Estimate], sizes: Sequence[int], size: int | None 
     (True, False)
     """
     low, high, _ = interval(shares)
-    plain = Foretold(stats.median(e.value for e in shares), low, high)
+    plain = NeighbourEstimate(stats.median(e.value for e in shares), low, high)
     if size is None or len(shares) < FOR_A_LINE or not min(sizes) <= size <= max(sizes) or min(sizes) == max(sizes):
         return plain
     x, y = np.log(np.asarray(sizes, dtype=float)), np.array([_odds(e.value) for e in shares])
@@ -73,7 +73,7 @@ def estimate(shares: Sequence[Estimate], sizes: Sequence[int], size: int | None 
     reach = _reach(errors, leverage, float(1 / len(x) + (math.log(size) - x.mean()) ** 2 / (off**2).sum()))
     rounding = max(e.high - e.low for e in shares) / 2
     value, low, high = (1 / (1 + math.exp(-z)) for z in (at, at - reach, at + reach))
-    return Foretold(value, max(0.0, low - rounding), min(1.0, high + rounding), by_size=True)
+    return NeighbourEstimate(value, max(0.0, low - rounding), min(1.0, high + rounding), by_size=True)
 
 
 def _reach(errors: np.ndarray, leverage: np.ndarray, at: float) -> float:
@@ -105,7 +105,7 @@ def interval(shares: Sequence[Estimate]) -> tuple[float, float, float]:
 
 
 def most_alone(cells: float, group_size: int) -> float:
-    """The largest share of a group that can be alone in its cells, whoever is asked.
+    """The largest share of a group that can be alone in its cells, anyone who is asked.
 
     >>> most_alone(20, 100), most_alone(100, 20)
     (0.2, 1.0)

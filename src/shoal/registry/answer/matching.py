@@ -3,9 +3,9 @@ r"""Matching the catalogue: who could join what with whom, and which questionnai
 Takes    notices of what is held and asked, and a registry
 Returns  joins (two holders, the attributes that both have, what each would learn) and requests (a questionnaire, a holder, what
          of it the holder has already, and by what it could recognise those who answer)
-Keeps    only people who may be the same are matched: one place lies within the other, whatever the period
+Keeps    only people who may be the same are matched: one place lies within the other, for any period
 
-What two data sets share is the coarser coding of each attribute that both have; whoever knows a year of birth knows an age. How
+What two data sets share is the coarser coding of each attribute that both have; a year of birth implies an age. How
 many people of the place are one of a kind by it is the registry's answer for everybody there, or that of the records of real
 places that come with Shoal: those would be found for certain.
 """
@@ -120,9 +120,9 @@ def match(notices: Iterable[Notice], registry: Registry, *, about: str = "") -> 
     more = len(given) > len(known) or max(len(joins), len(requests)) > MOST_MATCHES
     joins.sort(key=lambda j: (-len(j.shared), j.one.id, j.other.id))
     requests.sort(key=lambda r: (-len(r.held), -len(r.recognise), r.asks.id, r.holds.id))
-    told = _Telling(registry)
-    found = [replace(j, unique=told.of(j.shared, j.one, j.other)) for j in joins[:MOST_MATCHES]]
-    asked = [replace(r, unique=told.of(r.recognise, r.asks, r.holds)) for r in requests[:MOST_MATCHES]]
+    details = _Telling(registry)
+    found = [replace(j, unique=details.of(j.shared, j.one, j.other)) for j in joins[:MOST_MATCHES]]
+    asked = [replace(r, unique=details.of(r.recognise, r.asks, r.holds)) for r in requests[:MOST_MATCHES]]
     found.sort(key=lambda j: -_value(j.unique))
     return Matches(tuple(found), tuple(asked), more)
 

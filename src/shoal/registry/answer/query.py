@@ -83,7 +83,7 @@ class Registry:
     def _beside_rivals(self, answer: Answer, seen: View) -> Answer:
         """The answer with what other holders say about the same people who do not vouch for the records it rests on."""
         place, used = answer.records[0].population, {r.key for r in answer.records}
-        if seen.codings(place) == [answer.records[0].codes]:  # whoever speaks of these people is in the answer
+        if seen.codings(place) == [answer.records[0].codes]:  # anyone who speaks of these people is in the answer
             return answer
         others = [key for key in self.source.holders(str(place), limit=MOST_RIVALS + 1) if key not in used]
         if len(others) >= MOST_RIVALS:
@@ -228,7 +228,7 @@ def _open(source: str | Path | RecordSource) -> RecordSource:
     if not text:
         return BuiltIn()
     if text.startswith(("http://", "https://")):
-        raise UsageError("questions are asked of a copy.", hint="Run: shoal registry mirror FOLDER --registry ADDRESS")
+        raise UsageError("questions need a copy.", hint="Run: shoal registry mirror FOLDER --registry ADDRESS")
     path = Path(text)
     if "://" in text or path.is_file():
         from shoal.registry.keep.store import Store

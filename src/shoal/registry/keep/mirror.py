@@ -282,7 +282,7 @@ class Mirror:
         if not goes_on:
             raise TamperError(
                 "the registry's log does not go on from the earlier mirror: its history was rewritten or cut.",
-                hint="Keep both mirrors, show them to other users of the registry, and ask whoever runs it.",
+                hint="Keep both mirrors, show them to other users of the registry, and ask its operator.",
             )
         if replay.head != self.head():
             raise TamperError(ENDS_ELSEWHERE, hint="Lines were cut off or added.")

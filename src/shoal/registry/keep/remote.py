@@ -1,6 +1,6 @@
 """A registry that is served over HTTP: to submit to it, to mirror it, and to ask it about one attribute.
 
-Larger questions are asked of the mirror.
+Larger questions use the mirror.
 
 Nothing is sent but what was shown; the token comes from the environment (``SHOAL_REGISTRY_TOKEN``) and goes over TLS, or to
 this machine only.
@@ -92,7 +92,7 @@ class Remote:
             raise UsageError("a token would go over the net in the clear.", hint="Use the https address of the registry.")
         token = os.environ.get(TOKEN_ENV, "")
         if not token or not token.isascii() or not token.isprintable():
-            raise UsageError(f"publishing over HTTP needs a token in {TOKEN_ENV}.", hint="Ask whoever runs the registry.")
+            raise UsageError(f"publishing over HTTP needs a token in {TOKEN_ENV}.", hint="Ask the operator of the registry.")
         return token
 
     def submit(self, record: Record) -> Record:

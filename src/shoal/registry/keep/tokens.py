@@ -66,7 +66,8 @@ class Tokens:
             for what, bound, given in (("holder", row and row.holder, holder), ("key", row and row.key, key)):
                 if bound is not None and given is not None and bound != given:
                     raise AccessError(
-                        f"this token publishes for another {what}.", hint="Ask whoever runs the registry for a token of your own."
+                        f"this token publishes for another {what}.",
+                        hint="Ask the operator of the registry for a token of your own.",
                     )
             if row is not None and (row.key is None or (row.holder is None and holder is not None)):
                 db.execute(TOKENS.update().where(mine).values(key=key, holder=row.holder or holder))

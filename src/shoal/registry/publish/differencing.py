@@ -89,7 +89,7 @@ def _same_place(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def same_question(codes: tuple[str, ...]) -> tuple[str, ...]:
-    """A quasi-identifier as differencing sees it: whoever has the year of birth has the age.
+    """A quasi-identifier as differencing sees it: anyone who has the year of birth has the age.
 
     >>> same_question(("birth/year", "sex")) == same_question(("age/years", "sex"))
     True

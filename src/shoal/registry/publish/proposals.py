@@ -26,7 +26,7 @@ from shoal.registry.records.summary import Sizes, Summary, summarize
 from shoal.registry.records.vocabulary import canonical as canonical_codes
 
 MIN_DAYS = 28
-"""Days between two versions: whoever can add people to the table must not be able to ask again and again."""
+"""Days between two versions: anyone who can add people to the table must not be able to ask again and again."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Ledger:
         return self._of_codes.get(codes, {}).get(population.key)
 
     def others(self, codes: tuple[str, ...], population: Population) -> Iterable[Entry]:
-        """Publications of the same quasi-identifier, in whatever coding of the same answers, other than this topic itself."""
+        """Publications of the same quasi-identifier, in any coding of the same answers, other than this topic itself."""
         asked = same_question(codes)
         alike = [topics for c, topics in self._of_codes.items() if c == codes or same_question(c) == asked]
         here = self._of_codes.get(codes, {})
@@ -176,16 +176,16 @@ def _summary(sizes: Sizes, cells: int | None, previous: Summary | None, noise: f
 
 def _spent(book: Ledger, population: Population, noise: float) -> tuple[str, ...]:
     """What this publication costs the people in it, and what was spent before."""
-    told = [f"Drawn with noise: whatever is seen is at most e^{noise:g} times as likely with any one person as without."]
+    details = [f"Drawn with noise: whatever is seen is at most e^{noise:g} times as likely with any one person as without."]
     before = [e.record.summary.noise for e in book.entries if related(e.record.population, population)]
     if before:
         total = noise + sum(e for e in before if e is not None)
         plain = sum(e is None for e in before)
-        told.append(
+        details.append(
             f"With {len(before)} earlier records about people of {population.place}, ε adds up to {total:g}"
             + (f"; {plain} of them {'was' if plain == 1 else 'were'} rounded only, which no ε covers." if plain else ".")
         )
-    return tuple(told)
+    return tuple(details)
 
 
 def _newest(known: Entry | None, published: Record | None) -> Entry | None:

@@ -23,12 +23,12 @@ from shoal.model.certificate.file import read_certificate
 from shoal.model.counts.classes import IntArray
 from shoal.model.plan import SUPPRESSED, Plan, Step, Suppression
 from shoal.model.requirement import DistinctDiversity
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 from shoal.release.earlier.same_labels import MISSING_TEXT, codes_of, read_texts
 from shoal.release.make import private_file
+from shoal.release.plan.plan_json import parse_plan, read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
 from shoal.release.plan.published_classes import Decision
-from shoal.release.plan.starting_plans import read_plan
 from shoal.steps import Drop, MapValues
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _open(column: str, earlier: Earlier, shown: Shown) -> bool:
 def _not_compared(column: str, earlier: Earlier, prepared: Prepared) -> AttackResult:
     """A sensitive column that one of the releases changes: said, not passed over."""
     words = (
-        f"Both releases change '{column}' at random: whoever joins a person's records has two tries, and their mean is closer to "
+        f"Both releases change '{column}' at random: joining a person's records gives two tries, and their mean is closer to "
         "the truth than either."
         if _drawn_twice(column, earlier, prepared)
         else f"One of the releases changes '{column}', so its values were not compared; together they may tell more than either."
@@ -252,7 +252,7 @@ def _values(earlier: Earlier, values: Any, column: str, texts: Any) -> IntArray:
 
 
 def _blanked(earlier: Earlier, file: Mapping[str, Any], quasi: Sequence[str], own: IntArray) -> int:
-    """The class of the records whose quasi-identifiers an earlier release blanked: whoever is not found elsewhere; or −1."""
+    """The class of the records whose quasi-identifiers an earlier release blanked: anyone who is not found elsewhere; or −1."""
     import pyarrow.compute as pc
 
     if earlier.claims.utility.scope != "cells" or not quasi:
@@ -271,7 +271,7 @@ def _indices(codes: Any) -> Any:
 
 
 def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, Any]:
-    """Values as the earlier release writes them: carried out by its plan, written in its format, read as its file is read."""
+    """Values as the earlier release writes them: applied by its plan, written in its format, read as its file is read."""
     import pyarrow as pa
 
     from shoal.engines.open import open as opened
@@ -301,11 +301,11 @@ def whole_plan(place: Path, claims: Certificate) -> Plan | None:
     if not beside.is_file():
         return None
     kept = private_file.read(beside)
-    return Plan.from_json(kept.plan) if kept.plan is not None and private_file.fits(kept, claims.plan) else None
+    return parse_plan(kept.plan) if kept.plan is not None and private_file.fits(kept, claims.plan) else None
 
 
 def unknown_column(prepared: Prepared, published: Plan) -> str | None:
-    """A column with a value that the published value map does not list: whoever has it may be in the earlier release or not."""
+    """A column with a value that the published value map does not list: its people may be in the earlier release or not."""
     for j, column in enumerate(prepared.base.columns):
         for step in published.for_column(column):
             if isinstance(step, MapValues) and step.on_gap == "suppress":

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.find.columns import find_column
-from shoal.find.finding import ColumnFacts, Scale
+from shoal.find import ColumnFacts, Scale, find_column
 from shoal.kernels.group import sum_by
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import MISSING, ClassCounts

@@ -15,8 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import RoleError
-from shoal.find.columns import find_column
-from shoal.find.finding import ColumnFacts
+from shoal.find import ColumnFacts, find_column
 from shoal.find.identifiers import (
     NAMED_PLACES,
     PLACED,

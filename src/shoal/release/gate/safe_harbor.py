@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import DataError, PolicyError, UsageError
-from shoal.find.columns import find_column
-from shoal.find.finding import ColumnFacts
+from shoal.find import ColumnFacts, find_column
 from shoal.find.safe_harbor import coarse, column_names
 from shoal.find.safe_harbor.classes import Classed, class_of, refusal
 from shoal.kernels.text import Pattern, canonical_text

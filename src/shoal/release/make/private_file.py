@@ -1,8 +1,8 @@
 """What the owner of a release keeps: its seed and its whole plan, beside its folder, never inside it.
 
-Whoever has the seed can take noise off, swap values back and undo every other random change. So ``plan.json`` is published
+Anyone who has the seed can take noise off, swap values back and undo every other random change. So ``plan.json`` is published
 without it; the certificate holds a commitment, which gives nothing away and binds the publisher to the seed; and where random
-changes were made, a file that only its owner may read keeps the seed beside the folder, for whoever must repeat the run. Where
+changes were made, a file that only its owner may read keeps the seed beside the folder, for anyone who must repeat the run. Where
 the published plan leaves rare values out (:mod:`shoal.release.make.certify`), that file keeps the whole plan too.
 """
 
@@ -22,19 +22,20 @@ from shoal.disk.atomic import write_private
 from shoal.engines.exclusion import LeftOut, ids_of, spellings
 from shoal.errors import OutputError, TamperError, UnreadableError, UsageError
 from shoal.kernels.signatures import Signer
-from shoal.model.certificate.certificate import NAME, Certificate
+from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.file import is_of_events, read_certificate, read_event_certificate
 from shoal.model.certificate.parts import Objections, PlanEntry
 from shoal.model.exclusion import commitment
 from shoal.model.plan import Plan
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
+from shoal.release.plan.plan_json import parse_plan
 from shoal.release.proof.read import rows
 
 if TYPE_CHECKING:
     from shoal.kernels.signatures import Signer
 
 
-NOTE = "Whoever has this file can undo random changes of the release, or read rare values. Keep it apart from it."
+NOTE = "Anyone who has this file can undo random changes of the release, or read rare values. Keep it apart from it."
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def read(path: str | Path) -> Kept:
         if data["format"] != PRIVATE_FORMAT:
             raise ValueError
         seed, plan = data["seed"], data.get("plan")
-        text = None if plan is None else Plan.from_json(json.dumps(plan)).to_json()
+        text = None if plan is None else parse_plan(json.dumps(plan)).to_json()
         salts = str(data["salt"]), str(data.get("list_salt", ""))
         return Kept(None if seed is None else int(seed), salts[0], text, str(data.get("release", "")), salts[1])
     except OSError as error:
@@ -192,19 +193,6 @@ def objections(left: LeftOut | None, signer: Signer) -> tuple[Objections, str] |
     return Objections(told.column, told.listed, told.found, told.records, told.unnamed, bound), salt
 
 
-def check_objections(place: Path, certificate: Certificate, listed: str | Path | Iterable[Any], private: str | Path) -> str:
-    """Whether a list is the one that the release was made without, and none of its ids is published."""
-    stated = certificate.input.objections
-    if stated is None:
-        raise TamperError("the release was made without a list of people to leave out.")
-    ids = ids_of(listed, stated.column)
-    shown = certificate.data.file is not None and stated.column in certificate.data.columns
-    if shown and certificate.data.file is not None:
-        _none_published(place / certificate.data.file, stated.column, ids)
-    looked = "none of them is published" if shown else f"column '{stated.column}' is not published"
-    return f"{check_list(stated, ids, private)}; {looked}"
-
-
 def check_list(stated: Objections, listed: str | Path | Iterable[Any], private: str | Path) -> str:
     """Whether a list is the one that a certificate is bound to."""
     ids = ids_of(listed, stated.column)
@@ -225,7 +213,7 @@ def private_of(place: Path, private: str | Path | None) -> str | Path:
     return beside if private is None else private
 
 
-def _none_published(data: Path, column: str, ids: tuple[str, ...]) -> None:
+def none_published(data: Path, column: str, ids: tuple[str, ...]) -> None:
     """Look for each id in the published column, however it is spelled there."""
     forbidden = {s for kind in ("text", "integer", "float") for s in spellings(ids, kind)}
     there = sum(value is not None and str(value) in forbidden for (value,) in rows(data, [column]))

@@ -56,7 +56,7 @@ def ending(form: str) -> str:
 
 
 def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool = False) -> Recoded:
-    """The plan carried out into a file, or into a folder of Parquet files where the engine's own machines can write them.
+    """The plan applied into a file, or into a folder of Parquet files where the engine's own machines can write them.
 
     ``keep_unit`` leaves the person column as it is, for the private count of people.
     """

@@ -1,6 +1,6 @@
 """Linkage by value, tried with the original beside the release: every number, date and place that is not a quasi-identifier.
 
-A column that is published as it was is counted in the written file. For changed ones the plan is carried out once more, in
+A column that is published as it was is counted in the written file. For changed ones the plan is applied once more, in
 private, with the true values beside the published ones; the same seed and the same order of rows give the same changes.
 """
 
@@ -27,7 +27,7 @@ from shoal.release.make.recode import ByEngine, published_unit
 from shoal.release.plan.prepare import Prepared, without_unit
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches
-from shoal.release.proof.recount_sorted import number_groups, whole_codes
+from shoal.release.proof.recount import number_groups, whole_codes
 from shoal.steps import Drop, Keep
 from shoal.steps.expression import ExpressionStep
 
@@ -110,7 +110,7 @@ def _row_changed(decision: Decision, name: str) -> bool:
 
 
 def _kept_links(prepared: Prepared, decision: Decision, data: Path, kept: Sequence[str]) -> list[ValueLink]:
-    """Columns that are published as they were: whoever knows the value looks for the same one."""
+    """Columns that are published as they were: anyone who knows the value looks for the same one."""
     quasi = prepared.quasi
     codes = whole_codes(batches(data, [*quasi, *kept]), len(quasi) + len(kept))
     classes, _ = number_groups(codes[: len(quasi)])
@@ -148,7 +148,7 @@ def _changed_link(prepared: Prepared, decision: Decision, name: str, pairs: Any,
 
 
 def _label_link(decision: Decision, name: str, pairs: Any, before: str, groups: Codes, limit: bool) -> ValueLink:
-    """Labels: known to whoever knows the value where the plan says how they are made; after a random change the same text."""
+    """Labels: known to anyone who knows the value where the plan says how they are made; after a random change the same text."""
     true, published = whole_codes(pairs.select([before, name]).combine_chunks().to_batches(), 2)
     known = true > 0
     if not all(isinstance(s, ExpressionStep) for s in decision.plan.for_column(name)):

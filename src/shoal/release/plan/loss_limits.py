@@ -24,7 +24,7 @@ OFFER_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Offer:
-    """A plan near to what was asked: the change of the policy, its loss, and how many quasi-identifiers still tell something."""
+    """A plan near to the requirements: the change of the policy, its loss, and how many quasi-identifiers are informative."""
 
     change: str
     loss: float
@@ -43,7 +43,7 @@ def check_loss(prepared: Prepared, decision: Decision) -> None:
     shares = blank_shares(prepared, decision)
     if not shares:  # nothing to tell, or the policy says itself what every column becomes
         return
-    gone = wholly(shares)
+    gone = blank_columns(shares)
     nothing = len(gone) == len(shares) and most_blank < 1
     if nothing:
         found = f"every quasi-identifier would be blank ({', '.join(gone)})"
@@ -76,7 +76,7 @@ def _limits(prepared: Prepared) -> tuple[float, float]:
 
 
 def _offers(prepared: Prepared) -> Iterator[Offer]:
-    """Plans near to what was asked: local recoding, more suppression, a smaller k, a quasi-identifier less; with their cost."""
+    """Plans near to the requirements: local recoding, more suppression, a smaller k, a quasi-identifier less; with their cost."""
     policy, asked = prepared.policy, requirements(prepared)
     yield from _local(prepared, asked)
     for suppress in (0.05, 0.1, 0.2):
@@ -184,7 +184,7 @@ def _fixed(prepared: Prepared, name: str) -> bool:
     return lowest >= (height if rule.max_level is None else rule.max_level)
 
 
-def wholly(shares: Mapping[str, float]) -> tuple[str, ...]:
+def blank_columns(shares: Mapping[str, float]) -> tuple[str, ...]:
     """The columns that are blank in every record."""
     return tuple(name for name, share in shares.items() if share == 1.0)
 

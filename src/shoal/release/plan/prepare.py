@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.disk.atomic import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
-from shoal.find.columns import find_column
-from shoal.find.finding import ColumnFacts, ColumnFinding, measured_scale
+from shoal.find import ColumnFacts, ColumnFinding, find_column
+from shoal.find.finding import measured_scale
 from shoal.kernels.arrow import from_numpy, is_missing
 from shoal.kernels.codes import label_texts
 from shoal.kernels.text import canonical_text
@@ -53,6 +53,7 @@ class Prepared:
     base: ClassCounts
     rules: Mapping[str, Rule]
     hierarchies: Mapping[str, Hierarchy]
+    _: KW_ONLY
     by_record: ClassCounts | None = None
     trees: Mapping[str, Hierarchy] = field(default_factory=dict)
     inferred: Mapping[str, str] = field(default_factory=dict)
@@ -172,10 +173,23 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_
         assert crowded is not None
         progress(0.22, "counting the classes at higher levels")
         coarser, base, policy = began(counted, policy, hierarchies, listed, lacking, crowded)
-    by_record, trees = _by_record(counted, policy, base), sensitive_trees(policy, base)
-    people = _people(counted, policy, base)
-    more = (by_record, trees, inferred, sampled, people, population, on_list)
-    return Prepared(table, schema, policy, base, rules, hierarchies, *more, coarser=coarser, columns=columns)
+    return Prepared(
+        table,
+        schema,
+        policy,
+        base,
+        rules,
+        hierarchies,
+        by_record=_by_record(counted, policy, base),
+        trees=sensitive_trees(policy, base),
+        inferred=inferred,
+        sampled=sampled,
+        people=_people(counted, policy, base),
+        population=population,
+        on_list=on_list,
+        coarser=coarser,
+        columns=columns,
+    )
 
 
 def _sampled(table: Table, policy: Policy) -> Table | None:
@@ -204,7 +218,7 @@ def _sampled(table: Table, policy: Policy) -> Table | None:
 
 
 def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts | None:
-    """The base classes with records, not people, counted inside them, where something is asked of the sensitive values."""
+    """The base classes with records, not people, counted inside them, if the sensitive values have requirements."""
     if policy.unit is None or not any(r.sensitive for r in policy.requirements):
         return None
     return _records(table, policy, base)

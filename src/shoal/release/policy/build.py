@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import PolicyError, RoleError, UsageError
-from shoal.model.plan import Step, step_from_json
+from shoal.model.plan import Step
 from shoal.model.requirement import MaxRisk, Requirement, requirements_of
+from shoal.release.plan.plan_json import parse_step
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.events import events_of
 from shoal.release.policy.presets import Preset, filled, preset
@@ -122,7 +123,7 @@ def _reasons(columns: Any, what: str) -> dict[str, str]:
 
 
 def _listed(stated: dict[str, str], rule: Preset | None) -> dict[str, str]:
-    """Statements about the eighteen classes, where a preset holds columns against them."""
+    """Statements about the 18 Safe Harbor classes, where a preset holds columns against them."""
     if stated and (rule is None or rule.checklist != "safe-harbor"):
         raise PolicyError(
             "'allow.none_of_the_eighteen' is for preset 'hipaa-safe-harbor', which the policy does not name.",
@@ -223,7 +224,7 @@ def _step(column: str, kind: str, words: Any) -> Step:
     if kind not in KINDS:
         raise PolicyError(f"'{place}' is not a transformation.", hint=f"Known: {', '.join(KINDS)}.", path=place)
     try:
-        return step_from_json({**(words or {}), "kind": kind, "column": column})
+        return parse_step({**(words or {}), "kind": kind, "column": column})
     except (TypeError, ValueError, KeyError) as error:
         if isinstance(error, PolicyError):
             raise

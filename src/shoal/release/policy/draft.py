@@ -34,7 +34,7 @@ ASKED = 12
 """Questions about roles that are written out."""
 
 
-AMOUNT_KNOWN = "an amount that few share: whoever pays or receives it knows it, and nothing else was found that others know"
+AMOUNT_KNOWN = "an amount that few share: anyone who pays or receives it knows it, and nothing else was found that others know"
 """Why a draft takes an amount for known."""
 
 

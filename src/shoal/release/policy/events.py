@@ -62,7 +62,7 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
     if other is not None:
         where = "event tables" if said is None else "classes, not of event tables"
         hint = "Add events: {unit: …, time: …, place: …}." if said is None else "Ask for known: {records: 2, k: 5} or unicity."
-        raise PolicyError(f"'require.{other.place[0]}' is asked of {where}.", hint=hint, path=f"require.{other.name}")
+        raise PolicyError(f"'require.{other.place[0]}' applies to {where}.", hint=hint, path=f"require.{other.name}")
     if said is None:
         return None
     _refuse_others(plain)

@@ -132,7 +132,7 @@ class Policy:
 
     @classmethod
     def of(cls, asked: Policy | Mapping[str, Any] | str | Path | None = None, **words: Any) -> Policy:
-        """A policy from whatever the caller has: a policy, a path, a dictionary, or keywords.
+        """A policy from any form: a policy, a path, a dictionary, or keywords.
 
         Keywords ``direct, quasi, sensitive, insensitive, rest`` go under ``roles``, a keyword ``k`` under ``require``.
         """
@@ -245,7 +245,7 @@ class Policy:
     def completed(self, schema: Schema) -> Policy:
         """The policy with the roles that the table was opened with, where it says nothing about a column.
 
-        What its preset asks of each sensitive column is asked of those too. Columns that neither names become what ``rest`` says.
+        What its preset asks of each sensitive column applies to those too. Columns that neither names become what ``rest`` says.
         """
         said = {*self.quasi, *self.direct, *self.sensitive, *self.insensitive}
         new = {c for c in schema.roles if c not in said}

@@ -258,7 +258,7 @@ ACROSS = 10
 
 
 def share_out(total: int, alone: int, out: int, fishes: int) -> tuple[int, int, int]:
-    """How many of the fish hide, are alone, are left out. Whoever is alone is never rounded away; nor are all who hide.
+    """How many of the fish hide, are alone, are left out. Anyone who is alone is never rounded away; nor are all who hide.
 
     >>> share_out(20000, 19998, 0, 50), share_out(20000, 1, 588, 50), share_out(20000, 0, 0, 50), share_out(7, 1, 0, 7)
     ((1, 49, 0), (48, 1, 1), (50, 0, 0), (6, 1, 0))

@@ -10,7 +10,7 @@ Method   a box [lo, hi] is bounded by its lowest corner, charged in full for the
          least is charged in every box whose lowest corner costs less. Nodes below a node known to be infeasible are never
          evaluated. A first plan is found greedily before the clock starts; it and every better one are improved further by
          exchanges, one column up and another down.
-Cost     memory grows with the nodes evaluated up to :data:`OPEN` boxes and :data:`KNOWN` nodes, whatever the lattice; beyond
+Cost     memory grows with the nodes evaluated up to :data:`OPEN` boxes and :data:`KNOWN` nodes, for any lattice; beyond
          that, a box is searched to its end, depth first, before the next is taken
 """
 

@@ -187,7 +187,7 @@ class Evaluation:
     ``suppressed`` records are lost; ``lower`` bounds the loss of every specialisation from below; ``gone`` adds up, by
     column and code, the records that every specialisation loses too (exact for levels at or above ``floor``); ``some`` the
     records that it loses of classes of which a part may stay, at any code of each class; ``more`` are those it loses beyond
-    them, of whatever class. They are left empty where ``lower`` is above the limit and nothing below can be a plan. Where the
+    them, of any class. They are left empty where ``lower`` is above the limit and nothing below can be a plan. Where the
     node is ``too_dear`` whatever the table's own requirements cost, these were not looked at: ``suppressed`` and ``lost`` lack
     what they would cost.
     """

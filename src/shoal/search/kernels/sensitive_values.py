@@ -6,7 +6,7 @@ kernel also gives ``removal``: a lower bound on the records of the group that *e
 suppress. Whatever a specialisation keeps of the group passes as a whole (a join of passing classes passes), so it is a
 part of the group, at most ``counts`` of each value, that passes; the largest such part bounds what can be kept.
 
-Limits are compared exactly: whoever calls gives them the tolerance of the comparison rule.
+Limits are compared exactly: anyone who calls gives them the tolerance of the comparison rule.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class Control:
         self._end += self.seconds - start
 
     def cancelled(self) -> bool:
-        """Whether the caller asked to stop, whatever the time."""
+        """Whether the caller asked to stop, for any time."""
         if self._cancel is not None and self._cancel.is_set():
             self.reason = "cancelled"
         return self.reason == "cancelled"

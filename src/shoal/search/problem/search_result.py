@@ -117,7 +117,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A change of what was asked that makes a plan possible."""
+    """A change of the requirements that makes a plan possible."""
 
     change: str  # suppress | k | drop column | raise level | drop requirement
     sentence: str

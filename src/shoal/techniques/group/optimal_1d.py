@@ -49,7 +49,7 @@ FARTHEST = 1e140
 """Half the range up to which squares of differences, added up, stay finite."""
 
 MAX_CASES = 256
-"""Groups up to which the step is an SQL expression; with more of them it is carried out on batches."""
+"""Groups up to which the step is an SQL expression; with more of them it is applied to batches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Groups:
     def step(self, column: str, publish: Publish = "mean", *, decimals: int | None = None) -> Step:
         """The step that publishes each value's group: its interval (truthful) or its centre (not).
 
-        Few groups make a cut that the engine carries out; many make a step on batches.
+        Few groups make a cut that the engine applies; many make a step on batches.
         """
         if len(np.unique(self.values)) != len(self.values):
             raise UsageError(

@@ -13,7 +13,7 @@ from typing import Any
 from shoal.errors import DataError, need
 
 MIN_DOMAIN = 10_000
-"""Codes of a format with fewer possibilities than this are refused: whoever holds a few pairs could guess the rest."""
+"""Codes of a format with fewer possibilities than this are refused: anyone who holds a few pairs could guess the rest."""
 
 FF1_DOMAIN = 1_000_000
 """FF1 over fewer values is not allowed by SP 800-38G Rev. 1; smaller formats walk inside that many."""

@@ -1,8 +1,8 @@
-"""Random numbers that belong to a row: the same draw for it, whatever the order of the rows and the size of the batches.
+"""Random numbers that belong to a row: the same draw for it, for any order of the rows and the size of the batches.
 
 A row has a number of 128 bits: a hash of its content and how many equal rows came before it
 (:func:`shoal.kernels.order.row_numbers`), or its place among all (:func:`places`). A draw is 64 bits of AES-256 of that number
-under a key, so that knowing some draws tells nothing about the others: whoever knows one person's value and the published one
+under a key, so that knowing some draws tells nothing about the others: anyone who knows one person's value and the published one
 knows that person's noise and no more. Keys are derived from a seed and words by BLAKE2.
 """
 

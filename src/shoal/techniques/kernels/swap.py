@@ -38,7 +38,7 @@ def swap_ranks(n: int, window: int, draws: npt.NDArray[np.float64]) -> IntArray:
 def pair_ranks(partner: Any, free: Any, window: int, first: int, draws: npt.NDArray[np.float64]) -> None:
     """Ranks are taken in ascending order; the partner is drawn from the free ranks above, by ``draws``.
 
-    Free ranks are counted in a Fenwick tree, so that the time grows with n·log n whatever the window.
+    Free ranks are counted in a Fenwick tree, so that the time grows with n·log n for any window.
     """
     n = len(partner)
     top = 1

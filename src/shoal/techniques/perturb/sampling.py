@@ -1,7 +1,7 @@
 """Sampling: publish some of the records, so that nobody knows who is in the table.
 
 A record (or, with ``unit``, a person) is in the sample when a keyed number of its content (or of the person) is below the share.
-The same seed gives the same sample; whoever knows it, and the table, knows who is in the sample. RECODE draws the sample before
+The same seed gives the same sample; with it and the table, anyone knows who is in the sample. RECODE draws the sample before
 any other step and counts k afterwards, on the records that are published.
 """
 

@@ -86,7 +86,7 @@ def test_the_person_column_has_no_other_role(first: str) -> None:
     named = edits.with_unit(first, "name")
     assert Policy.parse(named).unit == "name"
     assert "name" not in set().union(*roles(named).values())
-    assert roles(edits.with_unit(named, None))["direct"] >= {"name"}, "whoever names people is left out again"
+    assert roles(edits.with_unit(named, None))["direct"] >= {"name"}, "anyone who names people is left out again"
     assert Policy.parse(edits.with_role(named, "name", Role.DIRECT)).unit is None
 
 

@@ -25,7 +25,7 @@ class Field:
     form: str | None = None
     shortest: bool = False
     padded: bool = False
-    """Blanks around a number are no part of it."""
+    """Blanks around a number are not part of it."""
 
     @property
     def raw(self) -> str:

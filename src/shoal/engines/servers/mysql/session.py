@@ -262,7 +262,7 @@ def translate(code: int, address: Address) -> EngineError:
         return EngineError(
             f"the connection to the server at {address.shown} broke off.", hint="Try again when the server is back.", code=code
         )
-    what, hint = _WORDS.get(code, (f"the query could not be carried out (error {code}).", "See the server's log."))
+    what, hint = _WORDS.get(code, (f"the query could not be run (error {code}).", "See the server's log."))
     return EngineError(f"MySQL/MariaDB at {address.shown}: {what}", hint=hint, code=code)
 
 

@@ -219,7 +219,7 @@ def translate(sqlstate: str, message: str, address: Address) -> EngineError:
         return translate("42501", "", address)
     code = f" (SQLSTATE {sqlstate})" if sqlstate else ""
     return EngineError(
-        f"PostgreSQL at {address.shown} could not carry out the query{code}.", hint="See the server's log.", sqlstate=sqlstate
+        f"PostgreSQL at {address.shown} could not run the query{code}.", hint="See the server's log.", sqlstate=sqlstate
     )
 
 

@@ -57,7 +57,7 @@ class BuiltIn:
         return [KEY] if self.codings(population) else []
 
     def every(self) -> Iterator[Record]:
-        """Every record; whoever takes them checks the signatures."""
+        """Every record; anyone who takes them checks the signatures."""
         return (_rebuilt(*found) for found in _rows().values())
 
     def namesakes(self, holder: str, key: str) -> bool:
