@@ -84,6 +84,8 @@ def test_a_table_that_is_not_there(target: Target) -> None:
 
 
 def test_a_table_that_vanishes(target: Target, tmp_path: Path) -> None:
+    if target.name == "sqlite":
+        pytest.skip("SQLite tables are copied, never written")
     source = target.load(ROWS, TYPES)
     name = source.rpartition("::")[2]
     if target.name == "duckdb":

@@ -154,7 +154,7 @@ def test_tables_released_together_are_refused_in_words(tmp_path: Path, capsys: p
 
     policy = tmp_path / "policy.yml"
     policy.write_text("tables:\n  person: {table: nowhere.csv, roles: {quasi: [age]}}\nrequire: {k: 2}\n")
-    for option, words in (("--preview", "cannot be previewed"), ("--only-aggregates", "a release is rows")):
+    for option, words in (("--preview", "cannot be previewed"), ("--only-aggregates", "a release consists of rows")):
         with pytest.raises(SystemExit) as ended:
             main(["anonymize", "--policy", str(policy), "--out", str(tmp_path / "out"), option])
         assert ended.value.code == 2

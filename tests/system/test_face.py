@@ -35,6 +35,7 @@ def python(script: str) -> str:
 
 def test_every_name_of_dir_is_there_and_every_verb_is_callable() -> None:
     assert set(dir(shoal)) == set(shoal.__all__)
+    assert all(getattr(shoal, name) is not None for name in shoal.__all__)
     for name in dir(shoal):
         assert getattr(shoal, name) is not None
     for verb in VERBS:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from shoal.api.arguments import PolicyWords, Source, opened, policy_of
+from shoal.api.arguments import PolicyOptions, Source, opened, policy_of
 from shoal.engines.core.limits import refused
 from shoal.engines.core.memory import RELEASED, RELEASED_AT_MOST
 from shoal.engines.exclusion import leave_out
@@ -50,7 +50,7 @@ def anonymize(
     exclude: str | Path | Iterable[Any] | None = None,
     exclude_by: str | None = None,
     progress: Progress | None = None,
-    **words: Unpack[PolicyWords],
+    **options: Unpack[PolicyOptions],
 ) -> Release:
     """Make a table safe to share, and prove it.
 
@@ -72,7 +72,7 @@ def anonymize(
     previous : sequence of paths
         Folders of earlier releases of the same people: the composition is attacked before anything is written.
     exclude : path or ids, optional
-        People who asked not to be in it: a file with one id per line, ``FILE:column``, or the ids. Their rows are left out before
+        Opt-outs: a file with one id per line, ``FILE:column``, or the ids. Their rows are left out before
         anything is counted; the certificate tells how many and names nobody.
     exclude_by : str, optional
         The column of the table that holds these ids; the person column (``unit``) by default.
@@ -95,7 +95,7 @@ def anonymize(
     started = time.perf_counter()
     if is_linked(policy):
         raise UsageError("this policy names several tables.", hint="Use shoal.anonymize_tables(policy).")
-    asked, told = policy_of(policy, words).seeded(), progress or silent
+    asked, told = policy_of(policy, options).seeded(), progress or silent
     table, types = _frame(table)
     source, left = opened(table), None
     if source.only_aggregates:

@@ -37,7 +37,7 @@ def anonymize_tables(
     format : str
         Of the files: ``csv``, ``parquet``, ``arrow``, ``excel``, ``spss`` or ``stata``.
     exclude : path or ids, optional
-        People who asked not to be in it: their rows are left out of every table first.
+        Opt-outs: their rows are left out of every table first.
 
     Returns
     -------

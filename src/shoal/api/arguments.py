@@ -39,7 +39,7 @@ Names = str | Iterable[str]
 """One column, or several."""
 
 
-class PolicyWords(TypedDict, total=False):
+class PolicyOptions(TypedDict, total=False):
     """What a policy says, as keywords."""
 
     quasi: Names | Mapping[str, Any]
@@ -113,16 +113,16 @@ def opened(
     return found.with_roles(**{role: names(given) for role, given in roles.items()}, unit=unit, weight=weight)
 
 
-def policy_of(policy: Policy | Mapping[str, Any] | str | Path | None, words: PolicyWords) -> Policy:
+def policy_of(policy: Policy | Mapping[str, Any] | str | Path | None, options: PolicyOptions) -> Policy:
     """The policy of a file, a mapping or keywords; beside a file or a Policy only a ``seed`` may be given, instead of its own."""
     from shoal.release.policy.policy import Policy
 
-    for option in words:
-        if option not in PolicyWords.__annotations__:
-            close = nearest(option, PolicyWords.__annotations__)
+    for option in options:
+        if option not in PolicyOptions.__annotations__:
+            close = nearest(option, PolicyOptions.__annotations__)
             hint = f"Did you mean '{close}'? " if close else ""
-            raise UsageError(f"Unknown option '{option}'.", hint=f"{hint}Options: {', '.join(PolicyWords.__annotations__)}.")
-    said: dict[str, Any] = {word: given.item() if isinstance(given, np.generic) else given for word, given in words.items()}
+            raise UsageError(f"Unknown option '{option}'.", hint=f"{hint}Options: {', '.join(PolicyOptions.__annotations__)}.")
+    said: dict[str, Any] = {word: given.item() if isinstance(given, np.generic) else given for word, given in options.items()}
     if "qi" in said:
         said["quasi"] = quasi_of(said.get("quasi"), said.pop("qi"))
     if policy is None or isinstance(policy, Mapping):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
-from shoal.api.arguments import PolicyWords, Source, opened, policy_of
+from shoal.api.arguments import PolicyOptions, Source, opened, policy_of
 from shoal.model.display import Progress
 from shoal.release.events.gate import check_events
 from shoal.release.gate.check import check as judge_table
@@ -19,7 +19,7 @@ def check(
     policy: Policy | Mapping[str, Any] | str | Path | None = None,
     *,
     progress: Progress | None = None,
-    **words: Unpack[PolicyWords],
+    **options: Unpack[PolicyOptions],
 ) -> CheckResult:
     """Count a table where it is and judge it by a policy; nothing is written and nothing is changed.
 
@@ -43,7 +43,7 @@ def check(
     >>> check(people, quasi=["age"], sensitive=["ill"], k=2).met, check(people, quasi=["age"], sensitive=["ill"], k=3).met
     (True, False)
     """
-    asked = policy_of(policy, words)
+    asked = policy_of(policy, options)
     if asked.events is not None:
         return check_events(opened(table), asked, progress=progress)
     return judge_table(opened(table), asked, progress=progress)

@@ -12,12 +12,12 @@ from shoal.api.prediction import Prediction
 from shoal.errors import UsageError, nearest
 
 QUESTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
-    "uniqueness": (ask_uniqueness, keywords.UniquenessWords),
-    "singletons": (ask_singletons, keywords.SingletonsWords),
-    "interval": (ask_interval, keywords.IntervalWords),
-    "quasi": (ask_quasi, keywords.QuasiWords),
-    "population": (ask_population, keywords.PopulationWords),
-    "zipf": (ask_zipf, keywords.ZipfWords),
+    "uniqueness": (ask_uniqueness, keywords.UniquenessOptions),
+    "singletons": (ask_singletons, keywords.SingletonsOptions),
+    "interval": (ask_interval, keywords.IntervalOptions),
+    "quasi": (ask_quasi, keywords.QuasiOptions),
+    "population": (ask_population, keywords.PopulationOptions),
+    "zipf": (ask_zipf, keywords.ZipfOptions),
 }
 
 
@@ -97,19 +97,19 @@ class Predict:
     width_for = staticmethod(prediction.width_for)
 
     @overload
-    def __call__(self, question: Literal["uniqueness"], /, **options: Unpack[keywords.UniquenessWords]) -> Prediction: ...
+    def __call__(self, question: Literal["uniqueness"], /, **options: Unpack[keywords.UniquenessOptions]) -> Prediction: ...
     @overload
-    def __call__(self, question: Literal["singletons"], /, **options: Unpack[keywords.SingletonsWords]) -> Prediction: ...
+    def __call__(self, question: Literal["singletons"], /, **options: Unpack[keywords.SingletonsOptions]) -> Prediction: ...
     @overload
-    def __call__(self, question: Literal["interval"], /, **options: Unpack[keywords.IntervalWords]) -> Prediction: ...
+    def __call__(self, question: Literal["interval"], /, **options: Unpack[keywords.IntervalOptions]) -> Prediction: ...
     @overload
-    def __call__(self, question: Literal["quasi"], /, **options: Unpack[keywords.QuasiWords]) -> Prediction: ...
+    def __call__(self, question: Literal["quasi"], /, **options: Unpack[keywords.QuasiOptions]) -> Prediction: ...
     @overload
     def __call__(
-        self, question: Literal["population"], /, **options: Unpack[keywords.PopulationWords]
+        self, question: Literal["population"], /, **options: Unpack[keywords.PopulationOptions]
     ) -> prediction.PopulationEstimate: ...
     @overload
-    def __call__(self, question: Literal["zipf"], /, **options: Unpack[keywords.ZipfWords]) -> Prediction: ...
+    def __call__(self, question: Literal["zipf"], /, **options: Unpack[keywords.ZipfOptions]) -> Prediction: ...
     def __call__(self, question: str, /, **options: Any) -> Prediction | prediction.PopulationEstimate:
         """Answer one of six questions; the options are those of the command ``shoal predict``.
 

@@ -32,21 +32,21 @@ class Cells(TypedDict, total=False):
     p_max: float | None
 
 
-class UniquenessWords(Cells, total=False):
+class UniquenessOptions(Cells, total=False):
     group_size: Required[int]
     power_sums: str | Sequence[float] | None
     sums_error: float | None
     method: Approximation
 
 
-class SingletonsWords(Cells, total=False):
+class SingletonsOptions(Cells, total=False):
     group_size: Required[int]
     sizes: int
     law: bool
     best: bool
 
 
-class IntervalWords(TypedDict, total=False):
+class IntervalOptions(TypedDict, total=False):
     group_size: Required[int]
     width: float | None
     target: float | None
@@ -59,7 +59,7 @@ class IntervalWords(TypedDict, total=False):
     method: Literal["exact", "first", "second", "integral"]
 
 
-class QuasiWords(TypedDict, total=False):
+class QuasiOptions(TypedDict, total=False):
     values: Mapping[str, int] | None
     table: Any
     columns: Sequence[str]
@@ -71,7 +71,7 @@ class QuasiWords(TypedDict, total=False):
     weights: Sequence[float] | None
 
 
-class PopulationWords(TypedDict, total=False):
+class PopulationOptions(TypedDict, total=False):
     population: Required[int | str]
     classes: Counted | None
     frequencies: Mapping[int, int] | None
@@ -83,7 +83,7 @@ class PopulationWords(TypedDict, total=False):
     seed: int
 
 
-class ZipfWords(TypedDict, total=False):
+class ZipfOptions(TypedDict, total=False):
     people: int | None
     table: str | tuple[Any, str] | None
     unit: str | None

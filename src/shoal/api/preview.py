@@ -60,7 +60,7 @@ class Preview:
         return "\n".join(f"-- returns {s.returns}\n{s.sql};" for s in self.statements)
 
 
-def preview(verb: str, source: str | None = None, *, reading: Mapping[str, Any] | None = None, **words: Any) -> Preview:
+def preview(verb: str, source: str | None = None, *, reading: Mapping[str, Any] | None = None, **options: Any) -> Preview:
     """What a verb would send to the database of a table. The catalog is asked for the columns; no statement is sent.
 
     Parameters
@@ -73,7 +73,7 @@ def preview(verb: str, source: str | None = None, *, reading: Mapping[str, Any] 
         What the verb takes first: ``ENGINE-URL::table``, or a file or folder where a later word names a table of a database.
     reading : mapping, optional
         Keywords of :func:`shoal.open`, for ``source``.
-    **words
+    **options
         Keywords of the verb, as it takes them itself. Tables among them that are in a database are not read either.
 
     Returns
@@ -96,12 +96,12 @@ def preview(verb: str, source: str | None = None, *, reading: Mapping[str, Any] 
     with scratch() as folder, ExitStack() as stack:
         under = _Watch(stack)
         table = under.of(source, reading or {})
-        words = {name: under.of(given, {}, name == "control") if name in TABLES else given for name, given in words.items()}
+        options = {name: under.of(given, {}, name == "control") if name in TABLES else given for name, given in options.items()}
         if not under.tables:
             raise UsageError("only tables in databases are read by statements.", hint="Leave --preview out.")
         complete = True
         try:
-            VERBS[verb](table, folder, words)
+            VERBS[verb](table, folder, options)
         except (DataError, InfeasibleError, EngineError):  # made-up rows follow no list of values; a new table is not there
             complete = False
             sent = under.statements
@@ -128,15 +128,15 @@ class _Watch:
         return self.tables[-1]
 
 
-def _anonymize(table: PreviewTable, folder: Path, words: dict[str, Any]) -> None:
-    more = {name: words.pop(name) for name in ("plan", "to_table", "exclude", "exclude_by", "format") if name in words}
-    policy = policy_of(words.pop("policy", None), words)  # type: ignore[arg-type]
+def _anonymize(table: PreviewTable, folder: Path, options: dict[str, Any]) -> None:
+    more = {name: options.pop(name) for name in ("plan", "to_table", "exclude", "exclude_by", "format") if name in options}
+    policy = policy_of(options.pop("policy", None), options)  # type: ignore[arg-type]
     release: Any = anonymize(_by_policy(table, policy), policy, **more)
     release.write(folder / "release")
 
 
-def _check(table: PreviewTable, _: Path, words: dict[str, Any]) -> None:
-    policy = policy_of(words.pop("policy", None), words)  # type: ignore[arg-type]
+def _check(table: PreviewTable, _: Path, options: dict[str, Any]) -> None:
+    policy = policy_of(options.pop("policy", None), options)  # type: ignore[arg-type]
     check(_by_policy(table, policy), policy)
 
 
@@ -147,32 +147,32 @@ def _by_policy(table: PreviewTable, policy: Policy) -> Table:
     return table.with_roles(**roles, unit=policy.unit, weight=policy.weight)
 
 
-def _transform(table: PreviewTable, folder: Path, words: dict[str, Any]) -> None:
-    out = words.pop("out", None) or "rows.csv"
-    transform(table, words.pop("plan"), out if out.startswith("::") else folder / Path(out).name, **words)
+def _transform(table: PreviewTable, folder: Path, options: dict[str, Any]) -> None:
+    out = options.pop("out", None) or "rows.csv"
+    transform(table, options.pop("plan"), out if out.startswith("::") else folder / Path(out).name, **options)
 
 
-def _predict(table: PreviewTable, _: Path, words: dict[str, Any]) -> None:
-    column = words.pop("column", None)
-    predict(words.pop("question"), table=table if column is None else (table, column), **words)
+def _predict(table: PreviewTable, _: Path, options: dict[str, Any]) -> None:
+    column = options.pop("column", None)
+    predict(options.pop("question"), table=table if column is None else (table, column), **options)
 
 
 VERBS: dict[str, Callable[[Any, Path, dict[str, Any]], Any]] = {
-    "inspect": lambda table, _, words: inspect(table, **words),
-    "measure": lambda table, _, words: measure(table, **words),
+    "inspect": lambda table, _, options: inspect(table, **options),
+    "measure": lambda table, _, options: measure(table, **options),
     "check": _check,
-    "measure_events": lambda table, _, words: measure_events(table, **words),
-    "hierarchy": lambda table, _, words: hierarchy(table, **words),
-    "study": lambda table, _, words: study(table, **words),
-    "count_table": lambda table, _, words: count_table(table, **words),
+    "measure_events": lambda table, _, options: measure_events(table, **options),
+    "hierarchy": lambda table, _, options: hierarchy(table, **options),
+    "study": lambda table, _, options: study(table, **options),
+    "count_table": lambda table, _, options: count_table(table, **options),
     "transform": _transform,
     "anonymize": _anonymize,
-    "compare": lambda table, _, words: compare(table, **{**words, "models": False}),
-    "attack": lambda table, _, words: attack(table, **words),
-    "link": lambda table, _, words: link(table, **words),
-    "encode": lambda table, _, words: encode(table, **({"key": NO_KEY} | words)),
+    "compare": lambda table, _, options: compare(table, **{**options, "models": False}),
+    "attack": lambda table, _, options: attack(table, **options),
+    "link": lambda table, _, options: link(table, **options),
+    "encode": lambda table, _, options: encode(table, **({"key": NO_KEY} | options)),
     "predict": _predict,
-    "design": lambda path, _, words: questionnaire(path, **words),
-    "verify": lambda folder, _, words: verify(folder, **words),
-    "publish": lambda table, _, words: table.count(**words),
+    "design": lambda path, _, options: questionnaire(path, **options),
+    "verify": lambda folder, _, options: verify(folder, **options),
+    "publish": lambda table, _, options: table.count(**options),
 }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from shoal.api.anonymize import anonymize
-from shoal.api.arguments import PolicyWords, Source, names, opened, quasi_of
+from shoal.api.arguments import PolicyOptions, Source, names, opened, quasi_of
 from shoal.api.column_facts import table_facts
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, RoleError, ShoalWarning, UsageError
@@ -22,15 +22,15 @@ SUPPRESS = 0.05
 ROLES = ("direct", "quasi", "sensitive", "insensitive")
 
 
-def protect(frame: Source, **words: Unpack[PolicyWords]) -> Release:
+def protect(frame: Source, **options: Unpack[PolicyOptions]) -> Release:
     """Make a data frame safe to share: five lines, the same search, second count, attacks and certificate as a release.
 
     Parameters
     ----------
     frame : pandas, polars or Arrow table, or anything that :func:`shoal.open` accepts
-    **words
-        The words of a policy. ``quasi=[…]``: what a neighbour, colleague or public list could know; left out, it is guessed as in
-        :func:`shoal.inspect`. ``k=5``: everybody is alike with at least k - 1 others (5 where nothing is required).
+    **options
+        The options of a policy. ``quasi=[…]``: what a neighbour, colleague or public list could know; guessed without it, as
+        in :func:`shoal.inspect`. ``k=5``: each person is indistinguishable from at least k − 1 others (5 by default).
         ``sensitive=…, direct=…, unit=…, require=…, preset=…``; ``allow={"suppress": 0.05}`` by default.
         ``rest="drop"`` or ``"insensitive"`` says what happens to columns without a role. By default the same guess is made: what
         names a person is left out, the rest is published, and a column that looks like a further quasi-identifier stops the run
@@ -49,7 +49,7 @@ def protect(frame: Source, **words: Unpack[PolicyWords]) -> Release:
     >>> r.to_pandas().groupby(["age", "sex"]).size().min() >= 3
     np.True_
     """
-    said: dict[str, Any] = {key: value for key, value in words.items() if value is not None}
+    said: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     rest = said.pop("rest", None)
     if rest not in (None, "drop", "insensitive"):
         raise UsageError("rest is not known.", hint='Use rest="drop" or rest="insensitive", or leave it out.')

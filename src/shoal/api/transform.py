@@ -107,7 +107,7 @@ def transform(
     format : str, optional
         Of the file, where its ending does not tell it.
     exclude, exclude_by : optional
-        People who asked not to be in it (a file with one id per line, ``FILE:column``, or the ids), and the column that holds
+        Opt-outs (a file with one id per line, ``FILE:column``, or the ids), and the column that holds
         their ids; the person column (``unit``) by default. Their rows are left out first.
 
     Examples

@@ -42,22 +42,22 @@ class _Places:
         return None if self.sequences is None else len(np.unique(self.sequences.person))
 
 
-def ask_zipf_table(words: Mapping[str, Any], threshold: Callable[..., dict[str, Any]]) -> Prediction:
+def ask_zipf_table(options: Mapping[str, Any], threshold: Callable[..., dict[str, Any]]) -> Prediction:
     """The question of :func:`shoal.api.forecasts.ask_zipf`, from a table that has a row per visit."""
-    source, column = _opened(words["table"])
-    unit, time = words.get("unit"), words.get("time")
+    source, column = _opened(options["table"])
+    unit, time = options.get("unit"), options.get("time")
     found = _places(source, column, unit, time)
-    people = words.get("people") or found.people
+    people = options.get("people") or found.people
     if people is None:
         raise UsageError("zipf needs people.", hint="Give people=…, or the column that names them: unit=….")
-    k, records = words.get("k", 2), words.get("records", 1)
-    per_row = words.get("records_per_row") or 1
+    k, records = options.get("k", 2), options.get("records", 1)
+    per_row = options.get("records_per_row") or 1
     if per_row < 1:
         raise UsageError("a row holds at least one record.", hint="Two for a trip with its beginning and end.")
-    fitted = fit_zipf(found.counts, method=words.get("fit", "mle"))
-    law = _law(fitted, words.get("places"))
+    fitted = fit_zipf(found.counts, method=options.get("fit", "mle"))
+    law = _law(fitted, options.get("places"))
     seen = Distribution.counts(found.counts)
-    rng = np.random.default_rng(words.get("seed", 0))
+    rng = np.random.default_rng(options.get("seed", 0))
     tested = _tested(found, rng)
     answer = _answer(law, fitted, tested, people, records * per_row, k)
     rows = _shares(law, seen if law.d == fitted.places else None, found, people, per_row, k, rng)
@@ -67,11 +67,11 @@ def ask_zipf_table(words: Mapping[str, Any], threshold: Callable[..., dict[str, 
     }
     if tested is not None:
         more["independence"] = tested.to_json()
-    limit = words.get("limit")
+    limit = options.get("limit")
     if limit is not None:
         more["records_allowed"] = pseudonym_life(law, people, limit, k=k) // per_row
     more["shares"] = rows
-    notes = _notes(words, found, fitted, tested, people)
+    notes = _notes(options, found, fitted, tested, people)
     what = f"expected share of people in cells with fewer than {k}"
     drawn = partial(draw_zipf, found.counts, law, people, records * per_row, k)
     return Prediction(what, replace(answer, notes=(*answer.notes, *notes)), more, drawn, partial(draw_shares, rows, limit, k))
@@ -185,9 +185,9 @@ def _shares(
     return rows
 
 
-def _notes(words: Mapping[str, Any], found: _Places, fitted: ZipfFit, tested: Dependence | None, people: int) -> list[str]:
+def _notes(options: Mapping[str, Any], found: _Places, fitted: ZipfFit, tested: Dependence | None, people: int) -> list[str]:
     notes = []
-    if words.get("records_per_row") is None:
+    if options.get("records_per_row") is None:
         notes.append("one place per row is assumed; for trips with beginning and end in a row, say --records-per-row 2")
     if found.left_out:
         notes.append(f"{found.left_out:,} rows without a place (person, time) are left out")

@@ -93,8 +93,8 @@ def _version(wanted: bool) -> None:
 
 def _root(
     version: bool = typer.Option(False, "--version", help="Show the version and stop.", callback=_version, is_eager=True),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors; the exit code is the answer."),
-    verbose: bool = typer.Option(False, "--verbose", "-v", help="Also say each step, and what the run took."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print errors only. The exit code gives the result."),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Also print each step, and time and memory."),
 ) -> None:
     """How well do people hide in a table? Measure it, predict it, improve it, prove it.
 

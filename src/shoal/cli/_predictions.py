@@ -169,8 +169,8 @@ def _fitted(risk: PopulationRisk) -> None:
     out = _shared.console()
     m = risk.right_matches
     out.print(
-        f"Of {risk.people:,} records, matched with {risk.population:,} people, about {m.value:,.0f} would be named rightly "
-        f"({m.low:,.0f} to {m.high:,.0f}, 95 %, grade {m.grade}): {as_percent(risk.mean)} on average, "
+        f"Of {risk.people:,} records, matched with {risk.population:,} people, about {m.value:,.0f} would be identified "
+        f"correctly ({m.low:,.0f} to {m.high:,.0f}, 95 %, grade {m.grade}): {as_percent(risk.mean)} on average, "
         f"{as_percent(risk.max)} for the record at most risk.",
         markup=False,
     )
@@ -188,7 +188,7 @@ def _fitted(risk: PopulationRisk) -> None:
         tried = [[name, f"{score:.4f}", ""] for name, score in sorted(risk.scores.items(), key=lambda x: -x[1])]
         tried += [[name, "", why] for name, why in (risk.refused or {}).items()]
         heads = ["model", "log-likelihood per person left out", "not fitted"]
-        out.print(_shared.table_of("How well each model foretells people left out of its fit", heads, tried, right=(1,)))
+        out.print(_shared.table_of("How well each model predicts people left out of its fit", heads, tried, right=(1,)))
 
 
 def _class_sizes(found: PopulationEstimate) -> None:

@@ -42,11 +42,12 @@ def show_release(release: Release, out: Path, place: str = "") -> None:
     for attack in told[:ATTACKS_SHOWN]:
         _shared.line(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
     if len(told) > ATTACKS_SHOWN:
-        _shared.line(f"  … {len(told) - ATTACKS_SHOWN} more warnings: {_shared.printable(str(out / 'report.html'))}")
+        more = _shared.plural(len(told) - ATTACKS_SHOWN, "more warning")
+        _shared.line(f"  … {more}: {_shared.printable(str(out / 'report.html'))}")
     if release.private_file is not None:
         if release.plan.draws:
             _shared.line(
-                f"The seed of the random changes is in {release.private_file}: keep it apart, anyone who has it can undo them."
+                f"The seed of the random changes is in {release.private_file}: keep it separate; anyone who has it can undo them."
             )
         elif made.input.objections is not None:
             _shared.line(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")

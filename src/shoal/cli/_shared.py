@@ -153,6 +153,15 @@ def shown(x: float, digits: int = 4) -> str:
     return written(x, digits)
 
 
+def plural(n: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "more warning"), plural(1200, "row")
+    ('1 more warning', '1,200 rows')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def table_of(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), style: str = "bold"
 ) -> Any:

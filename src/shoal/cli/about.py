@@ -51,7 +51,7 @@ def doctor(
     tables: Annotated[list[str] | None, typer.Argument(metavar="[TABLE]...", help="Files or ENGINE-URL::table to try.")] = None,
     as_json: common.Json = False,
 ) -> None:
-    """Say what is installed, what works here, and how to get what is missing; try tables and servers that you name.
+    """Report what is installed, what works, and how to install the rest; test tables and servers.
 
     Examples: shoal doctor; shoal doctor people.csv postgresql://host/db::people
     """
@@ -121,10 +121,10 @@ def _table(source: str) -> dict[str, str]:
 
 
 def explain(
-    term: Annotated[list[str] | None, typer.Argument(help="A word or a number; without one, the list of them.")] = None,
+    term: Annotated[list[str] | None, typer.Argument(help="A term or a number (default: list all).")] = None,
     as_json: common.Json = False,
 ) -> None:
-    """Explain a word or a number of the field in plain language.
+    """Explain a term or a number in plain language.
 
     Examples: shoal explain quasi-identifier; shoal explain t_closeness; shoal explain
     """
@@ -143,7 +143,7 @@ def presets(
     name: Annotated[str, typer.Argument(help="One preset, with everything about it.")] = "",
     as_json: common.Json = False,
 ) -> None:
-    """List the named rules that a policy can start from: what each asks, and where it is written.
+    """List the presets that a policy can start from: what each requires, and its source.
 
     Examples: shoal presets; shoal presets ema-public
     """
@@ -166,7 +166,7 @@ def presets(
 def manual(
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the pages: shoal.1, shoal-measure.1 …")],
 ) -> None:
-    """Write the pages that the command man shows, one per command."""
+    """Write manual pages (man), one per command."""
     from shoal.cli import build
 
     pages = list(_pages(typer.main.get_command(build()), "shoal"))

@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 
 @from_verb(
-    "arguments:PolicyWords anonymize:anonymize",
+    "arguments:PolicyOptions anonymize:anonymize",
     OPTIONS,
     shared=(
         *("quasi", "qi", "sensitive", "direct", "insensitive", "rest", "unit", "weight", "k"),

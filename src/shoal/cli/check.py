@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 @from_verb(
-    "arguments:PolicyWords",
+    "arguments:PolicyOptions",
     shared=("quasi", "qi", "sensitive", "direct", "insensitive", "rest", "unit", "weight", "k"),
     reading=("read", "rename_duplicates", "only_aggregates", "scale", "order", "missing_values"),
 )

@@ -19,7 +19,7 @@ def demo(
     seed: common.Seed = 1,
     as_json: common.Json = False,
 ) -> None:
-    """The whole walk on generated people: look, measure, predict, make safe, prove. Writes shoal-demo/."""
+    """Run every step on generated people: inspect, measure, predict, anonymize, prove. Writes shoal-demo/."""
     from shoal.api.demo import demo as walk
 
     with _shared.progress("demonstration") as told:

@@ -22,15 +22,11 @@ def hierarchy(
     column: Annotated[str, typer.Option("--column", help="The column.")],
     rule: Annotated[
         str | None,
-        typer.Option(
-            "--hierarchy", help="As in a policy: '{intervals: [5, 10]}', a file of ARX; left out: guessed from the data."
-        ),
+        typer.Option("--hierarchy", help="'{intervals: [5, 10]}' as in a policy, or an ARX file."),
     ] = None,
-    k: Annotated[int, typer.Option("--k", min=1, help="Groups of fewer records are counted, not named.")] = 5,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the levels as a file of ARX (value;level 1;…).")] = None,
-    public: Annotated[
-        bool, typer.Option("--public", help="The values are public knowledge: write also those of fewer than k records.")
-    ] = False,
+    k: Annotated[int, typer.Option("--k", min=1, help="Count groups of fewer records without naming them.")] = 5,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the levels as an ARX file (value;level 1;…).")] = None,
+    public: Annotated[bool, typer.Option("--public", help="The values are public knowledge: also write rare ones.")] = False,
     read: common.Read = None,
     rename_duplicates: common.RenameDuplicates = False,
     statement_timeout: common.StatementTimeout = None,
@@ -38,7 +34,7 @@ def hierarchy(
     preview: common.Preview = False,
     as_json: common.Json = False,
 ) -> None:
-    """Levels of a hierarchy over a column: groups per level, smallest and largest, how many below k; and what lint finds."""
+    """Preview the levels of a column: groups per level, smallest, largest, and how many are below k."""
     import shoal
 
     reading = texts.read_options(read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates)
@@ -74,9 +70,9 @@ def hierarchy(
 def _about_rare(rare: int, k: int, *, public: bool) -> str:
     values = f"{rare:,} value{'s' if rare > 1 else ''} with fewer than {k} records"
     if public:
-        return f"The file holds {values}, as you said that they are public knowledge."
+        return f"The file contains {values} (--public)."
     return (
-        f"{values} {'are' if rare > 1 else 'is'} left out of the file and suppressed where it is used. "
+        f"{values} {'are' if rare > 1 else 'is'} not written to the file, and suppressed if you use it. "
         "If the list of values is public knowledge: --public."
     )
 
@@ -93,6 +89,4 @@ def _parsed(rule: str | None) -> Any:
     try:
         return json.loads(json.dumps(YAML(typ="safe", pure=True).load(rule), default=str))
     except (YAMLError, ValueError):
-        raise PolicyError(
-            "the hierarchy is not understood.", hint="Write it as in a policy: '{intervals: [5, 10], top: 90}'."
-        ) from None
+        raise PolicyError("Invalid --hierarchy.", hint="Write it as in a policy: '{intervals: [5, 10], top: 90}'.") from None

@@ -2,12 +2,13 @@
 
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from shoal.cli import _shared
 from shoal.cli._shell import common, texts
+from shoal.cli._shell.options import Option, from_verb
 from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
@@ -19,40 +20,27 @@ def register(app: typer.Typer) -> None:
     app.command("inspect")(inspect)
 
 
+@from_verb(
+    "inspect:inspect",
+    {"rules": Option("A rule for values: age<=120, admission<=discharge. Repeatable.", "RULE", flag="--rule", kind=list[str])},
+    shared=("quasi", "qi", "sensitive", "direct", "insensitive", "unit", "weight"),
+    reading=("read", "rename_duplicates", "only_aggregates", "scale", "order", "missing_values"),
+)
 def inspect(
     table: common.Table,
-    quasi: common.Quasi = None,
-    sensitive: common.Sensitive = None,
-    direct: common.Direct = None,
-    insensitive: common.Insensitive = None,
-    unit: common.Unit = None,
-    weight: common.Weight = None,
-    rule: Annotated[
-        list[str] | None, typer.Option("--rule", help="What must be: age<=120, admission<=discharge. Repeatable.")
-    ] = None,
-    scale: common.Scale = None,
-    order: common.Order = None,
-    missing_values: common.MissingValues = None,
-    read: common.Read = None,
-    rename_duplicates: common.RenameDuplicates = False,
-    statement_timeout: common.StatementTimeout = None,
-    only_aggregates: common.OnlyAggregates = False,
+    verb_options: dict[str, Any],
+    reading: dict[str, Any],
     preview: common.Preview = False,
     as_json: common.Json = False,
-    qi: common.Qi = None,
 ) -> None:
-    """Which columns identify people? Suggested roles with a reason each; no data value is shown. Roles that you name are kept."""
+    """Find which columns identify people: a suggested role for each, with a reason. Shows no data value."""
     import shoal
 
-    known = texts.roles(quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight)
-    reading = texts.read_options(
-        read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates
-    ) | texts.properties(scale, missing_values, order)
     if preview:
-        show_preview("inspect", table, reading, as_json=as_json, **known)
+        show_preview("inspect", table, reading, as_json=as_json, **verb_options)
         return
-    with _shared.progress("looking at the columns") as told:
-        found = shoal.inspect(shoal.open(table, **reading), progress=told, rules=rule or (), **known)
+    with _shared.progress("looking at the columns") as progress:
+        found = shoal.inspect(shoal.open(table, **reading), progress=progress, **verb_options)
     if as_json:
         _shared.put_json(found.to_json())
     else:

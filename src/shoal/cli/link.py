@@ -33,22 +33,22 @@ def link(
     match: Annotated[
         float | None, typer.Option("--match", help="Probability from which a pair is a match; for encodings a similarity.")
     ] = None,
-    possible: Annotated[float | None, typer.Option("--possible", help="And from which a person shall decide.")] = None,
+    possible: Annotated[float | None, typer.Option("--possible", help="Probability from which a pair is for review.")] = None,
     one_to_one: Annotated[bool, typer.Option("--one-to-one", help="Nobody is twice in the same table.")] = False,
     model: Annotated[Path | None, typer.Option("--model", help="Weights fitted before (--save-model).")] = None,
     save_model: Annotated[Path | None, typer.Option("--save-model", help="Write the fitted weights (no data in them).")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the pairs as CSV: rows and levels, no values.")] = None,
     people: Annotated[
-        Path | None, typer.Option("--people", help="Encodings: write one new pseudonym for each person, the same on both sides.")
+        Path | None, typer.Option("--people", help="Encodings: write a new pseudonym per person, for both sides.")
     ] = None,
     preview: common.Preview = False,
     earlier: Annotated[
-        Path | None, typer.Option("--earlier", help="The --people of the run before: who is in it keeps her pseudonym.")
+        Path | None, typer.Option("--earlier", help="The --people file of an earlier run: keep its pseudonyms.")
     ] = None,
     seed: common.Seed = 0,
     as_json: common.Json = False,
 ) -> None:
-    """Records of one person, in spite of typing errors and changed names: matches, and pairs for a person to decide."""
+    """Find records of one person despite typing errors and changed names; list pairs to review."""
     import shoal
     from shoal.linkage.encodings import is_encodings
     from shoal.linkage.linking import MATCH, POSSIBLE
@@ -130,7 +130,7 @@ def _print(found: Link) -> None:
     heads = ("field", "kind", "missing", "doubtful", "weight of each level of agreement")
     _shared.console().print(_shared.table_of("Fields", heads, lines, right=(2, 3)))
     _shared.line(
-        f"{linked.matches:,} pairs match, {linked.possible:,} are possible matches for a person to decide; "
+        f"{linked.matches:,} pairs match, {linked.possible:,} are possible matches for review; "
         f"{linked.compared:,} of {linked.pairs:,} pairs were compared."
     )
     if linked.split is None:
@@ -159,7 +159,7 @@ def encode(
     preview: common.Preview = False,
     as_json: common.Json = False,
 ) -> None:
-    """Encode the people of a table with a key, so that two holders can find whom they share without showing names."""
+    """Encode people with a key, so that two holders can find shared people without showing names."""
     import shoal
     from shoal.protector.crypto.master_keys import derived_from_file
 

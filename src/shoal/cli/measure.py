@@ -33,7 +33,7 @@ OPTIONS = {
         "Categories from low to high: pain=low,medium,high. Repeatable.", "COLUMN=VALUES", texts.orders, kind=list[str]
     ),
 }
-REQUIRE = 'Requirements, such as "k>=5, t[diagnosis]<=0.2". Exit code 1 if not met.'
+REQUIRE = 'Exit code 1 if not met: "k>=5, t[diagnosis]<=0.2".'
 
 
 def register(app: typer.Typer) -> None:

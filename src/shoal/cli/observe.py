@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
     group = Commands(
         no_args_is_help=True,
         rich_markup_mode=None,
-        help="Who paid, sent or began? Exact posteriors of an observer of an anonymity protocol.",
+        help="Compute what an observer of an anonymity protocol can infer: exact posteriors.",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     for name, command in (("dining", dining), ("threshold-mix", threshold_mix), ("pool-mix", pool_mix), ("crowds", crowds)):

@@ -25,7 +25,7 @@ CELLS = {
     "kappa": Option("KL distance to the uniform distribution, in nats; with --cells.", "NATS"),
     "p_max": Option("Probability of the largest cell, with --kappa.", "P"),
 }
-METHODS = "auto, exact, saddlepoint, poisson, kappa, kappa-limit, chi, collisions."
+METHODS = "auto, exact, saddlepoint, poisson, kappa, kappa-limit, chi …"
 
 
 def register(app: typer.Typer) -> None:
@@ -49,7 +49,7 @@ def _answer(question: str, options: dict[str, Any], plot: Path | None, *, as_jso
 
 
 @from_verb(
-    "prediction:UniquenessWords",
+    "prediction:UniquenessOptions",
     {
         **CELLS,
         "power_sums": Option("S_2,S_3,…,S_6 as published, with all their digits.", "NUMBERS"),
@@ -63,7 +63,7 @@ def uniqueness(verb_options: dict[str, Any], plot: Plot = None, as_json: common.
 
 
 @from_verb(
-    "prediction:SingletonsWords",
+    "prediction:SingletonsOptions",
     {
         **CELLS,
         "sizes": Option("Also the share of people in groups of 1 to SIZES.", "SIZES", default=0),
@@ -77,7 +77,7 @@ def singletons(verb_options: dict[str, Any], plot: Plot = None, as_json: common.
 
 
 @from_verb(
-    "prediction:IntervalWords",
+    "prediction:IntervalOptions",
     {
         "group_size": CELLS["group_size"],
         "width": Option("Width of an interval.", "NUMBER"),
@@ -97,7 +97,7 @@ def interval(verb_options: dict[str, Any], plot: Plot = None, as_json: common.Js
 
 
 @from_verb(
-    "prediction:QuasiWords",
+    "prediction:QuasiOptions",
     {
         "values": Option("Possible values per column: sex=2,age=100,zip=4000.", "COLUMN=N", _predictions.sizes),
         "people": Option("People in the population (default: records of --table).", "NUMBER"),
@@ -119,7 +119,7 @@ def quasi(verb_options: dict[str, Any], preview: common.Preview = False, plot: P
 
 
 @from_verb(
-    "prediction:PopulationWords",
+    "prediction:PopulationOptions",
     {
         "population": Option("People in the population: 5000, 17.5M.", "NUMBER"),
         "table": Option("Sample: the risk of each record by a fitted population.", "TABLE"),
@@ -155,7 +155,7 @@ def population(
 
 
 @from_verb(
-    "prediction:ZipfWords",
+    "prediction:ZipfOptions",
     {
         "people": Option("People (pseudonyms); default with --unit: those of the table.", "NUMBER"),
         "records": Option("Records that one pseudonym covers (rows of --table).", "NUMBER", default=1),

@@ -243,9 +243,9 @@ def seed(
     """Fill a registry with a first set of records: the real places in Shoal and generated people, or the public tables given."""
     from shoal.registry.publish.seed import fill, fill_built_in
 
-    with _shared.progress("summarising populations") as told:
+    with _shared.progress("summarising populations") as details:
         store = _registry_holder.store_of(registry)
-        found = fill(store, data, progress=told)
+        found = fill(store, data, progress=details)
         if data is None and not generated:
             found = fill_built_in(store, found)
     if as_json:

@@ -35,13 +35,11 @@ def serve(
     name: Annotated[
         list[str] | None, typer.Option("--name", help="A host name under which clients reach it. Repeatable.")
     ] = None,
-    proxy: Annotated[
-        str, typer.Option("--proxy", help="Address of a reverse proxy whose X-Forwarded-For is believed; else nobody's is.")
-    ] = "",
+    proxy: Annotated[str, typer.Option("--proxy", help="Reverse proxy whose X-Forwarded-For header is trusted.")] = "",
     tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="TLS certificate (PEM).")] = None,
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Key of the TLS certificate (PEM).")] = None,
 ) -> None:
-    """Serve the registry and, where one is named, the vault. Anybody may ask the registry; publishing needs a token."""
+    """Serve the registry and, with --vault, a vault. Queries are open to anyone; publishing needs a token."""
     from dataclasses import replace
 
     from shoal.errors import UsageError, need

@@ -137,7 +137,7 @@ PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the 
 
 
 def register_users(studio: typer.Typer) -> None:
-    user = Commands(name="user", help="Who may use the studio, and what for.", no_args_is_help=True, rich_markup_mode=None)
+    user = Commands(name="user", help="Manage the users of the studio.", no_args_is_help=True, rich_markup_mode=None)
     user.command("add")(add)
     user.command("list")(listed)
     user.command("remove")(remove)
@@ -163,7 +163,7 @@ def add(
     store: Store = None,
     as_json: common.Json = False,
 ) -> None:
-    """Let somebody in. Asks for a password at a terminal; elsewhere one is made and shown once."""
+    """Add a user. Asks for a password at a terminal; otherwise generates one and shows it once."""
     with _people(workspace, store) as people:
         given = _password(typed)
         secret = given or _invented()
@@ -172,20 +172,20 @@ def add(
     if as_json:
         _shared.put_json(told)
         return
-    typer.echo(f"{user.name} may come in as {user.role}.")
+    typer.echo(f"Added {user.name} as {user.role}.")
     if not given:
         typer.echo(f"First password, shown this once: {secret}")
 
 
 def listed(workspace: Place = None, store: Store = None, as_json: common.Json = False) -> None:
-    """Everybody who may come in."""
+    """List the users."""
     with _people(workspace, store) as people:
         users = people.users.all()
     if as_json:
         _shared.put_json({"users": [{"name": u.name, "role": u.role, "workspace": u.space} for u in users]})
         return
     if not users:
-        typer.echo("Nobody is named: 'shoal studio' is for one person on this computer, by its link.")
+        typer.echo("There are no users: 'shoal studio' serves one person on this computer, by its link.")
     for u in users:
         others = [o.name for o in users if o.space == u.space and o.name != u.name]
         typer.echo(f"{u.name}  {u.role}  {'with ' + ', '.join(others) if others else 'own workspace'}")
@@ -198,7 +198,7 @@ def remove(
     store: Store = None,
     as_json: common.Json = False,
 ) -> None:
-    """Take somebody out; they are logged out at once. Their tables stay unless you say otherwise."""
+    """Remove a user and log them out. Their tables stay unless you pass --delete-tables."""
     with _people(workspace, store) as people:
         user = people.users.get(name)
         if tables and any(u.space == user.space and u.name != user.name for u in people.users.all()):
@@ -210,7 +210,7 @@ def remove(
     if as_json:
         _shared.put_json({"removed": user.name, "tables_deleted": tables})
     else:
-        typer.echo(f"{user.name} may not come in any more; {'their tables are deleted' if tables else 'their tables stay'}.")
+        typer.echo(f"Removed {user.name}; {'their tables are deleted' if tables else 'their tables stay'}.")
 
 
 def role(
@@ -220,7 +220,7 @@ def role(
     store: Store = None,
     as_json: common.Json = False,
 ) -> None:
-    """Give another role; it holds from the next page on."""
+    """Change a user's role; takes effect on the next page."""
     with _people(workspace, store) as people:
         user = people.users.give_role(name, role)
     if as_json:
@@ -232,7 +232,7 @@ def role(
 def password(
     name: Name, typed: PasswordStdin = False, workspace: Place = None, store: Store = None, as_json: common.Json = False
 ) -> None:
-    """Give another password; every session of the user ends."""
+    """Change a user's password and end all their sessions."""
     with _people(workspace, store) as people:
         given = _password(typed)
         secret = given or _invented()

@@ -26,10 +26,12 @@ def table(
     layers: Annotated[str | None, typer.Option("--layers", help="Further columns to cross: a,b.")] = None,
     unit: common.Unit = None,
     threshold: Annotated[int, typer.Option("--threshold", min=2, help="Counts of fewer people are hidden.")] = 10,
-    method: Annotated[str, typer.Option("--method", help="suppress, or round: what is not hidden is rounded.")] = "suppress",
+    method: Annotated[
+        str, typer.Option("--method", help="suppress, or round: also round the counts that are shown.")
+    ] = "suppress",
     base: Annotated[int, typer.Option("--base", min=2, help="Rounded to multiples of this.")] = 5,
     hide_zeros: Annotated[bool, typer.Option("--hide-zeros", help="Hide cells without people too.")] = False,
-    public: Annotated[bool, typer.Option("--public", help="The categories are public knowledge: join none.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="The categories are public knowledge: merge none.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the table as CSV, one line per cell.")] = None,
     read: common.Read = None,
     rename_duplicates: common.RenameDuplicates = False,
@@ -37,7 +39,7 @@ def table(
     preview: common.Preview = False,
     as_json: common.Json = False,
 ) -> None:
-    """A table of counts that may be published: small counts hidden so that the sums do not give them away."""
+    """Make a table of counts to publish, with small counts hidden and not recoverable from the sums."""
     import shoal
 
     reading = texts.read_options(read, rename=rename_duplicates) | texts.properties(None, missing_values)

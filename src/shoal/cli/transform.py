@@ -1,4 +1,4 @@
-"""``shoal transform``: apply a plan on a table."""
+"""``shoal transform``: carry out a plan on a table."""
 
 from __future__ import annotations
 
@@ -20,14 +20,10 @@ def register(app: typer.Typer) -> None:
 
 def transform(
     table: common.Table,
-    plan: Annotated[Path, typer.Option("--plan", help="What to do: a page of YAML, or a plan.json that Shoal wrote.")],
+    plan: Annotated[Path, typer.Option("--plan", help="The plan: a YAML file, or a plan.json that Shoal wrote.")],
     out: Annotated[str | None, typer.Option("--out", "-o", help="File to write, or ::name for a table beside this one.")] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Instead of the plan's, of 16 digits or more: same input and seed, same bytes.")
-    ] = None,
-    private: Annotated[
-        Path | None, typer.Option("--private", help="OUT.private.json of an earlier run, instead of --seed: repeats it.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of 16 digits or more, instead of the plan's.")] = None,
+    private: Annotated[Path | None, typer.Option("--private", help="OUT.private.json of an earlier run: repeat it.")] = None,
     save_plan: Annotated[
         Path | None, typer.Option("--save-plan", help="Write the finished plan as JSON, without its seed.")
     ] = None,
@@ -40,13 +36,13 @@ def transform(
     memory: common.Memory = None,
     as_json: common.Json = False,
 ) -> None:
-    """Apply a plan (generalize, suppress, noise, swap, mask, sample …) and tell what changed. For a proof, see anonymize."""
+    """Apply a plan (generalize, suppress, add noise, swap …) and report what changed, without a proof."""
     import shoal
     from shoal.disk.atomic import write_text
     from shoal.errors import UsageError
 
     if out is None and save_plan is None:
-        raise UsageError("there is nowhere to write to.", hint="Give --out FILE, or --save-plan FILE to see the plan only.")
+        raise UsageError("No output given.", hint="Pass --out FILE, or --save-plan FILE to write only the plan.")
     reading = texts.read_options(read, rename=rename_duplicates, memory=memory, timeout=statement_timeout)
     words: dict[str, Any] = {"seed": seed, "private": private, "exclude": exclude, "exclude_by": exclude_by}
     if preview:
@@ -99,12 +95,12 @@ def _tell(found: dict[str, Any], table: str, out: str | None) -> None:
         _shared.line("Some published values are not true of their person.")
     if found.get("private_file"):
         _shared.line(
-            f"The seed of the random changes is in {found['private_file']}: keep it apart, anyone who has it can undo them. "
+            f"The seed of the random changes is in {found['private_file']}: keep it separate; anyone who has it can undo them. "
             f"--private {found['private_file']} repeats the run."
         )
     if out is not None:
         made = _as_typed(table, out)
-        _shared.next_step(f"shoal measure {made} --quasi a,b says how well people hide in it; nothing is proven yet.")
+        _shared.next_step(f"shoal measure {made} --quasi a,b measures it; nothing is proven yet.")
 
 
 def _as_typed(table: str, out: str) -> str:

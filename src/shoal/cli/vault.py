@@ -13,16 +13,21 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shell import common
-from shoal.cli._shell import texts as typed
 from shoal.cli._shell.commands import Commands
 from shoal.cli._shell.common import Json
+from shoal.cli._shell.texts import names
 from shoal.cli._vault.shared import (
     AnchorFile,
     Answer,
+    DomainName,
+    Ids,
     KeyFile,
     KeyShares,
     Parts,
     Place,
+    Purpose,
+    Table,
+    TableOut,
     TokenFile,
     acting,
     lines_of,
@@ -30,51 +35,46 @@ from shoal.cli._vault.shared import (
     new_folder,
     opening,
     read_secret,
+    replaced,
     secret_file,
     session,
+    table_options,
     tell,
+    warn_of,
 )
-from shoal.cli._vault.tables import Ids, Table, TableOut, replaced, table_options, warn_of
 from shoal.errors import UsageError
 
-DomainName = Annotated[str, typer.Option("--domain", help="Domain of the pseudonyms.")]
-Purpose = Annotated[str, typer.Option("--purpose", help="What it is for; goes into the log.")]
 Role = Annotated[str, typer.Option("--role", help="Role, for role pseudonyms.")]
 Relation = Annotated[str, typer.Option("--relation", help="Counterpart, for relationship pseudonyms.")]
 
 HELP = "Pseudonyms with controlled reversal: four eyes to reveal, a log that cannot be quietly changed."
 
 
+GROUPS = {
+    "domain": "Make, list and connect domains.",
+    "actor": "People, their roles and tokens.",
+    "holder": "For people who make their own pseudonym: needs no vault, only its id.",
+    "issuer": "Issuers of one-time credentials.",
+}
+
+
 def register(app: typer.Typer) -> None:
     """Add ``shoal vault`` and its commands."""
-    from shoal.cli._vault import copies as _vault_copies
-    from shoal.cli._vault import holder as _vault_holder
-    from shoal.cli._vault import intake as _vault_intake
-    from shoal.cli._vault import issuing as _vault_issuing
-    from shoal.cli._vault import owner as _vault_owner
-    from shoal.cli._vault import people as _vault_people
-    from shoal.cli._vault import plan as _vault_plan
-    from shoal.cli._vault import rights as _vault_rights
-    from shoal.cli._vault import second as _vault_second
+    from shoal.cli._vault import copies, domains, holder, owner, people, second
 
     vault = Commands(name="vault", help=HELP, no_args_is_help=True, rich_markup_mode=None)
-    vault.command("key")(key)
-    vault.command("init")(init)
-    vault.command("status")(status)
-    vault.command("pseudonymize")(pseudonymize)
+    own = {"key": key, "init": init, "status": status, "pseudonymize": pseudonymize, "find": find, "translate": translate}
+    for name, command in {**own, "filter": filter_lines}.items():
+        vault.command(name)(command)
     vault.command("pseudonymise", hidden=True)(pseudonymize)
-    vault.command("find")(find)
-    vault.command("translate")(translate)
-    vault.command("filter")(filter_lines)
-    _vault_plan.register(vault)
-    _vault_intake.register(vault)
-    _vault_people.register(vault)
-    _vault_second.register(vault)
-    _vault_owner.register(vault)
-    _vault_rights.register(vault)
-    _vault_holder.register(vault)
-    _vault_issuing.register(vault)
-    _vault_copies.register(vault)
+    groups: dict[str, typer.Typer] = {}
+    for module in (people, second, domains, owner, holder, copies):
+        for name, command in module.COMMANDS.items():
+            group, _, last = name.rpartition(" ")
+            if group and group not in groups:
+                groups[group] = Commands(name=group, help=GROUPS[group], no_args_is_help=True, rich_markup_mode=None)
+                vault.add_typer(groups[group])
+            (groups[group] if group else vault).command(last)(command)
     app.add_typer(vault)
 
 
@@ -109,7 +109,7 @@ def _shares(folder: Path | None, count: int, needed: int) -> Answer:
     from shoal.protector import keys
 
     if folder is None:
-        raise UsageError("shares go into a new folder.", hint="Add --out FOLDER.")
+        raise UsageError("--shares requires a new folder.", hint="Add --out FOLDER.")
     texts = keys.split(keys.generate(), shares=count, needed=needed)
     new_folder(folder)
     for number, text in enumerate(texts, 1):
@@ -137,7 +137,7 @@ def init(
     anchor: AnchorFile = None,
     json: Json = False,
 ) -> None:
-    """Make a vault. The owner gets a token, the auditor a code to claim hers (`enrol`), each a share; delete them here then."""
+    """Make a vault. The owner gets a token, the auditor a code to claim hers (`enrol`), and each a share."""
     from shoal.protector.vault import Vault
 
     provider = master_key(key_file, key_share)
@@ -173,7 +173,7 @@ def init(
 
 @opening
 def status(vault: Any) -> Answer:
-    """Ids, places, number of events; proof that key and data are kept apart."""
+    """Show ids, places and the number of events, and that key and data are kept apart."""
     found = vault.status()
     return found, "\n".join(f"{k}: {v}" for k, v in found.items() if k != "signing_keys")
 
@@ -195,13 +195,13 @@ def pseudonymize(
         str | None, typer.Option("--exclude-by", help="The column that holds the ids of --exclude; the first of --id without it.")
     ] = None,
 ) -> Answer:
-    """Replace identities by pseudonyms; the same person keeps the same one in all files of a domain."""
+    """Replace identities by pseudonyms. A person has the same one in all files of a domain."""
     from shoal.protector.pseudonyms.tables import pseudonymize_table
 
-    told: dict[str, Any] = {"domain": domain, "purpose": purpose, "role": role, "relation": relation, "raw": raw}
-    told |= {"exclude": exclude, "exclude_by": exclude_by}
+    details: dict[str, Any] = {"domain": domain, "purpose": purpose, "role": role, "relation": relation, "raw": raw}
+    details |= {"exclude": exclude, "exclude_by": exclude_by}
     with _shared.progress("pseudonymising") as progress:
-        done = pseudonymize_table(session, table, out, columns=typed.names(id), drop=typed.names(drop), progress=progress, **told)
+        done = pseudonymize_table(session, table, out, columns=names(id), drop=names(drop), progress=progress, **details)
     words = f"{done.rows:,} rows written to {out}; {done.missing:,} identities were missing. Key {done.key_id}."
     words += f" {done.excluded.sentence}" if done.excluded else ""
     warn_of(done.left)
@@ -220,17 +220,17 @@ def find(
     role: Role = "",
     relation: Relation = "",
 ) -> Answer:
-    """The pseudonyms identities have now, without making any. Identities come from a file, never from the command line."""
-    told = {"purpose": purpose, "role": role, "relation": relation}
+    """Find the pseudonyms of identities, without making any. Identities come from a file, never from the command line."""
+    details = {"purpose": purpose, "role": role, "relation": relation}
     if table is not None:
         from shoal.protector.pseudonyms.tables import find_in_table
 
         columns, path = table_options(identity_file, id, out)
-        return replaced(find_in_table(session, table, path, columns=columns, domain=domain, **told), path)
+        return replaced(find_in_table(session, table, path, columns=columns, domain=domain, **details), path)
     if identity_file is None:
-        raise UsageError("whose pseudonyms?", hint="--identity-file FILE, or --table FILE --id COLUMN --out FILE.")
+        raise UsageError("no identities were given.", hint="--identity-file FILE, or --table FILE --id COLUMN --out FILE.")
     lines = read_secret(identity_file).splitlines()
-    found = session.find_many(domain, lines, **told)
+    found = session.find_many(domain, lines, **details)
     return {"pseudonyms": found}, "\n".join(f or "-" for f in found)
 
 
@@ -248,13 +248,13 @@ def translate(
     role: Role = "",
     relation: Relation = "",
 ) -> Answer:
-    """Pseudonyms of another domain for the same people, also for whole tables; no identity is shown."""
+    """Translate pseudonyms into those of another domain, also in whole tables. No identity is shown."""
     if table is not None:
         from shoal.protector.pseudonyms.tables import translate_table
 
         columns, path = table_options(pseudonyms or file, id, out)
-        told = {"source": source, "target": target, "purpose": purpose}
-        return replaced(translate_table(session, table, path, columns=columns, **told), path)
+        details = {"source": source, "target": target, "purpose": purpose}
+        return replaced(translate_table(session, table, path, columns=columns, **details), path)
     given = lines_of(pseudonyms, file, "pseudonyms")
     made = session.translate(given, source=source, target=target, purpose=purpose, role=role, relation=relation)
     return {"pseudonyms": made}, "\n".join(m or "-" for m in made)
@@ -270,11 +270,11 @@ def filter_lines(
     token_file: TokenFile = None,
     anchor: AnchorFile = None,
 ) -> None:
-    """Pseudonymise a log from standard input to standard output; what cannot be made safe is not passed on."""
+    """Pseudonymize a log from standard input to standard output. Lines that cannot be made safe are dropped."""
     from shoal.protector.pseudonyms.filtering import LogFilter, arriving, encoded
 
     acting_person = session(vault, key_file, key_share, token_file, anchor)
-    lines = LogFilter(acting_person, domain, fields=typed.names(field), pattern=pattern)
+    lines = LogFilter(acting_person, domain, fields=names(field), pattern=pattern)
     for part in arriving(functools.partial(os.read, sys.stdin.fileno())):
         sys.stdout.buffer.write(encoded(lines.part(part)))
         sys.stdout.flush()

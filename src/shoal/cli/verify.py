@@ -18,26 +18,26 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
-    key: Annotated[str, typer.Option("--key", help="Public key or fingerprint that the publisher announced.")] = "",
-    table: Annotated[str, typer.Option("--table", help="ENGINE-URL::table, where the data are in a database.")] = "",
+    key: Annotated[str | None, typer.Option("--key", help="Public key or fingerprint that the publisher announced.")] = None,
+    table: Annotated[str, typer.Option("--table", help="ENGINE-URL::table, if the data are in a database.")] = "",
     private: Annotated[
-        Path | None, typer.Option("--private", help="FOLDER.private.json: is it the seed that the certificate is bound to?")
+        Path | None, typer.Option("--private", help="FOLDER.private.json: check if its seed is the certified one.")
     ] = None,
     exclude: Annotated[
         str | None,
-        typer.Option("--exclude", help="People who asked not to be in it: is this list the certified one?"),
+        typer.Option("--exclude", help="Opt-outs: check if this list is the certified one."),
     ] = None,
     preview: common.Preview = False,
     as_json: common.Json = False,
 ) -> None:
-    """Re-prove a release offline: signature, files, plan, and every number by counting the data again."""
+    """Verify a release offline: signature, files, plan, and every number by counting the data again."""
     import shoal
 
     if preview:
         show_preview("verify", str(folder), {}, as_json=as_json, table=table or None)
         return
     with _shared.progress("verifying") as told:
-        result = shoal.verify(folder, key=key or None, table=table or None, private=private, exclude=exclude, progress=told)
+        result = shoal.verify(folder, key=key, table=table or None, private=private, exclude=exclude, progress=told)
     if as_json:
         _shared.put_json(result.to_json())
     else:

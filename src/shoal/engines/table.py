@@ -415,7 +415,18 @@ class Table:
 
         self.give_back()
         done = recode(
-            self._engine, self._relation, self._schema, plan, out, kept, class_map, format, raw, progress, parts, self._codes
+            self._engine,
+            self._relation,
+            self._schema,
+            plan,
+            out,
+            kept=kept,
+            class_map=class_map,
+            format=format,
+            raw=raw,
+            progress=progress,
+            parts=parts,
+            at_hand=self._codes,
         )
         self.give_back()
         return done

@@ -8,18 +8,9 @@ each action, :mod:`shoal.protector.remote` a method of the same name and paramet
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
-
-from shoal.protector.actions.requests import Revealed
-from shoal.protector.care.checking import Findings
-from shoal.protector.intake.actions import Intake
-from shoal.protector.intake.waiting import Candidate, Waiting
-from shoal.protector.log.audit import Verdict
-from shoal.protector.people.changes import Change
-from shoal.protector.people.requests import Request, ServedRequest
-from shoal.protector.pseudonyms.domains import Domain
 
 REQUIRED: Any = inspect.Parameter.empty
 """The default of a parameter that must be given."""
@@ -58,19 +49,6 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Reply:
-    """What an action returns: ``shape`` names the model of the answer over HTTP.
-
-    ``write`` turns a result into JSON, given the session; ``read`` turns it back, given the remote session, the JSON and the
-    arguments of the call.
-    """
-
-    shape: str
-    write: Callable[[Any, Any], Any]
-    read: Callable[[Any, Any, Mapping[str, Any]], Any]
-
-
-@dataclass(frozen=True)
 class Action:
     """One action: ``name`` of the session's method, or of the function of :mod:`.care` if ``care``."""
 
@@ -79,7 +57,7 @@ class Action:
     roles: str
     help: str
     parameters: tuple[Parameter, ...]
-    reply: Reply
+    reply: str
     command: str
     care: bool = False
     sparse: bool = False
@@ -195,162 +173,71 @@ _ROLES = Parameter("roles", _list(NEEDED, 5))
 _FACTOR = Parameter("factor", SHORT, "")
 
 
-# -- replies ---------------------------------------------------------------------------------------------------------------
-
-
-def _keyed(shape: str, key: str, read: Callable[[Any], Any] = lambda value: value) -> Reply:
-    """A plain value under one key."""
-    return Reply(shape, lambda _, value: {key: value}, lambda _s, found, _a: read(found[key]))
-
-
-def _listed(shape: str, key: str, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> Reply:
-    return Reply(
-        shape, lambda _, values: {key: [write(v) for v in values]}, lambda _s, found, _a: [read(one) for one in found[key]]
-    )
-
-
-def request_of(found: Mapping[str, Any]) -> Request:
-    """A request from its JSON."""
-    parts = ("id", "domain", "purpose", "case", "created", "expires", "status", "recipient")
-    values = {part: found[part] for part in parts}
-    return ServedRequest(requester="", pseudonyms=tuple(found["pseudonyms"]), body=dict(found), **values)
-
-
-def _change_of(found: Mapping[str, Any] | None) -> Any:
-    return None if found is None else Change(**{name: value for name, value in found.items() if name != "expires"})
-
-
-def _change_view(change: Change | None) -> dict[str, Any] | None:
-    return None if change is None else {**change.to_json(), "code": change.code}
-
-
-def _domain_view(domain: Domain) -> dict[str, Any]:
-    settings = domain.to_json()
-    shown = {name: settings[name] for name in ("name", "id", "kind", "scope", "shredded")}
-    return {**shown, "key_id": domain.key_id, "settings": settings}
-
-
-def _domain_of(found: Mapping[str, Any]) -> Domain:
-    return Domain.from_json(found["settings"])
-
-
-def _verdict_of(found: Mapping[str, Any]) -> Verdict:
-    return Verdict(**{**found, "problems": tuple(found["problems"]), "accepted": tuple(found["accepted"])})
-
-
-def _findings_of(found: Mapping[str, Any]) -> Findings:
-    return Findings(found["ok"], found["rows"], found["objects"], _verdict_of(found["log"]), tuple(found["problems"]))
-
-
-def _read_revealed(session: Any, found: Mapping[str, Any], _: Mapping[str, Any]) -> Revealed:
-    known = next((r for r in session.requests() if r.id == found["request"]), None)
-    request = known or Request(found["request"], "", "", tuple(found["identities"]), "", "", 0.0, 0.0, status="delivered")
-    return Revealed(request, found["identities"], found["sealed"])
-
-
-def _write_intake(_: Any, done: Intake) -> dict[str, Any]:
-    changes = {name: dict(counts) for name, counts in done.changes.items()}
-    return {"pseudonyms": done.pseudonyms, "outcomes": done.outcomes, "waiting": done.waiting, "changes": changes}
-
-
-def _waiting_of(found: Mapping[str, Any]) -> Waiting:
-    candidates = tuple(Candidate(**one) for one in found["candidates"])
-    return Waiting(found["id"], found["domain"], "", found["created"], found["record"], candidates)
-
-
-OBJECT = Reply("Object", lambda _, value: value, lambda _s, found, _a: dict(found))
-ISSUER = Reply("IssuerView", OBJECT.write, OBJECT.read)
-RETIRED = Reply("Retired", OBJECT.write, OBJECT.read)
-PSEUDONYMS = _keyed("Pseudonyms", "pseudonyms")
-PSEUDONYM = _keyed("Found", "pseudonym")
-DECIDED = _keyed("Decided", "pseudonym", str)
-DONE = Reply("Done", lambda _, value: {"done": True if value is None else value}, lambda _s, found, _a: bool(found["done"]))
-TOKEN = _keyed("Enrolled", "token", str)
-REQUEST = Reply("RequestView", lambda _, made: made.to_json(), lambda _s, found, _a: request_of(found))
-CHANGE = Reply("ChangeView", lambda _, change: _change_view(change), lambda _s, found, _a: _change_of(found))
-DOMAIN = Reply("DomainView", lambda _, made: _domain_view(made), lambda _s, found, _a: _domain_of(found))
-VERDICT = Reply("Verdict", lambda _, made: made.to_json(), lambda _s, found, _a: _verdict_of(found))
-REVEALED = Reply(
-    "Revealed",
-    lambda _, got: {"request": got.request.id, "identities": dict(got.identities), "sealed": got.sealed},
-    _read_revealed,
-)
-DOMAIN_KEY = Reply(
-    "KeyInUse",
-    lambda _, made: {"key_id": made.key_id},
-    lambda session, _f, given: next(d for d in session.domains() if d.name == given["name"]),
-)
-CHALLENGE = Reply(
-    "Challenge",
-    lambda session, made: {"challenge": made, "vault": session.vault.id},
-    lambda _s, found, _a: str(found["challenge"]),
-)
-
 _PATH_NAME = Parameter("name", SHORT, key="domain")
 
 ACTIONS: tuple[Action, ...] = (
     # -- operators
     Action(
         "pseudonymize", "POST /domains/{domain}/pseudonyms", "operator", "Make pseudonyms for identities",
-        _takes(_DOMAIN, ("values", IDENTITIES, REQUIRED, "identities"), *_CONTEXT, ("source", SHORT, "")), PSEUDONYMS,
+        _takes(_DOMAIN, ("values", IDENTITIES, REQUIRED, "identities"), *_CONTEXT, ("source", SHORT, "")), "Pseudonyms",
         "pseudonymize",
     ),
     Action(
         "find_many", "POST /domains/{domain}/finds", "operator", "Find the pseudonyms of identities, without making any",
-        _takes(_DOMAIN, ("identities", IDENTITIES), *_CONTEXT), PSEUDONYMS, "find",
+        _takes(_DOMAIN, ("identities", IDENTITIES), *_CONTEXT), "Pseudonyms", "find",
     ),
     Action(
         "translate", "POST /domains/{domain}/translate", "operator", "Translate pseudonyms into those of another domain",
         _takes(
             ("pseudonyms", IDENTITIES), ("source", SHORT, REQUIRED, "domain"), ("target", NEEDED), ("purpose", NEEDED),
             *_CONTEXT[1:], ("version", VERSION, None, "key_version"),
-        ), PSEUDONYMS, "translate",
+        ), "Pseudonyms", "translate",
     ),
     Action(
         "intake", "POST /domains/{domain}/intake", "operator", "Make pseudonyms for people recognized by their records",
         _takes(
             _DOMAIN, ("records", _list(RECORD, MOST_IDENTITIES, 1)), _PURPOSE, ("source", SHORT, ""),
             ("match", _number(float, ge=0.5, lt=1), 0.99), ("possible", _number(float, gt=0, lt=1), 0.05),
-        ), Reply("Recognized", _write_intake, lambda _s, found, _a: Intake(**found)), "intake",
+        ), "Recognized", "intake",
     ),
     Action(
         "waiting", "POST /domains/{domain}/waiting", "clerk", "List the records that wait for a decision; logged",
-        _takes(_DOMAIN), _listed("WaitingRecords", "waiting", lambda one: one.to_json(), _waiting_of), "waiting",
+        _takes(_DOMAIN), "WaitingRecords", "waiting",
     ),
     Action(
         "decide", "POST /waiting/{number}/decide", "clerk", "Decide whose record a waiting record is",
-        _takes(("number", SHORT), ("same_as", NEEDED)), DECIDED, "decide",
+        _takes(("number", SHORT), ("same_as", NEEDED)), "Decided", "decide",
     ),
     Action(
         "register", "POST /domains/{domain}/holders", "operator", "Register a self-generated pseudonym",
         _takes(
             _DOMAIN, ("registration.pseudonym", SHORT), ("registration.public_key", HEX_32), ("registration.signature", HEX_64),
             ("identity", _text(1, 4096, optional=True), None),
-        ), DONE, "register",
+        ), "Done", "register",
     ),
     Action(
         "challenge", "POST /domains/{domain}/challenge", "operator", "Make a new challenge for the holder of a pseudonym",
-        _takes(_DOMAIN, ("pseudonym", SHORT)), CHALLENGE, "challenge",
+        _takes(_DOMAIN, ("pseudonym", SHORT)), "Challenge", "challenge",
     ),
     Action(
         "check_ownership", "POST /domains/{domain}/prove", "operator", "Check a holder's answer to a challenge",
-        _takes(_DOMAIN, ("pseudonym", SHORT), ("challenge", SHORT), ("proof", HEX_64)), DONE, "prove",
+        _takes(_DOMAIN, ("pseudonym", SHORT), ("challenge", SHORT), ("proof", HEX_64)), "Done", "prove",
     ),
     Action(
         "create_issuer", "POST /issuers", "owner", "Make an issuer of one-time credentials",
-        _takes(("name", NEEDED), ("domain", NEEDED)), ISSUER, "issuer add",
+        _takes(("name", NEEDED), ("domain", NEEDED)), "IssuerView", "issuer add",
     ),
     Action(
-        "issuers", "GET /issuers", "", "List the public keys of all issuers", (), _listed("Issuers", "issuers", dict, dict),
+        "issuers", "GET /issuers", "", "List the public keys of all issuers", (), "Issuers",
         "issuer list",
     ),
     Action(
         "issue", "POST /issuers/{name}/issue", "operator", "Sign the blinded request of an enrolled person, once",
-        _takes(("name", SHORT), ("identity", TEXT), ("blinded", HEX), _PURPOSE), _keyed("Signed", "answer", str), "issue",
+        _takes(("name", SHORT), ("identity", TEXT), ("blinded", HEX), _PURPOSE), "Signed", "issue",
     ),
     Action(
         "redeem", "POST /issuers/{name}/redeem", "operator", "Accept a credential, once, and return its one-time pseudonym",
-        _takes(("name", SHORT), ("message", HEX), ("signature", HEX), _PURPOSE), DECIDED, "redeem",
+        _takes(("name", SHORT), ("message", HEX), ("signature", HEX), _PURPOSE), "Decided", "redeem",
     ),
     # -- requesters and approvers
     Action(
@@ -359,57 +246,60 @@ ACTIONS: tuple[Action, ...] = (
             ("domain", NEEDED), ("pseudonyms", IDENTITIES), ("purpose", NEEDED), ("case", NEEDED),
             ("seconds", _number(float, gt=0, le=30), 7 * 86400.0, "days", 86400.0), ("version", VERSION, None, "key_version"),
             *_CONTEXT[1:], ("recipient", _text(0, 0, "^([0-9a-f]{64})?$"), ""),
-        ), REQUEST, "request",
+        ), "RequestView", "request",
     ),
     Action(
         "requests", "GET /requests", "", "List your requests; approvers, auditors and owners see all", (),
-        _listed("Requests", "requests", lambda made: made.to_json(), request_of), "requests",
+        "Requests", "requests",
     ),
     Action(
         "approve", "POST /requests/{request_id}/approve", "approver", "Approve somebody else's request",
-        _takes(_REQUEST, ("digest", _text(optional=True), None), _FACTOR), REQUEST, "approve",
+        _takes(_REQUEST, ("digest", _text(optional=True), None), _FACTOR), "RequestView", "approve",
     ),
-    Action("deny", "POST /requests/{request_id}/deny", "approver", "Deny somebody else's request", (_REQUEST,), REQUEST, "deny"),
     Action(
-        "withdraw", "POST /requests/{request_id}/withdraw", "requester", "Withdraw your own request", (_REQUEST,), REQUEST,
+        "deny", "POST /requests/{request_id}/deny", "approver", "Deny somebody else's request", (_REQUEST,), "RequestView",
+        "deny",
+    ),
+    Action(
+        "withdraw", "POST /requests/{request_id}/withdraw", "requester", "Withdraw your own request", (_REQUEST,), "RequestView",
         "withdraw",
     ),
     Action(
         "reveal", "POST /requests/{request_id}/reveal", "requester", "Fetch the identities of your approved request, once",
-        (_REQUEST,), REVEALED, "reveal",
+        (_REQUEST,), "Revealed", "reveal",
     ),
     # -- auditors
     Action(
         "verify_log", "POST /audit/verify", "auditor", "Check the log, also against checkpoints kept elsewhere",
-        _takes(("anchors", _list(Kind(dict), 100_000), ()), ("acknowledged", ACKNOWLEDGED, 0)), VERDICT, "audit", care=True,
+        _takes(("anchors", _list(Kind(dict), 100_000), ()), ("acknowledged", ACKNOWLEDGED, 0)), "Verdict", "audit", care=True,
     ),
     Action(
         "read_log", "GET /audit/events", "auditor", "List the newest events, under audit pseudonyms",
-        _takes(("last", _number(int, ge=1, le=10_000), 100)), _keyed("Events", "events", list), "audit", care=True,
+        _takes(("last", _number(int, ge=1, le=10_000), 100)), "Events", "audit", care=True,
     ),
     Action(
         "log_segment", "POST /audit/segment", "auditor", "Export a closed part of the log, still sealed",
-        _takes(("after", _number(int, ge=0, le=2**53), 0)), OBJECT, "audit", care=True,
+        _takes(("after", _number(int, ge=0, le=2**53), 0)), "Object", "audit", care=True,
     ),
     Action(
         "retire_log", "POST /audit/retire", "owner", "Remove archived events from the database, after confirmation",
-        _takes(("upto", _number(int, ge=1, le=2**53)), ("head", HEX_32)), RETIRED, "retire", care=True,
+        _takes(("upto", _number(int, ge=1, le=2**53)), ("head", HEX_32)), "Retired", "retire", care=True,
     ),
     Action(
         "report", "GET /audit/report", "auditor", "Count reveals per person, purpose and period",
         _takes(("period", _text(0, 0, "^(day|month|year)$"), "month"), ("by", _text(0, 0, "^(actor|subject)$"), "actor")),
-        _keyed("Object", "reveals", list), "audit", care=True,
+        "Report", "audit", care=True,
     ),
     Action(
         "reveals", "GET /audit/reveals", "auditor", "List every revealed identity: whose, to whom, when, why",
         _takes(
             ("of", _text(0, 0, "^([AS]-[0-9A-Za-z]{1,40})?$"), ""), ("purpose", SHORT, ""), ("since", DAY, ""), ("until", DAY, "")
-        ), _keyed("Reveals", "reveals", list), "reveals", care=True, sparse=True,
+        ), "Reveals", "reveals", care=True, sparse=True,
     ),
     # -- owners
     Action(
         "domains", "GET /domains", "", "List the domains that the token reaches, without secrets", (),
-        _listed("Domains", "domains", _domain_view, _domain_of), "domain list",
+        "Domains", "domain list",
     ),
     Action(
         "create_domain", "POST /domains", "owner", "Make a domain",
@@ -420,104 +310,105 @@ ACTIONS: tuple[Action, ...] = (
             ("renewal", Kind(dict, fields=_takes(
                 ("uses", RENEWAL, None), ("days", RENEWAL, None), ("on", _list(SHORT, 1000), ()), ("reason", SHORT, ""),
             )), {}),
-        ), DOMAIN, "domain add", sparse=True,
+        ), "DomainView", "domain add", sparse=True,
     ),
     Action(
         "allow_translation", "POST /domains/{domain}/allow", "owner", "Allow translation into another domain, or end it",
-        _takes(("source", SHORT, REQUIRED, "domain"), ("target", NEEDED), ("allowed", FLAG, True)), DOMAIN, "domain allow",
+        _takes(("source", SHORT, REQUIRED, "domain"), ("target", NEEDED), ("allowed", FLAG, True)), "DomainView", "domain allow",
     ),
     Action(
         "plant_honeytoken", "POST /domains/{domain}/honeytokens", "owner", "Plant an invented identity",
-        _takes(*_PERSON, *_CONTEXT[1:]), PSEUDONYM, "honeytoken",
+        _takes(*_PERSON, *_CONTEXT[1:]), "Found", "honeytoken",
     ),
     Action(
         "shred", "POST /domains/{domain}/shred", "owner", "Destroy every key of a domain, after confirmation",
-        _takes(_PATH_NAME, ("confirm", NEEDED)), OBJECT, "shred", care=True,
+        _takes(_PATH_NAME, ("confirm", NEEDED)), "Object", "shred", care=True,
     ),
     Action(
         "merge", "POST /domains/{domain}/merge", "owner", "Merge two identities of one person, after confirmation",
-        _takes(*_PERSON, ("into", TEXT)), OBJECT, "correct", care=True,
+        _takes(*_PERSON, ("into", TEXT)), "Object", "correct", care=True,
     ),
     Action(
-        "split", "POST /domains/{domain}/split", "owner", "Undo a merge, after confirmation", _PERSON, OBJECT, "correct",
+        "split", "POST /domains/{domain}/split", "owner", "Undo a merge, after confirmation", _PERSON, "Object", "correct",
         care=True,
     ),
     Action(
         "export", "POST /domains/{domain}/export", "owner", "Export what is stored about a person, after confirmation",
-        _PERSON, OBJECT, "export", care=True,
+        _PERSON, "Object", "export", care=True,
     ),
     Action(
         "forget", "POST /domains/{domain}/forget", "owner", "Overwrite everything about a person, after confirmation",
-        _PERSON, OBJECT, "forget", care=True,
+        _PERSON, "Object", "forget", care=True,
     ),
     Action(
         "rotate_domain", "POST /domains/{domain}/rotate", "owner", "Change the data keys of a domain, after confirmation",
-        _takes(_PATH_NAME), DOMAIN_KEY, "rotate", care=True,
+        _takes(_PATH_NAME), "KeyInUse", "rotate", care=True,
     ),
     Action(
         "destroy_key", "POST /domains/{domain}/destroy", "owner", "Destroy a retired key, after confirmation",
-        _takes(_PATH_NAME, ("version", _number(int, ge=1, le=250))), DOMAIN_KEY, "rotate", care=True,
+        _takes(_PATH_NAME, ("version", _number(int, ge=1, le=250))), "KeyInUse", "rotate", care=True,
     ),
     Action(
         "rotate_signer", "POST /rotate-signing", "owner", "Change the key that signs the log, after confirmation", (),
-        _keyed("KeyInUse", "key_id", str), "rotate", care=True,
+        "SigningKey", "rotate", care=True,
     ),
     Action(
-        "checkpoint", "POST /checkpoint", "owner", "Sign the current state of the log, to be kept elsewhere", (), OBJECT,
+        "checkpoint", "POST /checkpoint", "owner", "Sign the current state of the log, to be kept elsewhere", (), "Object",
         "checkpoint", care=True,
     ),
     Action(
         "verify", "GET /verify", "owner", "Check every row, object and event", _takes(("acknowledged", ACKNOWLEDGED, 0)),
-        Reply("Object", lambda _, made: made.to_json(), lambda _s, found, _a: _findings_of(found)), "verify", care=True,
+        "Findings", "verify", care=True,
     ),
     Action(
-        "add_actor", "POST /actors", "owner", "Propose a person", _takes(("name", NEEDED), _ROLES), CHANGE, "actor add"
+        "add_actor", "POST /actors", "owner", "Propose a person", _takes(("name", NEEDED), _ROLES), "ChangeView", "actor add"
     ),
     Action(
         "issue_token", "POST /actors/{name}/tokens", "owner", "Propose another token for a person",
         _takes(
             ("name", SHORT), ("scopes", _list(NEEDED, 5), ()), ("domains", NAMES, ()),
             ("expires", _number(float, optional=True), None),
-        ), CHANGE, "actor token",
+        ), "ChangeView", "actor token",
     ),
     Action(
         "grant", "POST /actors/{name}/grant", "owner", "Set the roles of a person; more roles need a second person",
-        _takes(("name", SHORT), _ROLES, ("enabled", FLAG, True)), Reply("ChangeView | None", CHANGE.write, CHANGE.read),
+        _takes(("name", SHORT), _ROLES, ("enabled", FLAG, True)), "ChangeOrNone",
         "actor grant",
     ),
     Action(
         "revoke_tokens", "POST /actors/{name}/revoke", "owner", "Revoke every token of a person, immediately",
-        _takes(("name", SHORT)), _keyed("Revoked", "revoked", int), "actor revoke",
+        _takes(("name", SHORT)), "Revoked", "actor revoke",
     ),
     Action(
         "set_limit", "POST /limits", "owner", "Propose a rate limit",
         _takes(
             ("action", NEEDED), ("limit.seconds", _number(float, gt=0, le=1e9)), ("limit.max", RECORDS, None),
             ("limit.alarm", RECORDS, None), ("purpose", NEEDED, "*"),
-        ), CHANGE, "limit",
+        ), "ChangeView", "limit",
     ),
     Action(
-        "require_factor", "POST /factor/required", "owner", "Propose which roles decide with a one-time code", (_ROLES,), CHANGE,
-        "factor",
+        "require_factor", "POST /factor/required", "owner", "Propose which roles decide with a one-time code", (_ROLES,),
+        "ChangeView", "factor",
     ),
     # -- everyone, and the second person
     Action(
-        "set_up_factor", "POST /factor", "", "Set up your second factor; shown once", (), _keyed("Factor", "uri", str), "factor"
+        "set_up_factor", "POST /factor", "", "Set up your second factor; shown once", (), "Factor", "factor"
     ),
     Action(
         "delegate", "POST /tokens", "", "Make a token for one action and a short time, to be given to a program",
-        _takes(("action", NEEDED), ("domains", NAMES, ()), ("seconds", _number(float, gt=0, le=86400), 900.0)), TOKEN, "delegate",
+        _takes(("action", NEEDED), ("domains", NAMES, ()), ("seconds", _number(float, gt=0, le=86400), 900.0)), "Enrolled",
+        "delegate",
     ),
     Action(
         "changes", "GET /changes", "owner, auditor", "List the changes that wait for a second person",
-        _takes(("everything", FLAG, False)), _listed("Changes", "changes", _change_view, _change_of), "changes",
+        _takes(("everything", FLAG, False)), "Changes", "changes",
     ),
     Action(
         "confirm", "POST /changes/{change_id}/confirm", "owner, auditor", "Confirm somebody else's change", (_CHANGE, _FACTOR),
-        CHANGE, "confirm",
+        "ChangeView", "confirm",
     ),
     Action(
-        "refuse", "POST /changes/{change_id}/refuse", "owner, auditor", "Refuse somebody else's change", (_CHANGE,), CHANGE,
+        "refuse", "POST /changes/{change_id}/refuse", "owner, auditor", "Refuse somebody else's change", (_CHANGE,), "ChangeView",
         "refuse",
     ),
 )  # fmt: skip

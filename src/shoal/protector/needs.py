@@ -21,7 +21,7 @@ QUESTIONS: dict[str, dict[str, str]] = {
         "returning": "Must a user who comes back be recognised as the same?",
         "elsewhere": "Must another service recognise the same user too?",
     },
-    "access": {"by_role": "Does access follow from a role or function, anyone who has it?"},
+    "access": {"by_role": "Does access follow from a role or function, no matter who has it?"},
     "audit": {"answerable": "May somebody have to answer for what was done?"},
     "accounting": {
         "billed": "Is something billed after it was used?",
@@ -60,19 +60,19 @@ def questionnaire() -> str:
 def plan(answers: Mapping[str, Any]) -> list[Need]:
     """What each process needs, by the answers; a missing, unknown or unclear one is refused.
 
-    >>> told = {p: dict.fromkeys(q, False) for p, q in QUESTIONS.items()}
-    >>> {need.identity for need in plan(told)}
+    >>> answers = {p: dict.fromkeys(q, False) for p, q in QUESTIONS.items()}
+    >>> {need.identity for need in plan(answers)}
     {'no'}
     """
-    told = {process: _answers(process, answers.get(process)) for process in QUESTIONS}
+    details = {process: _answers(process, answers.get(process)) for process in QUESTIONS}
     if strange := sorted(set(answers) - set(QUESTIONS), key=str):
         raise UsageError(f"process '{strange[0]}' is not asked about.", hint=_close(str(strange[0]), QUESTIONS))
     return [
-        _authorisation(**told["authorisation"]),
-        _identification(**told["identification"]),
-        _access(**told["access"]),
-        _audit(**told["audit"]),
-        _accounting(**told["accounting"]),
+        _authorisation(**details["authorisation"]),
+        _identification(**details["identification"]),
+        _access(**details["access"]),
+        _audit(**details["audit"]),
+        _accounting(**details["accounting"]),
     ]
 
 
@@ -82,10 +82,10 @@ def _answers(process: str, given: Any) -> dict[str, bool]:
         raise UsageError(f"the questions about {process} are not answered.", hint="`shoal vault plan` prints them.")
     if strange := sorted(set(given) - set(asked), key=str):
         raise UsageError(f"{process}: question '{strange[0]}' does not exist.", hint=_close(str(strange[0]), asked))
-    told = {name: _YES_NO.get(str(given.get(name)).lower()) for name in asked}
-    if open_questions := [name for name, answer in told.items() if answer is None]:
+    details = {name: _YES_NO.get(str(given.get(name)).lower()) for name in asked}
+    if open_questions := [name for name, answer in details.items() if answer is None]:
         raise UsageError(f"{process}: '{open_questions[0]}' is answered by yes or no.", hint=asked[open_questions[0]])
-    return {name: bool(answer) for name, answer in told.items()}
+    return {name: bool(answer) for name, answer in details.items()}
 
 
 def _close(word: str, options: Mapping[str, Any]) -> str:

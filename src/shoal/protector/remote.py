@@ -18,10 +18,11 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from shoal import errors
 from shoal.errors import AccessError, EngineError, ShoalError, UsageError
-from shoal.protector.action_table import ACTIONS, IDENTITIES, PSEUDONYMS, Action
+from shoal.protector.action_table import ACTIONS, IDENTITIES, Action
 from shoal.protector.intake.actions import Intake
 from shoal.protector.people.changes import Change, SecondPersonNeeded
 from shoal.protector.pseudonyms.identities import text_column
+from shoal.protector.replies import REPLIES
 
 if TYPE_CHECKING:
     from shoal.protector.session import Session as _Calls
@@ -202,7 +203,7 @@ def _call(action: Action, session: RemoteSession, arguments: Mapping[str, Any]) 
         elif value not in (None, ""):
             query[parameter.wire] = str(value).lower() if isinstance(value, bool) else value
     path += "?" + urlencode(query) if query else ""
-    return action.reply.read(session, session.call(action.method, path, body or None), arguments)
+    return REPLIES[action.reply].read(session, session.call(action.method, path, body or None), arguments)
 
 
 def _call_in_parts(action: Action, session: RemoteSession, arguments: Mapping[str, Any]) -> list[str | None]:
@@ -216,7 +217,7 @@ def _call_in_parts(action: Action, session: RemoteSession, arguments: Mapping[st
 def _method(action: Action) -> Callable[..., Any]:
     """The client's method of an action."""
     signature = action.signature()
-    send = _call_in_parts if action.reply is PSEUDONYMS else _call
+    send = _call_in_parts if action.reply == "Pseudonyms" else _call
 
     def method(self: Any, *given: Any, **named: Any) -> Any:
         session, rest = (given[0], given[1:]) if action.care else (self, given)

@@ -226,14 +226,14 @@ class Vault:
                 second.require("confirm")
                 if accounts.same_name(owner.name, second.name):
                     raise AccessError("one person alone cannot accept a state.", hint="Two people do.", reason="self-approval")
-                told: dict[str, Any] = {
+                details: dict[str, Any] = {
                     "generation": tx.state.generation,
                     "events": tx.state.audit_seq,
                     "generation_before": None if known is None else known.generation,
                     "events_before": None if known is None else known.audit_seq,
                 }
                 together = audit.actor_pseudonym(self.store, second.name)
-                self._open.recorder.record(tx, now, owner.name, "anchor", detail="accepted", together_with=together, **told)
+                self._open.recorder.record(tx, now, owner.name, "anchor", detail="accepted", together_with=together, **details)
                 state = tx.state
         finally:
             self.store.anchor = anchor

@@ -20,11 +20,12 @@ import shoal
 import shoal.techniques as tf
 from shoal.engines.files.statistical.coding import coded, in_order, lettered
 from shoal.engines.recode.declared_codes import beside_codes, with_codes, without_codes
+from shoal.engines.recode.write import hidden_columns
 from shoal.errors import UsageError
 from shoal.kernels.codes import is_code, is_declared
 from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column
-from shoal.steps import Clamp, Cut, MapValues, Prefix, Round
+from shoal.steps import Clamp, Cut, Keep, MapValues, Prefix, Round
 
 REFUSED = 99999.0
 PAY = [str(2000 + 37 * i) for i in range(60)]
@@ -335,3 +336,22 @@ def test_letters_of_stata_go_in_order_and_are_not_given_twice() -> None:
     assert found.cells == [1, "b", "a", None]
     assert found.labels == {1: "one", "a": "refused", "b": "-8"}
     assert lettered(pa.array([1, 2]), column, None) is None
+
+
+@pytest.mark.parametrize(("k", "scope", "kept"), [(2, "rows", True), (2, "cells", True), (1, "rows", False), (2, "none", False)])
+def test_labels_that_could_tell_of_suppressed_records_are_removed_from_k_2_on(k: int, scope: Any, kept: bool) -> None:
+    """Suppression removes records from k = 2 on; then every column may have lost a value, so no label of an absent one stays."""
+    plan = Plan((Keep("a"),), Suppression(k, ("a",), scope))
+    assert hidden_columns(plan, ["a", "b"], None) == (frozenset("ab") if kept else frozenset())
+
+
+def test_values_of_classes_below_k_2_leave_no_label_behind(tmp_path: Path) -> None:
+    """One person alone with code 3: neither the record nor the label of code 3 is in the file."""
+    source = tmp_path / "s.sav"
+    labels = {"a": {1.0: "one", 2.0: "two", 3.0: "three"}}
+    pyreadstat.write_sav(pd.DataFrame({"a": [1.0, 1.0, 2.0, 2.0, 3.0]}), str(source), variable_value_labels=labels)
+    with shoal.open(source) as opened:
+        opened.recode(Plan((), Suppression(2, ("a",))), tmp_path / "o.sav")
+    frame, meta = pyreadstat.read_sav(str(tmp_path / "o.sav"))
+    assert sorted(frame["a"]) == [1, 1, 2, 2]
+    assert "three" not in str(meta.variable_value_labels)

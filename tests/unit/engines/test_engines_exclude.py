@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines.exclusion import column_of, ids_of, leave_out
+from shoal.engines.exclusion import column_of, ids_of, leave_out, without
 from shoal.errors import MissingColumnError, UnreadableError, UsageError
 from shoal.model.plan import Plan
 
@@ -94,3 +96,29 @@ def test_nothing_of_the_list_is_shown() -> None:
     left = leave_out(shoal.open({"id": ["Anna", "Bert"], "a": [1, 2]}), ["Anna", "Carl"], "id")
     assert "Anna" not in repr(left)
     assert "Carl" not in repr(left) + left.told.sentence + str(left.told.to_json())
+
+
+@pytest.mark.parametrize("ids", [[0], ["0"], (0, 7)], ids=str)
+def test_an_opt_out_with_id_0_is_removed(ids: Any, tmp_path: Path) -> None:
+    """In memory (the Arrow reader) and in a database (SQL); 0 is false in Python but is an id."""
+    rows = pa.table({"id": [0, 0, 1, None], "age": [1, 2, 3, 4]})
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as con:
+        con.execute("CREATE TABLE t AS FROM rows")
+    for source in (rows, f"duckdb://{tmp_path / 'p.duckdb'}::t"):
+        with shoal.open(source) as table:
+            removed = leave_out(table, ids, "id")
+            assert sorted(removed.table.values("age")[0].to_pylist()) == [3, 4]
+            assert sorted(a for b in removed.table.scan() for a in b["age"].to_pylist()) == [3, 4]
+            assert (removed.told.found, removed.told.records, removed.told.unnamed) == (1, 2, 1)
+
+
+def test_rows_without_a_person_are_removed_if_they_may_not_stay(tmp_path: Path) -> None:
+    rows = pa.table({"id": [0, 1, None], "age": [1, 2, 3]})
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as con:
+        con.execute("CREATE TABLE t AS FROM rows")
+    for source in (rows, f"duckdb://{tmp_path / 'p.duckdb'}::t"):
+        with shoal.open(source) as table:
+            for unnamed, ages in ((True, [2, 3]), (False, [2])):
+                left, _ = without(table, ["0"], "id", unnamed=unnamed)
+                assert sorted(left.values("age")[0].to_pylist()) == ages
+                assert sorted(a for b in left.scan() for a in b["age"].to_pylist()) == ages

@@ -17,7 +17,7 @@ from shoal.steps import Round
 
 TOOK = [10**12 + i for i in range(40)]
 TABLE = pa.table({"took": pa.array([None, *TOOK[1:]], pa.duration("ns")), "pay": range(40), "town": ["a", "b"] * 19 + ["c", "c"]})
-CUT = "take durations to the microsecond: the nanoseconds of took are left out"
+CUT = "use durations in microseconds: the nanoseconds of took are removed"
 
 
 def source(kind: str, folder: Path) -> Any:

@@ -17,7 +17,7 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.stored_types import former_fits
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.recode.losses import told_after, told_before
+from shoal.engines.recode.losses import expected_losses, written_losses
 from shoal.engines.servers.mysql.types import native_type, reading
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Suppression
@@ -91,7 +91,7 @@ def test_a_wider_type_where_one_number_does_not_fit(tmp_path: Any, top: int, fit
         back = pq.read_table(tmp_path / "o.parquet")
         assert back["n"].to_pylist() == [top] * 3
         assert back.schema.field("n").type == (pa.int8() if fits else pa.int64())
-        assert any("cannot hold every number" in s for s in done.not_kept) is not fits
+        assert any("cannot represent every number" in s for s in done.not_kept) is not fits
         assert any("wider type" in s for s in shoal.open(table).not_kept(plan, tmp_path / "o.parquet"))
 
 
@@ -202,7 +202,7 @@ def test_nanoseconds_that_a_step_or_a_class_cuts_are_told(tmp_path: Any) -> None
         before = shoal.open(table).not_kept(plan, tmp_path / "o.parquet")
         after = shoal.open(table).recode(plan, tmp_path / "o.parquet").not_kept
         assert before == after
-        assert ["nanoseconds of t are left out" in s for s in after] == [True]
+        assert ["nanoseconds of t are removed" in s for s in after] == [True]
         assert set(pq.read_table(tmp_path / "o.parquet")["t"].cast(pa.int64()).to_pylist()) == {10**18}
     kept = shoal.open(table).recode(Plan((shoal.techniques.Permute("g"),)), tmp_path / "o.parquet").not_kept
     assert not kept
@@ -243,9 +243,9 @@ def test_whole_seconds_become_milliseconds_in_parquet_and_that_is_told(tmp_path:
 def test_moments_of_a_zone_that_a_server_gives_in_utc_are_told(source: str, native: str, told: bool) -> None:
     column = Column("t", "timestamp")
     relation = Relation(exp.Table(), (column,), source=source, native={"t": native})
-    for said in (told_before(relation, [column], Plan(), "csv"), told_after(relation, [column], Plan(), "csv")):
+    for said in (expected_losses(relation, [column], Plan(), "csv"), written_losses(relation, [column], Plan(), "csv")):
         assert any("written in UTC" in s for s in said) is told
-    assert not told_before(relation, [column], Plan((Constant("t", "x"),)), "csv")
+    assert not expected_losses(relation, [column], Plan((Constant("t", "x"),)), "csv")
 
 
 @pytest.mark.parametrize("column", ["tiny", "single", "huge", "zone", "day"])

@@ -94,7 +94,7 @@ def test_no_room_for_a_hidden_code_is_told_before_and_after(tmp_path: Path, decl
         done = shoal.transform(table, plan, tmp_path / "o.sav").done
         assert not [w for w in table.not_kept(plan, tmp_path / "o.dta") if "three codes" in w]
     assert done is not None
-    told = "SPSS declares no more than three codes missing: hidden values (*) of age are a code like others."
+    told = "SPSS declares at most three codes missing: hidden values (*) of age are a code like others."
     assert told in before
     assert told in done.not_kept
     cells, meta = read(tmp_path / "o.sav")

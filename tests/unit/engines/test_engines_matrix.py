@@ -30,7 +30,7 @@ import shoal
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode import job as recode_job
 from shoal.engines.recode import write as recode_write
-from shoal.engines.recode.losses import told_after
+from shoal.engines.recode.losses import written_losses
 from shoal.model.plan import Plan
 
 N, GAP = 24, 5  # rows, and the one without values
@@ -142,7 +142,7 @@ class Written:
         with pytest.MonkeyPatch.context() as patch:
             for module in (recode_job, recode_write):
                 patch.setattr(module, "write_file", self._write)
-            patch.setattr(recode_write, "told_after", self._told_after)
+            patch.setattr(recode_write, "written_losses", self._written_losses)
             with shoal.open(TABLE) as table:
                 self.before = {e: table.not_kept(plan_of(name), f"o.{e}") for e in ("arrow", *FORMATS)}
                 shoal.transform(table, plan_of(name), self.folder / "out.arrow", seed=SEED)
@@ -161,8 +161,8 @@ class Written:
                 **words,
             )
 
-    def _told_after(self, relation: Any, columns: Any, plan: Plan, format: str) -> tuple[str, ...]:
-        self.told = {e: told_after(relation, columns, plan, output_format(self.folder / f"o.{e}", None)) for e in self.before}
+    def _written_losses(self, relation: Any, columns: Any, plan: Plan, format: str) -> tuple[str, ...]:
+        self.told = {e: written_losses(relation, columns, plan, output_format(self.folder / f"o.{e}", None)) for e in self.before}
         return self.told["arrow"]
 
 

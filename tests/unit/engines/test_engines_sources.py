@@ -333,3 +333,20 @@ def test_counts_survive_a_file(tmp_path: Path) -> None:
     (tmp_path / "e.parquet").write_bytes(b"x")
     with pytest.raises(UnreadableError, match="does not hold counts"):
         read_counts(tmp_path / "e.parquet")
+
+
+def test_a_jupyter_kernel_without_ipywidgets_can_release(tmp_path: Path) -> None:
+    """There DuckDB refuses to have its progress bar switched off: it is off already."""
+    code = f"""
+        import sys, types
+        kernel = types.SimpleNamespace(config={{"IPKernelApp": {{}}}})
+        sys.modules["IPython"] = types.ModuleType("IPython")
+        sys.modules["IPython"].get_ipython = lambda: kernel
+        sys.modules["ipywidgets"] = None
+        import shoal
+        table = shoal.open({{"a": [i % 7 for i in range(90)], "b": [i % 3 for i in range(90)]}})
+        shoal.anonymize(table, quasi=["a", "b"], k=3, method="local").write({str(tmp_path / "release")!r})
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "release" / "certificate.json").is_file()

@@ -161,9 +161,9 @@ def test_shares_that_make_no_sense(shares: int, needed: int) -> None:
 def test_fewer_shares_tell_nothing() -> None:
     """With one share missing, every secret is equally possible: each of 256 bytes fits exactly one value of the last share."""
     parts = master_keys.split_secret(b"\x42", 3, 2)
-    seen = {master_keys.joined({1: parts[1], 2: bytes([guess])}) for guess in range(256)}
+    seen = {master_keys.join_secret({1: parts[1], 2: bytes([guess])}) for guess in range(256)}
     assert len(seen) == 256
     with pytest.raises(UsageError, match="belong together"):
-        master_keys.joined({1: b"a", 2: b"ab"})
+        master_keys.join_secret({1: b"a", 2: b"ab"})
     with pytest.raises(UsageError, match="belong together"):
-        master_keys.joined({0: b"a", 2: b"b"})
+        master_keys.join_secret({0: b"a", 2: b"b"})

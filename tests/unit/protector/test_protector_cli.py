@@ -178,7 +178,7 @@ def test_tampering_is_exit_code_1(shoal: Callable[..., Any], tmp_path: Path) -> 
 
 
 def test_nobody_and_unsafe_files(shoal: Callable[..., Any], tmp_path: Path) -> None:
-    assert "who is acting" in shoal("requests", code=2)["error"]["message"]
+    assert "no token was given" in shoal("requests", code=2)["error"]["message"]
     (tmp_path / "hands" / "Rita.token").chmod(0o644)
     assert "other users" in shoal("requests", who="Rita", code=2)["error"]["message"]
     (tmp_path / "safe" / "vault.key").chmod(0o644)

@@ -121,3 +121,13 @@ class TestTrust:
         assert set(trusted_keys(["A"], [*endorsed, *back])) == {"A", "B", "C"}
         ring = [Statement("endorse", "A", "C", "2025-01-01", 1)]
         assert trusted_keys(["A"], [*endorsed, *ring]) == {"A": 0, "B": 1, "C": 2}
+
+
+def test_a_key_that_revoked_itself_stays_revoked() -> None:
+    """Whoever stole the key can sign with it: an endorsement of itself, or of an anchor, must not bring it back."""
+    endorsed = [Statement("endorse", "B", "A", "2025-01-01", 1), Statement("endorse", "C", "B", "2025-01-01", 2)]
+    gone = Statement("revoke-key", "B", "B", "2025-01-02", 3)
+    assert set(trusted_keys(["A"], [*endorsed, gone])) == {"A"}
+    assert set(trusted_keys(["A"], [*endorsed, gone, Statement("endorse", "B", "B", "2025-01-03", 4)])) == {"A"}
+    assert set(trusted_keys(["A"], [*endorsed, gone, Statement("endorse", "B", "A", "2025-01-03", 2)])) == {"A"}
+    assert trusted_keys(["B"], [*endorsed, gone, Statement("endorse", "B", "B", "2025-01-03", 4)]) == {}

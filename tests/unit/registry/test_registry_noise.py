@@ -263,3 +263,35 @@ class TestPublishing:
         data = publish(ask(AGES), signer(), Ledger()).to_json()
         with pytest.raises(DataError, match="noise"):
             Record.from_json({**data, "noise": noise})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param([5000], [5000, 1], id="everybody alike, and one who is not: the most that κ can change"),
+        pytest.param([5000, 1], [5001, 1], id="one more in the largest cell"),
+        pytest.param([1] * 5000, [1] * 5001, id="everybody unique"),
+        pytest.param([50] * 100, [50] * 99 + [51], id="equal cells"),
+    ],
+)
+def test_one_person_changes_no_number_by_more_than_its_sensitivity(before, after, monkeypatch) -> None:
+    """The sensitivity each draw is calibrated to is at least what one person changes, at the smallest size it allows."""
+
+    def drawn(counts: list[int]) -> list[tuple[float, float]]:
+        seen: list[tuple[float, float]] = []
+        people = sum(before)
+        # the noise on the size can reach exactly this far: then the bound on the number of people is the number itself
+        monkeypatch.setattr(module, "_cut", lambda eps, reach, below: people + reach - sum(counts))
+
+        def draw(self, raw, sensitivity, epsilon):
+            seen.append((raw, sensitivity))
+            return 0.0, 1.0
+
+        monkeypatch.setattr(module._Draw, "__call__", draw)
+        noisy_summary(counts, 6000, 10.0)
+        return seen
+
+    one, other = drawn(before), drawn(after)
+    assert len(one) == len(other) == 2 + 5 + len(GROUP_SIZES)
+    for (raw, sensitivity), (changed, _) in zip(one, other, strict=True):
+        assert abs(raw - changed) <= sensitivity * (1 + 1e-9)

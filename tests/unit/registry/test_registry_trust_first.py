@@ -52,7 +52,7 @@ def test_with_anchors_the_trusted_record_answers_though_a_strangers_fits_better(
 
 def test_without_anchors_the_contradiction_makes_the_answer_cautious(attacked):
     answer = Registry(attacked).query(["age/years"], UTRECHT)
-    assert any("cannot hide people so well" in note for note in answer.notes)
+    assert any("cannot make people so alike" in note for note in answer.notes)
     share = answer.unique_share(GROUP)
     assert share.grade == "C"
     assert share.low <= true_share(AGES, GROUP) <= share.high
@@ -126,4 +126,4 @@ def test_the_bound_holds_to_its_edge():
 
     above, below = at(edge + 1e-6), at(edge - 0.02)
     assert contradictions(above, [fine]) == []
-    assert "cannot hide people so well" in contradictions(below, [fine])[0][1]
+    assert "cannot make people so alike" in contradictions(below, [fine])[0][1]

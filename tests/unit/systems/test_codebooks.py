@@ -77,7 +77,7 @@ class TestRedcap:
         with pytest.raises(SystemExit) as ended:
             main(["import", "redcap", str(project), "--out", str(tmp_path / "out")])
         assert ended.value.code in (0, None)
-        assert "Left behind: columns that name a person (4)." in capsys.readouterr().out
+        assert "Not imported: columns that name a person (4)." in capsys.readouterr().out
         release = shoal.anonymize(tmp_path / "out" / "data.sav", tmp_path / "out" / "policy.yml", format="spss")
         release.write(tmp_path / "release")
         with pytest.raises(SystemExit):

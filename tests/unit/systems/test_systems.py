@@ -167,7 +167,7 @@ def test_the_command_says_what_it_did_and_what_comes_next(
     said = capsys.readouterr().out
     assert not stop.value.code
     assert "encounters" in said
-    assert "Left behind: other resources (1)." in said
+    assert "Not imported: other resources (1)." in said
     assert "Next: read" in said
     with pytest.raises(SystemExit) as stop:
         main(["import", "access", str(export), "--out", str(tmp_path / "out2")])

@@ -174,7 +174,7 @@ def _studied(
     options: dict[str, Any],
 ) -> Bulk:
     """Proposals for every set of columns of a study, of everybody and of each subpopulation."""
-    from shoal.registry.publish.study_results import propose_study
+    from shoal.registry.publish.bulk import propose_study
 
     coded = dict(zip(columns, codes, strict=True))
     return propose_study(content, coded, people, ledger=book, published=latest, **options)
@@ -236,9 +236,9 @@ def _tell_one(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, as
 
 def _tell_many(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, as_json: bool) -> None:
     """One preview for all places: what leaves of each, who is left out, and what it costs."""
-    told = _many(bulk, records, submitted, dry_run)
+    details = _many(bulk, records, submitted, dry_run)
     if as_json:
-        _shared.put_json(told)
+        _shared.put_json(details)
         return
     typer.echo(f"This, and nothing else, leaves the building{' (once signed)' if dry_run else ''}: {len(records):,} records.")
     for record in records[:20]:
@@ -250,7 +250,7 @@ def _tell_many(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, a
         typer.echo(f"  and {len(records) - 20:,} more (--json shows every number).")
     for reason, places in sorted(bulk.left_out.items()):
         typer.echo(f"Left out: {places:,} ({reason}).")
-    for note in told["notes"][:5]:
+    for note in details["notes"][:5]:
         typer.echo(note)
     if not dry_run:
         typer.echo(f"Signed: {len(bulk.new):,} new." + (" Submitted." if submitted else ""))

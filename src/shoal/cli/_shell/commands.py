@@ -9,6 +9,7 @@ import functools
 import importlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -44,7 +45,7 @@ class Command(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, options that are explained, and the names of the others by group."""
         records = [(p, p.get_help_record(ctx)) for p in self.get_params(ctx)]
-        shown = [(p, r) for p, r in records if r is not None]
+        shown = [(p, (plain_metavar(r[0], argument=p.param_type_name == "argument"), r[1])) for p, r in records if r is not None]
         options = [(p, r) for p, r in shown if p.param_type_name == "option"]
         grouped = {} if (ctx.obj or {}).get(ALL) or len(options) <= SHORT else _grouped([p for p, _ in options])
         named = {name for names in grouped.values() for name in names}
@@ -89,6 +90,18 @@ class Commands(typer.Typer):
             return function
 
         return registered
+
+
+def plain_metavar(text: str, *, argument: bool) -> str:
+    """The left column of the help without names of Python types.
+
+    >>> plain_metavar("TABLE... <list[str]>", argument=True), plain_metavar("--port <int>", argument=False)
+    ('TABLE...', '--port NUMBER')
+    """
+    return re.sub(r" <([a-z]+)[^>]*>", lambda m: "" if argument else f" {METAVARS.get(m[1], 'TEXT')}", text)
+
+
+METAVARS = {"int": "NUMBER", "float": "NUMBER", "path": "PATH"}
 
 
 def read_plainly(parameters: list[Any]) -> list[Any]:
@@ -168,7 +181,7 @@ def limited(value: str | None) -> str | None:
 StatementTimeout = Annotated[
     str | None,
     typer.Option(
-        "--statement-timeout", help="Databases and Spark: statements that take longer are stopped: 30s, 5min.", callback=limited
+        "--statement-timeout", help="Databases and Spark: stop statements after this time: 30s, 5min.", callback=limited
     ),
 ]
 

@@ -82,9 +82,9 @@ def from_verb(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of a verb.
 
-    ``verb`` names its module and function (``measure:measure``) or typed dictionary (``arguments:PolicyWords``) in ``shoal.api``;
-    several are separated by spaces. ``options`` are texts of the command's own, ``shared`` and ``reading`` name entries of the
-    tables above. Options stand in this order: shared, own, reading.
+    ``verb`` names its module and function (``measure:measure``) or typed dictionary (``arguments:PolicyOptions``) in
+    ``shoal.api``; several are separated by spaces. ``options`` are texts of the command's own, ``shared`` and ``reading``
+    name entries of the tables above. Options stand in this order: shared, own, reading.
     """
     known = {name: p for part in verb.split() for name, p in parameters(*part.split(":")).items()}
     alias = "qi" in shared and "qi" not in known  # the verb itself knows only quasi

@@ -22,7 +22,7 @@ def names(text: str | None) -> tuple[str, ...]:
     row = next(csv.reader([text], skipinitialspace=True))
     found = tuple(n.strip() for n in row if n.strip())
     if len(set(found)) != len(found):
-        raise UsageError("a column is named twice.", hint="Name each column once, separated by commas.")
+        raise UsageError("A column is named twice.", hint="Name each column once, separated by commas.")
     return found
 
 
@@ -52,7 +52,7 @@ def orders(given: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
     >>> orders(["pain=low,medium,high"])
     {'pain': ('low', 'medium', 'high')}
     """
-    return _listed(given, 2, "an --order", "--order pain=low,medium,high")
+    return _listed(given, 2, "--order", "--order pain=low,medium,high")
 
 
 def _listed(given: Sequence[str] | None, least: int, what: str, example: str) -> dict[str, tuple[str, ...]]:
@@ -64,7 +64,7 @@ def _listed(given: Sequence[str] | None, least: int, what: str, example: str) ->
         column, separator, listed = text.partition("=")
         values = tuple(v.strip() for v in next(csv.reader([listed], skipinitialspace=True), []))
         if not separator or not column or len(values) < least:
-            raise UsageError(f"{what} is written wrongly.", hint=f"For example {example}.")
+            raise UsageError(f"Invalid {what}.", hint=f"For example {example}.")
         out[column] = (*out.get(column, ()), *values)
     return out
 
@@ -79,11 +79,11 @@ def properties(
     """
     pairs = [text.rpartition("=") for text in scale or ()]
     if not all(separator and column for column, separator, _ in pairs):
-        raise UsageError("a --scale is written wrongly.", hint="For example --scale ward=nominal.")
+        raise UsageError("Invalid --scale.", hint="Expected COLUMN=SCALE, for example --scale ward=nominal.")
     said: dict[str, dict[str, Any]] = {
         "scale": {column: word for column, _, word in pairs},
         "order": orders(order),
-        "missing_values": _listed(missing, 1, "a --missing-values", "--missing-values weight=?,-9"),
+        "missing_values": _listed(missing, 1, "--missing-values", "--missing-values weight=?,-9"),
     }
     return {name: values for name, values in said.items() if values}
 
@@ -175,9 +175,7 @@ def read_options(
                 hint=f"Did you mean '{close}'?" if close else f"Known: {', '.join(READING)}.",
             )
         if not separator or (key in _BY_COLUMN and not colon) or (key in _YES_NO and value not in ("true", "false")):
-            raise UsageError(
-                "an option of --read is written wrongly.", hint="For example delimiter=; header=false types=zip:text."
-            )
+            raise UsageError(f"Invalid --read '{text}'.", hint="For example delimiter=; header=false types=zip:text.")
         if key == "null":
             out.setdefault(key, []).append(value)
         elif key in _BY_COLUMN:
@@ -209,8 +207,8 @@ def explained(words: list[str]) -> list[str]:
     """
     if "--explain" not in words or words[:1] != ["measure"]:
         return words
+    from shoal.measures.derived_numbers import SHOWN
     from shoal.measures.metrics import words as known
-    from shoal.measures.shown import SHOWN
 
     at = words.index("--explain")
     names = {*known(), *(spelling for s in SHOWN for spelling in s.also)}

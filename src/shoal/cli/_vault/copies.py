@@ -1,4 +1,4 @@
-"""``shoal vault`` for those who run it: backup, restore, copy."""
+"""``shoal vault`` for those who plan and run one: plan, backup, restore, copy, serve."""
 
 from __future__ import annotations
 
@@ -25,19 +25,12 @@ from shoal.cli._vault.shared import (
     tell,
     token,
 )
-
-
-def register(vault: typer.Typer) -> None:
-    vault.command("backup")(backup)
-    vault.command("check-backup")(check_backup)
-    vault.command("restore")(restore)
-    vault.command("copy")(copy)
-    vault.command("serve")(serve)
+from shoal.errors import UsageError
 
 
 @acting
 def backup(session: Any, out: Annotated[Path, typer.Option("--out", "-o", help="New file (mode 0600).")]) -> Answer:
-    """Write the whole vault into one sealed file while it is in use; it is read back and checked."""
+    """Write the whole vault into one sealed file, while in use, and check the file."""
     made = care_of(session).backup(session, out)
     return made.to_json(), f"{made.events} events, {made.rows:,} rows in {out}, checked. Keep it where the vault is not."
 
@@ -48,7 +41,7 @@ def check_backup(
     key_share: KeyShares = None,
     json: Json = False,
 ) -> None:
-    """Read a backup and check all of it."""
+    """Check a whole backup."""
     from shoal.protector.care.copies import check
 
     found = check(file, master_key(key_file, key_share))
@@ -65,7 +58,7 @@ def restore(
     anchor: AnchorFile = None,
     json: Json = False,
 ) -> None:
-    """Put a backup into a new place, by two people. What came after the backup is counted, and the log says so for ever."""
+    """Restore a backup into a new place. Takes two people; the log records it permanently."""
     from shoal.protector import care
 
     pair = (token(token_file), read_secret(second))
@@ -89,7 +82,7 @@ def serve(
     key_share: KeyShares = None,
     anchor: AnchorFile = None,
 ) -> None:
-    """Serve a vault: the key stays here, everybody else works with `--vault https://…` or `--vault unix:/socket` and a token."""
+    """Serve a vault. Everyone else works with `--vault https://…` or `--vault unix:/socket` and a token."""
     from shoal.errors import need
 
     try:
@@ -106,8 +99,47 @@ def serve(
 def copy(
     session: Any, to: Annotated[str, typer.Option("--to", help="New file (SQLite) or postgresql://…")], parts: Parts = 1
 ) -> Answer:
-    """Copy the whole vault into another database: from SQLite to PostgreSQL or back. Go on with one of the two."""
+    """Copy the vault into another database: SQLite or PostgreSQL. Continue with one of the two."""
     from shoal.protector.store.connection import describe
 
     care_of(session).copy(session, to, parts=parts)
     return {"to": describe(to)}, f"Copied to {describe(to)}. From now on use one of the two: the other is refused as older."
+
+
+def plan(
+    answers: Annotated[Path | None, typer.Argument(help="The filled-in questionnaire; without it, it is printed.")] = None,
+    json: Json = False,
+) -> None:
+    """Find out where a process needs identity: a questionnaire, and alternatives. Needs no vault."""
+    from shoal.protector import needs
+
+    if answers is None:
+        tell({"questions": needs.QUESTIONS}, needs.questionnaire().rstrip("\n"), as_json=json)
+        return
+    found = needs.plan(_read_answers(answers))
+    rows = [(n.process, n.identity, n.use, n.command) for n in found]
+    table = _shared.table_of("Where identity is needed", ("process", "identity", "what serves", "how"), rows)
+    tell({"needs": [n.to_json() for n in found]}, table, as_json=json)
+
+
+def _read_answers(file: Path) -> dict[str, object]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        body = YAML(typ="safe", pure=True).load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, YAMLError):
+        body = None
+    if not isinstance(body, dict):
+        raise UsageError(f"'{file.name}' is not a filled-in questionnaire.", hint="`shoal vault plan > answers.yml` prints one.")
+    return body
+
+
+COMMANDS = {
+    "plan": plan,
+    "backup": backup,
+    "check-backup": check_backup,
+    "restore": restore,
+    "copy": copy,
+    "serve": serve,
+}

@@ -1,28 +1,18 @@
-"""``shoal vault domain``: make, list and connect domains."""
+"""``shoal vault domain`` and ``shoal vault actor``: domains, people, their roles and tokens."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import texts as typed
-from shoal.cli._shell.commands import Commands
-from shoal.cli._vault.shared import (
-    Answer,
-    Name,
-    acting,
-)
+from shoal.cli._shell.texts import names
+from shoal.cli._vault.shared import Answer, CodeOut, Name, acting, derived, secret_file, waits
 from shoal.errors import UsageError
-
-
-def register(vault: typer.Typer) -> None:
-    domain = Commands(name="domain", help="Make, list and connect domains.", no_args_is_help=True, rich_markup_mode=None)
-    domain.command("add")(domain_add)
-    domain.command("list")(domain_list)
-    domain.command("allow")(domain_allow)
-    vault.add_typer(domain)
 
 
 @acting
@@ -68,7 +58,7 @@ def domain_add(
         scope=scope,
         prefix=prefix,
         matching=matching,
-        clean=() if clean == "none" else typed.names(clean),
+        clean=() if clean == "none" else names(clean),
         check=check,
         alphabet=ALPHABETS.get(alphabet, alphabet),
         keep=keep,
@@ -79,18 +69,15 @@ def domain_add(
     result |= {"renew_uses": str(made.renewal.uses)} if made.renewal.uses else {}
     words = f"Domain '{made.name}' ({made.kind}, {made.scope}), key {made.key_id}."
     if renew_zipf:
-        told = "1 place" if records_per_row == 1 else f"{records_per_row} places"
-        words += f" A pseudonym covers {made.renewal.uses} rows of {told} each; if a row tells more, say --records-per-row."
+        places = "1 place" if records_per_row == 1 else f"{records_per_row} places"
+        words += f" A pseudonym covers {made.renewal.uses} rows of {places} each; if a row contains more, give --records-per-row."
     return result, words
 
 
-@acting
-def domain_list(session: Any) -> Answer:
-    """List domains."""
-    found = session.domains()
-    rows = [(d.name, d.kind, d.scope, d.key_id, d.shredded[:10]) for d in found]
+def _domain_table(made: Any, _: Mapping[str, Any]) -> Answer:
+    rows = [(d.name, d.kind, d.scope, d.key_id, d.shredded[:10]) for d in made]
     table = _shared.table_of("Domains", ("domain", "kind", "scope", "key", "shredded"), rows)
-    return {"domains": [{**d.to_json(), "key_id": d.key_id} for d in found]}, table
+    return {"domains": [{**d.to_json(), "key_id": d.key_id} for d in made]}, table
 
 
 @acting
@@ -116,3 +103,70 @@ def _by_zipf(text: str, records_per_row: int) -> object:
         if type(error) is not ValueError:
             raise
         raise UsageError("--renew-zipf takes EXPONENT,PLACES,PEOPLE,SHARE, like 0.632,2497,42598300,0.05.") from None
+
+
+@acting
+def actor_add(
+    session: Any,
+    name: Name,
+    role: Annotated[list[str], typer.Option("--role", help="operator, clerk, requester, approver, auditor, owner (repeat).")],
+    code_out: CodeOut = None,
+) -> Answer:
+    """Propose a person. After a second person confirms, the new one claims a token with both halves of the code."""
+    return _proposed(lambda: session.add_actor(name, role), code_out, {"actor": name, "roles": list(role)})
+
+
+@acting
+def actor_grant(
+    session: Any,
+    name: Name,
+    role: Annotated[list[str], typer.Option("--role", help="All roles the actor shall have.")],
+    disable: Annotated[bool, typer.Option("--disable", help="Lock the actor out, at once.")] = False,
+) -> Answer:
+    """Set the roles of a person, or lock the person out. More roles need a second person."""
+    change = session.grant(name, role, enabled=not disable)
+    details = {"actor": name, "roles": list(role), "enabled": not disable}
+    if change is None:
+        return {**details, "change": None}, f"{name}: {'locked out' if disable else ', '.join(role)}."
+    return {**details, "change": change.id}, waits(change)
+
+
+@acting
+def actor_token(
+    session: Any,
+    name: Name,
+    scope: Annotated[list[str] | None, typer.Option("--scope", help="Only these of the actor's roles (repeat).")] = None,
+    domain: Annotated[list[str] | None, typer.Option("--domain", help="Only these domains (repeat).")] = None,
+    days: Annotated[float | None, typer.Option("--days", help="Valid for so many days.")] = None,
+    code_out: CodeOut = None,
+) -> Answer:
+    """Propose another token for a person, for all or some roles and domains. It is claimed like the first."""
+    expires = None if days is None else time.time() + days * 86400
+    asked = {"scopes": scope or (), "domains": domain or (), "expires": expires}
+    return _proposed(lambda: session.issue_token(name, **asked), code_out, {"actor": name})
+
+
+def _proposed(propose: Callable[[], Any], code_out: Path | None, details: dict[str, Any]) -> Answer:
+    """Propose a change that enrols somebody; the owner's half of the code goes into a file."""
+    if code_out is None:
+        raise UsageError("--code-out is required, for your half of the enrolment code.", hint="Add --code-out FILE.")
+    with secret_file(code_out) as put:
+        change = propose()
+        put(change.code)
+    words = f"{waits(change, ' --code-out FILE')} Your half of the code is in {code_out}."
+    return {**details, "change": change.id, "code_file": str(code_out)}, words
+
+
+def _revoked(count: int, given: Mapping[str, Any]) -> Answer:
+    return {"actor": given["name"], "revoked": count}, f"{count} tokens revoked."
+
+
+COMMANDS = {
+    "domain add": domain_add,
+    "domain list": derived("domains", {}, _domain_table),
+    "domain allow": domain_allow,
+    "actor add": actor_add,
+    "actor grant": actor_grant,
+    "actor token": actor_token,
+    "actor revoke": derived("revoke_tokens", {"name": Name}, _revoked),
+}

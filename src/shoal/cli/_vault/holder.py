@@ -1,16 +1,28 @@
-"""``shoal vault`` for self-generated pseudonyms: what the holder does alone (``holder``), and the operator's side."""
+"""``shoal vault`` for self-generated pseudonyms and blind issuing: what the holder does alone, and the vault's side."""
 
 from __future__ import annotations
 
+import json as jsonlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from shoal.cli._shell.commands import Commands
+from shoal.cli import _shared
 from shoal.cli._shell.common import Json
-from shoal.cli._vault.issuing import register_holder
-from shoal.cli._vault.shared import Answer, acting, read_json, read_secret, secret_file, tell, write_json
+from shoal.cli._vault.shared import (
+    Answer,
+    Name,
+    Purpose,
+    acting,
+    derived,
+    read_json,
+    read_secret,
+    secret_file,
+    tell,
+    write_json,
+)
 from shoal.errors import AccessError, DataError
 
 Secret = Annotated[Path, typer.Option("--secret-file", help="File with the holder's secret.")]
@@ -18,23 +30,6 @@ VaultId = Annotated[str, typer.Option("--vault-id", help="Id of the vault (`shoa
 DomainId = Annotated[str, typer.Option("--domain-id", help="Id of the domain (`shoal vault domain list --json`).")]
 Pseudonym = Annotated[str, typer.Argument(help="Self-generated pseudonym, H-….")]
 DomainName = Annotated[str, typer.Option("--domain", help="Domain of kind self-generated.")]
-
-
-def register(vault: typer.Typer) -> None:
-    holder = Commands(
-        name="holder",
-        help="For people who make their own pseudonym: needs no vault, only its id.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-    )
-    holder.command("new")(holder_new)
-    holder.command("register")(holder_register)
-    holder.command("prove")(holder_prove)
-    register_holder(holder)
-    vault.add_typer(holder)
-    vault.command("register")(accept)
-    vault.command("challenge")(challenge)
-    vault.command("prove")(prove)
 
 
 def holder_new(
@@ -55,7 +50,7 @@ def holder_register(
     out: Annotated[Path, typer.Option("--out", "-o", help="File to hand to an operator.")],
     json: Json = False,
 ) -> None:
-    """Write a registration: the pseudonym, its public key and a signature. It holds no secret."""
+    """Write a registration: the pseudonym, its public key and a signature. It contains no secret."""
     made = _holder(secret).registration(vault_id, domain_id)
     write_json(out, made)
     tell(made, f"Your pseudonym is {made['pseudonym']}; hand {out} to the operator.", as_json=json)
@@ -68,7 +63,7 @@ def holder_prove(
     challenge: Annotated[str, typer.Option("--challenge", help="The challenge the operator gave you.")],
     json: Json = False,
 ) -> None:
-    """Answer a challenge: only the one who made the pseudonym can."""
+    """Answer a challenge, which only the person who made the pseudonym can."""
     proof = _holder(secret).prove(vault_id, domain_id, challenge)
     tell({"proof": proof}, proof, as_json=json)
 
@@ -82,7 +77,7 @@ def accept(
         Path | None, typer.Option("--identity-file", help="File with the identity, where a way back is agreed.")
     ] = None,
 ) -> Answer:
-    """Accept a pseudonym that a person made, after checking that it is theirs."""
+    """Register a pseudonym that a person made, after checking that it is theirs."""
     given = {k: str(v) for k, v in read_json(registration, "a registration").items()}
     if set(given) != {"pseudonym", "public_key", "signature"}:
         raise DataError(f"'{registration.name}' is not a registration.", hint="`shoal vault holder register` writes one.")
@@ -92,7 +87,7 @@ def accept(
 
 @acting
 def challenge(session: Any, pseudonym: Pseudonym, domain: DomainName) -> Answer:
-    """A fresh challenge for the holder of a pseudonym: good for five minutes and one answer."""
+    """Make a new challenge for the holder of a pseudonym: valid for five minutes and one answer."""
     made = session.challenge(domain, pseudonym)
     return {"challenge": made, "vault": session.vault.id}, made
 
@@ -116,3 +111,103 @@ def _holder(file: Path) -> Any:
     from shoal.protector import Holder
 
     return Holder.from_text(read_secret(file))
+
+
+@acting
+def issuer_add(
+    session: Any,
+    name: Name,
+    domain: Annotated[str, typer.Option("--domain", help="Domain whose people get credentials.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the public key, for participants.")] = None,
+) -> Answer:
+    """Make an issuer: its credentials cannot be connected with the people who got them (owner)."""
+    made = session.create_issuer(name, domain)
+    if out is not None:
+        write_json(out, made)
+    return made, f"Issuer {name} is made. Publish its key {made['key']}: everybody must see the same one."
+
+
+def _issuer_table(made: Any, _: Mapping[str, Any]) -> Answer:
+    rows = [[one["name"], one["domain"], one["key"]] for one in made]
+    return {"issuers": made}, _shared.table_of("Issuers", ("name", "domain", "key"), rows)
+
+
+def holder_blind(
+    issuer: Annotated[Path, typer.Option("--issuer", help="File with the issuer's public key.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to hand to the operator, with who you are.")],
+    secret_out: Annotated[Path, typer.Option("--secret-out", help="New file for your secret (mode 0600).")],
+    json: Json = False,
+) -> None:
+    """Prepare a blinded request for a one-time credential."""
+    from shoal.protector.issuing import participant
+
+    request, secret = participant.begin(read_json(issuer, "an issuer's public key"))
+    with secret_file(secret_out) as put:
+        put(jsonlib.dumps(secret))
+    write_json(out, request)
+    words = f"Hand {out} to the operator. Is {request['key']} the key that others see too? Keep {secret_out}."
+    tell({"issuer": request["issuer"], "key": request["key"]}, words, as_json=json)
+
+
+def holder_unblind(
+    secret: Annotated[Path, typer.Option("--secret-file", help="Your secret from `holder blind`.")],
+    answer: Annotated[Path, typer.Option("--answer", help="The operator's answer.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file for the credential (mode 0600).")],
+    json: Json = False,
+) -> None:
+    """Make the credential from the issuer's answer. Anyone who has it can use it, once."""
+    from shoal.protector.issuing import participant
+
+    try:
+        kept = jsonlib.loads(read_secret(secret))
+    except ValueError:
+        raise DataError(f"'{secret.name}' is not the secret of a request.") from None
+    made = participant.finish(kept, str(read_json(answer, "the issuer's answer").get("answer", "")))
+    with secret_file(out) as put:
+        put(jsonlib.dumps(made))
+    tell({"issuer": made["issuer"], "key": made["key"], "file": out.name}, f"Your credential is in {out}.", as_json=json)
+
+
+@acting
+def issue(
+    session: Any,
+    name: Name,
+    identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the identity of the enrolled person.")],
+    request: Annotated[Path, typer.Option("--request", help="File she handed in.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File with the answer, for her.")],
+    purpose: Purpose = "",
+) -> Answer:
+    """Sign the blinded request of an enrolled person, once for each (operator)."""
+    body = read_json(request, "a request for a credential")
+    made = session.issue(name, read_secret(identity_file), str(body.get("blinded", "")), purpose=purpose)
+    write_json(out, {"issuer": name, "answer": made})
+    return {"issuer": name, "out": out.name}, f"Answered; hand {out} to the person."
+
+
+@acting
+def redeem(
+    session: Any,
+    name: Name,
+    credential: Annotated[Path, typer.Option("--credential", help="File with the credential.")],
+    purpose: Purpose = "",
+) -> Answer:
+    """Accept a credential, once. Nobody can tell who received it (operator)."""
+    body = read_json(credential, "a credential")
+    made = session.redeem(name, str(body.get("message", "")), str(body.get("signature", "")), purpose=purpose)
+    return {"issuer": name, "pseudonym": made}, f"Taken. Its one-time pseudonym is {made}."
+
+
+COMMANDS = {
+    "holder new": holder_new,
+    "holder register": holder_register,
+    "holder prove": holder_prove,
+    "register": accept,
+    "challenge": challenge,
+    "prove": prove,
+    "issuer add": issuer_add,
+    "issuer list": derived("issuers", {}, _issuer_table),
+    "issue": issue,
+    "redeem": redeem,
+    "holder blind": holder_blind,
+    "holder unblind": holder_unblind,
+}

@@ -1,15 +1,15 @@
-"""``shoal vault`` for owners: keys, limits, honeytokens and anchors of the log."""
+"""``shoal vault`` for owners: keys, limits, honeytokens, anchors, and the rights of people who are in the vault."""
 
 from __future__ import annotations
 
 import json as jsonlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shoal.cli._shell.common import Json
-from shoal.cli._vault import actors, domains
 from shoal.cli._vault.shared import (
     AnchorFile,
     Answer,
@@ -20,6 +20,7 @@ from shoal.cli._vault.shared import (
     TokenFile,
     acting,
     care_of,
+    derived,
     opened,
     read_secret,
     require_ok,
@@ -30,19 +31,6 @@ from shoal.cli._vault.shared import (
     write_json,
 )
 from shoal.errors import UsageError
-
-
-def register(vault: typer.Typer) -> None:
-    domains.register(vault)
-    actors.register(vault)
-    vault.command("rotate")(rotate)
-    vault.command("shred")(shred)
-    vault.command("limit")(limit)
-    vault.command("honeytoken")(honeytoken)
-    vault.command("verify")(verify)
-    vault.command("checkpoint")(checkpoint)
-    vault.command("anchor")(anchor_command)
-    vault.command("witness")(witness)
 
 
 @acting
@@ -56,14 +44,13 @@ def rotate(
     signing: Annotated[bool, typer.Option("--signing", help="New key for signing the log.")] = False,
     destroy: Annotated[int | None, typer.Option("--destroy", help="With --domain: destroy this retired key version.")] = None,
 ) -> Answer:
-    """Change keys while the vault stays in use: of a domain, the master key, or the signing key."""
+    """Change the keys of a domain, the master key or the signing key. The vault stays in use."""
     from shoal.protector import keys
     from shoal.protector.crypto.hsm_keys import key_at
 
     care = care_of(session)
-
     if sum((domain is not None, master is not None, bool(master_shares), signing)) != 1:
-        raise UsageError("say which key to change.", hint="--domain NAME, --new-key-file FILE, --new-key-share or --signing.")
+        raise UsageError("give one key to change.", hint="--domain NAME, --new-key-file FILE, --new-key-share or --signing.")
     if domain is not None and destroy is not None:
         made = care.destroy_key(session, domain, destroy).key_id
     elif domain is not None:
@@ -84,9 +71,8 @@ def shred(
     confirm: Annotated[str, typer.Option("--confirm", help="Repeat the name of the domain.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for the signed certificate.")],
 ) -> Answer:
-    """Destroy every key of a domain: its pseudonyms can never be reversed again. Cannot be undone."""
+    """Destroy every key of a domain: its pseudonyms become irreversible. Cannot be undone."""
     care = care_of(session)
-
     with secret_file(out) as put:
         certificate = care.shred(session, domain, confirm=confirm)
         put(jsonlib.dumps(certificate, indent=1, sort_keys=True))
@@ -102,7 +88,7 @@ def limit(
     hours: Annotated[float, typer.Option("--hours", help="Length of the window.")] = 24.0,
     purpose: Annotated[str, typer.Option("--purpose", help="Only for this purpose.")] = "*",
 ) -> Answer:
-    """Propose another rate limit; it replaces the one of the same window when a second person confirms."""
+    """Propose a rate limit. Once confirmed, it replaces the limit of the same window."""
     from shoal.protector.people.limits import Limit
 
     change = session.set_limit(action, Limit(hours * 3600, most, alarm), purpose=purpose)
@@ -117,17 +103,12 @@ def honeytoken(
     role: Annotated[str, typer.Option("--role", help="Role, for a pseudonym to lay out in a domain of roles.")] = "",
     relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
 ) -> Answer:
-    """Plant an invented identity; anyone who asks for it raises an alarm, under any pseudonym."""
+    """Plant an invented identity. Anyone who requests it raises an alarm, under any pseudonym."""
     made = session.plant_honeytoken(domain, read_secret(identity_file), role=role, relation=relation)
     return {"domain": domain, "pseudonym": made}, made or "Planted; name a role or relation for a pseudonym to lay out."
 
 
-@acting
-def verify(session: Any) -> Answer:
-    """Check every row, object and event of the vault."""
-    care = care_of(session)
-
-    found = care.verify(session)
+def _verified(found: Any, _: Mapping[str, Any]) -> Answer:
     require_ok(found.ok, (*found.problems, *found.log.problems))
     return found.to_json(), f"All holds: {found.objects} objects, {found.log.events} events, rows whole."
 
@@ -137,9 +118,8 @@ def checkpoint(
     session: Any,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to keep outside.")],
 ) -> Answer:
-    """Sign the log as it stands, to be kept where nobody here can change it."""
+    """Sign the current state of the log, to be kept where nobody here can change it."""
     care = care_of(session)
-
     made = care.checkpoint(session)
     write_json(out, made)
     return made, f"Checkpoint at event {made['seq']} in {out}."
@@ -151,9 +131,9 @@ def witness(
     places: Annotated[list[str] | None, typer.Argument(help="Files (whole path) or https:// addresses.")] = None,
     none: Annotated[bool, typer.Option("--none", help="No witness any more.")] = False,
 ) -> Answer:
-    """Propose where the signed log goes before identities leave: nothing is revealed that no witness has seen."""
+    """Propose where signed checkpoints go before identities leave: every reveal is witnessed first."""
     if bool(places) == none:
-        raise UsageError("name witnesses, or say --none.")
+        raise UsageError("give either witnesses or --none.")
     change = session.set_witness(places or [])
     return {"places": places or [], "change": change.id}, waits(change)
 
@@ -170,7 +150,7 @@ def anchor_command(
     anchor: AnchorFile = None,
     json: Json = False,
 ) -> None:
-    """Show this machine's anchor, or let two people accept the present state of the vault: the log says so for ever."""
+    """Show this machine's anchor, or accept the current state of the vault (takes two people; logged permanently)."""
     if accept and second is None:
         raise UsageError("accepting a state takes two people.", hint="Add --second-token-file FILE.")
     pair = (token(token_file), read_secret(second)) if accept and second is not None else None
@@ -178,3 +158,66 @@ def anchor_command(
     mark = place.store.check_anchor()
     body = {"generation": mark.generation, "audit_events": mark.audit_seq, "accepted": accept}
     tell(body, f"The anchor stands at generation {mark.generation}.", as_json=json)
+
+
+@acting
+def export(
+    session: Any,
+    domain: Name,
+    identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the person's identity.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file (JSON, mode 0600).")],
+) -> Answer:
+    """Export what a domain contains about a person: pseudonyms and reveals. Takes two people."""
+    with secret_file(out) as put:
+        found = care_of(session).export(session, domain, read_secret(identity_file))
+        put(jsonlib.dumps(found, ensure_ascii=False, indent=1))
+    details = {"pseudonyms": len(found["pseudonyms"]), "told": len(found["told"]), "out": str(out)}
+    return details, f"{details['pseudonyms']} pseudonyms, told {details['told']} times: in {out}."
+
+
+@acting
+def forget(
+    session: Any,
+    domain: Name,
+    identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the identity (or the self-made pseudonym).")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file for the signed certificate.")],
+) -> Answer:
+    """Overwrite everything a domain contains about a person. Takes two people; cannot be undone."""
+    with secret_file(out) as put:
+        certificate = care_of(session).forget(session, domain, read_secret(identity_file))
+        put(jsonlib.dumps(certificate, indent=1, sort_keys=True))
+    return certificate, f"{certificate['records']} records overwritten. Rotate the domain's key, and destroy older backups."
+
+
+@acting
+def correct(
+    session: Any,
+    domain: Name,
+    identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the identity that is corrected.")],
+    into_file: Annotated[Path | None, typer.Option("--into-file", help="File with the identity it is merged into.")] = None,
+    split: Annotated[bool, typer.Option("--split", help="Take a merge back.")] = False,
+) -> Answer:
+    """Merge two identities of one person, or undo a merge. Takes two people; old pseudonyms stay valid."""
+    if (into_file is None) != split:
+        raise UsageError("give either --into-file or --split.", hint="--into-file merges two identities, --split undoes a merge.")
+    care, identity = care_of(session), read_secret(identity_file)
+    if into_file is None:
+        done = care.split(session, domain, identity)
+        return done, f"{done['split']} is a person of its own again. Tables made while it was merged hold the other's pseudonym."
+    done = care.merge(session, domain, identity, read_secret(into_file))
+    return done, f"{done['merged']} is merged into {done['into']}, whose pseudonym it gets from now on."
+
+
+COMMANDS = {
+    "rotate": rotate,
+    "shred": shred,
+    "limit": limit,
+    "honeytoken": honeytoken,
+    "verify": derived("verify", {}, _verified),
+    "checkpoint": checkpoint,
+    "anchor": anchor_command,
+    "witness": witness,
+    "export": export,
+    "correct": correct,
+    "forget": forget,
+}

@@ -5,20 +5,23 @@ from __future__ import annotations
 import functools
 import json as jsonlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import texts as typed
 from shoal.cli._shell.common import Json
+from shoal.cli._shell.texts import names, pairs_of
 from shoal.cli._vault.shared import (
     Answer,
+    DomainName,
     Factor,
+    Purpose,
     acting,
     care_of,
+    derived,
     lines_of,
     opening,
     read_secret,
@@ -29,20 +32,6 @@ from shoal.cli._vault.shared import (
 from shoal.errors import UsageError
 
 Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
-
-
-def register(vault: typer.Typer) -> None:
-    vault.command("request")(request)
-    vault.command("requests")(requests)
-    vault.command("approve")(approve)
-    vault.command("deny")(_decision("deny", "Deny somebody else's request."))
-    vault.command("withdraw")(_decision("withdraw", "Take back your own request."))
-    vault.command("reveal")(reveal)
-    vault.command("audit")(audit)
-    vault.command("segments")(segments)
-    vault.command("retire")(retire)
-    vault.command("reveals")(reveals)
-    vault.command("resolve")(resolve)
 
 
 @acting
@@ -61,7 +50,7 @@ def request(
     role: Annotated[str, typer.Option("--role", help="Role, for format-preserving role pseudonyms.")] = "",
     relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
 ) -> Answer:
-    """Ask for the identities behind pseudonyms; another person has to approve."""
+    """Request the identities behind pseudonyms. Another person has to approve."""
     from shoal.protector.pseudonyms.tables import values_of
 
     if table is not None and (pseudonyms or file is not None or not id):
@@ -80,38 +69,14 @@ def request(
     return made.to_json(), f"{made.id} waits for approval by another person."
 
 
-@acting
-def requests(session: Any) -> Answer:
-    """List requests: your own, or all for approvers, auditors and owners. No identity is shown."""
-    found = session.requests()
-    rows = [(r.id, r.status, r.domain, r.purpose, r.case, str(r.records)) for r in found]
+def _request_table(made: Any, _: Mapping[str, Any]) -> Answer:
+    rows = [(r.id, r.status, r.domain, r.purpose, r.case, str(r.records)) for r in made]
     heads = ("request", "status", "domain", "purpose", "case", "records")
-    return {"requests": [r.to_json() for r in found]}, _shared.table_of("Requests", heads, rows, right=(5,))
+    return {"requests": [r.to_json() for r in made]}, _shared.table_of("Requests", heads, rows, right=(5,))
 
 
-@acting
-def approve(
-    session: Any,
-    request_id: Id,
-    digest: Annotated[
-        str | None, typer.Option("--digest", help="Only the request you read (`requests --json` shows it).")
-    ] = None,
-    factor: Factor = "",
-) -> Answer:
-    """Approve somebody else's request."""
-    made = session.approve(request_id, digest=digest, factor=factor)
+def _decided(made: Any, _: Mapping[str, Any]) -> Answer:
     return made.to_json(), f"{made.id} is {made.status}."
-
-
-def _decision(verb: str, words: str) -> Callable[..., None]:
-    """The command for denying or withdrawing a request."""
-
-    def decide(session: Any, request_id: Id) -> Answer:
-        made = getattr(session, verb)(request_id)
-        return made.to_json(), f"{made.id} is {made.status}."
-
-    decide.__doc__ = words
-    return acting(decide)
 
 
 @acting
@@ -129,7 +94,7 @@ def reveal(
     if table is not None and table_out is not None:
         from shoal.protector.pseudonyms.tables import values_of
 
-        for column in typed.names(id):
+        for column in names(id):
             values_of(table, column)  # what is wrong with the table shows before the one reveal
     with secret_file(out) as put:
         found = session.reveal(request_id)
@@ -155,7 +120,7 @@ def _named(table: str, out: Path, columns: str, identities: Mapping[str, str | N
 
     before = os.umask(0o077)  # nobody else reads it, from its first byte on
     try:
-        return replace_in_table(table, out, columns=typed.names(columns), replace=named).rows
+        return replace_in_table(table, out, columns=names(columns), replace=named).rows
     finally:
         os.umask(before)
 
@@ -178,7 +143,7 @@ def audit(
     ] = None,
     last: Annotated[int, typer.Option("--last", help="Show so many events.", min=1)] = 20,
 ) -> Answer:
-    """Read, check and sum up the log. Actors and people appear under audit pseudonyms."""
+    """Read, check and summarize the log. Actors and people appear under audit pseudonyms."""
     from shoal.protector.log import segments as archive
     from shoal.protector.log import witness
 
@@ -210,7 +175,7 @@ def segments(
     trust: Annotated[list[str] | None, typer.Option("--trust", help="Id of a signing key you trust (repeat; `status`).")] = None,
     json: Json = False,
 ) -> None:
-    """Check segments of a log: that none is missing or altered. Needs no vault and no key."""
+    """Check that no segment of a log is missing or altered. Needs neither vault nor key."""
     from shoal.protector.log import segments as archive
 
     found = archive.check(folder, keys=tuple(trust or ()))
@@ -223,9 +188,9 @@ def segments(
 def retire(
     session: Any, folder: Annotated[Path, typer.Argument(help="Folder that holds the log so far (`audit --segments`).")]
 ) -> Answer:
-    """Let events that lie in an archive leave the database: proposed by an owner, done after a second person agreed.
+    """Remove archived events from the database, after a second person has confirmed.
 
-    The archive is checked first; who agrees compares its last event and hash (`shoal vault segments FOLDER`).
+    The archive is checked first; the second person compares its last event and hash (`shoal vault segments FOLDER`).
     Reveals, refusals, alarms and changes of rights stay readable in the vault.
     """
     from shoal.protector.log import segments as archive
@@ -237,28 +202,16 @@ def retire(
     return done, words
 
 
-@acting
-def reveals(
-    session: Any,
-    of: Annotated[str, typer.Option("--of", help="Only this audit pseudonym: S-… of a subject, A-… of an actor.")] = "",
-    purpose: Annotated[str, typer.Option("--purpose", help="Only this purpose.")] = "",
-    since: Annotated[str, typer.Option("--since", help="Only from this day on, like 2025-01-31.")] = "",
-    until: Annotated[str, typer.Option("--until", help="Only up to this day.")] = "",
-) -> Answer:
-    """List every identity that was revealed: whose, to whom, when, what for. All under audit pseudonyms (auditor)."""
-    care = care_of(session)
-
-    rows = care.reveals(session, of=of, purpose=purpose, since=since, until=until)
-    shown = [{k: r[k] for k in ("subject", "actor", "domain", "purpose", "case")} for r in rows]
-    days = [{"day": r["time"][:10], **told} for r, told in zip(rows, shown, strict=True)]
-    return {"reveals": rows}, _table("Reveals", days)
+def _reveal_table(rows: Any, _: Mapping[str, Any]) -> Answer:
+    shown = [{"day": r["time"][:10], **{k: r[k] for k in ("subject", "actor", "domain", "purpose", "case")}} for r in rows]
+    return {"reveals": rows}, _table("Reveals", shown)
 
 
 def _event(event: dict[str, Any]) -> dict[str, Any]:
     """An event as a line for people: to the minute, with what it was about in one place."""
     about = [str(event[k]) for k in ("change", "detail", "domain", "request", "purpose", "count", "reason") if k in event]
-    told = {k: event[k] for k in ("actor", "action", "outcome")}
-    return {"n": event["n"], "time": event["time"][:16].replace("T", " "), **told, "about": ", ".join(about)}
+    details = {k: event[k] for k in ("actor", "action", "outcome")}
+    return {"n": event["n"], "time": event["time"][:16].replace("T", " "), **details, "about": ", ".join(about)}
 
 
 @opening
@@ -273,20 +226,104 @@ def resolve(
     identity_file: Annotated[Path | None, typer.Option("--identity-file", help="The other way: file with an identity.")] = None,
     domain: Annotated[str, typer.Option("--domain", help="Domain of that identity.")] = "",
 ) -> Answer:
-    """Who is behind an audit pseudonym, or which one a person has: owner and auditor together, and the log remembers it."""
+    """Show who is behind an audit pseudonym, or which one a person has. Takes owner and auditor, and is logged."""
     from shoal.protector import care
 
     if (pseudonym is None) == (identity_file is None) or bool(domain) != (identity_file is not None):
         raise UsageError("resolve takes an audit pseudonym, or --identity-file with --domain.")
     owner, auditor = vault.login(read_secret(owner_token)), vault.login(read_secret(auditor_token))
-    told = {"owner_share": read_secret(owner_share), "auditor_share": read_secret(auditor_share), "reason": reason}
+    details = {"owner_share": read_secret(owner_share), "auditor_share": read_secret(auditor_share), "reason": reason}
     if identity_file is not None:
-        subject = care.subject_of(owner, auditor, domain, read_secret(identity_file), **told)
+        subject = care.subject_of(owner, auditor, domain, read_secret(identity_file), **details)
         return {"pseudonym": subject}, f"{subject}: see `shoal vault reveals --of {subject}`."
-    name = care.resolve(owner, auditor, pseudonym or "", **told)
+    name = care.resolve(owner, auditor, pseudonym or "", **details)
     return {"pseudonym": pseudonym, "name": name}, name
 
 
 def _table(title: str, rows: list[dict[str, Any]]) -> Any:
     heads = list(rows[0]) if rows else ["nothing yet"]
     return _shared.table_of(title, heads, [[str(v) for v in r.values()] for r in rows])
+
+
+@acting
+def intake(
+    session: Any,
+    table: Annotated[str, typer.Argument(help="File or ENGINE-URL::table.")],
+    domain: DomainName,
+    fields: Annotated[str, typer.Option("--fields", help="What columns mean: surname=family,dob=birth,id=number:bsn …")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file: pseudonyms in place of these columns.")],
+    purpose: Purpose = "",
+    match: Annotated[float, typer.Option("--match", help="Probability from which it is a known person.")] = 0.99,
+    possible: Annotated[float, typer.Option("--possible", help="And from which a clerk decides.")] = 0.05,
+) -> Answer:
+    """Make pseudonyms for people recognized by name, birth date … despite typing errors. A clerk decides uncertain cases."""
+    from shoal.protector.intake.register import intake_table
+
+    details: dict[str, Any] = {
+        "domain": domain,
+        "fields": pairs_of(fields, "--fields"),
+        "purpose": purpose,
+        "match": match,
+        "possible": possible,
+    }
+    with _shared.progress("recognising"):
+        done = intake_table(session, table, out, **details)
+    counts = done["counts"]
+    words = f"{done['rows']:,} rows written to {out}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()) + "."
+    if counts["waiting"]:
+        words += " A clerk decides what waits (`shoal vault waiting`); then run the same again."
+    return done, words
+
+
+def _waiting_table(records: Any, _: Mapping[str, Any]) -> Answer:
+    lines = []
+    for one in records:
+        lines.append([one.id, "", "", _fields(one.record)])
+        lines.extend(["", c.pseudonym, f"{c.probability:.2f}", _fields(c.record)] for c in one.candidates)
+    table = _shared.table_of("Waiting", ("number", "pseudonym", "probability", "record"), lines)
+    return {"waiting": [one.to_json() for one in records]}, table
+
+
+def _matched(made: str, given: Mapping[str, Any]) -> Answer:
+    number = given["number"].strip().upper()
+    return {"number": number, "pseudonym": made}, f"{number} is decided: {made}."
+
+
+def _fields(record: Mapping[str, str]) -> str:
+    return ", ".join(f"{key} {text}" for key, text in record.items())
+
+
+_WaitingNumber = Annotated[str, typer.Argument(help="Number of the waiting record, like WAIT-4F9K2M7Q.")]
+_Digest = Annotated[str | None, typer.Option("--digest", help="Only the request you read (`requests --json` shows it).")]
+COMMANDS = {
+    "request": request,
+    "requests": derived("requests", {}, _request_table),
+    "approve": derived("approve", {"request_id": Id, "digest": _Digest, "factor": Factor}, _decided),
+    "deny": derived("deny", {"request_id": Id}, _decided),
+    "withdraw": derived("withdraw", {"request_id": Id}, _decided),
+    "reveal": reveal,
+    "audit": audit,
+    "segments": segments,
+    "retire": retire,
+    "reveals": derived(
+        "reveals",
+        {
+            "of": Annotated[str, typer.Option("--of", help="Only this audit pseudonym: S-… of a subject, A-… of an actor.")],
+            "purpose": Annotated[str, typer.Option("--purpose", help="Only this purpose.")],
+            "since": Annotated[str, typer.Option("--since", help="Only from this day on, like 2025-01-31.")],
+            "until": Annotated[str, typer.Option("--until", help="Only up to this day.")],
+        },
+        _reveal_table,
+    ),
+    "resolve": resolve,
+    "intake": intake,
+    "waiting": derived("waiting", {"domain": DomainName}, _waiting_table),
+    "decide": derived(
+        "decide",
+        {
+            "number": _WaitingNumber,
+            "same_as": Annotated[str, typer.Option("--same-as", help="Pseudonym of the person, or `new`.")],
+        },
+        _matched,
+    ),
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from shoal.cli._vault.shared import (
     Factor,
     TokenOut,
     acting,
+    derived,
     opening,
     read_json,
     read_secret,
@@ -28,49 +30,26 @@ from shoal.errors import UsageError
 Id = Annotated[str, typer.Argument(help="Change, like CHG-4F9K2M7Q.")]
 
 
-def register(vault: typer.Typer) -> None:
-    vault.command("changes")(changes)
-    vault.command("confirm")(confirm)
-    vault.command("refuse")(refuse)
-    vault.command("enrol")(enrol)
-    vault.command("factor")(factor_command)
-    vault.command("delegate")(delegate)
-    vault.command("recipient")(recipient)
-    vault.command("unseal")(unseal)
-
-
-@acting
-def changes(
-    session: Any, everything: Annotated[bool, typer.Option("--all", help="Also those that are done or refused.")] = False
-) -> Answer:
-    """List the changes that wait for a second person, with exactly what each would do."""
-    found = session.changes(everything=everything)
-    rows = [(c.id, c.status, c.action, json.dumps(dict(c.what), ensure_ascii=False), c.proposer, c.second) for c in found]
+def _change_table(made: Any, _: Mapping[str, Any]) -> Answer:
+    rows = [(c.id, c.status, c.action, json.dumps(dict(c.what), ensure_ascii=False), c.proposer, c.second) for c in made]
     table = _shared.table_of("Changes", ("change", "status", "action", "what", "proposed by", "second"), rows)
-    return {"changes": [c.to_json() for c in found]}, table
+    return {"changes": [c.to_json() for c in made]}, table
 
 
 @acting
 def confirm(session: Any, change_id: Id, code_out: CodeOut = None, factor: Factor = "") -> Answer:
-    """Agree to somebody else's change, after reading it."""
+    """Confirm somebody else's change, after reading it."""
     waiting = {c.id: c for c in session.changes()}
     change = waiting.get(change_id.strip().upper())
     if change is None or change.action not in ("actor", "token"):
         made = session.confirm(change_id, factor=factor)
         return made.to_json(), f"{made.id} is confirmed."
     if code_out is None:
-        raise UsageError("where shall your half of the person's enrolment code go?", hint="Add --code-out FILE.")
+        raise UsageError("this change requires --code-out, for your half of the enrolment code.", hint="Add --code-out FILE.")
     with secret_file(code_out) as put:
         made = session.confirm(change_id, factor=factor)
         put(made.code)
     return {**made.to_json(), "code_file": str(code_out)}, f"{made.id} is confirmed. Your half of the code is in {code_out}."
-
-
-@acting
-def refuse(session: Any, change_id: Id) -> Answer:
-    """Refuse somebody else's change."""
-    made = session.refuse(change_id)
-    return made.to_json(), f"{made.id} is refused."
 
 
 @opening
@@ -106,7 +85,7 @@ def factor_command(
 ) -> Answer:
     """Set up your second factor for an authenticator app, or propose which roles decide with one."""
     if sum((out is not None, bool(role), none)) != 1:
-        raise UsageError("say what to do.", hint="--out FILE sets up yours; --require ROLE asks for it.")
+        raise UsageError("give one of --out, --require and --require-none.", hint="--out FILE sets up your factor.")
     if out is None:
         change = session.require_factor(role or [])
         return {"roles": role or [], "change": change.id}, waits(change)
@@ -123,7 +102,7 @@ def delegate(
     domain: Annotated[list[str] | None, typer.Option("--domain", help="Only these domains (repeat).")] = None,
     minutes: Annotated[float, typer.Option("--minutes", help="Valid for so many minutes, at most a day.")] = 15.0,
 ) -> Answer:
-    """Lend a program a token of yours for one action and a short time; it ends with your own."""
+    """Make a token for a program: for one action and a short time. It ends with your own."""
     with secret_file(token_out) as put:
         put(session.delegate(action, domains=domain or (), seconds=minutes * 60))
     return {"action": action, "token_file": str(token_out)}, f"A token to {action} for {minutes:g} minutes is in {token_out}."
@@ -143,7 +122,7 @@ def _unsealed(file: Path, secret: Path, share_out: Path) -> str:
 def recipient(
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for your secret (mode 0600).")], json: Json = False
 ) -> None:
-    """Make a key that answers can be sealed to: `request --recipient PUBLIC`, and `unseal` what comes."""
+    """Make a key for sealed answers: `request --recipient PUBLIC`, then `unseal`."""
     from shoal.protector.crypto import recipients
 
     secret, public = recipients.generate()
@@ -166,3 +145,16 @@ def unseal(
     with secret_file(out) as put:
         put(json.dumps({"request": body["request"], "identities": found}, ensure_ascii=False, indent=1))
     tell({"records": len(found), "out": str(out)}, f"{len(found)} identities in {out}.", as_json=as_json)
+
+
+_Everything = Annotated[bool, typer.Option("--all", help="Also those that are done or refused.")]
+COMMANDS = {
+    "changes": derived("changes", {"everything": _Everything}, _change_table),
+    "confirm": confirm,
+    "refuse": derived("refuse", {"change_id": Id}, lambda made, _: (made.to_json(), f"{made.id} is refused.")),
+    "enrol": enrol,
+    "factor": factor_command,
+    "delegate": delegate,
+    "recipient": recipient,
+    "unseal": unseal,
+}

@@ -11,7 +11,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +19,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shell.common import Json
+from shoal.cli._shell.texts import names
 from shoal.errors import TamperError, UsageError
 
 if TYPE_CHECKING:
@@ -58,10 +59,44 @@ CodeOut = Annotated[
     Path | None, typer.Option("--code-out", help="New file for your half of the person's enrolment code (mode 0600).")
 ]
 
+Table = Annotated[
+    str | None, typer.Option("--table", help="Or a table: a file (CSV, Parquet …) or ENGINE-URL::table, with --id and --out.")
+]
+Ids = Annotated[str, typer.Option("--id", help="With --table: its columns, separated by commas.")]
+TableOut = Annotated[Path | None, typer.Option("--out", "-o", help="With --table: output file.")]
+DomainName = Annotated[str, typer.Option("--domain", help="Domain of the pseudonyms.")]
+Purpose = Annotated[str, typer.Option("--purpose", help="What it is for; goes into the log.")]
+
 
 def acting(command: Callable[..., Answer]) -> Callable[..., None]:
     """A command of a person who logs in: it gets the session, and the options that lead to one are added to its own."""
     return _with_options(command, session, {"token_file": TokenFile})
+
+
+def derived(name: str, options: Mapping[str, Any], answer: Callable[[Any, Mapping[str, Any]], Answer]) -> Callable[..., None]:
+    """The command of an action of the vault's table whose arguments stand on the command line.
+
+    ``options`` are the options by parameter; defaults and help come from the table. ``answer`` gets the result and what was
+    given.
+    """
+    from shoal.protector.action_table import ACTIONS, REQUIRED
+
+    action = next(a for a in ACTIONS if a.name == name)
+
+    def command(session: Any, **given: Any) -> Answer:
+        work = functools.partial(getattr(care_of(session), name), session) if action.care else getattr(session, name)
+        return answer(work(**given), given)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    own = [
+        inspect.Parameter(p.name, kind, annotation=options[p.name], default=p.default)
+        for p in sorted(action.parameters, key=lambda p: p.default is not REQUIRED)
+        if p.name in options
+    ]
+    first = inspect.Parameter("session", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    command.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
+    command.__name__, command.__doc__ = name, f"{action.help}."
+    return acting(command)
 
 
 def opening(command: Callable[..., Answer]) -> Callable[..., None]:
@@ -141,7 +176,7 @@ def token(file: Path | None, variable: str = "SHOAL_VAULT_TOKEN") -> str:
         return read_secret(file)
     text = os.environ.pop(variable, "")
     if not text:
-        raise UsageError("no token was given: who is acting?", hint=f"Set {variable}, or pass --token-file FILE.")
+        raise UsageError("no token was given.", hint=f"Set {variable}, or pass --token-file FILE.")
     return text
 
 
@@ -230,3 +265,25 @@ def require_ok(ok: bool, problems: tuple[str, ...]) -> None:
     """End with exit code 1 where a check found something."""
     if not ok:
         raise TamperError("the check found: " + " ".join(problems), hint="Stop, keep the files, and restore a trusted copy.")
+
+
+def table_options(other: object, id: str, out: Path | None) -> tuple[list[str], Path]:
+    """The columns and the output of a table; what came beside it is refused."""
+    if other or not id or out is None:
+        raise UsageError("a table is taken alone: --table FILE --id COLUMN --out FILE.")
+    return list(names(id)), out
+
+
+def replaced(done: Any, out: Path) -> Answer:
+    """What is said of a table whose columns were replaced."""
+    warn_of(done.left)
+    details = {"rows": done.rows, "missing": done.missing, "left": {k: list(v) for k, v in done.left.items()}, "out": str(out)}
+    return details, f"{done.rows:,} rows written to {out}; {done.missing:,} cells have no value there."
+
+
+def warn_of(left: Mapping[str, Sequence[str]]) -> None:
+    """Say which columns still tell who people are."""
+    from shoal.protector.pseudonyms.tables import sentence
+
+    if left and (warning := sentence({role: list(names) for role, names in left.items()})):
+        _shared.say(f"Careful: {warning}")

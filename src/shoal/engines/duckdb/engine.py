@@ -396,8 +396,14 @@ def _in_utc(connection: Any) -> Any:
 
 
 def _quiet(connection: Any) -> Any:
-    """DuckDB draws no bar of its own: it would stand in the middle of what a command prints."""
-    connection.execute("SET enable_progress_bar = false")
+    """Switch off DuckDB's own progress bar, which would appear in the middle of what a command prints.
+
+    In a Jupyter kernel without ipywidgets the bar is off already, and DuckDB refuses any change of the setting.
+    """
+    import duckdb
+
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 

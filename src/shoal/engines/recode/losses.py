@@ -1,8 +1,13 @@
-"""What a written table does not keep of its source: told before, from the plan alone, and after, from what was written."""
+"""Warnings of a recoding: what a written table does not keep of its source.
+
+:func:`expected_losses` predicts them from the plan alone, before anything is written; :func:`written_losses` states them from the
+columns that were written. Both take one pass over the steps and one over the columns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,117 +29,134 @@ MEANS = ("microaggregate", "centres", "represent")
 """Steps whose numbers are rarely whole."""
 
 
-def told_before(relation: Relation, columns: Sequence[Column], plan: Plan, format: str) -> tuple[str, ...]:
-    """What will not be kept by a file of ``format``; numbers that a step makes are supposed to fit in the column's type."""
-    dropped = {s.column for s in plan.steps if isinstance(s, Drop)}
-    expected = [_expected(c, plan) for c in columns if c.name not in dropped]
-    out = _by_format(relation, expected, plan, format)
-    made = _with(columns, [s for s in plan.steps if s.publishes == "numbers"])
-    narrow = [c.name for c in made if _may_widen(c, plan)] if format in TYPED else []
-    if narrow:
-        out += (f"Numbers that a step makes of {listed(narrow)} get a wider type where that of the source cannot hold them.",)
-    return out
+def expected_losses(relation: Relation, columns: Sequence[Column], plan: Plan, format: str) -> tuple[str, ...]:
+    """What a file of ``format`` will not keep; numbers that a step makes are assumed to fit in the type of their column."""
+    review = _Review(relation, plan)
+    expected = [review.expected(c) for c in columns if not any(isinstance(s, Drop) for s in review.steps[c.name])]
+    narrow = [c.name for c in columns if review.may_widen(c)] if format in TYPED else []
+    sentence = "Numbers that a step makes of {} get a wider type if the type of the source cannot represent them."
+    return review.losses(expected, format) + ((sentence.format(listed(narrow)),) if narrow else ())
 
 
-def told_after(relation: Relation, columns: Sequence[Column], plan: Plan, format: str) -> tuple[str, ...]:
+def written_losses(relation: Relation, columns: Sequence[Column], plan: Plan, format: str) -> tuple[str, ...]:
     """What was not kept; ``columns`` are the published ones."""
-    source = {c.name: c for c in relation.columns}
+    source = relation.by_name
     same = [replace(c, measure=c.measure if source[c.name].measure else "") for c in columns]  # levels that only steps gave
-    out = _by_format(relation, same, plan, format)
-    wide = [c.name for c in columns if c.former is not None and c.stored is None and c.kind in (*NUMBERS, *MOMENTS)]
-    wide = [n for n in wide if source[n].kind in NUMBERS] if format in TYPED else []
-    if wide:
-        out += (f"The type of {listed(wide)} in the source cannot hold every number that a step made: a wider one is written.",)
-    return out
+    new = [c for c in columns if c.former is not None and c.stored is None and c.kind in (*NUMBERS, *MOMENTS)]
+    wide = [c.name for c in new if source[c.name].kind in NUMBERS] if format in TYPED else []
+    sentence = "The type of {} in the source cannot represent every number that a step made: a wider type is written."
+    return _Review(relation, plan).losses(same, format) + ((sentence.format(listed(wide)),) if wide else ())
 
 
-def _by_format(relation: Relation, columns: Sequence[Column], plan: Plan, format: str) -> tuple[str, ...]:
-    out = not_kept(columns, format, notes=int(relation.details.get("notes") or 0))
-    again = {c.name for c in columns if c.stored is not None}
-    out += read_as_text([c for c in relation.columns if c.name not in again], plan.steps)
-    rule = plan.suppression
-    formed = {*rule.columns, rule.unit} if rule.scope != "none" else set()
-    changing = [s for s in plan.steps if not isinstance(s, Keep | Drop)]
-    there = {c.name for c in columns}
-    touched = [c for c in _with(relation.columns, changing, formed) if c.name in there]
-    fine = [c.name for c in touched if fine_durations(c.stored) and c.name in relation.reads_as_text]
-    if fine:
-        out += (f"Steps and classes take durations to the microsecond: the nanoseconds of {listed(fine)} are left out.",)
-    fine = [c.name for c in touched if _fine(c.stored)]
-    if fine:
-        out += (f"Steps and classes take moments to the microsecond: the nanoseconds of {listed(fine)} are left out.",)
-    zoned = [c.name for c in columns if c.kind == "timestamp" and _has_zone(relation, c.name)]
-    if zoned:
-        out += (f"In the database {listed(zoned)} are moments of a time zone: they are written in UTC, without a zone.",)
-    blanked = _blanked(plan)
-    spoken = {c.name for c in columns if c.kind == "text"}
-    shown = _with(relation.columns, [s for s in changing if s.publishes != "else" or isinstance(s, Prefix)], blanked)
-    utc = [c.name for c in shown if c.name in spoken and (_in_a_zone(c) or _has_zone(relation, c.name))]
-    if utc:
-        out += (f"Texts are made of moments in UTC: days and hours of {listed(utc)} are not those of the time zone.",)
-    hiding = _with(relation.columns, [s for s in plan.steps if _hides(s)], blanked)
-    hidden = [c.name for c in hiding if c.kind not in ("text", "other") and c.name in there]
-    if hidden and format in TYPED:
-        out += (f"Values that may be hidden (*) make {listed(hidden)} text.",)
-    full = [c.name for c in hiding if c.user_missing and not room_left(_numbers_declared(c)) and c.name in there]
-    if full and format == "spss":
-        out += (f"SPSS declares no more than three codes missing: hidden values (*) of {listed(full)} are a code like others.",)
-    numbers = [s for s in plan.steps if s.publishes == "numbers" and s.kind != "date_shift"]
-    spelled = [c.name for c in _with(relation.columns, numbers) if c.kind == "text" and c.name in there]
-    if spelled and format != "csv":
-        out += (f"Steps take texts of {listed(spelled)} as the numbers that they spell: numbers are published.",)
-    return out
+class _Review:
+    """A plan beside the columns of its source: which steps each column passes, and whether suppression may blank it."""
+
+    def __init__(self, relation: Relation, plan: Plan) -> None:
+        rule = plan.suppression
+        self.relation, self.plan = relation, plan
+        self.steps: defaultdict[str, list[Step]] = defaultdict(list)
+        for step in plan.steps:
+            for name in step.columns:
+                self.steps[name].append(step)
+        self.blanked = set(rule.columns) if rule.scope == "cells" and rule.k >= 2 else set()
+        self.compared = {*rule.columns, rule.unit} if rule.scope != "none" else set()
+
+    def losses(self, columns: Sequence[Column], format: str) -> tuple[str, ...]:
+        """A sentence for each loss when ``columns`` are written in ``format``."""
+        stored = {c.name for c in columns if c.stored is not None}
+        sentences = not_kept(columns, format, notes=int(self.relation.details.get("notes") or 0))
+        sentences += read_as_text([c for c in self.relation.columns if c.name not in stored], self.plan.steps)
+        published = {c.name: c for c in columns}
+        for test, formats, sentence in _RULES:
+            if formats is None or format in formats:
+                names = [c.name for c in self.relation.columns if c.name in published and test(self, c, published[c.name])]
+                sentences += (sentence.format(listed(names)),) if names else ()
+        return sentences
+
+    def expected(self, column: Column) -> Column:
+        """A column as it will be, if the numbers that steps make of it fit in its type."""
+        steps = [s for s in self.steps[column.name] if not isinstance(s, Keep)]
+        if column.name in self.blanked:
+            return replace(column, kind="text", coded=is_numeric(column), stored=None, form="")
+        moved = all(s.publishes in ("own", "numbers") and not _hides(s) for s in steps)
+        if not steps or (moved and (column.kind not in ("text", "other") or returns_from_text(column.stored))):
+            return column
+        coded = is_numeric(column) and any(s.publishes != "else" for s in steps)
+        return replace(column, kind="text", coded=coded, stored=None, form="")
+
+    def may_widen(self, column: Column) -> bool:
+        """Whether numbers that a step makes may need a wider type than that of the source."""
+        steps = self.steps[column.name]
+        plain = column.kind not in NUMBERS or column.stored is None or column.stored == pa.float64()
+        if plain or not any(s.publishes == "numbers" for s in steps):
+            return False
+        return column.stored != pa.int64() or any(s.kind in MEANS for s in steps)
+
+    # -- the conditions of _RULES: a column of the source, and as it is published ---------------------------------------
+
+    def touched(self, source: Column) -> bool:
+        """Whether values are changed or compared, so read in the precision that all engines share."""
+        return source.name in self.compared or any(not isinstance(s, Keep | Drop) for s in self.steps[source.name])
+
+    def fine_duration(self, source: Column, _: Column) -> bool:
+        return fine_durations(source.stored) and source.name in self.relation.reads_as_text and self.touched(source)
+
+    def fine_moment(self, source: Column, _: Column) -> bool:
+        kind: Any = source.stored
+        moment = isinstance(kind, pa.DataType) and (pa.types.is_timestamp(kind) or pa.types.is_time64(kind))
+        return moment and kind.unit == "ns" and self.touched(source)
+
+    def zoned_in_database(self, source: Column, published: Column) -> bool:
+        return published.kind == "timestamp" and self.has_zone(source.name)
+
+    def text_of_zoned(self, source: Column, published: Column) -> bool:
+        if published.kind != "text" or not (_in_a_zone(source) or self.has_zone(source.name)):
+            return False
+        changing = (s for s in self.steps[source.name] if not isinstance(s, Keep | Drop))
+        return source.name in self.blanked or any(s.publishes != "else" or isinstance(s, Prefix) for s in changing)
+
+    def hides(self, source: Column) -> bool:
+        return source.name in self.blanked or any(_hides(s) for s in self.steps[source.name])
+
+    def hidden_as_text(self, source: Column, _: Column) -> bool:
+        return source.kind not in ("text", "other") and self.hides(source)
+
+    def no_missing_code_left(self, source: Column, _: Column) -> bool:
+        numbers = [d for d in source.user_missing if not isinstance(d, str)]
+        return bool(source.user_missing) and not room_left(numbers) and self.hides(source)
+
+    def numbers_of_text(self, source: Column, _: Column) -> bool:
+        steps = self.steps[source.name]
+        return source.kind == "text" and any(s.publishes == "numbers" and s.kind != "date_shift" for s in steps)
+
+    def has_zone(self, name: str) -> bool:
+        """Whether a server stores the column as moments of a zone; MySQL and Spark call them timestamp, and those without one
+        datetime and timestamp_ntz."""
+        native = self.relation.native.get(name, "").lower().partition("(")[0]
+        plain = self.relation.source.startswith(("mysql", "mariadb", "spark"))
+        return native == "timestamptz" or (plain and native == "timestamp")
 
 
-def _blanked(plan: Plan) -> set[str | None]:
-    """The columns whose cells suppression may hide."""
-    rule = plan.suppression
-    return set(rule.columns) if rule.scope == "cells" and rule.k >= 2 else set()
+_NOT_CSV = ("parquet", "jsonl", "arrow", "excel", "spss", "stata", "sas")
+_RULES: tuple[tuple[Callable[[_Review, Column, Column], bool], tuple[str, ...] | None, str], ...] = (
+    (_Review.fine_duration, None, "Steps and classes use durations in microseconds: the nanoseconds of {} are removed."),
+    (_Review.fine_moment, None, "Steps and classes use moments in microseconds: the nanoseconds of {} are removed."),
+    (_Review.zoned_in_database, None, "In the database {} are moments of a time zone: they are written in UTC, without a zone."),
+    (_Review.text_of_zoned, None, "Texts are made of moments in UTC: days and hours of {} are not those of the time zone."),
+    (_Review.hidden_as_text, TYPED, "Values that may be hidden (*) make {} text."),
+    (
+        _Review.no_missing_code_left,
+        ("spss",),
+        "SPSS declares at most three codes missing: hidden values (*) of {} are a code like others.",
+    ),
+    (_Review.numbers_of_text, _NOT_CSV, "Steps read texts of {} as the numbers that they spell: numbers are published."),
+)
+"""Condition, formats (None: all), sentence."""
 
 
 def _in_a_zone(column: Column) -> bool:
     kind: Any = column.stored
     return kind is not None and pa.types.is_timestamp(kind) and kind.tz not in (None, "UTC", "Etc/UTC", "+00:00")
-
-
-def _expected(column: Column, plan: Plan) -> Column:
-    """A column as it will be, if the numbers that steps make of it fit in its type."""
-    steps = [s for s in plan.steps if column.name in s.columns and not isinstance(s, Keep)]
-    if column.name in _blanked(plan):
-        return replace(column, kind="text", coded=is_numeric(column), stored=None, form="")
-    moved = all(s.publishes in ("own", "numbers") and not _hides(s) for s in steps)
-    if moved and (column.kind not in ("text", "other") or (steps and returns_from_text(column.stored))):
-        return column
-    coded = is_numeric(column) and any(s.publishes != "else" for s in steps)
-    return replace(column, kind="text", coded=coded, stored=None, form="") if steps else column
-
-
-def _with(columns: Sequence[Column], steps: Sequence[Step], more: set[str | None] | None = None) -> list[Column]:
-    named = {c for s in steps for c in s.columns} | (more or set())
-    return [c for c in columns if c.name in named]
-
-
-def _may_widen(column: Column, plan: Plan) -> bool:
-    if column.kind not in NUMBERS or column.stored is None or column.stored == pa.float64():
-        return False
-    means = any(s.kind in MEANS for s in plan.steps if column.name in s.columns)
-    return means or column.stored != pa.int64()
-
-
-def _numbers_declared(column: Column) -> list[object]:
-    return [d for d in column.user_missing if not isinstance(d, str)]
-
-
-def _has_zone(relation: Relation, name: str) -> bool:
-    """Whether a server keeps the column as moments of a zone; MySQL and Spark call them timestamp, and those without one
-    datetime and timestamp_ntz."""
-    native = relation.native.get(name, "").lower().partition("(")[0]
-    plain = relation.source.startswith(("mysql", "mariadb", "spark"))
-    return native in ("timestamptz", "datetimeoffset") or (plain and native == "timestamp")
-
-
-def _fine(kind: Any) -> bool:
-    return isinstance(kind, pa.DataType) and (pa.types.is_timestamp(kind) or pa.types.is_time64(kind)) and kind.unit == "ns"
 
 
 def _hides(step: Step) -> bool:

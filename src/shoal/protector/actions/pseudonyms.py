@@ -94,8 +94,8 @@ class PseudonymActions(SessionPart):
                 raise AccessError("the translation is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
             column = pa.array([None if p is None else p.decode() for p in plain], pa.string())
             made = wanted.pseudonymize(tx, column, Context(role, relation), now)
-            told = {"domain": source, "target": target, "purpose": purpose, "count": len(pseudonyms)}
-            frame.log(tx, now, "translate", **told, subjects=log_names(tx, known, plain, most=NAMES_LOGGED))
+            details = {"domain": source, "target": target, "purpose": purpose, "count": len(pseudonyms)}
+            frame.log(tx, now, "translate", **details, subjects=log_names(tx, known, plain, most=NAMES_LOGGED))
         out: list[str | None] = made.to_pylist()
         return out
 

@@ -83,10 +83,10 @@ class RequestActions(SessionPart):
                 recipient=recipient,
                 flagged=any_planted(tx, opened, plain),
             )
-            told = {"request": made.id, "domain": domain, "purpose": purpose, "case": case, "count": made.records}
-            frame.log(tx, now, "request", **told)
+            details = {"request": made.id, "domain": domain, "purpose": purpose, "case": case, "count": made.records}
+            frame.log(tx, now, "request", **details)
             if made.flagged:
-                frame.log(tx, now, "request", outcome="alarm", reason="honeytoken", **told)
+                frame.log(tx, now, "request", outcome="alarm", reason="honeytoken", **details)
         return made
 
     def requests(self) -> list[Request]:

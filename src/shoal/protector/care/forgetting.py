@@ -48,7 +48,7 @@ def export(session: Session, domain: str, identity: str) -> dict[str, Any]:
         blocks[:, 1] = records["nonce"]
         made = references.tokens(opened.keys, blocks)
         subjects = {opened.subject(one) for one in person}
-        told = [e for e in audit.events(tx, actions=["reveal", "translate"]) if subjects & set(e.get("subjects", ()))]
+        details = [e for e in audit.events(tx, actions=["reveal", "translate"]) if subjects & set(e.get("subjects", ()))]
         session.frame.log(tx, now, "export", domain=domain, subjects=[subject])
     names = ("time", "action", "actor", "purpose", "case", "request", "target")
     return {
@@ -56,7 +56,7 @@ def export(session: Session, domain: str, identity: str) -> dict[str, Any]:
         "subject": subject,
         "merged": sorted(subjects - {subject}),
         "pseudonyms": [opened.spelled(row.tobytes()) for row in made],
-        "told": [{name: event[name] for name in names if name in event} for event in told],
+        "told": [{name: event[name] for name in names if name in event} for event in details],
     }
 
 
@@ -185,16 +185,16 @@ def merge(session: Session, domain: str, identity: str, into: str) -> dict[str, 
         one, other = opened.plain(identity), opened.plain(into)
     if not one or not other:
         raise UsageError("an identity has at least one character.")
-    told = {"merged": opened.subject(one), "into": opened.subject(other)}
-    change = session.frame.agreed("correct", domain, **told)
+    details = {"merged": opened.subject(one), "into": opened.subject(other)}
+    change = session.frame.agreed("correct", domain, **details)
     with session.frame.acting("correct", domain) as (tx, now):
         session.frame.use(tx, now, change)
         opened = _opened(session, tx, domain)
         if any_planted(tx, opened, [one, other]):
             raise UsageError("a planted identity cannot be merged.")
         merges.merge(tx, opened, one, other)
-        session.frame.log(tx, now, "correct", domain=domain, detail="merged", subjects=list(told.values()))
-    return {"domain": domain, **told}
+        session.frame.log(tx, now, "correct", domain=domain, detail="merged", subjects=list(details.values()))
+    return {"domain": domain, **details}
 
 
 def split(session: Session, domain: str, identity: str) -> dict[str, Any]:
@@ -209,9 +209,9 @@ def split(session: Session, domain: str, identity: str) -> dict[str, Any]:
     with session.frame.acting("correct", domain) as (tx, now):
         session.frame.use(tx, now, change)
         opened = _opened(session, tx, domain)
-        told = {"split": opened.subject(one), "from": opened.subject(merges.split(tx, opened, one))}
-        session.frame.log(tx, now, "correct", domain=domain, detail="split", subjects=list(told.values()))
-    return {"domain": domain, **told}
+        details = {"split": opened.subject(one), "from": opened.subject(merges.split(tx, opened, one))}
+        session.frame.log(tx, now, "correct", domain=domain, detail="split", subjects=list(details.values()))
+    return {"domain": domain, **details}
 
 
 def _opened(session: Session, tx: Tx, domain: str) -> OpenDomain:

@@ -66,9 +66,9 @@ def reveals(
     if of and not of.startswith(("A-", "S-")):
         raise UsageError("this is not an audit pseudonym.", hint="Audit pseudonyms begin with A- (actors) or S- (data subjects).")
     first, last = _day(since, "0001-01-01"), _day(until, "9999-12-31")
-    told = ("n", "time", "actor", "request", "domain", "purpose", "case")
+    details = ("n", "time", "actor", "request", "domain", "purpose", "case")
     return [
-        {"subject": subject, **{name: event.get(name, "") for name in told}}
+        {"subject": subject, **{name: event.get(name, "") for name in details}}
         for event in read_log(session, actions=["reveal"])
         if event["outcome"] == "done" and first <= event["time"][:10] <= last
         if not purpose or event.get("purpose", "").casefold() == purpose.strip().casefold()

@@ -5,6 +5,9 @@ Returns  an ordinary RSASSA-PSS signature (SHA-384, MGF1, salt of 48 bytes), whi
 Keeps    the signer sees a uniformly random number: no signature can be connected with the moment it was made
 Differs  the client's arithmetic is Python's, so not in constant time; the signer's as well, but always on a number that it
          blinded itself first, so that its time tells nothing about the key
+
+Written out here because neither ``cryptography`` nor another maintained library blinds: only the blinding, the encoding and the
+bare RSA power are ours; keys, hashes and the verification of the result are the library's.
 """
 
 from __future__ import annotations

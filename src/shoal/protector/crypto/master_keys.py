@@ -179,7 +179,7 @@ def from_shares(texts: Sequence[str]) -> LocalKey:
         raise KeyRefusedError(
             f"{needed_shares} different shares are needed, {len(parts)} were given.", hint="Ask another holder."
         )
-    key = LocalKey(Secret(joined(parts)), location="shares", shares=tuple(sorted(parts)))
+    key = LocalKey(Secret(join_secret(parts)), location="shares", shares=tuple(sorted(parts)))
     if key.key_id != key_id:
         raise KeyRefusedError("the shares do not give the key they name: one of them is altered.")
     return key
@@ -282,11 +282,15 @@ def _fingerprint(secret: Secret) -> str:
 MOST = 255
 
 
+# Shamir's scheme is written out here: ``cryptography`` has none, and no library of it is maintained. The arithmetic is that of
+# GF(2^8). Its time need not be constant: a secret is shared or joined once, on a machine that has the secret anyway.
+
+
 def split_secret(secret: bytes, shares: int, needed: int) -> dict[int, bytes]:
     """Shares by their point, 1 to ``shares``.
 
     >>> parts = split_secret(b"secret", 5, 3)
-    >>> joined({point: parts[point] for point in (2, 5, 3)})
+    >>> join_secret({point: parts[point] for point in (2, 5, 3)})
     b'secret'
     """
     if not 2 <= needed <= shares <= MOST:
@@ -295,7 +299,7 @@ def split_secret(secret: bytes, shares: int, needed: int) -> dict[int, bytes]:
     return {point: bytes(_value(byte, point) for byte in zip(*coefficients, strict=True)) for point in range(1, shares + 1)}
 
 
-def joined(parts: Mapping[int, bytes]) -> bytes:
+def join_secret(parts: Mapping[int, bytes]) -> bytes:
     """The secret from enough shares; from fewer, or from altered ones, other bytes."""
     if len({len(part) for part in parts.values()}) != 1 or not all(1 <= point <= MOST for point in parts):
         raise UsageError("these shares do not belong together.")

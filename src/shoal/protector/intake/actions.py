@@ -76,11 +76,11 @@ class IntakeActions(SessionPart):
             register.keep(tx, opened, [(p, a.identity) for p, a in zip(people, answers, strict=True) if a.identity is not None])
             numbers = self._wait(tx, opened, people, answers, now)
             done = Intake(made, [a.outcome for a in answers], numbers, {name: c.to_json() for name, c in changes.items()})
-            told: dict[str, Any] = {"domain": domain, "purpose": purpose}
+            details: dict[str, Any] = {"domain": domain, "purpose": purpose}
             counts = {"count": len(people), "detail": _words(done.counts)}
-            frame.log(tx, now, "intake", **told, source=source, key=opened.domain.key_id, **counts)
+            frame.log(tx, now, "intake", **details, source=source, key=opened.domain.key_id, **counts)
             numbered = [text for person in people for kind, text in person.items() if kind.startswith("number")]
-            frame.watch(tx, now, "pseudonymize", usage, numbered, planted=planted, logged_as="intake", **told)
+            frame.watch(tx, now, "pseudonymize", usage, numbered, planted=planted, logged_as="intake", **details)
         return done
 
     def _settled(

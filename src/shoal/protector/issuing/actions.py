@@ -81,8 +81,8 @@ class IssuingActions(SessionPart):
             usage = frame.counted(tx, now, "find", purpose, 1, domain=domain)
             there, person = _enrolled(tx, opened, identity, now)
             planted = any_planted(tx, opened, [person])
-            told: dict[str, Any] = {"domain": domain, "purpose": purpose}
-            frame.watch(tx, now, "find", usage, [identity], missed=not there, planted=planted, logged_as="issue", **told)
+            details: dict[str, Any] = {"domain": domain, "purpose": purpose}
+            frame.watch(tx, now, "find", usage, [identity], missed=not there, planted=planted, logged_as="issue", **details)
             mark = mark_of(body, opened, person)
             refusal = _refusal(there, used=tx.get(SETTING, mark) is not None)
             signed = b""
@@ -90,9 +90,9 @@ class IssuingActions(SessionPart):
                 signed = blind_rsa.blind_sign(_key(tx, body), request)
                 tx.put(SETTING, mark, {})
                 subjects = log_names(tx, opened, [person], most=1)
-                frame.log(tx, now, "issue", **told, key=body["key"], subjects=subjects)
+                frame.log(tx, now, "issue", **details, key=body["key"], subjects=subjects)
             else:
-                frame.log(tx, now, "issue", outcome="refused", reason=getattr(refusal, "reason", ""), **told)
+                frame.log(tx, now, "issue", outcome="refused", reason=getattr(refusal, "reason", ""), **details)
         if refusal is not None:
             raise refusal
         return signed.hex()

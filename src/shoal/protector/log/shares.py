@@ -83,7 +83,7 @@ def _bytes(who: str, text: str) -> bytes:
 
 
 def begin(tx: Tx, auditor_key: str) -> None:
-    """Remember the public key that the auditor's code was sealed to; empty where anyone who made the vault held the code."""
+    """Remember the public key that the auditor's code was sealed to; empty if the person who made the vault had the code."""
     tx.put(SIGNER, "beginning", {"auditor_key": auditor_key})
 
 

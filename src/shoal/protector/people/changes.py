@@ -1,4 +1,4 @@
-"""Changes that take two people: proposed by an owner, confirmed by another owner or by the auditor, applied toce.
+"""Changes that take two people: proposed by an owner, confirmed by another owner or by the auditor, applied once.
 
 Rights, limits, keys and older states are changed only so. A change holds exactly what will be done; the second person confirms
 that and nothing else. It dies with the rights of either of the two, and after a week.
@@ -44,8 +44,8 @@ class Change:
 
     def to_json(self) -> dict[str, Any]:
         """What the two people may see."""
-        told = ("id", "action", "what", "proposer", "created", "expires", "status", "second")
-        return {name: getattr(self, name) for name in told}
+        details = ("id", "action", "what", "proposer", "created", "expires", "status", "second")
+        return {name: getattr(self, name) for name in details}
 
 
 class SecondPersonNeeded(AccessError):

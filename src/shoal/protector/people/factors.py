@@ -8,8 +8,8 @@ from __future__ import annotations
 import base64
 import hmac
 import os
-import struct
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import quote
 
 from shoal.errors import AccessError, UsageError
@@ -99,10 +99,11 @@ def code(secret: bytes, step: int, *, digits: int = DIGITS, algorithm: str = "sh
     >>> code(b"12345678901234567890", 59 // 30, digits=8)  # RFC 6238, appendix B
     '94287082'
     """
-    digest = hmac.new(secret, struct.pack(">Q", step), algorithm).digest()
-    start = digest[-1] & 0x0F
-    number = int.from_bytes(digest[start : start + 4], "big") & 0x7FFFFFFF
-    return f"{number % 10**digits:0{digits}d}"
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.twofactor.hotp import HOTP
+
+    known: dict[str, Any] = {"sha1": hashes.SHA1(), "sha256": hashes.SHA256(), "sha512": hashes.SHA512()}  # noqa: S303
+    return HOTP(secret, digits, known[algorithm]).generate(step).decode()
 
 
 def matching(secret: bytes, given: str, time: float, *, after: int) -> int | None:

@@ -148,8 +148,8 @@ def enumeration_signs(tx: Tx, usage: Usage, identities: Iterable[str | None], mi
     asked, missed, steps = seen["asked"] + len(known), seen["missed"] + missed, seen["steps"] + steps
     signs = {"misses": missed >= MANY and missed >= MISSING * asked, "sequence": steps >= MANY}
     fresh = [sign for sign, there in signs.items() if there and sign not in seen["told"]]
-    told = [*seen["told"], *fresh]
-    usage[_ENTRY] = {"window": window, "asked": asked, "missed": missed, "steps": steps, "ends": ends, "told": told}
+    details = [*seen["told"], *fresh]
+    usage[_ENTRY] = {"window": window, "asked": asked, "missed": missed, "steps": steps, "ends": ends, "told": details}
     return fresh
 
 

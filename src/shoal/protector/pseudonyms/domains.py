@@ -254,9 +254,9 @@ def by_trajectory(*, exponent: float, places: int, people: int, limit: float, k:
         raise UsageError("a row tells at least one place.", hint="For trips with start and end: --records-per-row 2.")
     rows = life // records_per_row
     if rows < 1:
-        told = "record" if records_per_row == 1 else f"row of {records_per_row} places"
+        unit = "record" if records_per_row == 1 else f"row of {records_per_row} places"
         raise InfeasibleError(
-            f"even one {told} under a pseudonym leaves more than {limit:.3g} of the people in cells of fewer than {k}.",
+            f"even one {unit} under a pseudonym leaves more than {limit:.3g} of the people in cells of fewer than {k}.",
             hint="Coarsen the places, tolerate more, or use scope 'transaction' and publish fewer details.",
         )
     reason = f"Zipf c={exponent:g}, d={places}, n={people}, k={k}, share <= {limit:g}"

@@ -164,7 +164,7 @@ def _strange_on_postgresql(connection: Connection, dialect: str) -> set[str]:
             whole = {f"FOR VALUES WITH (modulus {len(own)}, remainder {i})" for i in range(len(own))}
             if not own or {part.bounds for part in own} != whole:
                 strange.add(f"a part of '{table.name}' is missing, or was added")
-    return {told for told in strange if told is not None}
+    return {details for details in strange if details is not None}
 
 
 @functools.cache

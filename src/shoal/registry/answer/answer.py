@@ -73,12 +73,12 @@ class Answer:
             share = self._beside(share, other, group_size)
         if self.rivals:
             every = [share, *(rival.unique_share(group_size) for rival in self.rivals)]
-            told = "Holders who do not vouch for each other publish about these people: the cautious value of all."
+            options = "Holders who do not vouch for each other publish about these people: the cautious value of all."
             low, high = min(e.low for e in every), max(e.high for e in every)
             value = max(e.value for e in every)
             share = replace(
                 share, value=value, low=low, high=high, grade="C", level=min(e.level for e in every), log_value=None,
-                notes=(*share.notes, told),
+                notes=(*share.notes, options),
             )  # fmt: skip
         return _again(share, 0.0, 1.0, "Nobody you trust vouches for it: anything is possible.") if self.strangers else share
 
@@ -88,8 +88,8 @@ class Answer:
         finer = compare(other.codes, self.codes) == "finer"
         high = max(share.high, said.high) if finer else 1.0
         wider = replace(share, value=max(share.value, said.value), low=0.0, high=high, log_value=None)
-        told = "Records contradict each other: the cautious value."
-        return _again(wider, 0.0, high, *(() if told in share.notes else (told,)))
+        options = "Records contradict each other: the cautious value."
+        return _again(wider, 0.0, high, *(() if options in share.notes else (options,)))
 
     def _of_records(self, group_size: int) -> Estimate:
         if self.fit == "margins only":

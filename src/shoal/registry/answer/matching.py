@@ -120,9 +120,9 @@ def match(notices: Iterable[Notice], registry: Registry, *, about: str = "") -> 
     more = len(given) > len(known) or max(len(joins), len(requests)) > MOST_MATCHES
     joins.sort(key=lambda j: (-len(j.shared), j.one.id, j.other.id))
     requests.sort(key=lambda r: (-len(r.held), -len(r.recognise), r.asks.id, r.holds.id))
-    told = _Telling(registry)
-    found = [replace(j, unique=told.of(j.shared, j.one, j.other)) for j in joins[:MOST_MATCHES]]
-    asked = [replace(r, unique=told.of(r.recognise, r.asks, r.holds)) for r in requests[:MOST_MATCHES]]
+    details = _Telling(registry)
+    found = [replace(j, unique=details.of(j.shared, j.one, j.other)) for j in joins[:MOST_MATCHES]]
+    asked = [replace(r, unique=details.of(r.recognise, r.asks, r.holds)) for r in requests[:MOST_MATCHES]]
     found.sort(key=lambda j: -_value(j.unique))
     return Matches(tuple(found), tuple(asked), more)
 

@@ -176,16 +176,16 @@ def _summary(sizes: Sizes, cells: int | None, previous: Summary | None, noise: f
 
 def _spent(book: Ledger, population: Population, noise: float) -> tuple[str, ...]:
     """What this publication costs the people in it, and what was spent before."""
-    told = [f"Drawn with noise: whatever is seen is at most e^{noise:g} times as likely with any one person as without."]
+    details = [f"Drawn with noise: whatever is seen is at most e^{noise:g} times as likely with any one person as without."]
     before = [e.record.summary.noise for e in book.entries if related(e.record.population, population)]
     if before:
         total = noise + sum(e for e in before if e is not None)
         plain = sum(e is None for e in before)
-        told.append(
+        details.append(
             f"With {len(before)} earlier records about people of {population.place}, ε adds up to {total:g}"
             + (f"; {plain} of them {'was' if plain == 1 else 'were'} rounded only, which no ε covers." if plain else ".")
         )
-    return tuple(told)
+    return tuple(details)
 
 
 def _newest(known: Entry | None, published: Record | None) -> Entry | None:

@@ -84,9 +84,10 @@ def trusted_keys(anchors: Iterable[str], statements: Iterable[Statement]) -> dic
     >>> trusted_keys(["A"], [a]), trusted_keys(["A"], [a, Statement("revoke-key", "B", "B", "2026-01-02", 1)])
     ({'A': 0, 'B': 1}, {'A': 0})
     """
-    said = sorted((s for s in statements if s.kind != "revoke-record"), key=lambda s: (s.key, s.number))
-    last = {(s.key, s.subject): s.kind for s in said}
-    revoked = {s.subject for s in said if s.kind == "revoke-key" and s.subject == s.key}
+    ordered = sorted((s for s in statements if s.kind != "revoke-record"), key=lambda s: (s.key, s.number))
+    last = {(s.key, s.subject): s.kind for s in ordered}
+    # any of its statements, not the last: whoever stole the key could otherwise endorse it again
+    revoked = {s.subject for s in ordered if s.kind == "revoke-key" and s.subject == s.key}
     roots = [key for key in dict.fromkeys(anchors) if key not in revoked]
     revoked |= {subject for (key, subject), kind in last.items() if kind == "revoke-key" and key in roots}
     distance = {key: 0 for key in roots if key not in revoked}
@@ -177,11 +178,11 @@ def _cannot_both(record: Record, other: Record) -> str | None:
     if order not in ("coarser", "finer"):
         return None
     coarse, fine = (record, other) if order == "coarser" else (other, record)
-    told = f"It contradicts the record for {', '.join(other.codes)}:"
+    start = f"It contradicts the record for {', '.join(other.codes)}:"
     for name in ("h2", *(f"unique_{k}" for k in GROUP_SIZES)):
         if coarse.summary.statistics[name].low > fine.summary.statistics[name].high:
-            return f"{told} a coarser coding cannot tell people better apart."
+            return f"{start} a coarser coding cannot tell people better apart."
     most = min(fine.summary.cells - coarse.summary.cells + 1, most_merged(coarse.codes, fine.codes))
     if most >= 1 and coarse.summary.statistics["h2"].high + math.log(ROOM * most) < fine.summary.statistics["h2"].low:
-        return f"{told} joining at most {most:,.0f} cells into one cannot hide people so well."
+        return f"{start} merging at most {most:,.0f} cells into one cannot make people so alike."
     return None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.disk import atomic as folder
 from shoal.errors import UsageError, need
@@ -23,6 +23,11 @@ from shoal.release.make.frame import FrameTypes, as_pandas, read_frame
 from shoal.release.make.recode import ending
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 
 class Release:
@@ -143,7 +148,7 @@ class Release:
         self._folder = place
         return place
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """The released table as an Arrow table: written in private, counted again and attacked as every release, then read.
 
         Rows come in the shuffled order of the release. A column whose values were kept has the type that it had.
@@ -160,11 +165,11 @@ class Release:
                 self._made, self._seed = made, kept
         return self._frame
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """The released table as a pandas frame; see :meth:`to_arrow`."""
         return as_pandas(self.to_arrow(), self.plan, self._types)
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> pl.DataFrame:
         """The released table as a polars frame; see :meth:`to_arrow`."""
         try:
             import polars

@@ -1,6 +1,6 @@
 """Linkage by value, tried with the original beside the release: every number, date and place that is not a quasi-identifier.
 
-A column that is published as it was is counted in the written file. For changed ones the plan is applied toce more, in
+A column that is published as it was is counted in the written file. For changed ones the plan is applied once more, in
 private, with the true values beside the published ones; the same seed and the same order of rows give the same changes.
 """
 
@@ -27,7 +27,7 @@ from shoal.release.make.recode import ByEngine, published_unit
 from shoal.release.plan.prepare import Prepared, without_unit
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches
-from shoal.release.proof.recount_sorted import number_groups, whole_codes
+from shoal.release.proof.recount import number_groups, whole_codes
 from shoal.steps import Drop, Keep
 from shoal.steps.expression import ExpressionStep
 

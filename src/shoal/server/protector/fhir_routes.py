@@ -90,17 +90,17 @@ _OUTCOMES: dict[int | str, dict[str, Any]] = {
 
 
 def add_fhir_routes(router: APIRouter) -> None:
-    told: dict[str, Any] = {"responses": _OUTCOMES, "response_model": Answers, "response_model_exclude_none": True}
+    options: dict[str, Any] = {"responses": _OUTCOMES, "response_model": Answers, "response_model_exclude_none": True}
 
-    @router.post("/fhir/$pseudonymize", summary="Pseudonyms that identities have (operator; FHIR)", **told)
+    @router.post("/fhir/$pseudonymize", summary="Pseudonyms that identities have (operator; FHIR)", **options)
     async def find(body: Parameters, session: CurrentSession) -> Any:
         return await _answered(lambda: run_in_threadpool(_pseudonymized, session.find_many, body))
 
-    @router.post("/fhir/$pseudonymize-allow-create", summary="Pseudonyms, made where needed (operator; FHIR)", **told)
+    @router.post("/fhir/$pseudonymize-allow-create", summary="Pseudonyms, made where needed (operator; FHIR)", **options)
     async def make(body: Parameters, session: CurrentSession) -> Any:
         return await _answered(lambda: run_in_threadpool(_pseudonymized, session.pseudonymize, body))
 
-    @router.post("/fhir/$de-pseudonymize", summary="Ask for identities, and fetch them once approved (requester; FHIR)", **told)
+    @router.post("/fhir/$de-pseudonymize", summary="Request identities, fetch them once approved (requester; FHIR)", **options)
     async def reveal(body: Parameters, session: CurrentSession) -> Any:
         return await _answered(lambda: run_in_threadpool(_revealed, session, body))
 

@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from shoal.protector import care
 from shoal.protector.action_table import ACTIONS, DAY, REQUIRED, Action, Kind, Parameter
 from shoal.protector.log.audit import recent
+from shoal.protector.replies import REPLIES
 from shoal.server.protector import models
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ CurrentSession = Annotated[Any, Depends(current_session)]
 def add_action_routes(router: APIRouter) -> None:
     """A route for each action."""
     for action in ACTIONS:
+        shape = REPLIES[action.reply].shape
         summary = f"{action.help} ({action.roles})" if action.roles else action.help
         router.add_api_route(
             action.path,
@@ -43,7 +45,7 @@ def add_action_routes(router: APIRouter) -> None:
             methods=[action.method],
             summary=summary,
             status_code=201 if action.created else 200,
-            response_model=_SHAPES.get(action.reply.shape) or getattr(models, action.reply.shape),
+            response_model=_SHAPES.get(shape) or getattr(models, shape),
         )
 
     @router.get("/audit/verify", summary="Check the log (auditor)")
@@ -108,7 +110,7 @@ def _endpoint(action: Action) -> Callable[..., Any]:
         work = getattr(care, action.name) if action.care else getattr(session, action.name)
         first = (session,) if action.care else ()
         result = await run_in_threadpool(work, *first, **action.arguments(given))
-        return action.reply.write(session, result)
+        return REPLIES[action.reply].write(session, result)
 
     handle.__name__ = action.name
     handle.__signature__ = inspect.Signature(outer)  # type: ignore[attr-defined]
