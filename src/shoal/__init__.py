@@ -124,7 +124,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.prediction.questionnaire.questionnaire import Questionnaire
     from shoal.protector.vault import Vault
     from shoal.registry.answer.query import Registry
-    from shoal.release.certificate.outcome import Verification
+    from shoal.release.claim import Verification
     from shoal.release.counts.table import CountTable
     from shoal.release.gate.result import CheckResult
     from shoal.release.make.release import Release
@@ -156,7 +156,7 @@ else:
         "Table": "engines.table",
         "Transformed": "api.transform",
         "Vault": "protector.vault",
-        "Verification": "release.certificate.outcome",
+        "Verification": "release.claim",
         "anonymize": "api.anonymize",
         "anonymize_tables": "api.anonymize_tables",
         "attack": "api.attack",

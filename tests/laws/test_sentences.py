@@ -16,8 +16,8 @@ import pytest
 
 import shoal
 from measures_oracle import counts_of, minimal_uniques
+from shoal.measures.derived_numbers import SHOWN, shown
 from shoal.measures.metrics import lookup, metrics
-from shoal.measures.shown import SHOWN, shown
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import SensitiveCounts
 from shoal.prediction.distribution import Distribution

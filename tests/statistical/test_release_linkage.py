@@ -19,7 +19,7 @@ import shoal
 from shoal.api.attack import as_published
 from shoal.attacks.linkage import closest_classes, linkage_trial
 from shoal.kernels.text import canonical_text
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 from shoal.release.plan.plan_json import read_plan
 
 TRACER = "tracer"

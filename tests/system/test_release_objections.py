@@ -68,7 +68,7 @@ def test_a_list_is_refused_where_none_was_used(tmp_path: Path) -> None:
 
 def test_a_published_person_column_is_looked_through(tmp_path: Path) -> None:
     """A publisher who signs that somebody was left out, and left the row in, is found out."""
-    from shoal.release.make.private_file import check_objections
+    from shoal.release.certificate.verify import TableClaim
 
     words = {**WORDS, "unit": {"column": "who", "publish": "keep"}}
     rows = {**visits(), "age": [0] * 100}
@@ -77,7 +77,7 @@ def test_a_published_person_column_is_looked_through(tmp_path: Path) -> None:
     place = made.write(tmp_path / "release")
     assert shoal.verify(place, exclude=["person-01"]).ok
     with pytest.raises(Exception, match="2 published records are of people"):
-        check_objections(place, made.certificate, ["person-02"], tmp_path / "release.private.json")
+        TableClaim(place).opt_outs(["person-02"], tmp_path / "release.private.json")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 import shoal
 from shoal.cli import main
 from shoal.errors import VerificationError
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 from shoal.release.make import private_file
 
 JOBS = ["nurse"] * 40 + ["cook"] * 40 + ["clerk"] * 5 + ["miner"] * 4 + ["beekeeper"]

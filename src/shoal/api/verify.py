@@ -7,13 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.arguments import Source, opened
-from shoal.errors import TamperError, UsageError
-from shoal.model.certificate.certificate import NAME
-from shoal.model.certificate.file import is_of_events
 from shoal.model.display import Progress
-from shoal.release.certificate.outcome import Check, Verification
-from shoal.release.certificate.verify import verify as prove_again
-from shoal.release.linked.certificate import LinkedCertificate, read_linked
+from shoal.release.claim import Verification
+from shoal.release.claim import verify as prove_again
 
 
 def verify(
@@ -47,34 +43,5 @@ def verify(
     Verification
         ``v.ok``, ``v.checks``, ``v.failed``; ``v.require()`` raises where it does not hold.
     """
-    linked = _linked(Path(folder))
-    if isinstance(linked, Verification):
-        return linked
-    if linked is not None:
-        from shoal.release.linked.verify import verify_linked  # each kind of release loads the proof of its own
-
-        return verify_linked(Path(folder), linked, key=key, private=private, exclude=exclude)
     found = None if table is None else opened(table)
-    if Path(folder).is_dir() and _of_events(folder):
-        if table is not None:
-            raise UsageError("an event release is proven from its folder alone.", hint="Leave --table out.")
-        from shoal.release.events.verify import verify_events
-
-        return verify_events(folder, key=key, private=private, exclude=exclude, progress=progress)
     return prove_again(folder, key=key, table=found, private=private, exclude=exclude, progress=progress)
-
-
-def _linked(place: Path) -> LinkedCertificate | Verification | None:
-    """The certificate of tables that were released together, or why it is none; None for other releases."""
-    try:
-        return read_linked(place / NAME) if place.is_dir() else None
-    except TamperError as error:
-        return Verification(str(place), (Check("certificate", False, error.message),))
-
-
-def _of_events(folder: str | Path) -> bool:
-    """Whether it is an event release; a folder without a readable certificate is left to the usual proof, which says so."""
-    try:
-        return is_of_events(folder)
-    except TamperError:
-        return False

@@ -40,7 +40,7 @@ class ValueLink:
     """What one column gives away.
 
     ``tried`` records have a value; ``found`` of them are found by it alone and ``found_in_class`` within their class (expected
-    numbers); ``certain`` are found for any change of this size had been. ``changed``: it is not published as it was.
+    numbers); ``certain`` are found for any change of this size. ``changed``: it is not published as it was.
     ``limited``: the limit of the policy, or the default one, is about it.
     """
 

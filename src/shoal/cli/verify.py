@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
-    key: Annotated[str, typer.Option("--key", help="Public key or fingerprint that the publisher announced.")] = "",
+    key: Annotated[str | None, typer.Option("--key", help="Public key or fingerprint that the publisher announced.")] = None,
     table: Annotated[str, typer.Option("--table", help="ENGINE-URL::table, if the data are in a database.")] = "",
     private: Annotated[
         Path | None, typer.Option("--private", help="FOLDER.private.json: check if its seed is the certified one.")
@@ -37,7 +37,7 @@ def verify(
         show_preview("verify", str(folder), {}, as_json=as_json, table=table or None)
         return
     with _shared.progress("verifying") as told:
-        result = shoal.verify(folder, key=key or None, table=table or None, private=private, exclude=exclude, progress=told)
+        result = shoal.verify(folder, key=key, table=table or None, private=private, exclude=exclude, progress=told)
     if as_json:
         _shared.put_json(result.to_json())
     else:

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
 from shoal.errors import InternalError, UsageError, nearest
-from shoal.measures.shown import SHOWN, shown
+from shoal.measures.derived_numbers import SHOWN, shown
 from shoal.model.display import written
 
 Reads = Literal["classes", "sensitive", "population", "recoding", "distribution"]

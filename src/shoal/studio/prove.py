@@ -18,7 +18,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 import shoal
 from shoal.disk.atomic import scratch
 from shoal.errors import ShoalError, UsageError
-from shoal.release.certificate.outcome import Verification
+from shoal.release.claim import Verification
 from shoal.release.make import private_file
 from shoal.server.common import status_of
 from shoal.studio import forms, packed, words

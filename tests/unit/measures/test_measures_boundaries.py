@@ -16,6 +16,7 @@ from shoal.kernels.people import Memberships
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, missing, risk
 from shoal.measures.classes.individual import benedetti_franconi
 from shoal.measures.classes.missing import adds_up, crowds, drop_missing
+from shoal.measures.classes.presence import presence
 from shoal.measures.metrics import lookup
 from shoal.measures.observer import entropy
 from shoal.measures.result.figures import Figures
@@ -265,3 +266,16 @@ def test_a_subject_is_one_of_the_candidates() -> None:
     assert entropy.quantile_entropy([0.5, 0.25, 0.25], 0.5) == 0.0
     assert entropy.quantile_entropy([0.5, 0.25, 0.25], 0.51) == 1.0
     assert entropy.quantile_entropy([0.5, 0.25, 0.25], 1.0) == math.log2(3)
+
+
+def test_the_marketer_weighs_each_class_by_its_records_in_the_release() -> None:
+    release, population = (1, 3, 2, 0), (4, 3, 10, 5)
+    assert risk.marketer(release, population) == pytest.approx((1 / 4 + 3 / 3 + 2 / 10) / 6)
+    assert risk.journalist_mean(release, population) == risk.marketer(release, population)
+    names = (["a", "b", "c", "d"],)
+    table = ClassCounts((1, 3, 2), columns=("zip",), codes=([0, 1, 2],), categories=names)
+    register = ClassCounts(population, columns=("zip",), codes=([0, 1, 2, 3],), categories=names)
+    found = Figures(table, presence=presence(table, register)).risk
+    assert found.marketer == pytest.approx(1.45 / 6)
+    assert found.journalist.max == pytest.approx(1 / 3)
+    assert found.average == found.prosecutor.mean == pytest.approx(3 / 6)

@@ -8,8 +8,8 @@ import pytest
 
 import shoal
 from shoal.cli import main
+from shoal.measures.derived_numbers import SHOWN
 from shoal.measures.metrics import explain_term
-from shoal.measures.shown import SHOWN
 
 TABLE = {"age": [30, 30, 30, 41, 41, 52], "w": [10.0] * 6}
 

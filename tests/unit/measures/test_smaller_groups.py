@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import UsageError
-from shoal.measures.classes.exposed_groups import alone_in_groups
+from shoal.measures.classes.exposed_groups import unique_shares
 from shoal.model.counts.classes import ClassCounts
 
 
@@ -20,12 +20,12 @@ def test_every_group_counted(sizes: list[int]) -> None:
     for g in range(1, len(people) + 1):
         groups = list(combinations(people, g))
         alone = sum(sum(group.count(c) == 1 for c in group) for group in groups)
-        assert alone_in_groups(ClassCounts(tuple(sizes)), [g])[0] == pytest.approx(alone / (g * len(groups)))
+        assert unique_shares(ClassCounts(tuple(sizes)), [g])[0] == pytest.approx(alone / (g * len(groups)))
 
 
 def test_the_ends_and_beside_them() -> None:
     counts = ClassCounts((1, 2, 5))
-    assert alone_in_groups(counts, [1, 8]) == pytest.approx([1.0, 1 / 8])
+    assert unique_shares(counts, [1, 8]) == pytest.approx([1.0, 1 / 8])
     for wrong in (0, 9):
         with pytest.raises(UsageError):
-            alone_in_groups(counts, [wrong])
+            unique_shares(counts, [wrong])

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from recount_oracle import recount
 from release_forging import plain_certificate, sign_anew
 from shoal.cli import main
 from shoal.errors import InfeasibleError, PolicyError, UsageError
@@ -23,12 +24,11 @@ from shoal.model import requirement as req
 from shoal.model.compare import slack
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import Requirement, require_of, requirement_from_json
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 from shoal.release.gate.check import check
 from shoal.release.gate.count_facts import estimates
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.facts import judge, recursive_levels
-from shoal.release.proof.recount import recount
 from shoal.release.proof.trees import tree_of
 from shoal.search import lattice
 

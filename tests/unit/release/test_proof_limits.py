@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from recount_oracle import recount
 from shoal.model.requirement import EnhancedBeta, MaxRisk, PSensitive, RecursiveDiversity
 from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.proof.facts import Facts, Inside, judge
-from shoal.release.proof.recount import recount
 
 ROOT = Path(__file__).parents[3]
 

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from recount_oracle import recount
 from release_forging import plain_certificate, sign_anew
 from shoal.errors import InfeasibleError
 from shoal.model.certificate.parts import LostGroup
-from shoal.release.certificate.verify import verify
-from shoal.release.proof.recount import recount
+from shoal.release.claim import verify
 
 KEY = "a key of at least sixteen characters 1234567890"
 

@@ -12,10 +12,10 @@ import pytest
 
 import shoal
 from people_oracle import Everybody, Row
+from recount_oracle import recount
 from shoal.model import requirement as req
 from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.proof.facts import judge
-from shoal.release.proof.recount import recount
 
 QUASI = ("a", "b")
 

@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError, TamperError, UsageError, VerificationError
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 
 
 def visits(n=80, rows=3, varying=False):

@@ -13,7 +13,7 @@ import pytest
 import shoal
 from shoal.cli import main
 from shoal.errors import RoleError
-from shoal.release.plan.loss_limits import blank_shares, mean_share, wholly
+from shoal.release.plan.loss_limits import blank_columns, blank_shares, mean_share
 from shoal.release.plan.prepare import prepare
 from shoal.release.plan.starting_plans import MOST_BLANK, MOST_LOSS, NEARLY_ALL, first_plan
 from shoal.release.policy.draft import AMOUNT_KNOWN, MANY, amounts_as_known, draft_policy
@@ -43,7 +43,7 @@ def test_one_level_per_column_where_every_column_tells_something():
     made = shoal.anonymize(table, method="lattice", **ROLES)
     assert made.decision.loss == pytest.approx(found.loss)
     assert found.loss <= MOST_LOSS
-    assert not wholly(blank_shares(made.prepared, made.decision))
+    assert not blank_columns(blank_shares(made.prepared, made.decision))
 
 
 def test_columns_that_would_be_blank_stay_out_and_the_precious_ones_last():

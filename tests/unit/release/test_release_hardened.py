@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 from shoal.release.plan.column_steps import LIMITS
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import shoal
+from recount_oracle import recount
 from shoal.errors import PolicyError, TamperError
-from shoal.release.certificate.verify import verify
-from shoal.release.proof.recount import recount
+from shoal.release.claim import verify
 from shoal.release.proof.trees import NAME, Tree
 
 TREE = {"lungs": {"flu": None, "cold": None}, "blood": {"hiv": None, "anaemia": None}}

@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal.api.attack import attack
 from shoal.errors import InfeasibleError, UsageError, VerificationError
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 
 FORMATS = ["csv", "excel", "parquet"]
 

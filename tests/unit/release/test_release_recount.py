@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recount_oracle import recount
 from shoal.errors import EmptyTableError, TamperError
+from shoal.release.proof import formats
 from shoal.release.proof import read as recount_read
 from shoal.release.proof.facts import alike, value_order
 from shoal.release.proof.formats import _first_record
-from shoal.release.proof.recount import recount
 
 TOY = [("a", s) for s in ("flu", "flu", "hiv", "cancer")] + [("b", s) for s in ("flu", "flu", "flu", "hiv")]
 TOY += [("c", s) for s in ("cancer", "cancer", "hiv", "flu")]
@@ -138,11 +138,11 @@ def test_large_random_table_against_the_dictionary(tmp_path):
     )
     path = tmp_path / "t.parquet"
     pq.write_table(table, path, row_group_size=3000)
-    recount_read_batch, recount_read.BATCH = recount_read.BATCH, 3000
+    before, formats.BATCH = formats.BATCH, 3000
     try:
         fast = recount(path, [f"q{i}" for i in range(4)], ["s"], unit="u", way="sorted", recursive={"s": [2]})
     finally:
-        recount_read.BATCH = recount_read_batch
+        formats.BATCH = before
     slow = recount(path, [f"q{i}" for i in range(4)], ["s"], unit="u", way="dictionary", recursive={"s": [2]})
     assert alike(fast.to_json(), slow.to_json())
     assert math.isclose(fast.to_json()["risk"]["largest"], 1 / fast.k)
@@ -193,24 +193,6 @@ def test_values_of_a_dictionary_that_no_record_has_count_for_nothing(tmp_path):
         assert alike(facts.to_json(), recount(tmp_path / name, ["q"], ["s"], way="dictionary", recursive={"s": [2]}).to_json())
 
 
-@pytest.mark.parametrize(("most", "ways"), [(12, []), (11, ["sorted"])])
-def test_a_small_file_with_many_pairs_is_counted_by_sorting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, ways: list[str]
-) -> None:
-    """Three classes and four values are twelve pairs, one column is enough; the answer is the same."""
-    from shoal.release.proof import recount as module
-
-    file = tmp_path / "t.csv"
-    file.write_text("age,ill,sex\n1,a,F\n1,b,F\n2,c,F\n2,a,F\n3,d,F\n3,d,F\n")
-    taken: list[str] = []
-    sorting = module.by_sorting
-    monkeypatch.setattr(module, "by_sorting", lambda *given: taken.append("sorted") or sorting(*given))
-    monkeypatch.setattr(module, "MOST_PAIRS", most)
-    found = module.recount(file, ["age"], ["ill", "sex"])
-    assert taken == ways
-    assert found == module.recount(file, ["age"], ["ill", "sex"], way="dictionary")
-
-
 @settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 12)), min_size=1, max_size=60))
 def test_the_ordered_distance_of_numbers_is_that_of_the_definition(rows, tmp_path_factory):
@@ -222,7 +204,7 @@ def test_the_ordered_distance_of_numbers_is_that_of_the_definition(rows, tmp_pat
 
 def test_the_ordered_distance_adds_no_table_of_classes_by_values(tmp_path, monkeypatch):
     """A salary that all differ in 400 classes: sums go over the pairs that are there, 2,000, not over 400 × 2,000."""
-    from shoal.release.proof import recount_sorted as module
+    from shoal.release.proof import recount as module
 
     n, added = 2_000, []
     pq.write_table(pa.table({"q": [i % 400 for i in range(n)], "s": [i * 1.5 for i in range(n)]}), tmp_path / "t.parquet")
@@ -234,3 +216,11 @@ def test_the_ordered_distance_adds_no_table_of_classes_by_values(tmp_path, monke
     places = np.arange(1, n + 1) / n
     assert found == pytest.approx(max(np.abs(np.searchsorted(np.arange(5) * 400 + c, np.arange(n), "right") / 5 - places).sum()
                                       for c in range(400)) / (n - 1), rel=1e-12)  # fmt: skip
+
+
+def test_a_csv_is_counted_alike_by_the_strict_parser_and_by_arrow(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text('q,s\na,"x ""y"" z"\na,\nb,""\n"b\nc",1\n,2\n')
+    strict = recount(path, ["q"], ["s"])
+    monkeypatch.setattr(formats, "STRICT", 0)
+    assert alike(recount(path, ["q"], ["s"]).to_json(), strict.to_json())

@@ -22,7 +22,7 @@ from shoal.errors import OutputError, PolicyError
 from shoal.model.certificate.form import plain
 from shoal.model.plan import Plan
 from shoal.release.certificate.signing import file_entry
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 from shoal.release.make import private_file
 from shoal.techniques import apply
 

@@ -13,12 +13,12 @@ import shoal
 from shoal.model.counts.classes import ClassCounts
 from shoal.release.certificate import contents as lost
 from shoal.release.certificate import verify as checking
+from shoal.release.claim import verify
 from shoal.release.make import attacks as attacking
 from shoal.release.make import carry_out as carrying
 from shoal.release.make import count_again as counting
 from shoal.release.make.count_again import alongside
 from shoal.release.proof import recount as second
-from shoal.release.proof import recount_sorted as sorting
 
 POLICY = {
     "roles": {"quasi": {"sex": {"max_level": 0}, "town": {"max_level": 0}}, "sensitive": ["ill"]},
@@ -35,11 +35,11 @@ def people(n: int = 400) -> pa.Table:
 
 @pytest.fixture
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ways in which the written file was counted."""
+    """The files that were counted."""
     seen: list[str] = []
 
     def noted(path, *words, **more):
-        seen.append(more.get("way", "auto"))
+        seen.append(path.name)
         return second.recount(path, *words, **more)
 
     monkeypatch.setattr(counting, "recount", noted)
@@ -47,24 +47,17 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def test_a_large_file_is_counted_once_while_it_is_made(tmp_path, passes, monkeypatch):
-    monkeypatch.setattr(checking, "SMALL_FILE", 0)
+def test_a_file_is_counted_once_while_it_is_made(tmp_path, passes):
     shoal.anonymize(people(), POLICY, format="parquet").write(tmp_path / "r")
-    assert passes == ["sorted"]
+    assert passes == ["data.parquet"]
     assert shoal.verify(tmp_path / "r").ok
-    assert passes == ["sorted", "auto"]  # a reader counts again
+    assert passes == ["data.parquet"] * 2  # a reader counts again
 
 
-def test_a_small_file_is_counted_by_both_ways(tmp_path, passes):
-    shoal.anonymize(people(), POLICY, format="parquet").write(tmp_path / "r")
-    assert passes == ["sorted", "auto", "sorted"]
-
-
-def test_people_are_counted_once_more_and_not_by_dictionary(tmp_path, passes):
-    """With 38 sensitive columns the dictionary took seven times as long as everything else that is counted."""
+def test_people_are_counted_in_a_file_of_their_own(tmp_path, passes):
     table = people().append_column("id", pa.array([str(i // 2) for i in range(400)]))
     shoal.anonymize(table, {**POLICY, "unit": "id"}, format="parquet").write(tmp_path / "r")
-    assert passes == ["sorted", "sorted", "auto", "sorted"]
+    assert len(passes) == 2
 
 
 def test_an_attack_that_does_not_fit_into_the_memory_is_told(monkeypatch):
@@ -84,16 +77,15 @@ def test_an_attack_that_does_not_fit_into_the_memory_is_told(monkeypatch):
         assert ("more than 399 records" in names.get("further knowledge: columns as they are", "")) is told
 
 
-def test_facts_of_other_bytes_are_not_believed(tmp_path, passes, monkeypatch):
+def test_facts_of_other_bytes_are_not_believed(tmp_path, passes):
     shoal.anonymize(people(), POLICY, format="parquet").write(tmp_path / "r")
-    monkeypatch.setattr(checking, "SMALL_FILE", 0)
     whole = second.recount(tmp_path / "r" / "data.parquet", ["sex", "town"], ["ill"])
     entry = next(f for f in shoal.verify(tmp_path / "r").certificate.files if f.name == "data.parquet")
     passes.clear()
     wrong = replace(whole, k=whole.k + 1)
-    assert checking.verify(tmp_path / "r", counted=("0" * 64, wrong)).ok  # counted again, so the wrong facts do no harm
-    assert passes == ["auto"]
-    found = checking.verify(tmp_path / "r", counted=(entry.sha256, wrong))
+    assert verify(tmp_path / "r", counted=("0" * 64, wrong)).ok  # counted again, so the wrong facts do no harm
+    assert passes == ["data.parquet"]
+    found = verify(tmp_path / "r", counted=(entry.sha256, wrong))
     assert [c.name for c in found.checks if not c.ok] == ["re-count"]
 
 
@@ -155,12 +147,12 @@ def test_an_error_beside_is_raised_where_the_answer_is_asked_for():
 @pytest.mark.parametrize("places", [0, 1 << 16])
 @pytest.mark.parametrize("seed", range(4))
 def test_records_are_numbered_alike_by_tables_and_by_sorting(seed, places, monkeypatch):
-    monkeypatch.setattr(sorting, "_table", lambda records: places)
+    monkeypatch.setattr(second, "_table", lambda records: places)
     rng = np.random.default_rng(seed)
     columns = [rng.integers(0, high, 300) for high in (3, 2**40, 1, 7, 2**50)[: seed + 2]]
     columns[-1] = np.where(rng.random(300) < 0.9, 0, columns[-1])
     before = [c.copy() for c in columns]
-    number, first = sorting.number_groups(columns)
+    number, first = second.number_groups(columns)
     rows = list(zip(*(c.tolist() for c in columns), strict=True))
     order = {row: i for i, row in enumerate(sorted(set(rows)))}
     assert number.tolist() == [order[row] for row in rows]

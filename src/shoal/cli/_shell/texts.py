@@ -207,8 +207,8 @@ def explained(words: list[str]) -> list[str]:
     """
     if "--explain" not in words or words[:1] != ["measure"]:
         return words
+    from shoal.measures.derived_numbers import SHOWN
     from shoal.measures.metrics import words as known
-    from shoal.measures.shown import SHOWN
 
     at = words.index("--explain")
     names = {*known(), *(spelling for s in SHOWN for spelling in s.also)}

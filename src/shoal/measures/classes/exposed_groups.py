@@ -19,7 +19,7 @@ MOST_VALUES = 50
 
 
 @dataclass(frozen=True)
-class Hit:
+class ExposedGroup:
     """A group of people: those with one value of one column; how many there are, and how many of them are one of a kind."""
 
     column: str
@@ -32,25 +32,25 @@ class Hit:
         return self.unique / self.people
 
 
-def hit_hardest(counts: ClassCounts, *, least: int, most: int = 8) -> list[Hit]:
+def most_exposed_groups(counts: ClassCounts, *, least: int, most: int = 8) -> list[ExposedGroup]:
     """The groups with the largest share, largest first; only groups of at least ``least`` people.
 
     >>> import pyarrow as pa
     >>> names = (pa.array(["f", "m"]), pa.array([30, 40]))
     >>> c = ClassCounts((1, 1, 4), columns=("sex", "age"), codes=([0, 0, 1], [0, 1, 1]), categories=names)
-    >>> [(h.column, h.group, h.people, h.unique) for h in hit_hardest(c, least=2)]
+    >>> [(h.column, h.group, h.people, h.unique) for h in most_exposed_groups(c, least=2)]
     [('sex', 'f', 2, 2), ('age', '40', 5, 1), ('sex', 'm', 4, 0)]
     """
     if not adds_up(counts) or not counts.codes or not counts.categories:
         return []
     alone = np.where(counts.sizes == 1, 1, 0)
-    found: list[Hit] = []
+    found: list[ExposedGroup] = []
     for name, codes, values in zip(counts.columns, counts.codes, counts.categories, strict=True):
         if not 2 <= len(values) <= MOST_VALUES:
             continue
         names = ["missing", *canonical_text(values).to_pylist()]
         people, unique = (sum_by(codes + 1, part, len(names)) for part in (counts.sizes, alone))
-        found += [Hit(name, names[i], int(people[i]), int(unique[i])) for i in np.flatnonzero(people >= least)]
+        found += [ExposedGroup(name, names[i], int(people[i]), int(unique[i])) for i in np.flatnonzero(people >= least)]
     return sorted(found, key=lambda h: (-h.share, -h.people, h.column, h.group))[:most]
 
 
@@ -58,20 +58,20 @@ TRIES = 200
 
 
 @dataclass(frozen=True)
-class MadeUp:
+class InventedPerson:
     """Values by column, and how many people of the table share them up to each; None if fewer than may be shown."""
 
     values: tuple[tuple[str, str], ...]
     crowds: tuple[int | None, ...]
 
 
-def made_up(counts: ClassCounts, *, least: int, rng: np.random.Generator) -> MadeUp | None:
+def invented_person(counts: ClassCounts, *, least: int, rng: np.random.Generator) -> InventedPerson | None:
     """A person who is not in the table; None where no such combination of common values was found.
 
     >>> import pyarrow as pa
     >>> names = (pa.array(["f", "m"]), pa.array(["nurse", "cook"]))
     >>> c = ClassCounts((5, 5), columns=("sex", "job"), codes=([0, 1], [0, 1]), categories=names)
-    >>> one = made_up(c, least=5, rng=np.random.default_rng(1))
+    >>> one = invented_person(c, least=5, rng=np.random.default_rng(1))
     >>> sorted(v for _, v in one.values) in (["cook", "f"], ["m", "nurse"]), one.crowds[1]
     (True, None)
     """
@@ -92,11 +92,11 @@ def made_up(counts: ClassCounts, *, least: int, rng: np.random.Generator) -> Mad
             crowds.append(int(counts.sizes[here].sum()))
         if crowds[-1] == 0:
             said = tuple((counts.columns[j], str(canonical_text(counts.categories[j])[drawn[j]])) for j in order)
-            return MadeUp(said, tuple(n if n >= least else None for n in crowds))
+            return InventedPerson(said, tuple(n if n >= least else None for n in crowds))
     return None
 
 
-def alone_in_groups(counts: ClassCounts, sizes: Sequence[int]) -> list[float]:
+def unique_shares(counts: ClassCounts, sizes: Sequence[int]) -> list[float]:
     r"""Expected share who are one of a kind in a group of each size, drawn by chance from everybody, nobody twice.
 
     Anyone who is in a class of :math:`n_c` of :math:`N` people is alone in a group of :math:`g` with chance
@@ -106,7 +106,7 @@ def alone_in_groups(counts: ClassCounts, sizes: Sequence[int]) -> list[float]:
     and the share is its mean over everybody. At :math:`g = N` it is the share that is one of a kind now; in a group of one
     everybody is.
 
-    >>> [round(share, 9) for share in alone_in_groups(ClassCounts((1, 1, 2)), (1, 2, 4))]
+    >>> [round(share, 9) for share in unique_shares(ClassCounts((1, 1, 2)), (1, 2, 4))]
     [1.0, 0.833333333, 0.5]
     """
     n, times = np.unique(np.asarray(counts.sizes, dtype=np.int64), return_counts=True)

@@ -7,11 +7,9 @@ columns against the plan, the verdict, the chances, and the report, which is a f
 from __future__ import annotations
 
 import re
-from html import unescape
-from pathlib import Path
 
 from shoal.errors import TamperError
-from shoal.model.certificate.certificate import REPORT, Certificate
+from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.numbers import PublishedNumbers
 from shoal.model.certificate.parts import Objections
@@ -19,9 +17,7 @@ from shoal.model.plan import Plan
 from shoal.model.requirement import smallest_class
 from shoal.release.certificate.sentences import LIMITS, proof, verdict
 from shoal.release.proof.facts import alike
-from shoal.report.release_report import render
 from shoal.steps import Drop
-from shoal.version import __version__
 
 
 def check_counts(certificate: Certificate) -> str:
@@ -62,18 +58,6 @@ def check_columns(certificate: Certificate, plan: Plan) -> None:
         raise TamperError("the plan has no step for a published column.")
     if plan.suppression.scope != certificate.utility.scope:
         raise TamperError("the plan suppresses otherwise than the certificate says.")
-
-
-def check_report(place: Path, certificate: Certificate) -> str:
-    """The page is the one that follows from the certificate; one made by another version must hold the same verdict."""
-    page = (place / REPORT).read_text(encoding="utf-8")
-    if certificate.tool == f"shoal {__version__}":
-        same = render(certificate.without_report) == page
-    else:
-        same = certificate.verdict in unescape(page)
-    if not same:
-        raise TamperError("the report does not say what the certificate says.")
-    return "the report says what the certificate says"
 
 
 def check_claims(certificate: Certificate) -> str:

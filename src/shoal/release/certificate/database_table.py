@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.release.proof.facts import Facts
-from shoal.release.proof.recount_sorted import by_sorting
+from shoal.release.proof.recount import facts_of_batches
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -57,4 +57,4 @@ def facts_of_table(
     """The rows of a table, read back and counted by the second opinion."""
     wanted = [*quasi, *sensitive, *([unit] if unit else [])]
     rows: Any = table.scan(wanted)
-    return by_sorting(rows, len(quasi), sensitive, unit is not None, levels, {}, orders)
+    return facts_of_batches(rows, len(quasi), sensitive, unit is not None, levels, {}, orders)

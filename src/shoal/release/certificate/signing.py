@@ -20,9 +20,10 @@ from shoal.release.proof.read import LOG, check_log
 
 if TYPE_CHECKING:
     from shoal.model.certificate.events import EventCertificate
+    from shoal.release.linked.certificate import LinkedCertificate
 
 
-C = TypeVar("C", Certificate, "EventCertificate")
+C = TypeVar("C", Certificate, "EventCertificate", "LinkedCertificate")
 
 
 def file_entry(path: Path, place: Path | None = None) -> FileEntry:
@@ -37,7 +38,7 @@ def signed(certificate: C, signer: sign.Signer) -> C:
     return replace(whole, signature=signer.sign(whole.to_json()))
 
 
-def check_signature(certificate: Certificate | EventCertificate) -> Key:
+def check_signature(certificate: Certificate | EventCertificate | LinkedCertificate) -> Key:
     """The key of the signature; :class:`~shoal.errors.TamperError` unless the signature covers the certificate."""
     key, signature = certificate.key, certificate.signature
     if key is None or signature is None:

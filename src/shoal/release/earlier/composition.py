@@ -23,7 +23,7 @@ from shoal.model.certificate.file import read_certificate
 from shoal.model.counts.classes import IntArray
 from shoal.model.plan import SUPPRESSED, Plan, Step, Suppression
 from shoal.model.requirement import DistinctDiversity
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import verify
 from shoal.release.earlier.same_labels import MISSING_TEXT, codes_of, read_texts
 from shoal.release.make import private_file
 from shoal.release.plan.plan_json import parse_plan, read_plan

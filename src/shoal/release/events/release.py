@@ -1,4 +1,4 @@
-"""An event release: decided, then applied to demand; a folder whole or not at all."""
+"""An event release: decided, then applied on demand; a folder whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from shoal.disk import atomic as folder
 from shoal.engines.core.state import changed
 from shoal.errors import InfeasibleError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
-from shoal.model.certificate.certificate import NAME, PLAN, REPORT
+from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import Requirement, Verdict
-from shoal.release.certificate.signing import file_entry, signed
+from shoal.release.claim import seal
 from shoal.release.events.attacks import run_attacks, uses_of
 from shoal.release.events.contents import WrittenEvents, certificate_of, steps_of
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
 from shoal.release.events.publish import private, published, write_table
 from shoal.release.events.records import EventTable, read_events
-from shoal.release.events.verify import verify_events
 from shoal.release.make import private_file
 from shoal.release.make.carry_out import Output
 from shoal.release.make.certify import input_hash
@@ -288,11 +287,7 @@ def _certify(certificate: EventCertificate, stage: Path, signer: sign.Signer, ke
     """Report and signed certificate beside the data; then the whole folder is verified."""
     body = certificate.as_read
     page = render(body)
-    (stage / REPORT).write_text(page, encoding="utf-8", newline="\n")
-    whole = signed(replace(body, files=(*body.files, file_entry(stage / REPORT))), signer)
-    (stage / NAME).write_bytes(whole.to_bytes())
-    verify_events(stage).require()
-    return Made(whole, page, kept)
+    return Made(seal(body, page, stage, signer), page, kept)
 
 
 def _data(events: EventTable, found: Found, data: Path, form: str) -> EventData:

@@ -1,91 +1,75 @@
-"""Prove an event release again, offline, from its folder alone.
-
-Takes    the folder of an event release; perhaps the public key that is expected
-Returns  Verification: each check with a sentence, and whether all hold
-Keeps    one changed, added or missing byte, number, cell or file makes a check fail; sentences are worked out again
-"""
+"""The claim of an event table: its numbers counted again from the data, its plan and its sentences worked out again."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import TamperError, UnreadableError, VerificationError
-from shoal.model.certificate.certificate import NAME, PLAN, REPORT
+from shoal.errors import TamperError, VerificationError
+from shoal.model.certificate.certificate import PLAN
 from shoal.model.certificate.events import EventCertificate, EventNumbers
 from shoal.model.certificate.file import read_event_certificate
 from shoal.model.certificate.form import plain
+from shoal.model.certificate.parts import Objections, PlanEntry
 from shoal.model.compare import equal
-from shoal.model.display import Progress
 from shoal.release.certificate.consistency import objections_fit
-from shoal.release.certificate.outcome import Check, Verification, tried
-from shoal.release.certificate.signing import check_files, check_ordinary
-from shoal.release.certificate.verify import NOT_COUNTED, check_key
+from shoal.release.certificate.signing import check_files
+from shoal.release.claim import Claim, Step
 from shoal.release.events.contents import VERIFY, limits_of, proof_of, verdict_of
 from shoal.release.events.plan_file import EventPlan
-from shoal.release.make.private_file import check as check_seed
-from shoal.release.make.private_file import check_list, private_of
 from shoal.release.proof.events import EventFacts, judge_events, recount_events
 from shoal.release.proof.facts import alike
 from shoal.release.proof.read import header, logical
 from shoal.report.event_release_report import render
 
 
-def verify_events(
-    folder: str | Path,
-    *,
-    key: str | None = None,
-    private: str | Path | None = None,
-    exclude: str | Path | Iterable[Any] | None = None,
-    progress: Progress | None = None,
-) -> Verification:
-    """Check a folder: form, signature, files, plan, every claimed number by counting again, and every sentence; with ``exclude``
-    also whether that is the list of the people who were left out."""
-    told = progress or (lambda done, what: None)
-    place = Path(folder)
-    if not place.is_dir():
-        raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
-    try:
-        certificate = read_event_certificate(place / NAME)
-    except TamperError as error:
-        return Verification(str(folder), (Check("certificate", False, error.message),))
-    checks = [Check("certificate", True, "the certificate is as Shoal wrote it, and of a known version")]
-    ordinary = tried("files", lambda: check_ordinary(place, len(certificate.files)))
-    if not ordinary.ok:
-        return Verification(str(folder), (*checks, ordinary), told=_told(certificate))
-    steps: list[tuple[str, Callable[[], str]]] = [
-        ("form", lambda: _form(certificate)),
-        ("signature", lambda: check_key(certificate, key)),
-        ("files", lambda: check_files(place, certificate.files, certificate.data.file)),
-        ("plan", lambda: _plan(place, certificate)),
-        ("re-count", lambda: _count(place, certificate)),
-        ("claims", lambda: _claims(certificate)),
-        ("report", lambda: _report(place, certificate)),
-    ]
-    if private is not None:
-        steps.append(("seed", lambda: check_seed(certificate.plan, private)))
-    if exclude is not None:
-        salted = private_of(place, private)
-        steps.append(("objections", lambda: _objections(certificate, exclude, salted)))
-    for i, (name, look) in enumerate(steps):
-        told((i + 1) / (len(steps) + 1), f"checking {name}")
-        changed = name == "re-count" and not all(c.ok for c in checks if c.name == "files")
-        checks.append(Check(name, False, NOT_COUNTED) if changed else tried(name, look))
-    return Verification(str(folder), tuple(checks), told=_told(certificate))
+class EventClaim(Claim[EventCertificate]):
+    """A release of an event table."""
 
+    @staticmethod
+    def read(path: Path) -> EventCertificate:
+        return read_event_certificate(path)
 
-def _told(c: EventCertificate) -> dict[str, Any]:
-    """Numbers for the JSON."""
-    out = {"events": True, "records": c.after.records, "after": plain(c.after), "people": plain(c.people)}
-    key = c.key
-    out |= {"requirements": plain(c.requirements), "proof": plain(c.proof)}
-    return out if key is None else {**out, "key": {"fingerprint": key.fingerprint, "origin": key.origin}}
+    def steps_before(self) -> list[Step]:
+        return [("form", lambda: _form(self.certificate))]
+
+    def files(self) -> str:
+        return check_files(self.place, self.certificate.files, self.certificate.data.file)
+
+    def plan_steps(self) -> list[Step]:
+        return [("plan", lambda: _plan(self.place, self.certificate))]
+
+    def count(self) -> str:
+        return _count(self.place, self.certificate)
+
+    def sentences(self) -> str:
+        return _claims(self.certificate)
+
+    def page(self) -> str:
+        return render(self.certificate.without_report)
+
+    def summary(self) -> Mapping[str, Any]:
+        c = self.certificate
+        out = {"events": True, "records": c.after.records, "after": plain(c.after), "people": plain(c.people)}
+        out |= {"requirements": plain(c.requirements), "proof": plain(c.proof)}
+        return out if c.key is None else {**out, "key": {"fingerprint": c.key.fingerprint, "origin": c.key.origin}}
+
+    @property
+    def plan(self) -> PlanEntry:
+        return self.certificate.plan
+
+    @property
+    def objections(self) -> Objections | None:
+        return self.certificate.objections
+
+    def not_published(self, listed: str | Path | Iterable[Any]) -> str:
+        return "; the ids of people are not published"
 
 
 def _form(c: EventCertificate) -> str:
-    """Numbers that must fit together, anyone who signed them."""
+    """Numbers that must fit together, no matter who signed them."""
     cost = c.cost
     gone = cost.truncated + cost.suppressed
     sums = [
@@ -136,12 +120,6 @@ def _plan(place: Path, c: EventCertificate) -> str:
     return "the plan has the stated steps and hash"
 
 
-def _objections(c: EventCertificate, listed: str | Path | Iterable[Any], private: str | Path) -> str:
-    if c.objections is None:
-        raise TamperError("the release was made without a list of people to leave out.")
-    return f"{check_list(c.objections, listed, private)}; the ids of people are not published"
-
-
 def event_facts(place: Path, c: EventCertificate) -> EventFacts:
     """The data of a release, counted again."""
     data = place / c.data.file
@@ -186,9 +164,3 @@ def _claims(c: EventCertificate) -> str:
     if c.verify != VERIFY or any(a.verdict == "broken" for a in c.attacks):
         raise TamperError("the certificate says what Shoal never writes.")
     return "every sentence follows from the numbers"
-
-
-def _report(place: Path, c: EventCertificate) -> str:
-    if (place / REPORT).read_text(encoding="utf-8") != render(c.without_report):
-        raise TamperError("the report is not the one that follows from the certificate.")
-    return "the report follows from the certificate"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from shoal.errors import TamperError
-from shoal.kernels import signatures as sign
 from shoal.model import strict_json
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
@@ -137,26 +136,9 @@ class LinkedCertificate:
         text = json.dumps(self.to_json(), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
         return (text + "\n").encode("utf-8")
 
-    def signed(self, signer: sign.Signer) -> LinkedCertificate:
-        """With the public key, and the signature over everything else."""
-        key = Key("Ed25519", signer.public, signer.fingerprint, signer.origin)
-        whole = replace(self, key=key, signature=None)
-        return replace(whole, signature=signer.sign(whole.to_json()))
-
-    def check_signature(self) -> Key:
-        """The key; :class:`~shoal.errors.TamperError` unless the signature covers everything."""
-        if self.key is None or self.signature is None:
-            raise TamperError("the certificate carries no signature.")
-        sign.check_signature(replace(self, signature=None).to_json(), self.signature, self.key.public)
-        if self.key.fingerprint != sign.fingerprint(self.key.public):
-            raise TamperError("the fingerprint of the key in the certificate is not its own.")
-        if self.key.origin not in sign.ORIGINS or self.key.algorithm != "Ed25519":
-            raise TamperError("the certificate says of its key what Shoal never writes.")
-        return self.key
-
 
 def read_linked(path: Path) -> LinkedCertificate | None:
-    """The certificate of linked tables in a file; None where it is one of another kind.
+    """The certificate of linked tables in a file; None if it is of another kind.
 
     Raises
     ------

@@ -18,13 +18,14 @@ from shoal.engines.core.state import changed
 from shoal.engines.exclusion import LeftOut, without
 from shoal.errors import OutputError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
-from shoal.model.certificate.certificate import NAME, REPORT
+from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections
 from shoal.model.display import Progress, silent
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
+from shoal.release.claim import seal
 from shoal.release.linked.certificate import (
     LIMITS,
     LinkedCertificate,
@@ -36,7 +37,7 @@ from shoal.release.linked.certificate import (
 )
 from shoal.release.linked.gather import Family, Part
 from shoal.release.linked.search import Chosen, alike
-from shoal.release.linked.verify import attacks, files_of, numbers, verify_linked
+from shoal.release.linked.verify import attacks, files_of, numbers
 from shoal.release.make import private_file
 from shoal.release.make.certify import input_hash
 from shoal.release.make.count_again import require_same
@@ -142,12 +143,8 @@ def _carry_out(
     if family.objections is not None:
         left = objections(LeftOut(family.parts[0].table, family.listed, family.objections), signer)
     body = _body(family, chosen, tuple(entries), found, left[0] if left else None, stage)
-    page = render(body.as_read)
-    (stage / REPORT).write_text(page, encoding="utf-8", newline="\n")
-    whole = replace(body, files=(*body.files, file_entry(stage / REPORT))).as_read.signed(signer)
-    (stage / NAME).write_bytes(whole.to_bytes())
-    verify_linked(stage, whole).require()
-    return whole, left[1] if left else ""
+    body = body.as_read
+    return seal(body, render(body), stage, signer), left[1] if left else ""
 
 
 def _written(

@@ -1,11 +1,10 @@
-"""Prove a release of several tables again, offline, from its folder alone: signature, files, every number, report."""
+"""The claim of tables that were released together: files, every number and attack again, and the sentences that follow."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,15 @@ from shoal.kernels import signatures as sign
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate.certificate import NAME, REPORT
 from shoal.model.certificate.form import plain
+from shoal.model.certificate.parts import Objections
 from shoal.model.compare import most_of
 from shoal.release.certificate.consistency import objections_fit
-from shoal.release.certificate.outcome import Check, Verification, tried
-from shoal.release.linked.certificate import LIMITS, LinkedCertificate, LinkedEntry, LinkedNumbers, verdict
-from shoal.release.make.private_file import check_list, private_of
+from shoal.release.claim import Claim
+from shoal.release.linked.certificate import LIMITS, LinkedCertificate, LinkedEntry, LinkedNumbers, read_linked, verdict
 from shoal.release.proof import bounds
 from shoal.release.proof.read import header, logical
 from shoal.release.proof.recount_linked import Everybody, File, everybody
 from shoal.report.linked_report import render
-from shoal.version import __version__
 
 
 def files_of(place: Path, tables: Sequence[LinkedEntry]) -> list[File]:
@@ -43,43 +41,38 @@ def numbers(sharing: Mapping[Any, int]) -> LinkedNumbers:
     return LinkedNumbers(len(sharing), min(sizes, default=0), sizes.get(1, 0), {str(s): sizes[s] for s in sorted(sizes)})
 
 
-def verify_linked(
-    place: Path,
-    certificate: LinkedCertificate,
-    *,
-    key: str | None = None,
-    private: str | Path | None = None,
-    exclude: str | Path | Iterable[Any] | None = None,
-) -> Verification:
-    """Every check of the folder of a linked release."""
-    checks = [Check("certificate", True, "the certificate is as Shoal wrote it, and of a known version")]
-    checks.append(tried("signature", lambda: _signature(certificate, key)))
-    checks.append(tried("files", lambda: _files(place, certificate)))
-    if checks[-1].ok:
-        checks.append(tried("re-count", lambda: _count(place, certificate)))
-    else:
-        checks.append(Check("re-count", False, "the data were not counted: the files are not those that were signed"))
-    checks.append(tried("claims", lambda: _claims(certificate)))
-    checks.append(tried("report", lambda: _report(place, certificate)))
-    if exclude is not None:
-        salted = private_of(place, private)
-        checks.append(tried("objections", lambda: _objections(certificate, exclude, salted)))
-    return Verification(str(place), tuple(checks), None, _told(certificate))
+class LinkedClaim(Claim[LinkedCertificate]):
+    """A release of several tables together."""
 
+    @staticmethod
+    def read(path: Path) -> LinkedCertificate:
+        found = read_linked(path)
+        if found is None:
+            raise TamperError("this is not a certificate of linked tables.")
+        return found
 
-def _told(certificate: LinkedCertificate) -> dict[str, Any]:
-    key = certificate.key
-    out: dict[str, Any] = {"k": certificate.k, "known": certificate.known, "people": certificate.after.people}
-    out["tables"] = {t.name: t.records for t in certificate.tables}
-    return out | ({"key": {"fingerprint": key.fingerprint, "origin": key.origin}} if key else {})
+    def files(self) -> str:
+        return _files(self.place, self.certificate)
 
+    def count(self) -> str:
+        return _count(self.place, self.certificate, worded=self.same_version)
 
-def _signature(certificate: LinkedCertificate, expected: str | None) -> str:
-    key = certificate.check_signature()
-    if expected is not None and expected not in (key.public, key.fingerprint):
-        raise TamperError("the release is signed with another key than the one expected.")
-    who = "the one expected" if expected is not None else key.origin
-    return f"the signature fits (key {key.fingerprint}, {who})"
+    def sentences(self) -> str:
+        return _claims(self.certificate)
+
+    def page(self) -> str:
+        files = tuple(f for f in self.certificate.files if f.name != REPORT)
+        return render(replace(self.certificate, files=files, key=None, signature=None))
+
+    def summary(self) -> Mapping[str, Any]:
+        c = self.certificate
+        out: dict[str, Any] = {"k": c.k, "known": c.known, "people": c.after.people}
+        out["tables"] = {t.name: t.records for t in c.tables}
+        return out | ({"key": {"fingerprint": c.key.fingerprint, "origin": c.key.origin}} if c.key else {})
+
+    @property
+    def objections(self) -> Objections | None:
+        return self.certificate.objections
 
 
 def _files(place: Path, certificate: LinkedCertificate) -> str:
@@ -100,7 +93,8 @@ def _files(place: Path, certificate: LinkedCertificate) -> str:
     return f"all {len(listed)} files have the bytes that were signed"
 
 
-def _count(place: Path, certificate: LinkedCertificate) -> str:
+def _count(place: Path, certificate: LinkedCertificate, *, worded: bool) -> str:
+    """Rows, people and attacks again; of a certificate of another version the words of the attacks may differ."""
     for table in certificate.tables:
         if logical(header(place / table.file), table.published) != table.published:
             raise TamperError(f"table '{table.name}' has other columns than the certificate names.")
@@ -112,7 +106,7 @@ def _count(place: Path, certificate: LinkedCertificate) -> str:
     if plain(after) != plain(certificate.after):
         raise VerificationError("counting the data again gives other numbers of people.")
     again = attacks(found, files, [t.name for t in certificate.tables], certificate.asked, certificate.known)
-    if plain(again) != plain(certificate.attacks):
+    if not same_attacks(again, certificate.attacks, worded=worded):
         raise VerificationError("the attacks, tried again, come out differently.")
     if any(a.verdict == "broken" for a in again):
         raise VerificationError("an attack does better than the release claims.")
@@ -144,22 +138,6 @@ def _claims(certificate: LinkedCertificate) -> str:
     if certificate.objections is not None:
         objections_fit(certificate.objections)
     return "the claims follow from the numbers; signed only: numbers about the original tables, loss and levels"
-
-
-def _report(place: Path, certificate: LinkedCertificate) -> str:
-    page = (place / REPORT).read_text(encoding="utf-8")
-    files = tuple(f for f in certificate.files if f.name != REPORT)
-    body = replace(certificate, files=files, key=None, signature=None)
-    same = render(body) == page if certificate.tool == f"shoal {__version__}" else certificate.verdict in unescape(page)
-    if not same:
-        raise TamperError("the report does not say what the certificate says.")
-    return "the report says what the certificate says"
-
-
-def _objections(certificate: LinkedCertificate, listed: str | Path | Iterable[Any], private: str | Path) -> str:
-    if certificate.objections is None:
-        raise TamperError("the release was made without a list of people to leave out.")
-    return check_list(certificate.objections, listed, private)
 
 
 MOST_KNOWN = 2
@@ -234,3 +212,12 @@ def _common(found: Everybody, groups: dict[Any, list[Any]], values: dict[Any, se
         if exposed
         else f"No group has a value of '{name}' that everybody in it has.",
     )
+
+
+def same_attacks(again: Sequence[AttackResult], stated: Sequence[AttackResult], *, worded: bool) -> bool:
+    """Whether the attacks come out as stated; without ``worded`` their questions and sentences are not compared."""
+
+    def numbers_of(attack: AttackResult) -> Any:
+        return plain(attack if worded else replace(attack, question="", sentence=""))
+
+    return [numbers_of(a) for a in again] == [numbers_of(a) for a in stated]

@@ -23,7 +23,7 @@ from shoal.release.plan.column_steps import structure, tells
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches, header, logical
-from shoal.release.proof.recount_sorted import number_groups, whole_codes
+from shoal.release.proof.recount import number_groups, whole_codes
 from shoal.steps import Keep
 
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")

@@ -17,12 +17,11 @@ from shoal.errors import DataError
 from shoal.kernels import signatures as sign
 from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
-from shoal.model.certificate.certificate import NAME, REPORT, Certificate
+from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.parts import Analysis
 from shoal.model.display import written
 from shoal.model.plan import Plan, Step
-from shoal.release.certificate.signing import file_entry, signed
-from shoal.release.certificate.verify import verify
+from shoal.release.claim import seal
 from shoal.release.make.count_again import Counted
 from shoal.release.plan.coarser_start import rare_in_groups
 from shoal.release.plan.prepare import Prepared
@@ -50,11 +49,7 @@ def certify(
     """Write report and signed certificate beside the data, then verify the whole folder; ``counted`` are its data."""
     body = certificate.as_read  # the page follows from the file of the certificate alone
     page = render(body)
-    file = stage / REPORT
-    file.write_text(page, encoding="utf-8", newline="\n")
-    whole = signed(replace(body, files=(*body.files, file_entry(file))), signer)
-    (stage / NAME).write_bytes(whole.to_bytes())
-    verify(stage, table=table, counted=(counted.sha256, counted.facts)).require()
+    whole = seal(body, page, stage, signer, table=table, counted=(counted.sha256, counted.facts))
     return Certified(whole, page, plan)
 
 

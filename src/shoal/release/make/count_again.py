@@ -108,7 +108,6 @@ def _counted(prepared: Prepared, decision: Decision, data: Path, unit: str | Non
         recursive=recursive_levels(asked),
         trees=trees_of(prepared),
         orders=prepared.orders,
-        way="sorted",  # verifying the folder counts small files by dictionary too
     )
     findings = tuple(judge(asked, facts, {**decision.given, **estimates(asked, facts)}))
     if not all(f.met for f in findings) and facts.classes != decision.released.n_classes:

@@ -22,7 +22,7 @@ from shoal.disk.atomic import write_private
 from shoal.engines.exclusion import LeftOut, ids_of, spellings
 from shoal.errors import OutputError, TamperError, UnreadableError, UsageError
 from shoal.kernels.signatures import Signer
-from shoal.model.certificate.certificate import NAME, Certificate
+from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.file import is_of_events, read_certificate, read_event_certificate
 from shoal.model.certificate.parts import Objections, PlanEntry
 from shoal.model.exclusion import commitment
@@ -193,19 +193,6 @@ def objections(left: LeftOut | None, signer: Signer) -> tuple[Objections, str] |
     return Objections(told.column, told.listed, told.found, told.records, told.unnamed, bound), salt
 
 
-def check_objections(place: Path, certificate: Certificate, listed: str | Path | Iterable[Any], private: str | Path) -> str:
-    """Whether a list is the one that the release was made without, and none of its ids is published."""
-    stated = certificate.input.objections
-    if stated is None:
-        raise TamperError("the release was made without a list of people to leave out.")
-    ids = ids_of(listed, stated.column)
-    shown = certificate.data.file is not None and stated.column in certificate.data.columns
-    if shown and certificate.data.file is not None:
-        _none_published(place / certificate.data.file, stated.column, ids)
-    looked = "none of them is published" if shown else f"column '{stated.column}' is not published"
-    return f"{check_list(stated, ids, private)}; {looked}"
-
-
 def check_list(stated: Objections, listed: str | Path | Iterable[Any], private: str | Path) -> str:
     """Whether a list is the one that a certificate is bound to."""
     ids = ids_of(listed, stated.column)
@@ -226,7 +213,7 @@ def private_of(place: Path, private: str | Path | None) -> str | Path:
     return beside if private is None else private
 
 
-def _none_published(data: Path, column: str, ids: tuple[str, ...]) -> None:
+def none_published(data: Path, column: str, ids: tuple[str, ...]) -> None:
     """Look for each id in the published column, however it is spelled there."""
     forbidden = {s for kind in ("text", "integer", "float") for s in spellings(ids, kind)}
     there = sum(value is not None and str(value) in forbidden for (value,) in rows(data, [column]))

@@ -27,7 +27,7 @@ from shoal.release.make.recode import ByEngine, published_unit
 from shoal.release.plan.prepare import Prepared, without_unit
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches
-from shoal.release.proof.recount_sorted import number_groups, whole_codes
+from shoal.release.proof.recount import number_groups, whole_codes
 from shoal.steps import Drop, Keep
 from shoal.steps.expression import ExpressionStep
 

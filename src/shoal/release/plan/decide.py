@@ -26,7 +26,7 @@ from shoal.release.gate.safe_harbor import check_coarse, safe_harbor_steps
 from shoal.release.plan.column_steps import other_steps, resisting
 from shoal.release.plan.loss_limits import check_loss
 from shoal.release.plan.prepare import Prepared, requirements
-from shoal.release.plan.published_classes import Decision, below_nodes, of_levels, published, said_of
+from shoal.release.plan.published_classes import Decision, below_nodes, describe_local, of_levels, published
 from shoal.release.proof.facts import judge, recursive_levels
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _of_local(
             other_steps(prepared),
             Suppression(policy.smallest_class, base.columns, policy.scope, policy.unit),
             policy.seed,
-            notes=(said_of(found),),
+            notes=(describe_local(found),),
         ),
         method="local",
         levels={},

@@ -43,7 +43,7 @@ def check_loss(prepared: Prepared, decision: Decision) -> None:
     shares = blank_shares(prepared, decision)
     if not shares:  # nothing to tell, or the policy says itself what every column becomes
         return
-    gone = wholly(shares)
+    gone = blank_columns(shares)
     nothing = len(gone) == len(shares) and most_blank < 1
     if nothing:
         found = f"every quasi-identifier would be blank ({', '.join(gone)})"
@@ -184,7 +184,7 @@ def _fixed(prepared: Prepared, name: str) -> bool:
     return lowest >= (height if rule.max_level is None else rule.max_level)
 
 
-def wholly(shares: Mapping[str, float]) -> tuple[str, ...]:
+def blank_columns(shares: Mapping[str, float]) -> tuple[str, ...]:
     """The columns that are blank in every record."""
     return tuple(name for name, share in shares.items() if share == 1.0)
 

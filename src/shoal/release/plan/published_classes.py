@@ -279,7 +279,7 @@ def below_nodes(prepared: Prepared, found: LocalResult) -> tuple[tuple[CodeArray
     return tuple(finer), tuple(covered)
 
 
-def said_of(found: LocalResult) -> str:
+def describe_local(found: LocalResult) -> str:
     """What the plan says instead of steps: that it was local, and which columns publish sets or ranges."""
     named = [f"{name} as {kind}s" for name, kind in zip(found.problem.names, found.kinds, strict=True) if kind != "hierarchy"]
     how = f" ({', '.join(named)})" if named else ""

@@ -19,7 +19,7 @@ from shoal.model.display import Progress, silent
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED, Plan, Step
 from shoal.release.plan.decide import decide
-from shoal.release.plan.loss_limits import BLANK_LIMIT, LOSS_LIMIT, blank_shares, mean_share, wholly
+from shoal.release.plan.loss_limits import BLANK_LIMIT, LOSS_LIMIT, blank_columns, blank_shares, mean_share
 from shoal.release.plan.prepare import Prepared, prepare
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.policy import Policy
@@ -71,10 +71,10 @@ def first_plan(table: Table, policy: Policy, *, precious: Collection[str] = (), 
             return FirstPlan()
         progress(0.5, "trying one level per column")
         levels = _tried(prepared, "lattice")
-        if levels is not None and levels[0].loss <= MOST_LOSS and not wholly(levels[1]):
+        if levels is not None and levels[0].loss <= MOST_LOSS and not blank_columns(levels[1]):
             return FirstPlan("lattice", levels[0].loss, mean_share(levels[1]))
         if prepared.base.n_classes > MOST_LOCAL:
-            gone = () if levels is None else wholly(levels[1])
+            gone = () if levels is None else blank_columns(levels[1])
             return FirstPlan("local", None, 0.0, gone, None if levels is None else levels[0].loss)
         return _local(table, prepared, levels, precious, progress)
     except ShoalError as error:
@@ -88,7 +88,7 @@ def _local(
     precious: Collection[str],
     progress: Progress,
 ) -> FirstPlan:
-    gone, loss = ((), None) if levels is None else (wholly(levels[1]), levels[0].loss)
+    gone, loss = ((), None) if levels is None else (blank_columns(levels[1]), levels[0].loss)
     left_out: dict[str, float] = {}
     while True:
         progress(0.6, f"trying local recoding of {len(prepared.quasi)} columns")
@@ -109,7 +109,7 @@ def _local(
 def _too_little(prepared: Prepared, decision: Decision, shares: dict[str, float]) -> str:
     """Why a run of this plan would stop (:func:`~shoal.release.plan.loss_limits.check_loss`); empty where it would not."""
     blank, k = mean_share(shares), prepared.policy.smallest_class
-    if decision.loss <= LOSS_LIMIT and blank <= BLANK_LIMIT and len(wholly(shares)) < len(shares):
+    if decision.loss <= LOSS_LIMIT and blank <= BLANK_LIMIT and len(blank_columns(shares)) < len(shares):
         return ""
     return (
         f"{prepared.base.n_records:,} records are too few for k: {k}, {100 * blank:.0f} % of the cells would be blank. "

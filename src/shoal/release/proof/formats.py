@@ -14,6 +14,8 @@ from shoal.errors import TamperError, UnreadableError, need
 from shoal.release.proof.bounds import MOST_HEADER, check_arrow, check_cells, check_flat, check_long_texts, check_workbook
 
 Cell = str | None
+STRICT = 3_000_000
+"""Bytes of a CSV up to which it is parsed strictly, cell by cell."""
 BATCH = 500_000
 BROKEN = (
     OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, SystemError,
@@ -82,9 +84,14 @@ def _first_record(path: Path) -> str:
 
 
 def csv_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    """Texts of a CSV: a small file by the strict parser above, which refuses what Arrow would guess at; a large one by Arrow."""
     import pyarrow as pa
     from pyarrow import csv
 
+    if path.stat().st_size <= STRICT:
+        cells = list(zip(*csv_rows(path, columns), strict=True)) or [()] * len(columns)
+        yield pa.RecordBatch.from_arrays([pa.array(values, pa.string()) for values in cells], names=columns)
+        return
     names = csv_names(path)
     wanted = places(names, columns, path.name)
     labels = [f"c{i}" for i in range(len(names))]

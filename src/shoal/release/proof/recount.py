@@ -1,28 +1,33 @@
-"""The second opinion: a deliberately simple count of a written file, from its bytes alone.
+"""The second opinion: a written file counted again, from its bytes alone.
 
 Takes    a file, its quasi-identifiers and sensitive columns, perhaps a person column
 Returns  Facts: records, classes, k, uniques, class-size table, diversity and closeness of each sensitive column
 Keeps    shares no code with engines, kernels, measures or search, so that a mistake there cannot vouch for itself
-Cost     small files: one Python dictionary; large ones: sorted numpy codes, piece by piece (both give the same Facts)
+Cost     sorted integer codes, a piece of the file at a time; grows with the pairs of a class and a value, not with their product
 Source   METHODS §19 (definitions); a missing value is a value of its own
+
+Each column's cells become whole numbers in order of first appearance; the numbers of a record become one; sorting brings
+equal records together. The tests compare it with a count by definition, row by row.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from shoal.release.proof import read as recount_read
-from shoal.release.proof.facts import Facts
-from shoal.release.proof.recount_dictionary import by_dictionary
-from shoal.release.proof.recount_sorted import by_sorting
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import EmptyTableError
+from shoal.model.compare import TOLERANCE
+from shoal.release.proof import read
+from shoal.release.proof.facts import Facts, Inside, value_order
 from shoal.release.proof.trees import Tree
 
-SMALL_FILE = 3_000_000
-"""Bytes of text, or cells of a Parquet file, up to which the dictionary is used."""
-MOST_PAIRS = 1_000_000
-"""Pairs of a class and a sensitive value up to which a small file is counted by the dictionary, which looks at each."""
+Codes = npt.NDArray[np.int64]
 
 
 def recount(
@@ -34,7 +39,6 @@ def recount(
     recursive: Mapping[str, Sequence[int]] | None = None,
     trees: Mapping[str, Tree] | None = None,
     orders: Mapping[str, Sequence[str]] | None = None,
-    way: str = "auto",
 ) -> Facts:
     """Count a written file again.
 
@@ -50,8 +54,6 @@ def recount(
         Closeness by the hierarchical distance is then counted too.
     orders : mapping of sensitive column to its values from low to high, optional
         Closeness by the ordered distance ranks them so.
-    way : str
-        ``dictionary``, ``sorted`` or ``auto`` (by file size).
 
     Examples
     --------
@@ -63,13 +65,264 @@ def recount(
     (2, 2, 1, 0.4)
     """
     wanted = [*quasi, *sensitive, *([unit] if unit else [])]
-    source = Path(path)
-    small = way == "auto" and recount_read.size(source) <= SMALL_FILE
     levels = {c: tuple(sorted(set((recursive or {}).get(c, ())))) for c in sensitive}
-    more = (levels, trees or {}, orders or {})
-    if small or way == "dictionary":
-        most = MOST_PAIRS if small else math.inf
-        found = by_dictionary(recount_read.rows(source, wanted), len(quasi), sensitive, unit is not None, *more, most)
-        if found is not None:
-            return found
-    return by_sorting(recount_read.batches(source, wanted), len(quasi), sensitive, unit is not None, *more)
+    found = read.batches(Path(path), wanted)
+    return facts_of_batches(found, len(quasi), sensitive, unit is not None, levels, trees or {}, orders or {})
+
+
+class _Column:
+    """Codes of one column: equal cells, equal codes; a missing cell is code 0."""
+
+    def __init__(self) -> None:
+        self.code: dict[Any, int] = {None: 0}
+
+    def encode(self, array: Any) -> Codes:
+        import pyarrow as pa
+
+        if pa.types.is_floating(array.type):
+            numbers = _plain(array.cast(pa.float64())) + 0.0  # −0.0 is 0.0
+            missing = _missing(array) | np.isnan(numbers)
+            values, places = np.unique(np.where(missing, 0.0, numbers), return_inverse=True)
+            words = values.tolist()
+        else:
+            encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+            missing = _missing(encoded.indices)
+            places = np.where(missing, 0, _plain(encoded.indices))
+            words = encoded.dictionary.to_pylist()
+        here = np.array([self.code.setdefault(v, len(self.code)) for v in words], dtype=np.int64)
+        out = here[places] if len(here) else np.zeros(len(places), dtype=np.int64)
+        return np.where(missing, 0, out)
+
+
+def _plain(numbers: Any) -> npt.NDArray[Any]:
+    """The numbers of an Arrow array from its buffer (Arrow's own way loads pandas); in the place of a missing one anything."""
+    kind = np.dtype(str(numbers.type))
+    if not len(numbers):
+        return np.zeros(0, kind)
+    return np.frombuffer(numbers.buffers()[1], kind, count=numbers.offset + len(numbers))[numbers.offset :]
+
+
+def _missing(array: Any) -> npt.NDArray[np.bool_]:
+    """For each cell of an Arrow array, whether it is missing, from its bits."""
+    bits = array.buffers()[0]
+    if bits is None or not array.null_count:
+        return np.full(len(array), array.null_count > 0)
+    flags = np.unpackbits(np.frombuffer(bits, np.uint8), count=array.offset + len(array), bitorder="little")
+    return np.asarray(flags[array.offset :] == 0)
+
+
+def whole_codes(batches: Iterable[Any], n: int) -> list[npt.NDArray[np.signedinteger[Any]]]:
+    """The codes of the first ``n`` columns of a file, whole, in as few bytes as they need."""
+    encoders = [_Column() for _ in range(n)]
+    parts: list[list[npt.NDArray[np.signedinteger[Any]]]] = [[np.zeros(0, dtype=np.int8)] for _ in range(n)]
+    for batch in batches:
+        for i, encoder in enumerate(encoders):
+            codes = encoder.encode(batch.column(i))
+            parts[i].append(codes.astype(np.min_scalar_type(-len(encoder.code))))
+    return [np.concatenate(p) for p in parts]
+
+
+class _Groups:
+    """Distinct combinations of some columns with how often each occurs."""
+
+    def __init__(self) -> None:
+        self.keys: list[Codes] = []
+        self.counts: Codes = np.zeros(0, dtype=np.int64)
+
+    def add(self, columns: Sequence[Codes]) -> None:
+        ones = np.ones(len(columns[0]), dtype=np.int64)
+        if self.keys:
+            columns = [np.concatenate(pair) for pair in zip(self.keys, columns, strict=True)]
+            ones = np.concatenate((self.counts, ones))
+        number, first = number_groups(columns)
+        self.keys = [c[first] for c in columns]
+        self.counts = np.bincount(number, weights=ones, minlength=len(first)).astype(np.int64)
+
+
+def number_groups(columns: Sequence[npt.NDArray[np.signedinteger[Any]]]) -> tuple[Codes, Codes]:
+    """A number for each record, equal where all columns are equal; and one record of each group.
+
+    >>> number_groups([np.array([0, 1, 0]), np.array([5, 5, 5])])[0].tolist()
+    [0, 1, 0]
+    """
+    key, span = columns[0].astype(np.int64), int(columns[0].max(initial=0)) + 1
+    for column in columns[1:]:
+        width = int(column.max(initial=0)) + 1
+        if span * width > _table(len(key)) or span > 2**62 // width:
+            key, span = _numbered(key, span)
+        key *= width
+        key += column
+        span *= width
+    number, n = _numbered(key, span)
+    first = np.zeros(n, dtype=np.int64)
+    first[number[::-1]] = np.arange(len(number) - 1, -1, -1)  # of several writes to one place the last stays
+    return number, first
+
+
+def _table(records: int) -> int:
+    """Different numbers up to which a table of all of them is quicker than sorting."""
+    return max(4 * records, 1 << 16)
+
+
+def _numbered(key: Codes, span: int) -> tuple[Codes, int]:
+    """The rank of each number, all of them below ``span``, among those that occur; and how many do."""
+    if span > _table(len(key)):
+        found, number = np.unique(key, return_inverse=True)
+        return number.astype(np.int64), len(found)
+    there = np.zeros(span, dtype=np.bool_)
+    there[key] = True
+    rank = np.cumsum(there)
+    return rank[key] - 1, int(rank[-1])
+
+
+def facts_of_batches(
+    batches: Iterable[Any],
+    n_quasi: int,
+    sensitive: Sequence[str],
+    has_unit: bool,
+    levels: Mapping[str, Sequence[int]],
+    trees: Mapping[str, Tree],
+    orders: Mapping[str, Sequence[str]],
+) -> Facts:
+    """Facts of a file from its batches."""
+    encoders = [_Column() for _ in range(n_quasi + len(sensitive) + has_unit)]
+    classes, people = _Groups(), _Groups()
+    inside = [_Groups() for _ in sensitive]
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        codes = [e.encode(batch.column(i)) for i, e in enumerate(encoders)]
+        quasi = codes[:n_quasi]
+        classes.add(quasi)
+        for i, groups in enumerate(inside):
+            groups.add([*quasi, codes[n_quasi + i], *([codes[-1]] if has_unit else [])])
+        if has_unit:
+            people.add([*quasi, codes[-1]])
+    if not len(classes.counts):
+        raise EmptyTableError("the written file has no records, so no anonymity number is defined.")
+    if has_unit:
+        inside = [_each_once(groups) for groups in inside]
+    members, smallest, linked = _people(people, n_quasi) if has_unit else (classes.counts, None, None)
+    stars = [e.code.get("*", -1) for e in encoders[:n_quasi]]
+    blank = np.logical_and.reduce([key == star for key, star in zip(classes.keys, stars, strict=True)])
+    return Facts(
+        records=int(classes.counts.sum()),
+        classes=len(classes.counts),
+        k=int(members.min()),
+        unique=int((members == 1).sum()) if smallest is None else smallest.get(1, 0),
+        sizes={int(s): int(n) for s, n in zip(*np.unique(members, return_counts=True), strict=True)},
+        sensitive={
+            c: _inside(groups, n_quasi, encoders[n_quasi + i], levels.get(c, ()), trees.get(c), orders.get(c, ()))
+            for i, (c, groups) in enumerate(zip(sensitive, inside, strict=True))
+        },
+        blanked=int(classes.counts[blank].sum()),
+        people=None if smallest is None else sum(smallest.values()),
+        linked_k=linked,
+        smallest=smallest,
+    )
+
+
+def _each_once(groups: _Groups) -> _Groups:
+    """The same groups without their last column, the person: how many people, not records, each has."""
+    out = _Groups()
+    out.add(groups.keys[:-1])
+    return out
+
+
+def _people(pairs: _Groups, n_quasi: int) -> tuple[Codes, dict[int, int], int]:
+    """People per class, people by their smallest class, and the fewest with the same number of records in the same classes."""
+    number, _ = number_groups(pairs.keys[:n_quasi])
+    who = pairs.keys[-1]
+    order = np.lexsort((number, who))
+    ends = np.flatnonzero(np.diff(who[order])) + 1
+    profile = np.stack([number[order], pairs.counts[order]], axis=1)
+    together = Counter(part.tobytes() for part in np.split(profile, ends))
+    members = np.bincount(number).astype(np.int64)
+    smallest = np.minimum.reduceat(members[number[order]], np.append(0, ends))
+    once = {int(s): int(n) for s, n in zip(*np.unique(smallest, return_counts=True), strict=True)}
+    return members, once, min(together.values())
+
+
+def _inside(
+    pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int], tree: Tree | None, said: Sequence[str]
+) -> Inside:
+    number, _ = number_groups(pairs.keys[:n_quasi])
+    n_classes = int(number.max()) + 1
+    names = {code: value for value, code in column.code.items()}
+    used = np.unique(pairs.keys[-1])
+    rank = np.zeros(int(used.max()) + 1, dtype=np.int64)
+    ordered = value_order([names[int(u)] for u in used], said)
+    for place, known in enumerate(ordered):
+        rank[column.code[known]] = place
+    value, counts = rank[pairs.keys[-1]], pairs.counts
+    size = np.bincount(number, weights=counts, minlength=n_classes)
+    p = counts / size[number]
+    q = np.bincount(value, weights=counts, minlength=len(used)) / counts.sum()
+    entropy = -np.bincount(number, weights=p * np.log(p), minlength=n_classes)
+    gain = (p - q[value]) / q[value]
+    most = -np.log(q)[value]  # what a value may gain by enhanced β-likeness, whatever β is
+    equal = 0.5 * (np.bincount(number, weights=np.abs(p - q[value]) - q[value], minlength=n_classes) + 1.0)
+    return Inside(
+        distinct=int(np.bincount(number).min()),
+        entropy=float(np.exp(entropy.min())),
+        equal=float(max(equal.max(), 0.0)),
+        ordered=_ordered(number, value, counts, n_classes),
+        recursive={level: _largest_ratio(number, counts, level, n_classes) for level in levels},
+        hierarchical=None if tree is None else _by_tree(number, value, p, q, ordered, tree),
+        alpha=float(p.max()),
+        delta=math.inf if (np.bincount(number) < len(used)).any() else float(np.abs(np.log(p / q[value])).max()),
+        beta=max(0.0, float(gain.max())),
+        enhanced_beta=math.inf if (gain > most + TOLERANCE * np.maximum(1.0, most)).any() else max(0.0, float(gain.max())),
+    )
+
+
+def _by_tree(
+    number: Codes, value: Codes, p: npt.NDArray[np.float64], q: npt.NDArray[np.float64], ordered: Sequence[Any], tree: Tree
+) -> float:
+    """The largest Σ |P − Q| / (2 × height) over the nodes below the root."""
+    paths = np.array([tree.path(v) for v in ordered], dtype=np.int64).reshape(len(ordered), tree.height - 1)
+    moved = np.zeros(int(number.max()) + 1)
+    for level in range(tree.height):
+        node = np.arange(len(ordered)) if level == 0 else np.unique(paths[:, level - 1], return_inverse=True)[1]
+        share = np.bincount(node, weights=q)
+        key, at = np.unique(number * len(share) + node[value], return_inverse=True)
+        inside = np.bincount(at, weights=p)
+        klass, where = key // len(share), key % len(share)
+        moved += np.bincount(klass, weights=np.abs(inside - share[where]) - share[where], minlength=len(moved)) + 1.0
+    return float(max(moved.max() / (2 * tree.height), 0.0))
+
+
+def _ordered(number: Codes, value: Codes, counts: Codes, n_classes: int) -> float:
+    """The largest Σ|P − Q| / (m − 1) of a class, P and Q the shares of people up to each of the m values.
+
+    Inside a class P stays as it is from one of its values to the next, while Q grows: up to the place where Q passes P the
+    differences are P − Q, from there on Q − P, and sums of Q over neighbouring values are known. Counts are added as whole
+    numbers, so the work grows with the pairs of a class and a value, not with classes × values.
+    """
+    below = np.cumsum(np.bincount(value, weights=counts).astype(np.int64))  # people up to each value
+    m, n = len(below), int(below[-1])
+    if m == 1:
+        return 0.0
+    sums = np.concatenate([[0], np.cumsum(below)])
+    order = np.lexsort((value, number))
+    number, value, counts = number[order], value[order], counts[order]
+    first = np.searchsorted(number, np.arange(n_classes))
+    size = np.add.reduceat(counts, first)[number]
+    had = np.cumsum(counts)
+    had = had - np.concatenate([[0], had])[first][number]  # people of the class up to this value
+    until = np.append(value[1:], m)
+    until[first[1:] - 1] = m  # the last value of a class holds to the end
+    turn = np.clip(np.searchsorted(below, had * n // size, side="right"), value, until)
+    more = had * n * (2.0 * turn - value - until)
+    less = size * (2.0 * sums[turn] - sums[value] - sums[until])
+    moved = np.bincount(number, weights=(more - less) / size, minlength=n_classes) + sums[value[first]]
+    return float(moved.max()) / n / (m - 1)
+
+
+def _largest_ratio(number: Codes, counts: Codes, level: int, n_classes: int) -> float | None:
+    order = np.lexsort((-counts, number))
+    number, counts = number[order], counts[order]
+    starts = np.searchsorted(number, np.arange(n_classes))
+    place = np.arange(len(number)) - starts[number]
+    tail = np.bincount(number, weights=np.where(place >= level - 1, counts, 0), minlength=n_classes)
+    return None if (tail == 0).any() else float((counts[starts] / tail).max())

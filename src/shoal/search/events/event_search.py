@@ -19,7 +19,7 @@ from shoal.errors import InfeasibleError, InternalError
 from shoal.measures.events.granularity import NONE
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import IntArray
-from shoal.model.display import written
+from shoal.model.display import Progress, silent, written
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import KnownRecords
 from shoal.search.events.problem import (
@@ -35,8 +35,6 @@ from shoal.search.events.problem import (
     traces_of,
 )
 from shoal.search.events.suppress import Asked, Linked, Mask, Pairs, suppressed, too_many
-
-Told = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +63,7 @@ class Found:
         return self.truncated + self.suppressed
 
 
-def best_plan(problem: EventProblem, told: Told = lambda done, what: None) -> Found:
+def best_plan(problem: EventProblem, progress: Progress = silent) -> Found:
     """The plan of least loss among the shapes.
 
     Raises
@@ -77,7 +75,7 @@ def best_plan(problem: EventProblem, told: Told = lambda done, what: None) -> Fo
     best: Found | None = None
     tried = 0
     for i, shape in enumerate(order):
-        told(i / len(order), f"trying {shape.words}")
+        progress(i / len(order), f"trying {shape.words}")
         if best is not None and base_loss(problem, shape) >= best.loss:
             break
         found = tried_plan(problem, shape, problem.allow)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shoal.api.measurement import Measurement
-from shoal.measures.classes.exposed_groups import alone_in_groups, hit_hardest, made_up
+from shoal.measures.classes.exposed_groups import invented_person, most_exposed_groups, unique_shares
 from shoal.measures.subsets.column_sets import coarser_classes, subset_count, uniqueness_matrix
 from shoal.report.charts import Chart, Line, curve, heat_map, rising
 from shoal.report.numbers import percent
@@ -42,7 +42,7 @@ def shown(m: Measurement, asked: dict[str, str], k: int, least: int) -> dict[str
         "example": _example(m, asked.get("example", ""), least),
         "hit": [
             {"column": h.column, "group": h.group, "people": h.people, "unique": h.unique, "share": h.share}
-            for h in hit_hardest(m.counts, least=max(least, k))
+            for h in most_exposed_groups(m.counts, least=max(least, k))
         ],
         "worst": m.worst_subsets(6) if m.knows_subsets else [],
         "secrets": [
@@ -61,7 +61,7 @@ def _example(m: Measurement, said: str, least: int) -> dict[str, Any] | None:
     """A person who does not exist, and how the crowd shrinks; the number says which of many."""
     if not said.isdecimal() or len(said) > 6:
         return None
-    found = made_up(m.counts, least=least, rng=np.random.default_rng(int(said)))
+    found = invented_person(m.counts, least=least, rng=np.random.default_rng(int(said)))
     if found is None:
         return {"steps": [], "another": int(said) + 1}
     steps = [{"column": c, "value": v, "crowd": n} for (c, v), n in zip(found.values, found.crowds, strict=True)]
@@ -133,7 +133,7 @@ def _group(m: Measurement, names: list[str]) -> Chart | None:
     sizes = sorted({int(g) for g in np.geomspace(2, total, POINTS)} | {total})
     lines = []
     for n in range(len(names), max(0, len(names) - 3), -1):
-        shares = alone_in_groups(coarser_classes(m.counts, names[:n]), sizes)
+        shares = unique_shares(coarser_classes(m.counts, names[:n]), sizes)
         said = f"all {n} columns" if n == len(names) else f"without {words.several(names[n:])}"
         lines.append(Line(said, [(float(g), 100 * share) for g, share in zip(sizes, shares, strict=True)]))
     return curve(

@@ -1,16 +1,30 @@
-"""The second opinion by definition: one Python dictionary from the quasi-identifier values to what was seen with them."""
+"""The recount by definition, row by row in one Python dictionary: what the recount of a release is tested against."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from shoal.errors import EmptyTableError
 from shoal.model.compare import at_most
+from shoal.release.proof import recount as module
 from shoal.release.proof.facts import Facts, Inside, value_order
+from shoal.release.proof.read import rows as read_rows
 from shoal.release.proof.trees import Tree
+
+
+def recount(path, quasi, sensitive=(), *, unit=None, recursive=None, trees=None, orders=None, way="sorted") -> Facts:
+    """Count a file: ``sorted`` as Shoal does, ``dictionary`` by definition."""
+    if way == "sorted":
+        return module.recount(path, quasi, sensitive, unit=unit, recursive=recursive, trees=trees, orders=orders)
+    wanted = [*quasi, *sensitive, *([unit] if unit else [])]
+    levels = {c: tuple(sorted(set((recursive or {}).get(c, ())))) for c in sensitive}
+    return by_dictionary(
+        read_rows(Path(path), wanted), len(quasi), sensitive, unit is not None, levels, trees or {}, orders or {}
+    )
 
 
 def by_dictionary(
@@ -21,12 +35,8 @@ def by_dictionary(
     levels: Mapping[str, Sequence[int]],
     trees: Mapping[str, Tree],
     orders: Mapping[str, Sequence[str]],
-    most: float = math.inf,
-) -> Facts | None:
-    """The definition, row by row: a dictionary from the quasi-identifier values to what was seen with them.
-
-    None where a sensitive column has more than ``most`` pairs of a class and a value: each is looked at.
-    """
+) -> Facts:
+    """The definition, row by row: a dictionary from the quasi-identifier values to what was seen with them."""
     sizes: Counter[tuple[Any, ...]] = Counter()
     people: dict[tuple[Any, ...], set[Any]] = {}
     places: dict[Any, Counter[tuple[Any, ...]]] = {}
@@ -49,8 +59,6 @@ def by_dictionary(
             places.setdefault(row[-1], Counter())[key] += 1
     if not records:
         raise EmptyTableError("the written file has no records, so no anonymity number is defined.")
-    if any(len(counts) * len(set().union(*counts.values())) > most for counts in inside):
-        return None
     members = [len(p) for p in people.values()] if has_unit else list(sizes.values())
     smallest = Counter(min(len(people[key]) for key in p) for p in places.values()) if has_unit else None
     together = Counter(frozenset(p.items()) for p in places.values())

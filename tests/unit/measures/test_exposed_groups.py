@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.measures.classes.exposed_groups import hit_hardest, made_up
+from shoal.measures.classes.exposed_groups import invented_person, most_exposed_groups
 
 NAMES = ("sex", "job", "age")
 
@@ -25,20 +25,20 @@ def test_groups_are_counted_as_by_hand(seed: int) -> None:
         {"sex": [r[0] for r in some], "job": [r[1] for r in some], "age": [r[2] for r in some]}, quasi=["sex", "job", "age"]
     )
     alone = {r for r, n in Counter(some).items() if n == 1}
-    found = hit_hardest(m.counts, least=5, most=100)
+    found = most_exposed_groups(m.counts, least=5, most=100)
     for place, column in enumerate(NAMES):
         sizes = Counter(str(r[place]) for r in some)
         unique = Counter(str(r[place]) for r in alone)
         expected = {(g, n, unique[g]) for g, n in sizes.items() if n >= 5}
         assert {(h.group, h.people, h.unique) for h in found if h.column == column} == expected
     assert [h.share for h in found] == sorted((h.share for h in found), reverse=True)
-    assert len(hit_hardest(m.counts, least=5)) == 8
+    assert len(most_exposed_groups(m.counts, least=5)) == 8
 
 
 def test_a_group_at_the_limit_is_named_and_one_below_is_not() -> None:
     m = shoal.measure({"sex": ["f"] * 4 + ["m"] * 5, "age": list(range(9))}, quasi=["sex", "age"])
-    assert [(h.group, h.people) for h in hit_hardest(m.counts, least=5)] == [("m", 5)]
-    assert {h.group for h in hit_hardest(m.counts, least=4)} == {"f", "m"}
+    assert [(h.group, h.people) for h in most_exposed_groups(m.counts, least=5)] == [("m", 5)]
+    assert {h.group for h in most_exposed_groups(m.counts, least=4)} == {"f", "m"}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -48,7 +48,7 @@ def test_nobody_has_all_the_values_and_crowds_are_those_of_the_table(seed: int) 
         {"sex": [r[0] for r in some], "job": [r[1] for r in some], "age": [r[2] for r in some]}, quasi=["sex", "job", "age"]
     )
     least = 2
-    one = made_up(m.counts, least=least, rng=np.random.default_rng(seed))
+    one = invented_person(m.counts, least=least, rng=np.random.default_rng(seed))
     assert one is not None
     place = {"sex": 0, "job": 1, "age": 2}
     left = some
@@ -61,7 +61,7 @@ def test_nobody_has_all_the_values_and_crowds_are_those_of_the_table(seed: int) 
 
 def test_where_everybody_common_exists_nobody_is_made_up() -> None:
     full = shoal.measure({"sex": ["f", "m"] * 10, "job": ["a", "a", "b", "b"] * 5}, quasi=["sex", "job"])
-    assert made_up(full.counts, least=5, rng=np.random.default_rng(1)) is None
+    assert invented_person(full.counts, least=5, rng=np.random.default_rng(1)) is None
     rare = shoal.measure({"sex": ["f", "m"] * 2, "age": [1, 2, 3, 4]}, quasi=["sex", "age"])
-    assert made_up(rare.counts, least=2, rng=np.random.default_rng(1)) is None, "no age is common"
-    assert made_up(rare.counts, least=1, rng=np.random.default_rng(1)) is not None
+    assert invented_person(rare.counts, least=2, rng=np.random.default_rng(1)) is None, "no age is common"
+    assert invented_person(rare.counts, least=1, rng=np.random.default_rng(1)) is not None
