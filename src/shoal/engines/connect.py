@@ -1,13 +1,18 @@
-"""``ENGINE-URL::table``: which engine a URL names, and the connection to it."""
+"""``ENGINE-URL::table``: which engine a URL names, the address of its server, and the connection to it."""
 
 from __future__ import annotations
 
 import importlib
+import ipaddress
+import os
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from shoal.engines.core.base import Engine
-from shoal.engines.servers.addresses import not_understood
-from shoal.errors import UsageError
+from shoal.errors import UsageError, nearest
 
 SERVERS = {  # URL scheme → module and class; each class takes (url) and makes an Engine
     "postgresql": ("shoal.engines.servers.postgres.engine", "Postgres"),
@@ -92,3 +97,122 @@ def connect(source: str) -> tuple[Engine, str]:
             raise UsageError(f"engine '{scheme}' is not part of this installation.") from None
         raise
     return engine, table
+
+
+SECRET = ("password", "sslpassword", "ssl_key_password")
+_AUTHORITY = re.compile(r"^[^:]*://[^/?#]*")
+_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server is and who connects; passwords stay out of ``repr`` and of every message. No host means the local socket.
+
+    >>> a = Address.parse("postgresql://ann:s%40cret@db.example:5433/clinic?sslmode=require", port=5432, known=("sslmode",))
+    >>> a, a.options
+    (Address(scheme='postgresql', host='db.example', port=5433, user='ann', database='clinic'), {'sslmode': 'require'})
+    >>> a.shown
+    'postgresql://db.example:5433/clinic'
+    """
+
+    scheme: str
+    host: str
+    port: int
+    user: str | None
+    database: str | None
+    password: str | None = field(default=None, repr=False)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def parse(cls, url: str, *, port: int, known: Sequence[str], password_from: Sequence[str] = ()) -> Address:
+        """From a URL; without a password in it, from the first environment variable of ``password_from`` that is set.
+
+        ``known`` are the options that may follow the question mark: any other is refused, since it may be a protection that
+        somebody counts on.
+        """
+        try:
+            parts = urlsplit(_understood(url))
+            given_port = parts.port
+        except ValueError:
+            raise not_understood() from None
+        options = _options(parts.query, known, parts.scheme)
+        password = unquote(parts.password) if parts.password is not None else options.pop("password", None)
+        if password is None:
+            password = next((os.environ[name] for name in password_from if name in os.environ), None)
+        return cls(
+            scheme=parts.scheme.split("+")[0],
+            host=_host(parts.netloc, parts.hostname) or options.pop("host", ""),
+            port=given_port or port,
+            user=unquote(parts.username) if parts.username else options.pop("user", None),
+            database=unquote(parts.path.lstrip("/")) or None,
+            password=password,
+            options=options,
+        )
+
+    @property
+    def shown(self) -> str:
+        """As it may stand in a message."""
+        if not self.host or self.host.startswith("/"):
+            return f"{self.scheme}://{self.host}/{self.database or ''}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}/{self.database or ''}"
+
+
+def not_understood() -> UsageError:
+    """The error for a URL that cannot be taken apart; it repeats nothing of it."""
+    return UsageError(
+        "the database URL cannot be understood.",
+        hint="Write it as SCHEME://USER@HOST:PORT/DATABASE::TABLE; write special characters of a password as %40 (@), %2F (/), "
+        "%3A (:), %3F (?), %23 (#), or put the password into the environment.",
+    )
+
+
+def _understood(url: str) -> str:
+    """The URL, if no sign can be taken for part of a password that ended too early: an ``@`` further on, a ``#``."""
+    behind = url[_AUTHORITY.match(url).end() :] if _AUTHORITY.match(url) else url  # type: ignore[union-attr]
+    if "@" in behind or "#" in behind:
+        raise not_understood()
+    return url
+
+
+def _host(netloc: str, hostname: str | None) -> str:
+    """The host; a path of a socket, written ``%2Fvar%2Frun``, keeps its case."""
+    raw = netloc.rpartition("@")[2]
+    return unquote(raw.partition(":")[0]) if raw.lower().startswith("%2f") else hostname or ""
+
+
+def _options(query: str, known: Sequence[str], scheme: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"Did you mean '{close}'? " if close else ""
+            raise UsageError(f"{scheme} has no connection option '{name}'.", hint=f"{hint}Options: {', '.join(known)}.")
+        if name in options:
+            raise UsageError(f"the connection option '{name}' is given twice.", hint="Give it once.")
+        options[name] = value
+    return options
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine: a socket, ``localhost`` or a loopback address. Every host of a list must be.
+
+    >>> [is_local(h) for h in ("", "/run/pg", "localhost", "127.0.0.9", "::1", "db.example", "127.0.0.1,db.example", "10.0.0.1")]
+    [True, True, True, True, True, False, False, False]
+    """
+    return all(not h or h.startswith(("/", "@")) or h.lower() == "localhost" or _loopback(h) for h in host.split(","))
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def trusted_authorities() -> str | None:
+    """The file of the certificate authorities that this machine trusts, where one is found."""
+    import ssl  # files need none
+
+    found = (os.environ.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile, *_BUNDLES)
+    return next((f for f in found if f and Path(f).is_file()), None)

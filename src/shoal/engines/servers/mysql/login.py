@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from shoal.engines.servers.addresses import Address, is_local, trusted_authorities
+from shoal.engines.connect import Address, is_local, trusted_authorities
 from shoal.errors import EngineError, UsageError
 
 OPTIONS = (

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 from sqlglot import exp
 
+from shoal.engines.connect import Address
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
-from shoal.engines.servers.addresses import Address
 from shoal.engines.servers.mysql.login import address_of, connected
 from shoal.engines.servers.mysql.types import arrow_batch
 from shoal.errors import EngineError, InternalError, need

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from shoal.engines.connect import Address, is_local, trusted_authorities
 from shoal.engines.core.base import BATCH_ROWS, Engine
-from shoal.engines.servers.addresses import Address, is_local, trusted_authorities
 from shoal.engines.servers.postgres.engine import plain
 from shoal.errors import EngineError, UsageError, need
 
