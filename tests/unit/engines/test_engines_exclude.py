@@ -50,6 +50,7 @@ def test_a_column_is_named_after_a_colon(tmp_path: Path) -> None:
 def test_ids_from_other_files_and_from_python(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [5, 6, None], "x": [1, 2, 3]}), tmp_path / "no.parquet")
     assert sorted(ids_of(tmp_path / "no.parquet", "id")) == ["5", "6"]
+    assert ids_of([0, 5]) == ("0", "5"), "an opt-out with id 0 is in the list"
     assert column_of(tmp_path / "no.parquet", ["id"]) == "id"
     assert ids_of([5, None, "6 "]) == ("5", "6")
 
