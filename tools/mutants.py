@@ -320,9 +320,9 @@ def run_forked(work: Callable[[], int], timeout: float | None) -> tuple[int | No
 def run_pytest(arguments: Sequence[str], plugins: Sequence[object] = ()) -> int:
     import pytest
 
-    return int(
-        pytest.main(["-q", "-x", "--no-header", "-p", "no:randomly", "--hypothesis-seed=0", *arguments], plugins=list(plugins))
-    )
+    # Plain assertions: pytest would load shoal's own modules for rewriting (it brings a plugin), past the replaced source.
+    options = ["-q", "-x", "--no-header", "--assert=plain", "-p", "no:randomly", "--hypothesis-seed=0"]
+    return int(pytest.main([*options, *arguments], plugins=list(plugins)))
 
 
 def preload() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shoal.errors import DataError, UsageError
 from shoal.techniques import equal_groups, group_sizes, optimal_groups, quantile_groups, quantile_transform, rank_difference
 from shoal.techniques.kernels import least_cuts as kernel
-from shoal.techniques.kernels.way_back import bounds
+from shoal.techniques.kernels.least_cuts import bounds
 
 COSTS = ("sse", "median", "cellular", "center", "rank")
 quick = settings(deadline=None, max_examples=60)

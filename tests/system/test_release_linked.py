@@ -16,6 +16,7 @@ from people_oracle import Linked
 from shoal.cli import main
 from shoal.errors import DataError, InfeasibleError, PolicyError, RoleError, UsageError
 from shoal.kernels.signatures import signer
+from shoal.release.certificate.signing import signed
 from shoal.release.linked import search as crowd
 from shoal.release.linked.certificate import LinkedCertificate, read_linked, verdict
 
@@ -196,7 +197,7 @@ def forged(place: Path, change: Callable[[LinkedCertificate], LinkedCertificate]
     found = read_linked(place / "certificate.json")
     assert found is not None
     made = change(found)
-    (place / "certificate.json").write_bytes(replace(made, key=None, signature=None).signed(signer(None)).to_bytes())
+    (place / "certificate.json").write_bytes(signed(made, signer(None)).to_bytes())
     return place
 
 

@@ -117,11 +117,6 @@ def schooling_order(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(values, key=lambda v: heights[v] or (0.0, 0.0)))
 
 
-def schooling_share(values: Sequence[str]) -> float:
-    """The share of labels that speak of schooling."""
-    return sum(_height(folded(v)) is not None for v in values) / len(values) if values else 0.0
-
-
 def _height(text: str) -> tuple[float, float] | None:
     plain = text.replace("_", " ")
     never = _HEIGHTS[-1][1].search(plain)

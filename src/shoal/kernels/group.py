@@ -122,7 +122,7 @@ def group_keys(key: KeyArray, space: int) -> Grouping:
     n = len(key)
     if not HAVE_NUMBA or n < FEW or (n <= SOME and _numba_can_wait(n)):
         return _group_by_numpy(key)
-    from shoal.kernels import _group_loops as loops
+    from shoal.kernels import _loops as loops
 
     if space <= max(DIRECT_FACTOR * n, SMALL):
         ids, first = loops.group_direct(key, space)

@@ -75,13 +75,14 @@ class Kernel:
                 import numba
 
                 names = self.py_func.__globals__
-                self._callees = {n: _KERNELS.get(id(names.get(n)), names.get(n)) for n in self.py_func.__code__.co_names}
-                self._callees = {n: callee for n, callee in self._callees.items() if isinstance(callee, Kernel)}
+                called = {n: _KERNELS.get(id(names.get(n)), names.get(n)) for n in self.py_func.__code__.co_names}
+                self._callees = {name: callee for name, callee in called.items() if isinstance(callee, Kernel)}
                 names.update({name: callee.compile() for name, callee in self._callees.items()})
                 base = _cache_base()
                 before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, f"{base}/kernels-{self._version()}"  # type: ignore[attr-defined]
                 try:
-                    made = numba.njit(nogil=True, error_model="numpy", cache=base is not None, **self._options)(self.py_func)
+                    options: Any = {"nogil": True, "error_model": "numpy", "cache": base is not None, **self._options}
+                    made = numba.njit(**options)(self.py_func)
                 finally:
                     numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
                 _KERNELS[id(made)] = self

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrow import as_doubles, from_texts, is_missing, positions, to_numpy
-from shoal.kernels.jit import up_to
+from shoal.kernels.jit import lean_njit, up_to
 from shoal.kernels.text import canonical_text
 
 FEW = up_to(1 << 14)
@@ -43,7 +43,7 @@ def text_hashes(values: Any) -> HashArray:
     if len(text) < FEW:
         _hash_few(where.astype(np.int64), payload, out)
     else:
-        from shoal.kernels._hash_loops import hash_texts
+        from shoal.kernels._loops import hash_texts
 
         hash_texts(where, payload, out)
     if text.null_count:
@@ -93,7 +93,7 @@ def _with_missing(hashes: HashArray, values: Any) -> HashArray:
 def _number_hashes(values: Any) -> HashArray:
     """Of doubles: whole ones as whole numbers, the others by their bits; NaN is missing."""
     if len(values) >= FEW:
-        from shoal.kernels._hash_loops import hash_numbers
+        from shoal.kernels._loops import hash_numbers
 
         found = np.empty(len(values), np.uint64)
         hash_numbers(to_numpy(values), _MISSING, found)
@@ -179,20 +179,20 @@ def mix(hashes: HashArray, values: HashArray) -> None:
     if len(hashes) < FEW:
         hashes[:] = scrambled(hashes * ODD + values)
     else:
-        from shoal.kernels._hash_loops import mix_in
+        from shoal.kernels._loops import mix_in
 
         mix_in(hashes, values)
 
 
 def scrambled(z: HashArray) -> HashArray:
-    """splitmix64, as :func:`~shoal.kernels._group_loops.scramble`: every bit of the result depends on every bit of the number."""
+    """splitmix64, as :func:`~shoal.kernels._loops.scramble`: every bit of the result depends on every bit of the number."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
 def _hash_few(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], out: HashArray) -> None:
-    """As :func:`~shoal.kernels._hash_loops.hash_texts`, in numpy: the n-th eight bytes of all texts at once."""
+    """As :func:`~shoal.kernels._loops.hash_texts`, in numpy: the n-th eight bytes of all texts at once."""
     lengths = np.diff(offsets)
     out[:] = lengths.astype(np.uint64) * ODD
     for at in range(0, int(lengths.max(initial=0)), 8):
@@ -213,7 +213,57 @@ def sorted_order(hashes: HashArray) -> npt.NDArray[np.int64]:
     """
     if len(hashes) < SOME:
         return np.argsort(hashes, kind="stable").astype(np.int64)
-    from shoal.kernels._group_loops import sort_with_rows
+    from shoal.kernels._loops import sort_with_rows
 
     _, rows = sort_with_rows(hashes, 64)
     return rows  # type: ignore[no-any-return]
+
+
+SLOTS = 1 << 27
+"""Two bits each: 32 MB."""
+FEW_HASHES = up_to(1 << 16)
+"""Of fewer hashes any may come again: sorting them is quicker than loading numba."""
+
+
+class Repeats:
+    """Hashes are shown once with :meth:`add`, and asked about afterwards.
+
+    >>> seen = Repeats()
+    >>> seen.add(np.array([7, 8, 7], np.uint64))
+    >>> seen.possible(np.array([7, 8], np.uint64)).tolist()
+    [True, False]
+    """
+
+    def __init__(self, slots: int = SLOTS) -> None:
+        self._slots = np.zeros(slots // 4, np.uint8)
+
+    def add(self, hashes: HashArray) -> None:
+        """Take in more hashes."""
+        _fill(hashes, self._slots)
+
+    def possible(self, hashes: HashArray) -> npt.NDArray[np.bool_]:
+        """For each hash whether it may have come more than once; false only where it came once."""
+        out = np.empty(len(hashes), np.bool_)
+        _look(hashes, self._slots, out)
+        return out
+
+
+@lean_njit
+def _fill(hashes: HashArray, slots: npt.NDArray[np.uint8]) -> None:
+    """Count to two in each slot."""
+    last = np.uint64(4 * len(slots) - 1)
+    for i in range(len(hashes)):
+        slot = hashes[i] & last
+        at, shift = slot >> np.uint64(2), (slot & np.uint64(3)) << np.uint64(1)
+        if (np.uint64(slots[at]) >> shift) & np.uint64(2) == 0:
+            slots[at] += np.uint8(np.uint64(1) << shift)
+
+
+@lean_njit
+def _look(hashes: HashArray, slots: npt.NDArray[np.uint8], out: npt.NDArray[np.bool_]) -> None:
+    """Where a slot was filled twice."""
+    last = np.uint64(4 * len(slots) - 1)
+    for i in range(len(hashes)):
+        slot = hashes[i] & last
+        at, shift = slot >> np.uint64(2), (slot & np.uint64(3)) << np.uint64(1)
+        out[i] = (np.uint64(slots[at]) >> shift) & np.uint64(2) != 0

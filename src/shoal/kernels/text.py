@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrow import as_doubles, from_texts, without_nan
-from shoal.kernels.moments import seconds
+from shoal.kernels.arrow import as_doubles, from_texts, seconds, without_nan
 
 
 def canonical_text(values: Any) -> Any:

@@ -13,8 +13,7 @@ import shoal
 from shoal.engines.recode import row_numbers as numbers
 from shoal.engines.recode import write
 from shoal.engines.recode.spill import Held, Spill
-from shoal.kernels.order import row_hashes, row_numbers, times_before
-from shoal.kernels.repeats import Repeats
+from shoal.kernels.order import Repeats, row_hashes, row_numbers, times_before
 from shoal.techniques.kernels import draws
 
 SEED = 10**15 + 3
@@ -49,7 +48,7 @@ def test_equal_rows_are_counted_as_they_come(tmp_path, held, size):
 @pytest.mark.parametrize("slots", [4, 1 << 16])
 def test_only_hashes_that_may_come_again_are_sorted(tmp_path, monkeypatch, slots):
     """Many rows: those alone in their slot come once. With four slots all are sorted, with the same answer."""
-    monkeypatch.setattr(numbers, "FEW", 150)
+    monkeypatch.setattr(numbers, "FEW_HASHES", 150)
     monkeypatch.setattr(numbers, "Repeats", lambda: Repeats(slots))
     values = [*range(130), *[5, 7, 5] * 6, 200, 201]
     hashed = numbers.hashed(iter(tables(values, 40)), ["p0"], 0)
@@ -63,7 +62,7 @@ def test_only_hashes_that_may_come_again_are_sorted(tmp_path, monkeypatch, slots
 
 @pytest.mark.parametrize("few", [9, 10, 11])
 def test_of_few_rows_all_hashes_are_sorted(tmp_path, monkeypatch, few):
-    monkeypatch.setattr(numbers, "FEW", few)
+    monkeypatch.setattr(numbers, "FEW_HASHES", few)
     rows = Held(tmp_path, "x", numbers.hashed(iter(tables(list(range(10)), 4)), ["p0"], 0))
     assert sum(t.num_rows for t in numbers._keys(rows)) == (10 if few > 10 else 0)
 

@@ -114,7 +114,7 @@ def test_rules_that_somebody_states() -> None:
     assert found(days, rules=["seen<=2020-01-01"]) == {("seen",): {"not seen <= 2020-01-01": 1}}
     with pytest.raises(UsageError, match="compares two sides"):
         found(table, rules=["height"])
-    with pytest.raises(UsageError, match="no column of numbers or dates"):
+    with pytest.raises(UsageError, match="not a column of numbers or dates"):
         found(table, rules=["weight<=3"])
     with pytest.raises(MissingColumnError):
         found(table, rules=["1<=3"])

@@ -9,8 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from shoal.errors import TamperError
-from shoal.kernels.ed25519 import PRIME, SMALL_ORDER, is_weak
-from shoal.kernels.signatures import check_signature
+from shoal.kernels.signatures import PRIME, SMALL_ORDER, check_signature, is_weak
 from shoal.protector.pseudonyms.self_generated import _signed
 
 D = -121665 * pow(121666, -1, PRIME) % PRIME

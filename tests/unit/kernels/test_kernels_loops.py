@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from shoal.kernels import _count_loops as counting
-from shoal.kernels import _group_loops as grouping
+from shoal.kernels import _loops as counting
+from shoal.kernels import _loops as grouping
 from shoal.kernels.jit import plain
 
 BITS = grouping.RADIX_BITS

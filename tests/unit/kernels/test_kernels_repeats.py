@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from shoal.kernels import repeats
+from shoal.kernels import order as repeats
 from shoal.kernels.jit import plain
-from shoal.kernels.repeats import Repeats
+from shoal.kernels.order import Repeats
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels import words as wide
+from shoal.kernels import count as wide
+from shoal.kernels.count import count_words, sort_words
 from shoal.kernels.group import group_codes, group_words
-from shoal.kernels.words import count_words, sort_words
 from shoal.model.counts.classes import LARGEST_KEY, PackedCodes, words_of
 
 SPACES = [2**63, 2**40, 3]

@@ -89,7 +89,7 @@ def test_keys_in_code_are_refused(place: str, tmp_path: Path, literal: object) -
 
 
 def test_key_in_url_is_refused() -> None:
-    with pytest.raises(ShoalError, match="holds a key"):
+    with pytest.raises(ShoalError, match="contains a key"):
         Vault.create("postgresql://u@h/d?key=abc", key=new_key(), owner="a", auditor="b")
     with pytest.raises(ShoalError, match="cannot live in"):
         Vault.create("mysql://u@h/d", key=new_key(), owner="a", auditor="b")

@@ -12,9 +12,8 @@ import shoal
 from shoal.cli import main
 from shoal.errors import DataError, UnreadableError, UsageError
 from shoal.registry.keep.store import Store
-from shoal.registry.publish.bulk import DIFFERENCED, SMALL
+from shoal.registry.publish.bulk import DIFFERENCED, SMALL, TWICE, UNCODED, propose_study
 from shoal.registry.publish.proposals import Ledger, propose
-from shoal.registry.publish.study_results import TWICE, UNCODED, propose_study
 from shoal.registry.records.population import Population
 
 CODES = {"age": "age/years", "sex": "sex", "town": "place/municipality"}

@@ -141,7 +141,7 @@ class TestArxProjects:
         assert 'require: {"k": 7}' in (tmp_path / "out" / "policy.yml").read_text()
 
     def test_projects_that_are_none_are_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(UnreadableError, match="no project of ARX"):
+        with pytest.raises(UnreadableError, match="not an ARX project"):
             from_arx(project(tmp_path / "a.deid", **{"input/definition.xml": ""}), tmp_path / "out")
         with pytest.raises(UnreadableError, match="type that is not known"):
             from_arx(

@@ -170,8 +170,8 @@ class TestDdi:
         [
             (b'<!DOCTYPE x [<!ENTITY a "b">]><codeBook/>', "types of its own"),
             (b"<codeBook", "not readable XML"),
-            (b"<codeBook/>", "no DDI codebook"),
-            (b'<other><var name="a"/></other>', "no DDI codebook"),
+            (b"<codeBook/>", "not a DDI codebook"),
+            (b'<other><var name="a"/></other>', "not a DDI codebook"),
             (BOOK.encode("utf-16"), "types of its own"),
         ],
     )

@@ -174,7 +174,7 @@ def _studied(
     options: dict[str, Any],
 ) -> Bulk:
     """Proposals for every set of columns of a study, of everybody and of each subpopulation."""
-    from shoal.registry.publish.study_results import propose_study
+    from shoal.registry.publish.bulk import propose_study
 
     coded = dict(zip(columns, codes, strict=True))
     return propose_study(content, coded, people, ledger=book, published=latest, **options)

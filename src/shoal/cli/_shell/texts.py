@@ -72,7 +72,7 @@ def _listed(given: Sequence[str] | None, least: int, what: str, example: str) ->
 def properties(
     scale: Sequence[str] | None, missing: Sequence[str] | None, order: Sequence[str] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """What is said about columns beside their roles, as keywords of ``shoal.open``.
+    """The settings of columns beside their roles, as keywords of ``shoal.open``.
 
     >>> properties(["ward=nominal"], ["weight=?,-9"])
     {'scale': {'ward': 'nominal'}, 'missing_values': {'weight': ('?', '-9')}}

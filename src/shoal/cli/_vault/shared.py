@@ -275,7 +275,7 @@ def table_options(other: object, id: str, out: Path | None) -> tuple[list[str], 
 
 
 def replaced(done: Any, out: Path) -> Answer:
-    """What is said of a table whose columns were replaced."""
+    """The message about a table whose columns were replaced."""
     warn_of(done.left)
     details = {"rows": done.rows, "missing": done.missing, "left": {k: list(v) for k, v in done.left.items()}, "out": str(out)}
     return details, f"{done.rows:,} rows written to {out}; {done.missing:,} cells have no value there."

@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.engines.count.codes import Ranked
-from shoal.kernels.count import add_digit, count_keys
+from shoal.kernels.count import add_digit, count_keys, count_words, sort_words
 from shoal.kernels.group import DIRECT_FACTOR, KeyArray, group_words, sum_by
-from shoal.kernels.words import count_words, sort_words
 from shoal.model.counts.classes import CodeArray, IntArray, PackedCodes, words_of
 
 MANY_CLASSES = 1 << 20

@@ -30,7 +30,7 @@ from shoal.engines.files.frames import open_deferred
 from shoal.engines.files.packing import require_option
 from shoal.engines.files.statistical.read import need_range
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column, nearest, need
-from shoal.kernels.moments import seconds, wall_clock
+from shoal.kernels.arrow import seconds, wall_clock
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import check_names, distinct_names
 

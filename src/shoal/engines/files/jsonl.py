@@ -25,7 +25,7 @@ from shoal.engines.files.csv.sniff import guess_encoding, is_date, sample_bytes
 from shoal.engines.files.packing import Packing, packed, packing_of, require_option
 from shoal.engines.files.statistical.read import need_range
 from shoal.errors import ShoalError, UnreadableError
-from shoal.kernels.moments import seconds, spelled
+from shoal.kernels.arrow import seconds, spelled
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import check_names
 

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from shoal.engines.recode.spill import KEY, Held, Spill, in_order
 from shoal.kernels.arrow import from_numpy, to_numpy
-from shoal.kernels.order import HashArray, row_hashes, times_before
-from shoal.kernels.repeats import FEW, Repeats
+from shoal.kernels.order import FEW_HASHES, HashArray, Repeats, row_hashes, times_before
 
 HASH, BEFORE, ROW = "hash", "before", "row"
 """The two words of a row's number; and its place among the rows, where some columns of them are put in another order."""
@@ -79,7 +78,7 @@ def _in_place(rows: Held, folder: Path, held: int) -> Iterator[Any]:
 
 def _keys(rows: Held) -> Iterator[Any]:
     """The hashes that may come more than once, to be put in order, with the places of their rows."""
-    seen = Repeats() if rows.rows >= FEW else None
+    seen = Repeats() if rows.rows >= FEW_HASHES else None
     if seen is not None:
         for table in rows.tables([HASH]):
             seen.add(to_numpy(table[HASH].combine_chunks()))

@@ -89,7 +89,7 @@ class Figures:
     def members(self) -> Memberships:
         """Who is in which class of ``counts``."""
         if self.who is None:
-            raise InternalError("who is in which class was not counted.")
+            raise InternalError("class membership was not computed.")
         return self.who.inside(~self.base.has_missing()) if self.policy is MissingPolicy.DROP else self.who
 
     @property

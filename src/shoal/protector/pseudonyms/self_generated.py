@@ -13,7 +13,7 @@ import os
 from typing import Any, NoReturn
 
 from shoal.errors import AccessError, UsageError
-from shoal.kernels.ed25519 import is_weak
+from shoal.kernels.signatures import is_weak
 from shoal.protector.crypto import base32
 from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.primitives import Secret

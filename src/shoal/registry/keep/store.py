@@ -24,6 +24,7 @@ from shoal.registry.keep.submissions import (
     HEAD,
     OWNER,
     SAID,
+    Tokens,
     append,
     check_key_stands,
     check_next,
@@ -33,7 +34,6 @@ from shoal.registry.keep.submissions import (
     run,
     take_name,
 )
-from shoal.registry.keep.tokens import Tokens
 from shoal.registry.records.chain import START
 from shoal.registry.records.population import key_of
 from shoal.registry.records.record import LARGEST_BYTES, Record

@@ -1,4 +1,7 @@
-"""Many places at once: one record each, from one table and in one go, each seen by the refusals of the next."""
+"""Many records at once: one for each place of a table, or for each set of columns and subpopulation of a study.
+
+Each proposal is checked against those before it.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import DataError, RequirementError, UsageError
+from shoal.errors import DataError, RequirementError, UnreadableError, UsageError
 from shoal.kernels.signatures import Signer
 from shoal.registry.publish.proposals import Entry, Ledger, Proposal, propose, publish
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
+from shoal.registry.records.vocabulary import canonical, check_count
 
 IntArray = npt.NDArray[np.int64]
 SMALL, DIFFERENCED, UNNAMED = "too few people", "could be differenced", "no name of a place"
@@ -93,3 +97,105 @@ def whole_numbers(counts: npt.NDArray[np.float64], column: str) -> IntArray:
             f"column '{column}' does not hold numbers of people.", hint="Each row needs a whole number of at least 0."
         )
     return counts.astype(np.int64)
+
+
+UNCODED, TWICE = "a column has no code", "the same attributes as another set"
+
+
+def propose_study(
+    study: Mapping[str, Any],
+    codes: Mapping[str, str],
+    around: Population,
+    *,
+    ledger: Ledger,
+    published: Callable[[tuple[str, ...], Population], Record | None] = lambda codes, population: None,
+    **options: Any,
+) -> Bulk:
+    """Proposals for every set of columns that has codes, largest populations first; what cannot be published is counted.
+
+    ``codes`` are the codes of the columns; ``published`` finds this holder's newest record of a topic in the registry.
+    """
+    sets, by = _checked(study)
+    for column in study.get("columns", ()):
+        if isinstance(column, Mapping) and column.get("name") in codes:
+            check_count(codes[column["name"]], str(column["name"]), int(column.get("values", 0)))
+    book, proposals, left_out = Ledger(ledger.entries), list[Proposal](), Counter[str]()
+    seen: set[tuple[tuple[str, ...], bool]] = set()
+    for one in sets:
+        for columns, places in _parts(one, by):
+            if not columns:
+                continue
+            if any(c not in codes for c in columns):
+                left_out[UNCODED] += 1
+                continue
+            wanted = canonical(codes[c] for c in columns)
+            if (wanted, places is None) in seen:
+                left_out[TWICE] += 1
+                continue
+            seen.add((wanted, places is None))
+            found = _proposed(one, wanted, places, around, book, published, options)
+            for proposal in found.proposals:
+                if not proposal.unchanged:
+                    book.add(Entry(proposal.record, proposal.people))
+            proposals += found.proposals
+            left_out.update(found.left_out)
+    if not proposals:
+        raise DataError(
+            "nothing of the study can be published: " + ", ".join(sorted(left_out)) + ".",
+            hint="Give every column its code (--quasi age=age/years,…), and study larger populations.",
+        )
+    return Bulk(tuple(proposals), dict(left_out))
+
+
+def _proposed(
+    one: Mapping[str, Any],
+    wanted: tuple[str, ...],
+    places: Mapping[str, IntArray] | None,
+    around: Population,
+    book: Ledger,
+    published: Callable[[tuple[str, ...], Population], Record | None],
+    options: Mapping[str, Any],
+) -> Bulk:
+    """Of everybody (``places`` is None), or of each subpopulation."""
+    everybody = _sizes(one)
+    try:
+        if places is not None:
+            return propose_each(places, wanted, around, ledger=book, published=lambda p: published(wanted, p), **options)
+        made = propose(everybody, wanted, around, ledger=book, published=published(wanted, around), **options)
+        return Bulk((made,), {})
+    except (DataError, RequirementError) as refused:
+        reason = SMALL if isinstance(refused, DataError) else DIFFERENCED
+        return Bulk((), {reason: 1 if places is None else len(places)})
+
+
+def _checked(study: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], str | None]:
+    """The sets of a study, and the column of its subpopulations."""
+    sets, by = study.get("sets"), study.get("by")
+    if not isinstance(sets, list) or not all(isinstance(s, Mapping) and "histogram" in s for s in sets):
+        raise UnreadableError("this is not the result of a study.", hint="Write it with: shoal study TABLE … --json > study.json")
+    if not sets:
+        raise UsageError("the study counted no set of columns.", hint="Name sets of columns: shoal study TABLE --sets FILE")
+    return sets, by if isinstance(by, str) else None
+
+
+def _parts(one: Mapping[str, Any], by: str | None) -> list[tuple[tuple[str, ...], dict[str, IntArray] | None]]:
+    """The columns of a set for everybody, and without the column of the subpopulations for each of them."""
+    columns = tuple(str(c) for c in one["columns"])
+    parts: list[tuple[tuple[str, ...], dict[str, IntArray] | None]] = [(columns, None)]
+    if by is not None:
+        named = {str(g["name"]): _sizes(g) for g in one.get("groups", ()) if g.get("name") and g.get("name") != "(missing)"}
+        parts.append((tuple(c for c in columns if c != by), named))
+    return parts
+
+
+def _sizes(counted: Mapping[str, Any]) -> IntArray:
+    """Sizes of classes from how many there are of each; they must add up to the members."""
+    try:
+        found = {int(size): int(classes) for size, classes in counted["histogram"].items()}
+        total = int(counted["members"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise UnreadableError("the result of the study cannot be read.", hint="Write it again: shoal study … --json") from None
+    if any(n < 1 or c < 1 for n, c in found.items()) or sum(n * c for n, c in found.items()) != total:
+        raise UnreadableError("the groups of the study do not add up.", hint="Write it again: shoal study … --json")
+    sizes: IntArray = np.repeat(np.array(list(found), np.int64), np.array(list(found.values()), np.int64))
+    return sizes

@@ -175,7 +175,9 @@ def limits_of(c: EventCertificate) -> tuple[str, ...]:
     ]
     if c.cost.people == c.cost.records:
         # part of a certificate: verify derives it again, so that it must stay as version 0.3.0 wrote it
-        out.append("Every person has one record: this is no event table, and a policy with quasi-identifiers says more of it.")
+        out.append(
+            "Every person has one record: this is not an event table, and a policy with quasi-identifiers says more of it."
+        )
     points = (*c.data.points, *((c.data.unit,) if c.data.unit else ()))
     others = [n for n in c.data.columns if n not in points]
     if others:

@@ -7,26 +7,30 @@ follows from the token's roles and domains.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPBearer
+from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
+from shoal.errors import DataError, ShoalError
 from shoal.server.common import LOOPBACK, new_app, run
 from shoal.server.protector import models
 from shoal.server.protector.admission import Admission, Unauthorized, read_body
 from shoal.server.protector.fhir_routes import add_fhir_routes
-from shoal.server.protector.find_batches import FindBatcher, FindGroup
 from shoal.server.protector.routes import add_action_routes, add_open_routes, add_state_routes
 
 if TYPE_CHECKING:
+    from shoal.protector.session import Session
     from shoal.protector.vault import Vault
+
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     code: {"model": models.Problem, "description": words}
@@ -125,3 +129,63 @@ def serve(
     """Serve the vault until stopped: on an address, or on a unix socket. Beyond loopback, TLS is required."""
     app = create_app(vault, hosts=(*LOOPBACK, host, *names))
     run(app, host=host, port=port, socket=socket, tls_cert=tls_cert, tls_key=tls_key)
+
+
+class FindGroup(NamedTuple):
+    """What look-ups share that may be answered together."""
+
+    session: Session
+    domain: str
+    purpose: str
+    role: str
+    relation: str
+
+
+Waiting = tuple[str, "asyncio.Future[str | None]"]
+
+
+class FindBatcher:
+    """Look-ups that arrive together, answered from one transaction per token, domain and purpose."""
+
+    def __init__(self, most: int = 256) -> None:
+        self._most = most
+        self._waiting: list[tuple[FindGroup, Waiting]] = []
+        self._running = False
+
+    async def find(self, group: FindGroup, identity: str) -> str | None:
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((group, (identity, answer)))
+        if not self._running:
+            self._running = True
+            self._task = asyncio.create_task(self._run())
+        return await answer
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                part, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                groups: dict[FindGroup, list[Waiting]] = {}
+                for group, member in part:
+                    groups.setdefault(group, []).append(member)
+                for group, members in groups.items():
+                    await self._answer(group, members)
+        finally:
+            self._running = False
+
+    async def _answer(self, group: FindGroup, members: Sequence[Waiting]) -> None:
+        identities = [identity for identity, _ in members]
+        session, domain, purpose, role, relation = group
+        try:
+            found = await run_in_threadpool(session.find_many, domain, identities, purpose=purpose, role=role, relation=relation)
+        except ShoalError as error:
+            if len(members) > 1 and (isinstance(error, DataError) or getattr(error, "reason", "") == "limit"):
+                for member in members:  # what is wrong with one, or too much together, is not the others' fault
+                    await self._answer(group, [member])
+                return
+            for _, answer in members:
+                if not answer.cancelled():
+                    answer.set_exception(error)
+            return
+        for (_, answer), pseudonym in zip(members, found, strict=True):
+            if not answer.cancelled():
+                answer.set_result(pseudonym)

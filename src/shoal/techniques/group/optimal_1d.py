@@ -251,10 +251,10 @@ class Represent(StreamStep):
 
 def _solve(x: FloatArray, below: IntArray, k: int, cost: CostName) -> tuple[IntArray, float]:
     from shoal.techniques.kernels import least_cuts as kernel  # compiled on first use
-    from shoal.techniques.kernels.way_back import bounds
+    from shoal.techniques.kernels.least_cuts import bounds
 
     if cost == "center":
-        from shoal.techniques.kernels.least_width import least_width
+        from shoal.techniques.kernels.least_cuts import least_width
 
         cuts = bounds(least_width(x, below, k))
         return cuts, kernel.total_cost(x, below, cuts, cost)

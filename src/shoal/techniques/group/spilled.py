@@ -137,7 +137,7 @@ def _and_end(x: Ranked) -> Iterator[tuple[Any, Any]]:
 
 def _walked_back(kept: Any, n: int) -> IntArray:
     """The cuts on the best way to ``n``: tables of jumps are read from the last to the first."""
-    from shoal.techniques.kernels.way_back import walk_jumps
+    from shoal.techniques.kernels.least_cuts import walk_jumps
 
     found, end, first = [np.array([n])], n, n + 1
     for table in kept.backwards():

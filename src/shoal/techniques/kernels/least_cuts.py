@@ -151,3 +151,103 @@ def total_cost(x: FloatArray, w: IntArray, cuts: IntArray, kind: str) -> float:
     if kind == "cellular":
         return float(np.sum(width / 2 * size))
     return float(((w[ends] - w[starts]) ** 2 // 4).sum())
+
+
+@njit
+def least_width(x: FloatArray, w: IntArray, k: int) -> IntArray:
+    """Cuts whose widest group is as narrow as possible: bisection over widths, each tried in one pass."""
+    n = len(x)
+    _, high = windows(w, k)
+    before = np.full(n + 1, -1, np.int64)
+    lower, upper = 0.0, x[n - 1] - x[0]
+    if not _reachable(x, high, lower, before):
+        while True:
+            middle = lower + (upper - lower) / 2
+            if middle <= lower or middle >= upper:
+                break
+            if _reachable(x, high, middle, before):
+                upper = _widest(x, before)  # the width that was really used: bisection ends after few steps
+            else:
+                lower = middle
+        _reachable(x, high, upper, before)
+    return before
+
+
+@njit
+def _reachable(x: FloatArray, high: IntArray, width: float, before: IntArray) -> bool:
+    """Whether groups of weight ≥ k and width ≤ ``width`` cover everything; fills ``before``."""
+    n = len(x)
+    for e in range(n + 1):
+        before[e] = -1
+    latest, seen = 0, 0  # the last cut ≤ high[e] that can be reached
+    for e in range(1, n + 1):
+        if high[e] < 0:
+            continue
+        while seen < high[e]:
+            seen += 1
+            if before[seen] >= 0:
+                latest = seen
+        if x[e - 1] - x[latest] <= width:
+            before[e] = latest
+    return bool(before[n] >= 0)
+
+
+@njit
+def _widest(x: FloatArray, before: IntArray) -> float:
+    e = len(x)
+    out = 0.0
+    while e > 0:
+        j = before[e]
+        out = max(out, x[e - 1] - x[j])
+        e = j
+    return out
+
+
+@njit
+def _count_back(before: IntArray) -> int:
+    m, e = 0, len(before) - 1
+    while e > 0:
+        e = before[e]
+        m += 1
+    return m
+
+
+@njit
+def _walk_back(before: IntArray, cuts: IntArray) -> None:
+    e, i = len(before) - 1, len(cuts) - 1
+    while i >= 0:
+        cuts[i] = e
+        e = before[e]
+        i -= 1
+
+
+def bounds(before: IntArray) -> IntArray:
+    """Cuts 0 = c_0 < c_1 < … < c_m = n on the best way.
+
+    >>> bounds(np.array([-1, -1, 0, 0, 2])).tolist()
+    [0, 2, 4]
+    """
+    cuts = np.zeros(_count_back(before) + 1, dtype=np.int64)
+    _walk_back(before, cuts)
+    return cuts
+
+
+@njit
+def _walk_jumps(jumps: IntArray, first: int, end: int, cuts: IntArray) -> tuple[int, int]:
+    m = 0
+    while end >= first and end > 0:
+        end -= jumps[end - first]
+        cuts[m] = end
+        m += 1
+    return m, end
+
+
+def walk_jumps(jumps: IntArray, first: int, end: int) -> tuple[IntArray, int]:
+    """The cuts on the way back from ``end`` as long as it lies in a part that begins at ``first``, and where it goes on.
+
+    >>> walk_jumps(np.array([2, 3, 2]), 2, 4)
+    (array([2, 0]), 0)
+    """
+    cuts = np.zeros(len(jumps), dtype=np.int64)
+    m, end = _walk_jumps(jumps, first, end, cuts)
+    return cuts[:m].copy(), int(end)

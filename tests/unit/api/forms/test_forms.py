@@ -108,7 +108,7 @@ intro,f,,descriptive,Hello,,,,,,,
     path.write_text("field_name,field_type\nsex,yesno\n", encoding="utf-8")
     assert [n for n, _ in read_form(path).entries()] == ["sex"], "heads as programs get them"
     path.write_text("age,sex\n1,2\n", encoding="utf-8")
-    with pytest.raises(PolicyError, match="no data dictionary"):
+    with pytest.raises(PolicyError, match="REDCap data dictionary"):
         read_form(path)
 
 

@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.files.packing import Packing, packed
-from shoal.kernels.arrow import from_texts, without_nan
-from shoal.kernels.moments import seconds, spelled
+from shoal.kernels.arrow import from_texts, seconds, spelled, without_nan
 from shoal.kernels.text import canonical_text
 
 BLANKS = r" \x{00A0}\x{1680}\x{2000}-\x{200D}\x{202F}\x{205F}\x{2060}\x{3000}\x{FEFF}"

@@ -22,8 +22,7 @@ import pyarrow.compute as pc
 from shoal.engines.files.statistical.coding import coded, lettered, of_texts
 from shoal.engines.files.statistical.read import need_range, need_whole_texts
 from shoal.errors import OutputError, need
-from shoal.kernels.arrow import as_doubles
-from shoal.kernels.moments import seconds, wall_clock
+from shoal.kernels.arrow import as_doubles, seconds, wall_clock
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
 

@@ -1,0 +1,306 @@
+"""Compiled loops of counting, grouping, sorting and hashing. Loads numba when one is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.kernels.jit import njit
+from shoal.kernels.order import ODD
+
+RADIX_BITS = 11
+RADIX = 1 << RADIX_BITS
+
+
+@njit
+def group_direct(key: Any, space: int) -> Any:
+    """One cell per possible key."""
+    table = np.full(space, -1, np.int64)
+    ids = np.empty(len(key), np.int64)
+    first = np.empty(min(len(key), space), np.int64)
+    n = 0
+    for row in range(len(key)):
+        k = key[row]
+        group = table[k]
+        if group < 0:
+            group = n
+            table[k] = n
+            first[n] = row
+            n += 1
+        ids[row] = group
+    return ids, first[:n].copy()
+
+
+@njit
+def group_hash(key: Any) -> Any:
+    """Open addressing with linear probing; the table doubles when half full."""
+    bits = 12
+    mask = np.uint64((1 << bits) - 1)
+    table = np.full(1 << bits, -1, np.int64)
+    ids = np.empty(len(key), np.int64)
+    first = np.empty(1 << (bits - 1), np.int64)
+    n = 0
+    for row in range(len(key)):
+        if 2 * (n + 1) > len(table):
+            bits += 1
+            mask = np.uint64((1 << bits) - 1)
+            table = np.full(1 << bits, -1, np.int64)
+            grown = np.empty(1 << (bits - 1), np.int64)
+            grown[:n] = first[:n]
+            first = grown
+            for g in range(n):
+                slot = scramble(key[first[g]]) & mask
+                while table[slot] >= 0:
+                    slot = (slot + np.uint64(1)) & mask
+                table[slot] = g
+        k = key[row]
+        slot = scramble(k) & mask
+        while table[slot] >= 0 and key[first[table[slot]]] != k:
+            slot = (slot + np.uint64(1)) & mask
+        group = table[slot]
+        if group < 0:
+            group = n
+            table[slot] = n
+            first[n] = row
+            n += 1
+        ids[row] = group
+    return ids, first[:n].copy()
+
+
+@njit
+def scramble(key: Any) -> Any:
+    """A mixing function of 64 bits (the finalizer of SplitMix64)."""
+    z = np.uint64(key)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit
+def group_radix(key: Any, bits: int) -> Any:
+    """Sort rows by key (stable), then number the runs by their first row."""
+    n = len(key)
+    keys, rows = sort_with_rows(key, bits)
+    starts = np.zeros(n, np.bool_)
+    groups = 0
+    for i in range(n):
+        if i == 0 or keys[i] != keys[i - 1]:
+            starts[rows[i]] = True
+            groups += 1
+    first = np.empty(groups, np.int64)
+    number = np.empty(n, np.int64)
+    g = 0
+    for row in range(n):
+        if starts[row]:
+            first[g] = row
+            number[row] = g
+            g += 1
+    ids = np.empty(n, np.int64)
+    current = 0
+    for i in range(n):
+        if i == 0 or keys[i] != keys[i - 1]:
+            current = number[rows[i]]
+        ids[rows[i]] = current
+    return ids, first
+
+
+@njit
+def sort_with_rows(key: Any, bits: int) -> Any:
+    n = len(key)
+    keys = key.copy()
+    rows = np.arange(n).astype(np.int64)
+    other_keys = np.empty_like(keys)
+    other_rows = np.empty_like(rows)
+    for shift in range(0, bits, RADIX_BITS):
+        at = np.zeros(RADIX + 1, np.int64)
+        s = np.uint64(shift)
+        for i in range(n):
+            at[((keys[i] >> s) & np.uint64(RADIX - 1)) + np.uint64(1)] += 1
+        for d in range(RADIX):
+            at[d + 1] += at[d]
+        for i in range(n):
+            digit = (keys[i] >> s) & np.uint64(RADIX - 1)
+            other_keys[at[digit]] = keys[i]
+            other_rows[at[digit]] = rows[i]
+            at[digit] += 1
+        keys, other_keys = other_keys, keys
+        rows, other_rows = other_rows, rows
+    return keys, rows
+
+
+@njit
+def add_digit(key: Any, digits: Any, width: Any, lookup: Any, used: Any) -> None:
+    for i in range(len(key)):
+        digit = lookup[digits[i]]
+        used[digit] = True
+        key[i] = key[i] * width + np.uint64(digit)
+
+
+@njit
+def count_direct(key: Any, space: int) -> Any:
+    """One cell per possible key; four bytes each, so fewer than 2³² keys."""
+    table = np.zeros(space, np.uint32)
+    for i in range(len(key)):
+        table[key[i]] += np.uint32(1)
+    return table
+
+
+@njit
+def count_hash(key: Any, most: int) -> Any:
+    """Open addressing; keys and counts side by side; the table doubles when half full. Nothing if over ``most`` keys differ."""
+    size = 1 << 16
+    mask = np.uint64(size - 1)
+    keys = np.empty(size, np.uint64)
+    counts = np.zeros(size, np.int64)
+    used = 0
+    for i in range(len(key)):
+        if 2 * used >= size:
+            size *= 2
+            mask = np.uint64(size - 1)
+            old_keys, old_counts = keys, counts
+            keys = np.empty(size, np.uint64)
+            counts = np.zeros(size, np.int64)
+            for j in range(len(old_keys)):
+                if old_counts[j] > 0:
+                    slot = scramble(old_keys[j]) & mask
+                    while counts[slot] > 0:
+                        slot = (slot + np.uint64(1)) & mask
+                    keys[slot] = old_keys[j]
+                    counts[slot] = old_counts[j]
+        k = key[i]
+        slot = scramble(k) & mask
+        while counts[slot] > 0 and keys[slot] != k:
+            slot = (slot + np.uint64(1)) & mask
+        if counts[slot] == 0:
+            keys[slot] = k
+            used += 1
+            if used > most:
+                return keys[:0], counts[:0]
+        counts[slot] += 1
+    out_keys = np.empty(used, np.uint64)
+    out_counts = np.empty(used, np.int64)
+    n = 0
+    for j in range(size):
+        if counts[j] > 0:
+            out_keys[n] = keys[j]
+            out_counts[n] = counts[j]
+            n += 1
+    return out_keys, out_counts
+
+
+@njit
+def radix_sort(keys: Any, other: Any, bits: int) -> Any:
+    """Least significant digit first; all histograms in one reading pass; digits that are all alike are skipped."""
+    n = len(keys)
+    passes = (bits + RADIX_BITS - 1) // RADIX_BITS
+    low = np.uint64(RADIX - 1)
+    at = np.zeros((passes, RADIX + 1), np.int64)
+    for i in range(n):
+        k = keys[i]
+        for p in range(passes):
+            at[p, ((k >> np.uint64(p * RADIX_BITS)) & low) + np.uint64(1)] += 1
+    for p in range(passes):
+        largest = 0
+        for d in range(RADIX):
+            largest = max(largest, at[p, d + 1])
+            at[p, d + 1] += at[p, d]
+        if largest == n:
+            continue
+        shift = np.uint64(p * RADIX_BITS)
+        for i in range(n):
+            k = keys[i]
+            digit = (k >> shift) & low
+            other[at[p, digit]] = k
+            at[p, digit] += 1
+        keys, other = other, keys
+    return keys
+
+
+@njit
+def sort_rows(rows: Any, bits: Any) -> Any:
+    """Sort rows of numbers by their first ``len(bits)`` numbers, of so many bits each; the others go along. Stable."""
+    n, width = rows.shape
+    other = np.empty_like(rows)
+    low = np.uint64(RADIX - 1)
+    for w in range(len(bits) - 1, -1, -1):
+        passes = (bits[w] + RADIX_BITS - 1) // RADIX_BITS
+        at = np.zeros((passes, RADIX + 1), np.int64)
+        for i in range(n):
+            k = rows[i, w]
+            for p in range(passes):
+                at[p, ((k >> np.uint64(p * RADIX_BITS)) & low) + np.uint64(1)] += 1
+        for p in range(passes):
+            largest = 0
+            for d in range(RADIX):
+                largest = max(largest, at[p, d + 1])
+                at[p, d + 1] += at[p, d]
+            if largest == n:
+                continue
+            shift = np.uint64(p * RADIX_BITS)
+            for i in range(n):
+                digit = (rows[i, w] >> shift) & low
+                to = at[p, digit]
+                at[p, digit] = to + 1
+                for j in range(width):
+                    other[to, j] = rows[i, j]
+            rows, other = other, rows
+    return rows
+
+
+@njit
+def runs(keys: Any) -> Any:
+    """Distinct keys and lengths of their runs, from sorted keys, which are overwritten."""
+    n = len(keys)
+    distinct = 0
+    for i in range(n):
+        if i == 0 or keys[i] != keys[i - 1]:
+            distinct += 1
+    counts = np.zeros(distinct, np.int64)
+    g = -1
+    for i in range(n):
+        k = keys[i]
+        if g < 0 or k != keys[g]:
+            g += 1
+            keys[g] = k
+        counts[g] += 1
+    return keys[:distinct], counts
+
+
+WHOLE = 2.0**63
+
+
+@njit
+def mix_in(hashes: Any, values: Any) -> None:
+    """``h = scramble(h · odd + value)`` for every row, in place."""
+    for i in range(len(hashes)):
+        hashes[i] = scramble(hashes[i] * ODD + values[i])
+
+
+@njit
+def hash_texts(offsets: Any, data: Any, out: Any) -> None:
+    """A 64-bit hash of each text, eight bytes at a time, from the buffers of an Arrow string array."""
+    for i in range(len(offsets) - 1):
+        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        h = (end - at) * ODD
+        while at < end:
+            size = min(end - at, np.uint64(8))
+            word = np.uint64(0)
+            for j in range(size):
+                word |= np.uint64(data[at + np.uint64(j)]) << np.uint64(8 * j)
+            h = scramble(h ^ word) + ODD
+            at += np.uint64(8)
+        out[i] = h
+
+
+@njit
+def hash_numbers(numbers: Any, missing: Any, out: Any) -> None:
+    """Of doubles: whole ones as whole numbers, the others by their bits; NaN is missing."""
+    for i in range(len(numbers)):
+        x = numbers[i] + 0.0
+        if x != x:
+            out[i] = missing
+        elif abs(x) < WHOLE and np.floor(x) == x:
+            out[i] = np.uint64(np.int64(x))
+        else:
+            out[i] = np.float64(x).view(np.uint64)
