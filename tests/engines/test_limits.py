@@ -175,12 +175,12 @@ COMMANDS = {
     "inspect": "inspect {t}",
     "measure": "measure {t} --quasi age",
     "measure of events": "measure {t} --unit id --place place",
-    "check": "check {t} --quasi age --k 2",
+    "check": "check {t} --quasi age --k 2 --rest insensitive",
     "hierarchy": "hierarchy {t} --column age",
     "study": "study {t} --quasi age,sex",
     "table": "table {t} --rows age --columns sex",
-    "transform": "transform {t} --plan {plan} --out {out}",
-    "anonymize": "anonymize {t} --quasi age,sex --k 2 --out {out}",
+    "transform": "transform {t} --plan {plan} --out {out}.csv",
+    "anonymize": "anonymize {t} --quasi age,sex --k 2 --out {out} --rest insensitive",
     "compare": "compare {t} {t} --quasi age",
     "compare, the second": "compare {file} {t} --quasi age",
     "attack": "attack {file} --original {t} --control {file}",
@@ -201,7 +201,7 @@ def test_every_command_that_reads_tables_ends_its_statements_in_time(tmp_path: P
     files = {name: tmp_path / name for name in ("file", "plan", "key")}
     files["file"] = files["file"].with_suffix(".csv")
     files["file"].write_text("id,age,sex,place,name\n" + "".join(f"{i},{i % 7},f,x,n\n" for i in range(40)))
-    files["plan"].write_text('{"steps": [{"kind": "round", "column": "age", "base": 5}]}')
+    files["plan"].write_text('{"steps": [{"column": "age", "round": {"base": 5}}]}')
     files["key"].write_bytes(base64.b64encode(hashlib.sha256(b"key").digest()))
     files["key"].chmod(0o600)
     for what, line in COMMANDS.items():
