@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 from collections.abc import Sequence
 
@@ -91,6 +92,19 @@ LINKAGE_SIGNED = "Linkage by value was tried against the original, which is not 
 PROVEN = "No plan that meets the requirements loses less; that it was chosen tells a little (minimality, downcoding)."
 NOT_PROVEN = "The plan meets the requirements but is not proven to lose least."
 _GUESSED_FOR = "Hierarchies were guessed from the data for: "
+EARLIER_WORDING = {
+    "expected to be matched rightly": "expected to be matched correctly",
+    "so nothing is said about what a class reveals": "so nothing is claimed about what a class reveals",
+}
+"""Sentences of certificates of 0.3.0, and the same sentences today. ``verify`` compares sentences word for word."""
+
+
+def in_current_wording(certificate: Certificate) -> Certificate:
+    """The certificate with sentences of earlier versions in today's words; the signed bytes are checked before."""
+    text = json.dumps(certificate.to_json())
+    for earlier, today in EARLIER_WORDING.items():
+        text = text.replace(earlier, today)
+    return Certificate.from_json(json.loads(text))
 
 
 def chances(counted: ClassNumbers) -> list[float | int]:

@@ -18,6 +18,7 @@ from shoal.model.plan import Plan
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts
 from shoal.release.certificate.database_table import digest, facts_of_table
 from shoal.release.certificate.labels import check_labels, check_preset_columns
+from shoal.release.certificate.sentences import in_current_wording
 from shoal.release.certificate.signing import check_files, signed_digest
 from shoal.release.claim import Claim, Step
 from shoal.release.gate.count_facts import estimates
@@ -53,7 +54,7 @@ class TableClaim(Claim[Certificate]):
         return _count(self.place, self.certificate, self.table, self.known_facts)
 
     def further_steps(self) -> list[Step]:
-        c = self.certificate
+        c = self.certificate if self.same_version else in_current_wording(self.certificate)
         return [
             ("labels", lambda: check_labels(c, _read_plan(self.place), signed_only(c))),
             ("columns", lambda: check_preset_columns(self.place, c, self.table)),
