@@ -116,7 +116,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_other_pseudonyms(tri
         shoal.anonymize(trips, {**asked, "seed": seed}).write(tmp_path / str(i))
         texts.append((tmp_path / str(i) / "data.csv").read_text())
     assert texts[0] == texts[1] != texts[2]
-    with pytest.raises(PolicyError, match="short enough to be found"):
+    with pytest.raises(PolicyError, match="short enough to be guessed"):
         shoal.anonymize(trips, {**asked, "seed": 5})
 
 
@@ -255,7 +255,7 @@ def test_other_formats(trips: Path, tmp_path: Path, form: str, ending: str) -> N
 
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"require": {"k": 5}}, PolicyError, "of classes"),
+    ({"require": {"k": 5}}, PolicyError, "applies to classes"),
     ({"events": None, "roles": {"quasi": ["station"]}}, PolicyError, "must be a group|of event tables"),
     ({"roles": {"quasi": ["fare"]}}, PolicyError, "not judged in an event table"),
     ({"roles": {}}, RoleError, "1 of 4 columns"),

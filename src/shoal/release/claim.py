@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, VerificationError
 from shoal.model import strict_json
@@ -252,10 +252,10 @@ def seal(body: C, page: str, stage: Path, signer: Signer, **options: Any) -> C:
     """
     file = stage / REPORT
     file.write_text(page, encoding="utf-8", newline="\n")
-    whole: C = signed(replace(body, files=(*body.files, file_entry(file))), signer)
+    whole: Any = signed(replace(body, files=(*body.files, file_entry(file))), signer)
     (stage / NAME).write_bytes(whole.to_bytes())
     verify(stage, **options).require()
-    return whole
+    return cast(C, whole)
 
 
 def _steps(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from shoal.disk import atomic as folder
 from shoal.errors import UsageError, need
@@ -175,7 +175,7 @@ class Release:
             import polars
         except ImportError:
             raise need("frames", "polars") from None
-        return polars.from_arrow(self.to_arrow())
+        return cast("pl.DataFrame", polars.from_arrow(self.to_arrow()))
 
     def to_json(self) -> dict[str, Any]:
         """The keys that stay: ``k, records, suppressed, loss, levels, method, seconds, verified``, and what else is known."""

@@ -60,7 +60,7 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
     said = plain.get("events")
     other = next((r for r in asked if (r.scope == "trace") is (said is None)), None)
     if other is not None:
-        where = "event tables" if said is None else "classes, not of event tables"
+        where = "event tables" if said is None else "classes, not to event tables"
         hint = "Add events: {unit: …, time: …, place: …}." if said is None else "Ask for known: {records: 2, k: 5} or unicity."
         raise PolicyError(f"'require.{other.place[0]}' applies to {where}.", hint=hint, path=f"require.{other.name}")
     if said is None:
