@@ -21,9 +21,9 @@ from shoal.attacks.certified import Certified, short
 from shoal.attacks.downcoding import Recoded, in_both, joint_sizes
 from shoal.errors import UsageError
 from shoal.kernels.group import group_codes
-from shoal.kernels.numbers import one_in
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import IntArray
+from shoal.model.display import one_in
 
 VALUES = "Somebody is known to be in both releases: which sensitive values do both leave possible?"
 CHANGES = "Which sensitive values are read off where one release is subtracted from the other?"

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from shoal.errors import missing_column
 from shoal.kernels.group import sum_by
-from shoal.kernels.numbers import one_in
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
-from shoal.model.display import written
+from shoal.model.display import one_in, written
 
 
 def homogeneity(released: ClassCounts, column: str, *, distinct: int | None = None) -> AttackResult:

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from shoal.attacks._common import expected_rate, shared_codes, sizes_in, wilson
 from shoal.errors import UsageError
 from shoal.kernels.group import project
-from shoal.kernels.numbers import one_in
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import MISSING, ClassCounts
+from shoal.model.display import one_in
 
 
 def linkage(released: ClassCounts, external: ClassCounts, *, k: int) -> list[AttackResult]:

@@ -10,7 +10,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shell import texts
 from shoal.errors import UsageError
-from shoal.kernels.numbers import one_in
+from shoal.model.display import one_in
 
 if TYPE_CHECKING:
     from shoal import Measurement

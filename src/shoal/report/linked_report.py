@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from shoal.kernels.numbers import one_in
 from shoal.model.certificate.form import plain
+from shoal.model.display import one_in
 from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
 from shoal.report.charts import class_sizes, fish, svg
 from shoal.report.charts.sizes import caption

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from shoal.kernels.numbers import one_in
-from shoal.model.display import written
+from shoal.model.display import one_in, written
 
 
 def chance(value: float) -> str:

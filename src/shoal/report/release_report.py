@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shoal.kernels.numbers import one_in
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import Certificate, cost_of
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import FileEntry, Purpose, Question
+from shoal.model.display import one_in
 from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
 from shoal.report.charts import class_sizes, fish, frontier, svg
 from shoal.report.charts.sizes import caption

@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.errors import RequirementError, RoleError, UsageError
-from shoal.kernels.numbers import one_in
+from shoal.model.display import one_in
 
 PEOPLE = pa.table(
     {

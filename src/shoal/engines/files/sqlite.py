@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -29,6 +28,9 @@ from shoal.engines.files.packing import require_option
 from shoal.engines.files.parquet import open_parquet
 from shoal.errors import DataError, EngineError, ShoalError, UnreadableError, UsageError, missing_column, nearest
 from shoal.model.roles import check_names
+
+if TYPE_CHECKING:
+    import sqlite3
 
 SCHEME = "sqlite://"
 PATIENCE = 10.0
@@ -126,6 +128,8 @@ def open_sqlite(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection in one read transaction; SQLite's errors in our words."""
     _require_sqlite(path)
+    import sqlite3  # only for such files
+
     place = f"file:{quote(str(path.absolute()))}?mode=ro"
     try:
         with closing(sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None)) as connection:

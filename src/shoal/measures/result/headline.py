@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.kernels.numbers import one_in
 from shoal.measures.classes.profile import profile
 from shoal.measures.derived_numbers import SHOWN, shown
 from shoal.measures.metrics import lookup
 from shoal.measures.result.checking import number_of
 from shoal.measures.result.parts import WholeSet
-from shoal.model.display import written
+from shoal.model.display import one_in, written
 from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from shoal.engines.connect import Address, is_local, trusted_authorities
 from shoal.engines.core.base import BATCH_ROWS, Engine
-from shoal.engines.servers.postgres.engine import plain
+from shoal.engines.servers.postgres.types import plain
 from shoal.errors import EngineError, UsageError, need
 
 _SESSION = (
