@@ -19,8 +19,8 @@ import shoal
 from shoal.api.attack import as_published
 from shoal.attacks.linkage import closest_classes, linkage_trial
 from shoal.kernels.text import canonical_text
-from shoal.release.claim import verify
 from shoal.release.plan.plan_json import read_plan
+from shoal.release.verification import verify
 
 TRACER = "tracer"
 

@@ -200,7 +200,7 @@ def test_kill_at_any_moment_leaves_nothing_under_the_final_name(tmp_path):
     start = time.perf_counter()
     subprocess.run(words, check=True, capture_output=True, env=environment)
     whole = time.perf_counter() - start
-    from shoal.release.claim import verify
+    from shoal.release.verification import verify
 
     assert verify(tmp_path / "out").ok
     os.rename(tmp_path / "out", tmp_path / "kept")

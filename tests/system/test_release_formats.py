@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.errors import ShoalError
-from shoal.release.claim import verify
+from shoal.release.verification import verify
 
 LONG = "x" * 300
 LONGER = "y" * 2100

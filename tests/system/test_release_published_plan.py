@@ -12,8 +12,8 @@ import pytest
 import shoal
 from shoal.cli import main
 from shoal.errors import VerificationError
-from shoal.release.claim import verify
 from shoal.release.make import private_file
+from shoal.release.verification import verify
 
 JOBS = ["nurse"] * 40 + ["cook"] * 40 + ["clerk"] * 5 + ["miner"] * 4 + ["beekeeper"]
 LEVELS = "nurse;care;*\ncook;food;*\nclerk;food;*\nminer;food;*\nbeekeeper;bees;*\n"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.release.claim import verify
+from shoal.release.verification import verify
 
 FORMULAS = [
     "=1+1",

@@ -17,10 +17,10 @@ import pytest
 import shoal
 from release_forging import forge
 from shoal.errors import ShoalError, TamperError
-from shoal.release.claim import verify
 from shoal.release.proof import bounds
 from shoal.release.proof.bounds import check_arrow
 from shoal.release.proof.read import batches, header
+from shoal.release.verification import verify
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ ONE_THREAD = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
-from shoal.release.claim import verify
+from shoal.release.verification import verify
 result = verify(sys.argv[1])
 print([c.sentence for c in result.failed])
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))  # not the parent's
@@ -123,7 +123,7 @@ def test_a_pipe_is_not_waited_for(releases, tmp_path, name):
     folder = copied(releases, "csv", tmp_path)
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
-    code = "import sys; from shoal.release.claim import verify; print(verify(sys.argv[1]).ok)"
+    code = "import sys; from shoal.release.verification import verify; print(verify(sys.argv[1]).ok)"
     done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=600)
     assert done.stdout.strip() == "False", done.stderr
 

@@ -13,7 +13,7 @@ from release_forging import forge, plain_certificate, sign_anew
 from shoal.errors import TamperError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, REPORT
-from shoal.release.claim import verify
+from shoal.release.verification import verify
 
 FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
 

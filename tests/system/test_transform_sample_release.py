@@ -14,7 +14,7 @@ import shoal
 from shoal.cli import main
 from shoal.errors import PolicyError
 from shoal.model.plan import Plan
-from shoal.release.claim import verify
+from shoal.release.verification import verify
 
 POLICY = """\
 roles:

@@ -158,7 +158,7 @@ def _predict(group_size: int = 100) -> dict[str, Any]:
 
 def _release(table: Any, work: Path) -> dict[str, Any]:
     import shoal
-    from shoal.release.claim import verify
+    from shoal.release.verification import verify
 
     made = shoal.anonymize(table, work / "policy.yml")
     made.write(work / "release")

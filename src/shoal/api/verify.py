@@ -9,7 +9,7 @@ from typing import Any
 from shoal.api.arguments import Source, opened
 from shoal.model.display import Progress
 from shoal.release.claim import Verification
-from shoal.release.claim import verify as prove_again
+from shoal.release.verification import verify as prove_again
 
 
 def verify(

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from shoal.kernels.jit import njit
-from shoal.kernels.order import ODD
 
 RADIX_BITS = 11
 RADIX = 1 << RADIX_BITS
+ODD = np.uint64(0x9E3779B97F4A7C15)
+"""The golden ratio in 64 bits: multiplied by it, neighbouring numbers get distant hashes."""
 
 
 @njit

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels._loops import ODD
 from shoal.kernels.arrow import as_doubles, from_texts, is_missing, positions, to_numpy
 from shoal.kernels.jit import lean_njit, up_to
 from shoal.kernels.text import canonical_text
@@ -21,7 +22,6 @@ FEW = up_to(1 << 14)
 SOME = up_to(1 << 16)
 """As :data:`FEW`, for sorting."""
 HashArray = npt.NDArray[np.uint64]
-ODD = np.uint64(0x9E3779B97F4A7C15)
 _MISSING = np.uint64(0x5851F42D4C957F2D)
 
 

@@ -12,7 +12,7 @@ from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.model import strict_json
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.roles import Column
-from shoal.release.claim import verify
+from shoal.release.verification import verify
 from shoal.systems.codebook import Variable, bring_labelled, only
 from shoal.systems.folder import Brought
 

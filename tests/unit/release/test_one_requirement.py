@@ -24,12 +24,12 @@ from shoal.model import requirement as req
 from shoal.model.compare import slack
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import Requirement, require_of, requirement_from_json
-from shoal.release.claim import verify
 from shoal.release.gate.check import check
 from shoal.release.gate.count_facts import estimates
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.facts import judge, recursive_levels
 from shoal.release.proof.trees import tree_of
+from shoal.release.verification import verify
 from shoal.search import lattice
 
 # Class A: flu 3, cold 2, hiv 1. Class B: flu 2, cold 1, hiv 1. The table: flu 5, cold 3, hiv 2 of 10.

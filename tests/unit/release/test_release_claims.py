@@ -11,7 +11,7 @@ from recount_oracle import recount
 from release_forging import plain_certificate, sign_anew
 from shoal.errors import InfeasibleError
 from shoal.model.certificate.parts import LostGroup
-from shoal.release.claim import verify
+from shoal.release.verification import verify
 
 KEY = "a key of at least sixteen characters 1234567890"
 

@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError, TamperError, UsageError, VerificationError
-from shoal.release.claim import verify
+from shoal.release.verification import verify
 
 
 def visits(n=80, rows=3, varying=False):

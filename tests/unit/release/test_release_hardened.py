@@ -8,8 +8,8 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.release.claim import verify
 from shoal.release.plan.column_steps import LIMITS
+from shoal.release.verification import verify
 
 
 def rates(release):

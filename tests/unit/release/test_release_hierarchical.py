@@ -14,8 +14,8 @@ from scipy.optimize import linprog
 import shoal
 from recount_oracle import recount
 from shoal.errors import PolicyError, TamperError
-from shoal.release.claim import verify
 from shoal.release.proof.trees import NAME, Tree
+from shoal.release.verification import verify
 
 TREE = {"lungs": {"flu": None, "cold": None}, "blood": {"hiv": None, "anaemia": None}}
 ROWS = [["flu", "lungs", "*"], ["cold", "lungs", "*"], ["hiv", "blood", "*"], ["anaemia", "blood", "*"]]

@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal.api.attack import attack
 from shoal.errors import InfeasibleError, UsageError, VerificationError
-from shoal.release.claim import verify
+from shoal.release.verification import verify
 
 FORMATS = ["csv", "excel", "parquet"]
 

@@ -22,8 +22,8 @@ from shoal.errors import OutputError, PolicyError
 from shoal.model.certificate.form import plain
 from shoal.model.plan import Plan
 from shoal.release.certificate.signing import file_entry
-from shoal.release.claim import verify
 from shoal.release.make import private_file
+from shoal.release.verification import verify
 from shoal.techniques import apply
 
 KEY = "a key of at least sixteen characters 1234567890"

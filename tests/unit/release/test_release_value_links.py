@@ -15,7 +15,7 @@ from release_forging import plain_certificate, sign_anew
 from shoal.attacks.by_value import rank_found
 from shoal.cli import main
 from shoal.errors import PolicyError, UsageError, VerificationError
-from shoal.release.claim import verify
+from shoal.release.verification import verify
 
 
 def people(n=500, seed=3):

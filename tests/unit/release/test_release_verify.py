@@ -18,7 +18,8 @@ from shoal.model.certificate.file import read_certificate
 from shoal.model.certificate.parts import Key
 from shoal.release.certificate.signing import check_signature, signed
 from shoal.release.certificate.verify import TableClaim, signed_only
-from shoal.release.claim import Check, Verification, tried, verify
+from shoal.release.claim import Check, Verification, tried
+from shoal.release.verification import verify
 
 ROWS = {"sex": ["f", "m"] * 20, "ill": ["flu", "cold", "hiv", "flu"] * 10}
 POLICY = {"roles": {"quasi": ["sex"], "sensitive": ["ill"]}, "require": {"k": 5}, "date": "2026-11-15"}

@@ -13,12 +13,12 @@ import shoal
 from shoal.model.counts.classes import ClassCounts
 from shoal.release.certificate import contents as lost
 from shoal.release.certificate import verify as checking
-from shoal.release.claim import verify
 from shoal.release.make import attacks as attacking
 from shoal.release.make import carry_out as carrying
 from shoal.release.make import count_again as counting
 from shoal.release.make.count_again import alongside
 from shoal.release.proof import recount as second
+from shoal.release.verification import verify
 
 POLICY = {
     "roles": {"quasi": {"sex": {"max_level": 0}, "town": {"max_level": 0}}, "sensitive": ["ill"]},

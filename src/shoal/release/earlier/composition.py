@@ -23,12 +23,12 @@ from shoal.model.certificate.file import read_certificate
 from shoal.model.counts.classes import IntArray
 from shoal.model.plan import SUPPRESSED, Plan, Step, Suppression
 from shoal.model.requirement import DistinctDiversity
-from shoal.release.claim import verify
 from shoal.release.earlier.same_labels import MISSING_TEXT, codes_of, read_texts
 from shoal.release.make import private_file
 from shoal.release.plan.plan_json import parse_plan, read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
 from shoal.release.plan.published_classes import Decision
+from shoal.release.verification import verify
 from shoal.steps import Drop, MapValues
 
 if TYPE_CHECKING:

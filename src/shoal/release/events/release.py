@@ -19,7 +19,6 @@ from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import Requirement, Verdict
-from shoal.release.claim import seal
 from shoal.release.events.attacks import run_attacks, uses_of
 from shoal.release.events.contents import WrittenEvents, certificate_of, steps_of
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
@@ -34,6 +33,7 @@ from shoal.release.make.release import Release
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts, judge_events, recount_events
 from shoal.release.proof.read import header, logical
+from shoal.release.verification import seal
 from shoal.report.event_release_report import render
 from shoal.search.events.event_search import Found, best_plan
 from shoal.search.events.problem import EVERY, NEVER

@@ -25,7 +25,6 @@ from shoal.model.display import Progress, silent
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
-from shoal.release.claim import seal
 from shoal.release.linked.certificate import (
     LIMITS,
     LinkedCertificate,
@@ -45,6 +44,7 @@ from shoal.release.make.private_file import objections
 from shoal.release.make.recode import ENDINGS
 from shoal.release.plan.column_steps import other_steps
 from shoal.release.proof.recount_linked import Everybody, everybody
+from shoal.release.verification import seal
 from shoal.report.linked_report import render
 from shoal.search import missing_label
 from shoal.steps import Drop, Keep

@@ -21,12 +21,12 @@ from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.parts import Analysis
 from shoal.model.display import written
 from shoal.model.plan import Plan, Step
-from shoal.release.claim import seal
 from shoal.release.make.count_again import Counted
 from shoal.release.plan.coarser_start import rare_in_groups
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision, at_level
 from shoal.release.proof.read import batches, header, logical
+from shoal.release.verification import seal
 from shoal.report.release_report import render
 from shoal.steps import MapValues
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,13 @@ import numpy.typing as npt
 from shoal.attacks.downcoding import Recoded, narrowed
 from shoal.engines.core.memory import bytes_to_search, left_for_data, refused
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.hierarchies.rule import Rule
+from shoal.hierarchies.values import texts_of
+from shoal.model.certificate.parts import TradeOff
 from shoal.model.counts.classes import MISSING, CodeArray, IntArray
 from shoal.model.display import Progress, silent, written
-from shoal.model.plan import Plan, RowStep, Suppression
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.plan import SUPPRESSED, Plan, RowStep, Step, Suppression
 from shoal.model.requirement import Verdict
 from shoal.release.gate.count_facts import estimates, facts_of_counts
 from shoal.release.gate.safe_harbor import check_coarse, safe_harbor_steps
@@ -28,13 +33,10 @@ from shoal.release.plan.loss_limits import check_loss
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision, below_nodes, describe_local, of_levels, published
 from shoal.release.proof.facts import judge, recursive_levels
+from shoal.steps import Drop, Keep, evaluate
 
 if TYPE_CHECKING:
     from shoal.search.local_recoding.local import LocalResult
-from math import prod
-from typing import TYPE_CHECKING
-
-from shoal.model.certificate.parts import TradeOff
 
 TRIES = 8
 MOST_LISTED = 2_000_000
@@ -235,7 +237,6 @@ def _probabilistic(prepared: Prepared, progress: Progress) -> Decision:
 
 def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note: str) -> Decision:
     """A plan made earlier, on these data: each column has one level, the plan's; everything is checked again."""
-    from shoal.release.plan.starting_plans import fixed
     from shoal.search import lattice
 
     if prepared.population is not None:
@@ -335,3 +336,55 @@ def trade_off(prepared: Prepared, decision: Decision) -> tuple[TradeOff, ...]:
     )
     out = [TradeOff(int(p.k), float(p.loss), False) for p in points if p.loss is not None and p.k != chosen]
     return tuple(sorted([*out, TradeOff(chosen, float(decision.loss), True)], key=lambda p: p.k))
+
+
+NOBODY = "\x00no such value"
+
+
+@dataclass(frozen=True)
+class _Given(Rule):
+    """Level 0 is the value, level 1 what the plan publishes."""
+
+    given: Any = None
+    kind: ClassVar[str] = "given"
+
+    @property
+    def inner(self) -> int:
+        return 1
+
+    def step(self, column: str, level: int, *, missing_label: str | None = None) -> Step:
+        return Keep(column) if level == 0 else self.given
+
+
+def fixed(prepared: Prepared, plan: Plan) -> tuple[Prepared, dict[str, tuple[int | None, int | None]]]:
+    """The prepared table with the plan's one level per column, and the bounds that hold it there."""
+    rules: dict[str, Rule] = {}
+    hierarchies: dict[str, Hierarchy] = {}
+    bounds: dict[str, tuple[int | None, int | None]] = {}
+    for j, name in enumerate(prepared.base.columns):
+        steps = plan.for_column(name)
+        if len(steps) != 1 or isinstance(steps[0], Drop):
+            raise PolicyError(
+                f"the plan has {len(steps)} steps that publish quasi-identifier '{name}'; one is needed.",
+                hint="Use the plan of a release with the same quasi-identifiers.",
+            )
+        rules[name] = _Given(steps[0])
+        hierarchies[name] = _one_level(name, steps[0], prepared.base.categories[j])
+        level = 0 if isinstance(steps[0], Keep) else 1
+        bounds[name] = (level, level)
+    return replace(prepared, rules=rules, hierarchies=hierarchies, inferred={}), bounds
+
+
+def _one_level(name: str, step: Step, values: Any) -> Hierarchy:
+    texts = texts_of(name, values)
+    if isinstance(step, Keep):
+        labels = list(texts)
+    elif hasattr(step, "label"):
+        labels = [str(step.label(t)) for t in texts]
+    else:
+        found = evaluate(step, texts)
+        labels = [found.labels[i] for i in found.index]
+    rows = [[t, label] for t, label in zip(texts, labels, strict=True)]
+    if getattr(step, "missing_label", None) is None and set(labels) <= {SUPPRESSED}:
+        rows.append([NOBODY, NOBODY])  # a single group '*' would take the missing values in, which this step leaves missing
+    return Hierarchy.from_rows(name, rows or [[SUPPRESSED, SUPPRESSED]])

@@ -10,20 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from shoal.errors import PolicyError, ShoalError
-from shoal.hierarchies.rule import Rule
-from shoal.hierarchies.values import texts_of
+from shoal.errors import ShoalError
 from shoal.model.display import Progress, silent
-from shoal.model.hierarchy import Hierarchy
-from shoal.model.plan import SUPPRESSED, Plan, Step
 from shoal.release.plan.decide import decide
 from shoal.release.plan.loss_limits import BLANK_LIMIT, LOSS_LIMIT, blank_columns, blank_shares, mean_share
 from shoal.release.plan.prepare import Prepared, prepare
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.policy import Policy
-from shoal.steps import Drop, Keep, evaluate
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -133,55 +128,3 @@ def _tried(prepared: Prepared, method: str) -> tuple[Decision, dict[str, float]]
     except ShoalError:
         return None
     return decision, blank_shares(asked, decision)
-
-
-NOBODY = "\x00no such value"
-
-
-@dataclass(frozen=True)
-class _Given(Rule):
-    """Level 0 is the value, level 1 what the plan publishes."""
-
-    given: Any = None
-    kind: ClassVar[str] = "given"
-
-    @property
-    def inner(self) -> int:
-        return 1
-
-    def step(self, column: str, level: int, *, missing_label: str | None = None) -> Step:
-        return Keep(column) if level == 0 else self.given
-
-
-def fixed(prepared: Prepared, plan: Plan) -> tuple[Prepared, dict[str, tuple[int | None, int | None]]]:
-    """The prepared table with the plan's one level per column, and the bounds that hold it there."""
-    rules: dict[str, Rule] = {}
-    hierarchies: dict[str, Hierarchy] = {}
-    bounds: dict[str, tuple[int | None, int | None]] = {}
-    for j, name in enumerate(prepared.base.columns):
-        steps = plan.for_column(name)
-        if len(steps) != 1 or isinstance(steps[0], Drop):
-            raise PolicyError(
-                f"the plan has {len(steps)} steps that publish quasi-identifier '{name}'; one is needed.",
-                hint="Use the plan of a release with the same quasi-identifiers.",
-            )
-        rules[name] = _Given(steps[0])
-        hierarchies[name] = _one_level(name, steps[0], prepared.base.categories[j])
-        level = 0 if isinstance(steps[0], Keep) else 1
-        bounds[name] = (level, level)
-    return replace(prepared, rules=rules, hierarchies=hierarchies, inferred={}), bounds
-
-
-def _one_level(name: str, step: Step, values: Any) -> Hierarchy:
-    texts = texts_of(name, values)
-    if isinstance(step, Keep):
-        labels = list(texts)
-    elif hasattr(step, "label"):
-        labels = [str(step.label(t)) for t in texts]
-    else:
-        found = evaluate(step, texts)
-        labels = [found.labels[i] for i in found.index]
-    rows = [[t, label] for t, label in zip(texts, labels, strict=True)]
-    if getattr(step, "missing_label", None) is None and set(labels) <= {SUPPRESSED}:
-        rows.append([NOBODY, NOBODY])  # a single group '*' would take the missing values in, which this step leaves missing
-    return Hierarchy.from_rows(name, rows or [[SUPPRESSED, SUPPRESSED]])
