@@ -578,7 +578,7 @@ def test_importing_the_room_loads_nothing_heavy():
     import sys
 
     heavy = ("numba", "scipy", "faker", "cryptography", "duckdb", "pandas")
-    code = f"import sys, shoal.transform; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, shoal.techniques; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)}
     )

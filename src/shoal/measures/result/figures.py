@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InternalError
 from shoal.kernels.group import project
@@ -18,17 +18,19 @@ from shoal.kernels.people import Memberships
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, individual, risk
 from shoal.measures.classes.missing import Crowds, crowds, drop_missing, people_with_missing, under_all_policies
 from shoal.measures.classes.presence import Presence
-from shoal.measures.result.checking import Verdicts, check
 from shoal.measures.result.headline import Explanation, explain, headline, notes
 from shoal.measures.result.parts import Attacker, Closeness, Diversity, Risk, WholeSet
 from shoal.measures.subsets import column_sets
-from shoal.measures.subsets.suda import Suda, suda
 from shoal.measures.utility import class_losses
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.estimate import Estimate
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.requirement import Verdict
 from shoal.model.roles import MissingPolicy
+
+if TYPE_CHECKING:
+    from shoal.measures.result.checking import Verdicts
+    from shoal.measures.subsets.suda import Suda
+    from shoal.model.requirement import Verdict
 
 RISK_THRESHOLDS = (0.05, 0.09, 0.2, 0.33)
 GROUPINGS = 100_000_000
@@ -293,6 +295,8 @@ class Figures:
 
     def suda(self, **options: Any) -> Suda:
         """Minimal sample uniques and SUDA scores (see :func:`shoal.measures.subsets.suda.suda`)."""
+        from shoal.measures.subsets.suda import suda  # loaded if wanted: a small table is measured in half a second
+
         return suda(self.counts, **options)
 
     def __repr__(self) -> str:
@@ -306,6 +310,8 @@ class Figures:
         >>> bool(m.check("k>=3")), bool(m.check("k>=3, unique==0, risk.max<=0.3"))
         (True, False)
         """
+        from shoal.measures.result.checking import check
+
         return check(self, requirement)
 
     def explain(self, name: str | None = None) -> Explanation:

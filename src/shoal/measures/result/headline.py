@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from shoal.measures.classes.profile import profile
 from shoal.measures.derived_numbers import SHOWN, shown
 from shoal.measures.metrics import lookup
-from shoal.measures.result.checking import number_of
 from shoal.measures.result.parts import WholeSet
 from shoal.model.display import one_in, written
 from shoal.model.roles import MissingPolicy
@@ -174,6 +173,8 @@ def _value_of(m: Figures, name: str) -> str:
 
 
 def _explained(m: Figures, name: str) -> str:
+    from shoal.measures.result.checking import number_of  # requirements, which a headline does not need
+
     metric = lookup(name)
     short = {long: (key, sensitive) for long, key, sensitive in _MAIN}.get(name)
     if short is None:

@@ -83,6 +83,18 @@ def _first_record(path: Path) -> str:
     return head
 
 
+def _texts(values: Sequence[str | None]) -> Any:
+    """An array of texts, made from buffers: ``pyarrow.array`` would load pandas."""
+    import numpy as np
+    import pyarrow as pa
+
+    encoded = [b"" if text is None else text.encode() for text in values]
+    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    present = np.packbits(np.array([text is not None for text in values], np.bool_), bitorder="little")
+    buffers = [pa.py_buffer(present), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+
+
 def csv_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     """Texts of a CSV: a small file by the strict parser above, which refuses what Arrow would guess at; a large one by Arrow."""
     import pyarrow as pa
@@ -90,7 +102,7 @@ def csv_batches(path: Path, columns: list[str]) -> Iterator[Any]:
 
     if path.stat().st_size <= STRICT:
         cells = list(zip(*csv_rows(path, columns), strict=True)) or [()] * len(columns)
-        yield pa.RecordBatch.from_arrays([pa.array(values, pa.string()) for values in cells], names=columns)
+        yield pa.RecordBatch.from_arrays([_texts(values) for values in cells], names=columns)
         return
     names = csv_names(path)
     wanted = places(names, columns, path.name)
