@@ -60,7 +60,7 @@ def test_a_table_of_a_named_database(studio: tuple[Visitor, Path]) -> None:
     with duckdb.connect(str(folder / "clinic.duckdb")) as db:
         db.execute("CREATE TABLE people AS SELECT i % 7 AS age, i % 2 AS sex, 'p' || i AS name FROM range(60) t(i)")
         db.execute("CREATE TABLE nobody (age INTEGER)")
-    assert "No database is named yet" in visitor.get("/").text
+    assert "No database is configured yet" in visitor.get("/").text
     settings = folder / "kept" / "databases.toml"
     lines = f'clinic = "duckdb://{folder / "clinic.duckdb"}"\ngone = "postgresql://reader:{SECRET}@127.0.0.1:1/x"\n'
     settings.write_text(lines, encoding="utf-8")

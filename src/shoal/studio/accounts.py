@@ -251,5 +251,5 @@ def create_login_router(people: People, throttle: Throttle | None = None) -> API
 
 def _page(request: Request, problem: str = "", *, status: int = 200, **more: Any) -> HTMLResponse:
     theme = request.cookies.get(LOOK, "")
-    shown = render("people/html", problem=problem, theme=theme if theme in THEMES else "")
+    shown = render("people/login.html", problem=problem, theme=theme if theme in THEMES else "")
     return HTMLResponse(shown, status_code=status, **more)
