@@ -256,7 +256,7 @@ def no_connection(address: Address, message: str) -> EngineError:
         ),
         "translate host name": (f"host '{address.host}' is unknown.", "Check the name."),
         "definition of service": ("the service is in no service file.", "Check service= and PGSERVICEFILE."),
-        "database": (f"PostgreSQL at {address.host}:{address.port} has no such database.", "Check the URL's last part."),
+        "database": (f"PostgreSQL at {address.host}:{address.port}: this database does not exist.", "Check the URL's last part."),
     }
     unknown = (f"no PostgreSQL server answers at {address.shown}.", "Check host and port, and that the server runs.")
     what, hint = next((found for part, found in words.items() if part in message), unknown)
