@@ -33,6 +33,10 @@ from shoal.protector.store.state import Shelf
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Tags = NDArray[np.uint64]
+    Numbers = NDArray[np.int64]
+    Entries = tuple[Tags, NDArray[np.uint32]]  # tags in order, and the slot of each
+
 
 _SMALLEST_YOUNG = 16_384
 _MOST_KEPT = 50_000_000
@@ -280,13 +284,6 @@ def drop(tx: Tx, number: int, version: int) -> None:
     if tx.rows(number).index.pop(str(version), None) is not None:
         tx.run("DELETE FROM vault_index WHERE id BETWEEN ? AND ?", first_key(number, version), last_key(number, version))
 
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Tags = NDArray[np.uint64]
-    Numbers = NDArray[np.int64]
-    Entries = tuple[Tags, NDArray[np.uint32]]  # tags in order, and the slot of each
 
 ENTRY = np.dtype([("tag", "<u8"), ("slot", "<u4")])
 ROOM = 323  # entries in a bucket: sealed, it fits a page of 4 KiB

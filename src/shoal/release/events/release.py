@@ -204,9 +204,6 @@ def decide_events(
     return EventRelease(replace(events, problem=problem), found, output, started)
 
 
-if TYPE_CHECKING:
-    pass
-
 SHOWN = 3
 """Known records that are counted at least, so that a curve can be shown, where their sets are few enough."""
 FEW_SETS = 2_000_000

@@ -29,14 +29,12 @@ from shoal.find.name_words import opaque
 from shoal.find.safe_harbor import column_names
 from shoal.find.safe_harbor.spellings import certain_in, spread
 from shoal.model.roles import Role
+from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.safe_harbor import Refused, refused_as_sensitive
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
     from shoal.release.policy.policy import Policy
-
-
-from shoal.release.gate.column_facts import ColumnReader
 
 NUMBERS = ("integer", "float", "decimal")
 LOOKED_AT = ("text", "binary", "other", *NUMBERS)
