@@ -33,7 +33,7 @@ def jobs(tmp_path):
 def test_the_walk_of_the_issue_publishes_no_value_of_a_single_person(jobs, capfd):
     code, said = run(capfd, "hierarchy", jobs / "t.csv", "--column", "job", "--out", jobs / "job.csv")
     assert code == 0, said
-    assert "2 values with fewer than 5 records are left out" in said
+    assert "2 values with fewer than 5 records are not written" in said
     text = (jobs / "job.csv").read_text()
     assert RARE not in text
     assert "fourtimes" not in text, "one below the limit"

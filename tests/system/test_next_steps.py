@@ -78,7 +78,7 @@ def test_the_next_step_after_a_new_table_works(
     with pytest.raises(SystemExit):
         main(["transform", "duckdb://people.db::people", "--plan", "plan.yml", "--out", out])
     told = capsys.readouterr()
-    said = (told.out + told.err).partition("Next: shoal ")[2].partition(" says how")[0]
+    said = (told.out + told.err).partition("Next: shoal ")[2].partition(" measures it")[0]
     with pytest.raises(SystemExit) as ended:
         main([*shlex.split(said.replace("a,b", "age,sex")), "--json"])
     assert ended.value.code == 0

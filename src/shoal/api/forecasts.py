@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from shoal.api.arguments import population_of
 from shoal.api.prediction import (
     Cells,
     Counted,
@@ -221,6 +220,8 @@ def _values(options: IntervalOptions) -> Any:
 
 def ask_population(**options: Unpack[PopulationOptions]) -> PopulationEstimate:
     """Unique in the population, judged from a sample: the chance that a unique match is right, and all models."""
+    from shoal.api.arguments import population_of  # loads the engines
+
     classes, frequencies, people = options.get("classes"), options.get("frequencies"), population_of(options["population"])
     if options.get("table") is not None:
         from shoal.api.table_population import table_population  # loads the engines, which few questions need
