@@ -5,12 +5,14 @@ The copy (mode 0600, in a private folder) goes with the engine that reads it. It
 
 from __future__ import annotations
 
+import functools
 import glob
 import io
-import shutil
+import os
+import select
 import sys
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -61,10 +63,25 @@ def from_stdin(folder: Path, format: str | None) -> Path:
         raise UsageError(f"'{form}' cannot be read from standard input.", hint=f"Formats: {', '.join(endings)}.")
     target = folder / f"stdin{endings[form]}"
     with target.open("wb") as out:
-        shutil.copyfileobj(sys.stdin.buffer, out)
+        out.writelines(_arriving(sys.stdin.buffer))
     if target.stat().st_size == 0:
         raise UnreadableError("nothing came from standard input.", hint="Pipe a table into the command.")
     return target
+
+
+def _arriving(source: Any) -> Iterator[bytes]:
+    """The bytes of a stream as they arrive. It waits in steps: a signal just before a blocking read would be seen after it."""
+    try:
+        wait = None if os.name == "nt" else functools.partial(select.select, [source.fileno()], [], [], 0.2)
+    except (AttributeError, OSError):
+        wait = None
+    while True:
+        while wait is not None and not wait()[0]:
+            pass
+        part = source.read1(1 << 18)
+        if not part:
+            return
+        yield part
 
 
 def from_zip(path: Path, folder: Path) -> Path:
