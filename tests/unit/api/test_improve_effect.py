@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal.api import improvement as effect
 from shoal.api.arguments import opened
-from shoal.api.improvement import POOLED, improve, path, pooled
+from shoal.api.improvement import POOLED, effect, improve, path, pooled
 from shoal.api.named_plans import find_plans
 from shoal.release.plan.prepare import prepare
 from shoal.release.policy.policy import Policy

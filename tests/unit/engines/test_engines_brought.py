@@ -93,7 +93,7 @@ def test_json_arrays(tmp_path: Path) -> None:
         file.write_text(text)
         assert sorted(sizes(file)) == sorted(SIZES)
     file.write_text("[1, 2]")
-    with pytest.raises(UnreadableError, match="no objects"):
+    with pytest.raises(UnreadableError, match="not objects"):
         shoal.open(file)
 
 
