@@ -52,7 +52,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path: Path, pla
         (mine,) = inside(place)
         assert mine != left, "the folder of the dead process goes, that of a living one stays"
         os.utime(mine, (0, 0))
-        folders.sweep(place)
+        folders.sweep_scratch(place)
         assert inside(place) == [mine], "however old, a folder in use stays"
     assert inside(place) == []
 
@@ -61,10 +61,10 @@ def test_a_free_folder_of_a_living_process_stays_while_it_is_young(place: Path) 
     """Between making a folder and locking it, only its process tells that it is in use."""
     left = place / f"{folders.PREFIX}{os.getpid()}-{'0' * 16}"
     left.mkdir()
-    folders.sweep(place)
+    folders.sweep_scratch(place)
     assert left.exists()
     os.utime(left, (0, 0))
-    folders.sweep(place)
+    folders.sweep_scratch(place)
     assert not left.exists(), "a process of another container, or an earlier one, had this number"
 
 
@@ -73,9 +73,9 @@ def test_a_locked_folder_of_a_number_that_does_not_live_here_stays(place: Path) 
     with folders.scratch() as mine:
         theirs = mine.rename(place / f"{folders.PREFIX}{2**22 + 1}-{'0' * 16}")
         os.utime(theirs, (0, 0))
-        folders.sweep(place)
+        folders.sweep_scratch(place)
         assert theirs.exists()
-    folders.sweep(place)
+    folders.sweep_scratch(place)
     assert not theirs.exists()
 
 
@@ -89,7 +89,7 @@ def test_only_private_folders_are_swept(place: Path, name: str) -> None:
     (place / "linked").mkdir()
     link = place / f"{folders.PREFIX}{2**22 + 1}-{'1' * 16}"
     link.symlink_to(place / "linked")
-    folders.sweep(place)
+    folders.sweep_scratch(place)
     assert other.exists()
     assert link.is_symlink()
 
