@@ -137,7 +137,7 @@ def test_json_late_days_must_be_spelled_alike(tmp_path: Path) -> None:
         pytest.param(['{"a": 1}', "x", '{"a": 2}'], UnreadableError, "line 2", id="no JSON"),
         pytest.param(['{"a": 1, "a": 2}'], UnreadableError, "field twice", id="a field twice"),
         pytest.param(['{"a": 1, "A": 2}'], AmbiguousColumnError, "confused", id="fields that differ in case"),
-        pytest.param(["[1]"], UnreadableError, "no objects", id="a list"),
+        pytest.param(["[1]"], UnreadableError, "not objects", id="a list"),
         pytest.param(["{}"], UnreadableError, "no line with a field", id="no field"),
         pytest.param([""], UnreadableError, "empty", id="nothing"),
     ],
