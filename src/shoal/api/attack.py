@@ -72,10 +72,9 @@ def attack(
                 "External tables and earlier releases are compared with a written release.",
                 hint="Write it with release.write(DIR), then call shoal.attack(DIR, …).",
             )
-        if original is None:
+        if all(given is None for given in (original, control, secrets, key, numbers)):
             return folder.attack()
-        table: Source = folder.to_arrow()
-        return _any_table(table, original, control, secrets, key, numbers, seed)
+        return _any_table(folder.to_arrow(), original, control, secrets, key, numbers, seed)
     if any(given is not None for given in (original, control, secrets, key, numbers)):
         if with_ is not None or previous:
             raise UsageError(

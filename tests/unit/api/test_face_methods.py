@@ -29,6 +29,8 @@ def test_a_release_is_plotted_attacked_and_shown(release, tmp_path):
     assert shoal.attack(release).results == report.results
     with pytest.raises(UsageError, match="written release"):
         shoal.attack(release, with_=PEOPLE)
+    with pytest.raises(UsageError):  # not ignored: it needs an original
+        shoal.attack(release, key="age")
     folder = release.write(tmp_path / "out")
     assert repr(release).endswith(f"written to {folder}>")
 
