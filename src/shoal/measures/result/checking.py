@@ -171,6 +171,7 @@ _OTHER = {
 def number_of(measured: Figures, name: str, column: str | None = None) -> float:
     """A number by its name, and by its sensitive column if it has one (optional if there is only one).
 
+    >>> from shoal.measures.result.figures import Figures
     >>> from shoal.model.counts.classes import ClassCounts
     >>> number_of(Figures(ClassCounts((2, 3))), "prosecutor")
     0.5
