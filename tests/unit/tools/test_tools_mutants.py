@@ -111,13 +111,12 @@ def test_tests_that_fail_by_themselves_are_shown(tmp_path: Path) -> None:
 
 
 def test_the_gate_needs_95_percent_and_a_list_of_survivors_that_only_shrinks(tmp_path: Path) -> None:
-    code = "def below(a, b):\n    return a < b\n" + "".join(f"def f{i}():\n    return True\n" for i in range(20))
-    checks = "".join(f"    assert small.f{i}()\n" for i in range(20))
-    tree = Tree(
-        tmp_path,
-        code,
-        test_small=f"import small\n\ndef test():\n    assert small.below(1, 5)\n    assert not small.below(5, 1)\n{checks}",
-    )
+    code = "def below(a, b):\n    return a < b\n\ndef yes():\n    return True\n"
+    checks = "assert small.below(1, 5) and not small.below(5, 1) and small.yes()"
+    tree = Tree(tmp_path, code, test_small=f"import small\n\ndef test():\n    {checks}\n")
+    tool = tmp_path / "tools" / "mutants.py"
+    assert tool.read_text().count("LEAST_KILLED = 0.95\n") == 1
+    tool.write_text(tool.read_text().replace("LEAST_KILLED = 0.95\n", "LEAST_KILLED = 2 / 3\n"))  # 3 mutants, 1 survives
     (tmp_path / "tests" / "mutants.toml").write_text('[small]\nmodules = ["src/small.py"]\ntests = ["test_small.py"]\n')
     alive = tmp_path / "tests" / "mutants-alive.txt"
     done = tree.run()
@@ -126,6 +125,8 @@ def test_the_gate_needs_95_percent_and_a_list_of_survivors_that_only_shrinks(tmp
     assert f"not in mutants-alive.txt: {key}" in done.stdout
     alive.write_text(f"# survivors\n{key}\n")
     assert tree.run().returncode == 0
+    tool.write_text(tool.read_text().replace("LEAST_KILLED = 2 / 3", "LEAST_KILLED = 0.67"))
+    assert tree.run().returncode == 1, "too few are killed, although the survivor is listed"
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run([*git, "add", "-A"], cwd=tmp_path, check=True)
     subprocess.run([*git, "commit", "-qm", "one"], cwd=tmp_path, check=True)
