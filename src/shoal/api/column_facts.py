@@ -26,6 +26,9 @@ from shoal.model.roles import MOMENTS, NUMBERS, Column
 SMALL = 5_000_000
 """Cells up to which a table is read whole and counted in memory: quick for thousands of columns."""
 
+FEW_ROWS = 100_000
+"""Rows up to which a wider table is read and counted in memory, some columns at a time: a query for each column takes longer."""
+
 CELLS_AT_ONCE = 50_000_000
 """Cells whose values are counted in one reading of the table."""
 
@@ -42,12 +45,17 @@ def table_facts(table: Table, records: int, progress: Progress | None = None, wh
     if records * len(columns) <= SMALL:
         whole = pa.Table.from_batches(list(table.scan())) if whole is None else whole
         return [facts_of(c, *_counted(whole.column(i)), records) for i, c in enumerate(columns)]
-    at_once = max(1, CELLS_AT_ONCE // max(records, 1))
+    few = records <= FEW_ROWS
+    at_once = max(1, (SMALL if few else CELLS_AT_ONCE) // max(records, 1))
     facts: list[ColumnFacts] = []
     for start in range(0, len(columns), at_once):
         some = columns[start : start + at_once]
         if progress is not None:
             progress(start / (len(columns) + 1), f"looking at {some[0].name}")
+        if few:
+            part = pa.Table.from_batches(list(table.scan([c.name for c in some])))
+            facts += [facts_of(c, *_counted(part.column(i)), records) for i, c in enumerate(some)]
+            continue
         for column, counts in zip(some, table.count_many([[c.name] for c in some]), strict=True):
             values, sizes = counts.categories[0], np.asarray(counts.sizes)
             missing = int(sizes[0]) if len(sizes) and counts.codes[0][0] == -1 else 0
