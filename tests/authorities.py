@@ -20,12 +20,12 @@ class Authority:
         made = _builder(self._name, self._name, self._key).add_extension(x509.BasicConstraints(True, None), critical=True)
         self.file.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
-    def certificate(self, host: str) -> tuple[Path, Path]:
-        """Files of a certificate for a host, and of its key."""
+    def certificate(self, host: str, *, days: int = 2) -> tuple[Path, Path]:
+        """Files of a certificate for a host, and of its key; with days below 0 it has expired."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = x509.SubjectAlternativeName([x509.DNSName(host)])
-        made = _builder(_named(host), self._name, key).add_extension(names, critical=False).sign(self._key, hashes.SHA256())
-        certificate, private = self._folder / f"{host}.crt", self._folder / f"{host}.key"
+        made = _builder(_named(host), self._name, key, days).add_extension(names, critical=False).sign(self._key, hashes.SHA256())
+        certificate, private = self._folder / f"{host}{days}.crt", self._folder / f"{host}{days}.key"
         certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
         form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         private.write_bytes(key.private_bytes(*form))
@@ -36,7 +36,7 @@ def _named(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int = 2) -> x509.CertificateBuilder:
     now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
@@ -44,6 +44,6 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(hours=1))
-        .not_valid_after(now + dt.timedelta(days=2))
+        .not_valid_before(now - dt.timedelta(days=9))
+        .not_valid_after(now + dt.timedelta(days=days))
     )

@@ -15,6 +15,7 @@ from authorities import Authority
 from engines.targets import MariaDBTarget, PostgresTarget, Target
 from engines.tls_front import TlsFront
 from servers import need_server, tools
+from shoal.engines.connect import certificate_refused
 from shoal.errors import EngineError, UsageError
 from shoal.model.plan import Plan
 
@@ -98,6 +99,27 @@ def test_a_certificate_of_another_host_is_refused_unless_only_the_authority_is_a
             rows(url(encrypted, f"{option}&ssl_verify_identity=true"))
         with pytest.raises(EngineError, match="not signed by an authority"):
             rows(url(encrypted, "ssl_verify_cert=true", "localhost"))
+
+
+def test_an_expired_certificate_is_called_expired(authorities: tuple[Authority, Authority]) -> None:
+    """It was called "not signed by an authority that is trusted", with advice to switch verification off."""
+    pytest.importorskip("adbc_driver_postgresql", reason="needs the PostgreSQL driver")
+    front = TlsFront(9, authorities[0].certificate("localhost", days=-1))
+    for authority, reason in zip(authorities, ("has expired", "not signed by an authority"), strict=True):
+        with pytest.raises(EngineError, match=reason) as caught:
+            rows(f"postgresql://u:secret@localhost:{front.port}/db?sslrootcert={authority.file}::t")
+        assert "sslmode" not in str(caught.value)
+        assert "secret" not in str(caught.value)
+    front.stop()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"), [(9, "not valid yet"), (10, "has expired"), (19, "authority"), (62, "another host"), (0, "could not be")]
+)
+def test_a_refused_certificate_is_named_by_its_cause(code: int, reason: str) -> None:
+    error = certificate_refused("the server at db", code, "ssl_ca")
+    assert reason in error.message
+    assert "verification" not in str(error), "no advice to go without"
 
 
 def test_a_server_without_encryption_cannot_stand_in_for_one_that_must_prove_itself(

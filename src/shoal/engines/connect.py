@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from shoal.engines.core.base import Engine
-from shoal.errors import UsageError, nearest
+from shoal.errors import EngineError, UsageError, nearest
 
 SERVERS = {  # URL scheme → module and class; each class takes (url) and makes an Engine
     "postgresql": ("shoal.engines.servers.postgres.engine", "Postgres"),
@@ -208,6 +208,38 @@ def _loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+OTHER_HOST = 62  # OpenSSL's numbers of what is wrong with a certificate
+_EXPIRED, _NOT_YET, _REVOKED, _NAMES = 10, 9, 23, (OTHER_HOST, 63, 64)
+_AUTHORITIES = range(18, 22)
+
+
+def certificate_refused(server: str, code: int, option: str) -> EngineError:
+    """Why a server's certificate is refused, in the same words on every engine; ``option`` names the file of authorities.
+
+    >>> certificate_refused("PostgreSQL at db:5432", 10, "sslrootcert").message
+    'the certificate of PostgreSQL at db:5432 has expired.'
+    """
+    reasons = {
+        _EXPIRED: ("has expired.", "Ask the administrator to renew it, and check the clock of this machine."),
+        _NOT_YET: ("is not valid yet.", "Check the clock of this machine and of the server."),
+        _REVOKED: ("has been revoked.", "Ask the administrator for the new one."),
+        **dict.fromkeys(_NAMES, ("is for another host.", "Use the name that it bears.")),
+        **dict.fromkeys(
+            _AUTHORITIES,
+            (
+                "is not signed by an authority that is trusted.",
+                f"Name the file of the authority that signed it: {option}=ca.pem.",
+            ),
+        ),
+    }
+    unknown = (
+        "could not be verified.",
+        f"Check its dates, its names and its authority ({option}=ca.pem) with the administrator.",
+    )
+    what, hint = reasons.get(code, unknown)
+    return EngineError(f"the certificate of {server} {what}", hint=hint)
 
 
 def trusted_authorities() -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from sqlglot import exp
 
-from shoal.engines.connect import Address
+from shoal.engines.connect import Address, certificate_refused
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.servers.mysql.login import address_of, connected
 from shoal.engines.servers.mysql.types import arrow_batch
@@ -298,12 +298,8 @@ def no_connection(address: Address, error: Exception) -> EngineError:
 
 
 def _not_trusted(shown: str, error: ssl.SSLError) -> EngineError:
-    hint = "Name its authority (ssl_ca=ca.pem). To go without verification, say so: ssl_mode=REQUIRED."
-    if getattr(error, "verify_code", 0) in (62, 64):  # OpenSSL's numbers of a wrong name or address
-        return EngineError(f"the certificate of the server at {shown} is for another host.", hint="Use the name that it bears.")
     if isinstance(error, ssl.SSLCertVerificationError):
-        return EngineError(
-            f"the certificate of the server at {shown} is not signed by an authority that is trusted, or is out of date.",
-            hint=hint,
-        )
-    return EngineError(f"no encrypted connection to {shown} could be agreed on.", hint=hint)
+        return certificate_refused(f"the server at {shown}", error.verify_code, "ssl_ca")
+    return EngineError(
+        f"no encrypted connection to {shown} could be agreed on.", hint="Check which versions of TLS the server offers."
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import configparser
 import os
+import socket
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from shoal.engines.connect import Address, is_local, trusted_authorities
+from shoal.engines.connect import OTHER_HOST, Address, certificate_refused, is_local, trusted_authorities
 from shoal.engines.core.base import BATCH_ROWS, Engine
 from shoal.engines.servers.postgres.types import plain
 from shoal.errors import EngineError, UsageError, need
@@ -202,7 +204,7 @@ _WORDS = {  # SQLSTATE, longest prefix first → what happened, what to do next
 }
 _LOST = ("server closed the connection", "no connection to the server", "could not receive data", "terminating connection",
          "SSL connection has been closed", "connection is closed", "SSL SYSCALL error", "EOF detected")  # fmt: skip
-_TRUST = "Name its authority (sslrootcert=ca.pem). To go without verification, say so: sslmode=require."
+_AUTHORITY = "Check sslrootcert=, sslcert= and sslkey=."
 
 
 def translate(sqlstate: str, message: str, address: Address) -> EngineError:
@@ -227,6 +229,10 @@ def no_connection(address: Address, message: str) -> EngineError:
     """Why the connection failed, from libpq's words; they are read here and not repeated."""
     shown = f"PostgreSQL at {address.shown}"
     who = f"user '{address.user}'" if address.user else "the user"
+    if "does not match host" in message:
+        return certificate_refused(shown, OTHER_HOST, "sslrootcert")
+    if "certificate verify failed" in message:
+        return certificate_refused(shown, _certificate_code(address), "sslrootcert")
     words = {  # the first that is found in the message
         "no pg_hba.conf entry": (f"{shown} does not let {who} in from this machine.", "The server's pg_hba.conf must allow it."),
         "pg_hba.conf rejects": (f"{shown} does not let {who} in from this machine.", "The server's pg_hba.conf must allow it."),
@@ -239,15 +245,16 @@ def no_connection(address: Address, message: str) -> EngineError:
         "no password": (_refused(shown, who), _PASSWORD),
         "is not permitted to log in": (f"{shown}: {who} may not log in.", "Ask the administrator."),
         "role": (_refused(shown, who), _PASSWORD),
-        "does not match host": (f"the certificate of {shown} is for another host.", "Use the name that it bears."),
         "root certificate": ("the file of certificate authorities cannot be read.", "Check sslrootcert=."),
-        "certificate verify failed": (f"the certificate of {shown} is not signed by an authority that is trusted.", _TRUST),
         "does not support SSL": (
             f"{shown} offers no encryption, so it cannot prove who it is.",
             "On a network that you trust, say so: sslmode=disable.",
         ),
-        "certificate": (f"no encrypted connection to {shown}: a certificate or its key cannot be used.", _TRUST),
-        "SSL error": (f"no encrypted connection to {shown} could be agreed on.", _TRUST),
+        "certificate": (f"no encrypted connection to {shown}: a certificate or its key cannot be used.", _AUTHORITY),
+        "SSL error": (
+            f"no encrypted connection to {shown} could be agreed on.",
+            "Check which versions of TLS the server offers.",
+        ),
         "timeout": (f"{shown} did not answer in time.", "Check host, port and firewall, or raise connect_timeout=."),
         "timed out": (f"{shown} did not answer in time.", "Check host, port and firewall, or raise connect_timeout=."),
         "refused": (
@@ -261,6 +268,30 @@ def no_connection(address: Address, message: str) -> EngineError:
     unknown = (f"no PostgreSQL server answers at {address.shown}.", "Check host and port, and that the server runs.")
     what, hint = next((found for part, found in words.items() if part in message), unknown)
     return EngineError(what, hint=hint)
+
+
+_ENCRYPT = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
+"""The request of PostgreSQL's protocol that comes before TLS."""
+
+
+def _certificate_code(address: Address) -> int:
+    """OpenSSL's number of what is wrong with the server's certificate, which libpq does not name; 0 if it cannot be found out."""
+    fields = {**address.options, **security(address)}
+    file = fields.get("sslrootcert") or os.environ.get("PGSSLROOTCERT") or str(Path.home() / ".postgresql" / "root.crt")
+    try:
+        context = ssl.create_default_context(cafile=None if file == "system" else file)
+        context.check_hostname = False  # libpq compares names itself, after the chain
+        host = fields.get("hostaddr") or address.host or "localhost"
+        with socket.create_connection((host, address.port), timeout=10) as plain_socket:
+            plain_socket.sendall(_ENCRYPT)
+            if plain_socket.recv(1) == b"S":
+                with context.wrap_socket(plain_socket):
+                    return 0
+    except ssl.SSLCertVerificationError as error:
+        return error.verify_code
+    except OSError:
+        pass
+    return 0
 
 
 _PASSWORD = "Put the password into PGPASSWORD, the password file (~/.pgpass) or the URL."  # noqa: S105  advice, not a password
