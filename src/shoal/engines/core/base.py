@@ -27,8 +27,8 @@ from shoal.steps.sql import cast, column, exp, string
 
 BATCH_ROWS = 131_072
 T = TypeVar("T")
-Marks = tuple[tuple[str, int, int, int], ...]
-"""Of each file its name, size, time of the last change, and number on its disk (0 where that is not known)."""
+Marks = tuple[tuple[str | int, ...], ...]
+"""Of each file its name, size, time of the last change, and what else tells one state of it from another."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """One state of the data for a whole run: a snapshot where the engine has one, and the marks of files.
 
 ``hold`` is called before the first COUNT, ``require`` after the last RECODE: in between the engine answers from its snapshot
-(repeatable read), and files are compared by size, time and number: those of this machine here, those that an engine reads (Spark)
-as the engine sees them.
+(repeatable read), and files are compared by size, times and number: those of this machine here, those that an engine
+(Spark) reads as the engine sees them.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ def files_of(relation: Relation) -> list[Path]:
 
 
 def _marks_of(relation: Relation) -> Marks:
-    """Size, time of the last change and number of every file."""
+    """Size, times and number of every file. Programs can set the time of the last change, but not that of the entry (ctime)."""
     marks = []
     for path in files_of(relation):
         try:
             found = path.stat()
         except OSError:
             raise changed() from None
-        marks.append((str(path), found.st_size, found.st_mtime_ns, found.st_ino))
+        marks.append((str(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino))
     return tuple(marks)
