@@ -19,6 +19,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 from shoal.errors import PolicyError, UsageError, nearest
@@ -209,7 +210,15 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     def for_column(self, name: str) -> tuple[Step, ...]:
-        return tuple(s for s in self.steps if name in s.columns)
+        return self._by_column.get(name, ())
+
+    @cached_property
+    def _by_column(self) -> dict[str, tuple[Step, ...]]:
+        steps: dict[str, list[Step]] = {}
+        for step in self.steps:
+            for name in dict.fromkeys(step.columns):
+                steps.setdefault(name, []).append(step)
+        return {name: tuple(several) for name, several in steps.items()}
 
     @property
     def truthful(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -96,12 +97,21 @@ class ParquetReader:
         self._files = list(files)
         self._text = set(text)
         self._folders = dict(folders or {})
+        self._footers: dict[str, tuple[tuple[int, ...], Any]] = {}
 
-    def rows(self) -> int:
+    def _footer(self, path: str) -> Any:
+        """The footer of a file, read once for each state of it: in a table of thousands of columns it takes long to parse."""
         import pyarrow.parquet as pq  # brings file systems and TLS: text files need neither
 
+        seen = Path(path).stat()
+        state = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino)
+        if path not in self._footers or self._footers[path][0] != state:
+            self._footers[path] = state, pq.read_metadata(path)
+        return self._footers[path][1]
+
+    def rows(self) -> int:
         with _whole_files():
-            return sum(pq.read_metadata(f).num_rows for f in self._files)
+            return sum(self._footer(f).num_rows for f in self._files)
 
     def chunks(self, names: Sequence[str], size: int = CHUNK_ROWS) -> Iterator[list[Any]]:
         import pyarrow.parquet as pq
@@ -110,7 +120,10 @@ class ParquetReader:
         dictionaries = [n for n in inside if n in self._text]
         for i, path in enumerate(self._files):
             above = {n: values[i] for n, values in self._folders.items()}
-            with _whole_files(), pq.ParquetFile(path, read_dictionary=dictionaries, pre_buffer=True) as file:
+            with (
+                _whole_files(),
+                pq.ParquetFile(path, metadata=self._footer(path), read_dictionary=dictionaries, pre_buffer=True) as file,
+            ):
                 if not inside:
                     rows = file.metadata.num_rows
                     for start in range(0, rows, size):
