@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import typer
 
-from shoal.cli import build
+from shoal.cli import HELP, build
 from shoal.cli._shell import commands, settings
 from shoal.cli._shell import process as volume
 from shoal.errors import DataError, UsageError
@@ -66,6 +66,15 @@ def test_help_fits_a_screen_and_names_every_option() -> None:
         for option in command.params:
             if option.param_type_name == "option" and not option.hidden:
                 assert max(option.opts, key=len) in whole or option.opts[0] in said, (name, option.opts)
+
+
+def test_the_first_help_lists_every_command_once_by_purpose_in_lines_that_fit() -> None:
+    root = typer.main.get_command(build())
+    listed = [name for commands in HELP.values() for name in commands]
+    assert sorted(listed) == sorted(root.commands)
+    said = root.get_help(root.make_context("shoal", [], resilient_parsing=True, terminal_width=80))
+    assert all(f"\n{purpose}:\n" in said for purpose in HELP)
+    assert all(f"  {words}\n" in said for commands in HELP.values() for words in commands.values()), "nothing is cut or folded"
 
 
 def test_help_all_explains_what_the_short_help_only_names() -> None:

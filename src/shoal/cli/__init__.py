@@ -10,40 +10,61 @@ import pkgutil
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import typer
 
 from shoal.cli import _shared
 from shoal.cli._shared import report_warnings
 from shoal.cli._shell import process, settings, texts
-from shoal.cli._shell.commands import ALL, Commands
+from shoal.cli._shell.commands import ALL, Commands, Group
 from shoal.disk.atomic import disk_full
 from shoal.errors import OutputError, ShoalError
 
-ORDER = (
-    "demo",
-    "inspect",
-    "measure",
-    "predict",
-    "design",
-    "exchange",
-    "hierarchy",
-    "transform",
-    "anonymize",
-    "check",
-    "verify",
-    "attack",
-    "compare",
-    "table",
-    "study",
-    "observe",
-    "link",
-    "vault",
-    "registry",
-    "serve",
-    "studio",
-    "about",
-)
+HELP = {
+    "Decide what to ask": {
+        "design": "how identifying a questionnaire will be, and what to change",
+        "predict": "how identifying data will be, before they exist",
+        "registry": "public summaries of populations: ask, publish, decide",
+    },
+    "Look": {
+        "inspect": "which columns identify people, and why",
+        "measure": "how well people are hidden: every number explained",
+        "study": "many sets of columns, in the whole table and by place",
+        "observe": "what an observer of an anonymity protocol can infer",
+    },
+    "Make safe": {
+        "anonymize": "a release that meets a policy, with certificate and report",
+        "transform": "single steps: generalize, suppress, add noise, swap",
+        "table": "a table of counts to publish, small counts protected",
+        "hierarchy": "the levels of a column: groups per level, smallest, below k",
+        "presets": "policies to start from, with their sources",
+        "compare": "what a release lost against its original",
+    },
+    "Prove": {
+        "verify": "recount a release offline: signature, files, every number",
+        "check": "whether tables meet a policy",
+        "attack": "what an attacker can still learn from a release",
+    },
+    "Identities": {
+        "vault": "pseudonyms that two people together can reverse",
+        "link": "records of one person despite typing errors",
+        "encode": "encoded people, so that two holders can find common ones",
+    },
+    "Services and files": {
+        "studio": "all of this in a browser",
+        "serve": "the registry, and with --vault a vault, over HTTP",
+        "import": "tables of FHIR, OMOP, REDCap, LimeSurvey, DDI, ARX",
+        "export": "the codebook of a release: DDI",
+    },
+    "Help": {
+        "demo": "every step on generated people",
+        "explain": "a term or a number in plain language",
+        "doctor": "what is installed, and how to install the rest",
+        "manual": "manual pages (man), one per command",
+    },
+}
+"""What ``shoal --help`` shows: the commands by purpose, each in words that fit a line."""
 
 MODULES = {
     "encode": "link",
@@ -57,15 +78,24 @@ MODULES = {
 """Commands that share a module with another."""
 
 INTERRUPTED = 130
-EPILOG = "Measure, understand, improve, prove. Computed on this computer; nothing is sent anywhere that you did not name."
+EPILOG = "'shoal COMMAND --help' explains one command. Everything is computed on this computer."
+
+
+class Root(Group):
+    """The command itself: its help lists the subcommands by purpose."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for purpose, commands in HELP.items():
+            with formatter.section(purpose):
+                formatter.write_dl([(name, words) for name, words in commands.items() if name in self.commands])
 
 
 def build(only: str = "") -> typer.Typer:
-    """The whole command, with its subcommands in the order of the walk; ``only`` one of them where its name is known already,
-    and none for ``--version``."""
+    """The whole command; ``only`` one subcommand where its name is known already, and none for ``--version``."""
     app = Commands(
         name="shoal",
-        help="How well do people hide in a table? Measure it, predict it, improve it, prove it.",
+        cls=Root,
+        help="Measure how well people are hidden in a table, predict it, make the table safe, prove it.",
         epilog=EPILOG,
         no_args_is_help=True,
         add_completion=True,
@@ -75,10 +105,9 @@ def build(only: str = "") -> typer.Typer:
     )
     app.callback()(_root)
     present = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
-    rank = {name: i for i, name in enumerate(ORDER)}
     only = MODULES.get(only, only)
     asked = [only] if only in present else [] if only == "--version" else present
-    for name in sorted(asked, key=lambda n: (rank.get(n, len(ORDER)), n)):
+    for name in asked:
         importlib.import_module(f"shoal.cli.{name}").register(app)
     return app
 
@@ -96,7 +125,7 @@ def _root(
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print errors only. The exit code gives the result."),
     verbose: bool = typer.Option(False, "--verbose", "-v", help="Also print each step, and time and memory."),
 ) -> None:
-    """How well do people hide in a table? Measure it, predict it, improve it, prove it.
+    """Measure how well people are hidden in a table, predict it, make the table safe, prove it.
 
     ``quiet`` and ``verbose`` may stand anywhere and are taken before (:mod:`shoal.cli._shell.process`); here they are explained.
     """
