@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from shoal.measures.metrics import explain_term
+
 SHOAL = [sys.executable, "-m", "shoal.cli"]
 
 
@@ -82,6 +84,12 @@ def test_attack_says_which_column_is_missing(demo: Path, tmp_path: Path) -> None
     done = shoal("attack", "shoal-demo/release", "--with", str(tmp_path / "voters.csv"), cwd=demo, expect=2)
     assert "quasi-identifier" in done.stderr
     assert "Did you mean" in done.stderr or "Columns:" in done.stderr
+
+
+def test_every_attack_of_the_report_is_explained(demo: Path) -> None:
+    attacks = json.loads((demo / "shoal-demo" / "release" / "certificate.json").read_text())["attacks"]
+    assert attacks
+    assert all(explain_term(attack["name"]) for attack in attacks)
 
 
 def test_help_names_every_command() -> None:
