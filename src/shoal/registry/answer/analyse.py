@@ -175,6 +175,21 @@ def everybody_unique(summary: Summary, group_size: int, *, sampled: bool = False
     return found
 
 
+def most_unique(cells: float, people: int, group_size: int) -> float:
+    """The largest expected share of unique people in a group that any distribution of so many people on so many cells can have.
+
+    >>> round(most_unique(2, 5000, 41), 3), most_unique(math.inf, 5000, 41)
+    (0.018, 1.0)
+    """
+    from shoal.prediction.summaries.kappa import largest_possible_mean
+
+    if cells > 2**53:  # so many cells do not bound it
+        return 1.0
+    if group_size > people:
+        return most_alone(cells, group_size)
+    return min(1.0, without_return(people, group_size)[1] * largest_possible_mean(int(cells), group_size) / group_size)
+
+
 def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
     """Share of unique people on several attributes together, when only each one's own summary is known.
 
@@ -184,14 +199,9 @@ def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
     """
     if len(margins) < 2:
         raise UsageError("combining needs at least two records.", hint="Query a single record with unique_share.")
-    from shoal.prediction.summaries.kappa import largest_possible_mean
-
     k = checked_group(group_size)
     low = max(unique_share(m, k).low for m in margins)
-    cells, people = math.prod(m.cells for m in margins), min(m.fewest for m in margins)
-    rise = without_return(people, k)[1] if k <= people else math.inf
-    most = 1.0 if cells > 2**53 else rise * largest_possible_mean(cells, k) / k  # so many cells do not bound it
-    high = max(low, min(1.0, most))
+    high = max(low, most_unique(math.prod(m.cells for m in margins), min(m.fewest for m in margins), k))
     s2, s3 = (math.prod(m.power_sum(r) for m in margins) for r in (2, 3))
     spread = max(s3 - s2**2, 1e-12 * s2**2)
     scale, shape = spread / s2, s2**2 / spread

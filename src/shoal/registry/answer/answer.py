@@ -14,7 +14,7 @@ from shoal.registry.answer import analyse, estimate
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.trust import Dispute, dispute
-from shoal.registry.records.vocabulary import compare
+from shoal.registry.records.vocabulary import MOST_VALUES, compare, most_merged
 
 Fit = Literal["exact", "finer coding", "coarser coding", "parent population", "margins only", "nothing"]
 
@@ -99,10 +99,31 @@ class Answer:
         if self.elsewhere:
             return self._from_neighbours(share, group_size)
         if self.fit == "finer coding":
-            return _again(share, 0.0, share.high, "The record is finer than asked: an upper bound.")
+            return self._merged(share, group_size)
         if self.fit == "coarser coding":
             return _again(share, share.low, 1.0, "The record is coarser than asked: a lower bound.")
         return share
+
+    def _merged(self, share: Estimate, group_size: int) -> Estimate:
+        """The share in a coarser coding than the record's: the value if every cell merges evenly, and proven bounds.
+
+        From above: the share of the finer coding, and what the number of cells of the coding allows. From below: of a group of k,
+        m cells merged give a chance of being alone of at least 1 − (k − 1) m S_2 on average, as (Σp)² ≤ m Σp².
+        """
+        cells = math.prod(MOST_VALUES.get(c, math.inf) for c in self.codes)
+        lows, values, highs = [], [], []
+        for record in self.judged:
+            merged, summary = most_merged(self.codes, record.codes), record.summary
+            larger = merged * (group_size - 1) + 1
+            alike = min(1.0, math.exp(-summary.statistics["h2"].low))
+            lows.append(0.0 if record.sampled or merged == math.inf else max(0.0, 1 - (group_size - 1) * merged * alike))
+            inside = larger <= summary.fewest
+            values.append(analyse.unique_share(summary, int(larger), sampled=record.sampled).value if inside else 0.0)
+            highs.append(1.0 if record.sampled else analyse.most_unique(min(cells, summary.cells), summary.fewest, group_size))
+        low, high = min(lows), min(share.high, max(highs))
+        value = min(max(low, *values), high)
+        note = "The record is finer than asked: bounds, and the value if its cells merge evenly."
+        return replace(share, value=value, low=low, high=high, grade="C", log_value=None, notes=(*share.notes, note))
 
     def cautious(self, every: Sequence[Estimate], pick: Callable[[Iterable[float]], float] = max) -> Estimate:
         """One estimate for all sides of a dispute: the cautious value, and the ends of all of them; grade C."""

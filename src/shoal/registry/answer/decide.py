@@ -1,13 +1,14 @@
-"""From numbers to a decision: collect, collect in bands, or do not collect.
+"""From numbers to a decision: collect, collect in bands, do not collect, or not known.
 
 Starting from the codes asked for, the attribute whose coarsening helps most is coarsened, and one that has no coarser code is
 dropped, until the expected share of unique people is within the target. Then each attribute, in the order asked, is given back as
-much detail as the target leaves room for.
+much detail as the target leaves room for. What is dropped is called "do not collect" only where it is proven that even its coarsest
+coding, beside what is kept, exceeds the target; otherwise the answer is "not known", and which record would tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from shoal.registry.answer.query import Registry
 from shoal.registry.records.population import Population
 from shoal.registry.records.vocabulary import attribute, canonical, coarser, label
 
-Advice = Literal["collect", "band", "do not collect"]
+Advice = Literal["collect", "band", "do not collect", "not known"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Decision:
         """A paragraph for the people who will be asked."""
         kept = [label(x.code) for x in self.lines if x.code is not None]
         narrower = [label(x.asked) for x in self.lines if x.advice == "band"]
-        left = [label(x.asked) for x in self.lines if x.advice == "do not collect"]
+        left = [label(x.asked) for x in self.lines if x.code is None]
         text = (
             f"We ask {self.group_size:,} people of {self.population.place} for: {', '.join(kept) or 'none of what was planned'}."
         )
@@ -101,15 +102,15 @@ def decide(
     share: Estimate | None = first
     while share is not None and share.high > target:
         now, share = _coarsen(registry, now, people, group_size, levels)
-        log.append(f"{', '.join(now)}: {_said(share)}" if share else "Nothing coarser is known: do not collect these together.")
+        log.append(f"{', '.join(now)}: {_said(share)}" if share else "Nothing coarser is known.")
     if share is not None:
         for code in wanted:
             finer = (code, *coarser(code, levels))
             now, share = _give_back(registry, finer, (now, share), people, group_size, target)
         if log[-1] != (last := f"{', '.join(now)}: {_said(share)}"):
             log.append(f"{last}; so much detail is within the target")
-    why = TOO_LITTLE if share is None and asked.elsewhere else TOO_MUCH
-    return Decision(people, group_size, target, first, share, _lines(wanted, now, why), share is not None, tuple(log))
+    lines = tuple(_line(registry, code, now, people, group_size, target, levels) for code in wanted)
+    return Decision(people, group_size, target, first, share, lines, share is not None, tuple(log))
 
 
 def _own_levels(registry: Registry, people: Population) -> frozenset[str]:
@@ -169,6 +170,8 @@ def _people(share: float, group_size: int) -> str:
 
 
 def _said(e: Estimate) -> str:
+    if e.grade == "C" and e.low == 0:
+        return f"at most {e.high:.1%} unique (grade C)"
     return f"{e.value:.1%} unique (between {e.low:.1%} and {e.high:.1%}, grade {e.grade})"
 
 
@@ -185,19 +188,46 @@ def _moves(codes: list[str], levels: frozenset[str] = frozenset()) -> list[list[
     return out
 
 
-TOO_MUCH = "the target cannot be reached with it"
-TOO_LITTLE = "too little is known about these people: only a wider population has records"
+def _line(
+    registry: Registry,
+    code: str,
+    kept: Sequence[str],
+    people: Population,
+    group_size: int,
+    target: float,
+    levels: frozenset[str],
+) -> Line:
+    """The advice for one attribute, given the codes that are kept."""
+    got = next((c for c in kept if attribute(c) == attribute(code)), None)
+    if got is not None:
+        return Line(code, "collect", code, "fine as asked") if got == code else Line(code, "band", got, f"coarsened from {code}")
+    coarsest = (code, *coarser(code, levels))[-1]
+    unknown, least = "", 0.0
+    for others in _ladder(kept, levels):
+        both = sorted([*others, coarsest])
+        share = _share(registry.query(both, people), group_size)
+        if share is not None and share.high <= target:
+            return Line(
+                code, "do not collect", None, f"{_beside(others, coarsest)} it would be within the target, finer it is not"
+            )
+        if share is not None and share.low > target:
+            least = share.low
+        elif not unknown:
+            known = f"between {share.low:.1%} and {share.high:.1%} are unique" if share is not None else "nothing is published"
+            unknown = f"{_beside(others, coarsest)} {known}; a record of {', '.join(both)} in {people} would tell"
+    if unknown:
+        return Line(code, "not known", None, unknown)
+    return Line(code, "do not collect", None, f"even {_beside(others, coarsest)} at least {least:.1%} are unique")
 
 
-def _lines(wanted: tuple[str, ...], kept: list[str], why: str) -> tuple[Line, ...]:
-    now = {attribute(c): c for c in kept}
-    lines = []
-    for code in wanted:
-        got = now.get(attribute(code))
-        if got == code:
-            lines.append(Line(code, "collect", code, "fine as asked"))
-        elif got is not None:
-            lines.append(Line(code, "band", got, f"coarsened from {code}"))
-        else:
-            lines.append(Line(code, "do not collect", None, why))
-    return tuple(lines)
+def _ladder(codes: Sequence[str], levels: frozenset[str]) -> Iterator[list[str]]:
+    """The codes, then all of them one step coarser, as far as any of them goes."""
+    now = list(codes)
+    yield now
+    while any(coarser(c, levels) for c in now):
+        now = [(*coarser(c, levels), c)[0] for c in now]
+        yield now
+
+
+def _beside(others: Sequence[str], code: str) -> str:
+    return f"with {code} beside {', '.join(others)}" if others else f"with {code} alone"

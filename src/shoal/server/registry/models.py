@@ -162,7 +162,7 @@ class AnalyseAnswer(Strict):
 
 class Advice(Strict):
     asked: str
-    advice: Literal["collect", "band", "do not collect"]
+    advice: Literal["collect", "band", "do not collect", "not known"]
     code: str | None
     reason: str
 
