@@ -194,8 +194,8 @@ class TestCoarserThanTheRecord:
         """It said "perhaps 78.5 %" of 41 people were unique by their sex, as by age and sex."""
         record = make([30] * 180, codes=("age/years", "sex"), cells=180)
         found = Answer(("sex",), UTRECHT, "finer coding", (record,)).unique_share(41)
-        assert found.high < 0.05
-        assert found.value < 0.01
+        assert found.high < 0.06  # the vocabulary leaves room for six values of sex
+        assert found.value < 0.02
 
 
 class TestDecisions:

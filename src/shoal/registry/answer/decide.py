@@ -2,8 +2,8 @@
 
 Starting from the codes asked for, the attribute whose coarsening helps most is coarsened, and one that has no coarser code is
 dropped, until the expected share of unique people is within the target. Then each attribute, in the order asked, is given back as
-much detail as the target leaves room for. What is dropped is called "do not collect" only where it is proven that even its coarsest
-coding, beside what is kept, exceeds the target; otherwise the answer is "not known", and which record would tell.
+much detail as the target leaves room for. What is dropped is called "do not collect" only where it is proven that even its
+coarsest coding exceeds the target; otherwise the answer is "not known", and which record would tell.
 """
 
 from __future__ import annotations
