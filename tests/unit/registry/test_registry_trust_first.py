@@ -75,8 +75,10 @@ def test_strangers_alone_prove_nothing_to_somebody_who_named_whom_to_trust(store
     assert trusting.strangers
     assert any("endorsed" in note for note in trusting.notes)
     open_ = Registry(store).query(["age/years"], UTRECHT).unique_share(GROUP)
-    assert open_.grade == "B"
+    assert open_.grade == "C", "an unknown key's word alone"
+    assert "--trust" in open_.notes[-1]
     assert open_.high < 1
+    assert Registry(store, anchors=[keys["stranger"].public]).query(["age/years"], UTRECHT).unique_share(GROUP).grade == "B"
 
 
 def test_a_trusted_wider_population_comes_before_a_strangers_own(store, keys):

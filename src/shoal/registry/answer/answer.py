@@ -34,6 +34,8 @@ class Answer:
     """Records of the population, in other codings, that cannot be true beside these."""
     strangers: bool = False
     """Whether the asker named whom to trust, and nobody of them publishes anything about it."""
+    unknown: bool = False
+    """Whether the asker named nobody to trust, and a record is signed by a key other than that of Shoal's own records."""
     rivals: tuple[Answer, ...] = ()
     """What holders say about the same people who do not vouch for these records, where the asker named nobody to trust."""
     siblings: Callable[[], list[list[Record]]] = field(default=list, repr=False, compare=False)
@@ -80,7 +82,13 @@ class Answer:
                 share, value=value, low=low, high=high, grade="C", level=min(e.level for e in every), log_value=None,
                 notes=(*share.notes, options),
             )  # fmt: skip
-        return _again(share, 0.0, 1.0, "Nobody you trust vouches for it: anything is possible.") if self.strangers else share
+        if self.strangers:
+            return _again(share, 0.0, 1.0, "Nobody you trust vouches for it: anything is possible.")
+        return self.graded(share)
+
+    def graded(self, found: Estimate) -> Estimate:
+        """The same with grade C where the word of an unknown key is all there is."""
+        return replace(found, grade="C", notes=(*found.notes, UNKNOWN)) if self.unknown else found
 
     def _beside(self, share: Estimate, other: Record, group_size: int) -> Estimate:
         """The share when it is open which of two records is true: a finer one bounds it from above, a coarser one from below."""
@@ -182,6 +190,7 @@ class Answer:
         return max(r.summary.cells for r in self.judged)
 
 
+UNKNOWN = "You named no key that you trust, so this rests on the holder's word alone: grade C. Name the key with --trust."
 ENOUGH = 5
 """Neighbouring populations from which a likelier value is given."""
 
@@ -236,8 +245,8 @@ def analysed(answer: Answer, group_size: int) -> dict[str, Any]:
         alike = [analyse.everybody_unique(r.summary, group_size, sampled=r.sampled) for r in answer.judged]
         smallest, sentence = analyse.smallest_group(share, group_size)
         out |= {
-            "everybody_unique": answer.cautious(alike).to_json(),
-            "expected_crowd": answer.cautious(crowds, min).to_json(),
+            "everybody_unique": answer.graded(answer.cautious(alike)).to_json(),
+            "expected_crowd": answer.graded(answer.cautious(crowds, min)).to_json(),
             "smallest_group": {"size": smallest, "sentence": sentence},
         }
     return out

@@ -11,6 +11,7 @@ from typing import Protocol
 from shoal.errors import UnreadableError, UsageError, nearest
 from shoal.registry.answer.answer import ENOUGH, Answer, Fit, one_of
 from shoal.registry.answer.source import KeptReadings, RecordSource, View
+from shoal.registry.keep.builtin import KEY as BUILT_IN
 from shoal.registry.keep.builtin import BuiltIn
 from shoal.registry.records.notice import Notice
 from shoal.registry.records.population import Population
@@ -69,7 +70,8 @@ class Registry:
         if found is None:
             return Answer(wanted, people, "nothing", (), notes=tuple(next_steps(self.source, wanted, people)))
         if trust is None:
-            return self._beside_rivals(found, view)
+            answer = self._beside_rivals(found, view)
+            return answer if {r.key for r in answer.records} <= {BUILT_IN} else replace(answer, unknown=True)
         return replace(found, trust=trust, strangers=True, notes=(*found.notes, STRANGERS))
 
     def catalogue(self, text: str = "", *, limit: int = 1000) -> list[Notice]:
