@@ -56,6 +56,9 @@ link people.csv --fields name=given,town=text
 """
 
 
+pytestmark = pytest.mark.xdist_group("tests/system/test_terminal_words.py")  # later commands read what earlier ones wrote
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("walk")
