@@ -213,7 +213,12 @@ class TestDecisions:
         store.submit(make(fine.reshape(9, 2, 2).sum(axis=1).ravel().tolist(), codes=("age/10y", "sex"), cells=18))
         decision = decide(Registry(store), ["age/5y", "sex"], str(UTRECHT), group_size=100, target=0.05)
         line = next(x for x in decision.lines if x.asked == "sex")
-        assert line.advice != "not known", "now a record tells"
+        assert line.advice == "collect", "now a record tells"
+        limit = Registry(store).query(["age/10y", "sex"], str(UTRECHT)).unique_share(100).high
+        for target, within in ((limit, True), (limit - 1e-9, False)):
+            decision = decide(Registry(store), ["age/5y", "sex"], str(UTRECHT), group_size=100, target=target)
+            assert {"age/10y", "sex"} == {x.code for x in decision.lines} or not within
+            assert (decision.after is not None and decision.after.high <= target) or not decision.reached
 
     def test_what_is_proven_beyond_the_target_is_not_collected(self, store):
         store.submit(make([10] * 400, codes=("age/5y", "household/type"), cells=400))
@@ -224,7 +229,10 @@ class TestDecisions:
         decision = decide(Registry(store), ["age/5y", "household/type"], str(UTRECHT), group_size=100, target=0.05)
         line = next(x for x in decision.lines if x.asked == "household/type")
         assert line.advice == "do not collect"
-        assert "at least" in line.reason
+        assert "even with household/type beside age/20y at least" in line.reason
+        low = Registry(store).query(["age/20y", "household/type"], str(UTRECHT)).unique_share(100).low
+        decision = decide(Registry(store), ["age/5y", "household/type"], str(UTRECHT), group_size=100, target=low)
+        assert next(x.advice for x in decision.lines if x.asked == "household/type") == "not known", "at least is not more than"
 
     def test_no_more_detail_is_given_up_than_the_target_asks(self, store):
         """The greedy way coarsens age first, which helps nothing; in the end it is given back."""

@@ -207,9 +207,8 @@ def _line(
         both = sorted([*others, coarsest])
         share = _share(registry.query(both, people), group_size)
         if share is not None and share.high <= target:
-            return Line(
-                code, "do not collect", None, f"{_beside(others, coarsest)} it would be within the target, finer it is not"
-            )
+            most = f"{_beside(others, coarsest)} at most {share.high:.1%} are unique"
+            return Line(code, "do not collect", None, f"{most}; with more detail that is not shown")
         if share is not None and share.low > target:
             least = share.low
         elif not unknown:
