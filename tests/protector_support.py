@@ -93,6 +93,21 @@ class House:
         """The same vault opened again."""
         return Vault.open(self.place, key=self.key, anchor=self.folder / "anchor", clock=self.clock)
 
+    def catch_up(self) -> None:
+        """The present time, for processes with a clock of their own; everybody gets a new token."""
+        self.clock.now = time.time()
+        self.vault.correct_time(self.tokens["Otto"], self.tokens["Udo"])
+        for name in PEOPLE:
+            self.tokens[name] = self.token(name)
+
+    def connect(self, source: str, target: str) -> None:
+        """Translation between two domains, by owner and auditor."""
+        self.agree(lambda owner: owner.allow_translation(source, target))
+
+    def revoke_auditor(self) -> None:
+        """No token for the auditor, by owner and auditor."""
+        self.agree(lambda owner: owner.revoke_tokens("Udo"))
+
     def request(self, domain: str, pseudonyms: list[str], **more: Any) -> Any:
         return self["Rita"].request(domain, pseudonyms, purpose="adverse event", case="12", **more)
 
@@ -182,7 +197,7 @@ def _copy_of_model(kind: str, folder: Path, server: Any, factory: pytest.TempPat
     clock = Clock()
     vault = Vault.open(place, key=model.key, anchor=folder / "anchor", clock=clock)
     owner, auditor = vault.login(model.tokens["Otto"]), vault.login(model.tokens["Udo"])
-    tokens = {name: token for name, token in model.tokens.items() if name in PEOPLE}
+    tokens = dict(model.tokens)
     return House(vault, place, model.key, folder, clock, owner, auditor, model.owner_share, model.auditor_share, tokens)
 
 

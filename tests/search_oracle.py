@@ -17,6 +17,7 @@ import pyarrow as pa
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
+from shoal.prediction.population.class_size_models import ewens_uniques
 from shoal.prediction.population.uniques import population
 
 Row = tuple[Any, ...]
@@ -207,6 +208,9 @@ def estimated_uniques(sizes: Sequence[int], r: req.PopulationUniqueness) -> floa
     found = estimate(tuple(sorted(sizes)), r.population)
     dankar = found.uniques.value if found.uniques else None
     uniques = dankar if r.method == "dankar" else found.model(r.method).uniques
+    if r.method == "pitman" and uniques is None and found.model("pitman").parameters.get("alpha") == 0:
+        fitted = found.model("pitman").parameters  # Ewens' law: not a second opinion, but a fit
+        uniques = ewens_uniques(fitted["theta"], r.population)
     if uniques is None and 1 not in sizes:
         uniques = dankar
     return 1.0 if uniques is None else min(1.0, uniques / r.population)

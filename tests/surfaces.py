@@ -284,7 +284,8 @@ def _releases(it: Walk, table: str) -> None:
         "preset": "hipaa-safe-harbor",
         "roles": {**ROLES, "quasi": ["kolomjob"], "direct": ["kolomname", "kolomage"]},
     }
-    harbor["allow"] = {"suppress": 0.3, "loss": 1, "none_of_the_eighteen": {"kolomfree": "answers that many people give"}}
+    reasons = {"kolomfree": "answers that many people give", "kolomill": "names of illnesses", "kolomjob": "names of jobs"}
+    harbor["allow"] = {"suppress": 0.3, "loss": 1, "none_of_the_eighteen": reasons}
     it.run(
         "anonymize safe harbor", "anonymize", table, "--policy", _write(it, "harbor.yml", json.dumps(harbor)), "--out", "OUT-h"
     )

@@ -223,8 +223,174 @@ ACCEPTED: tuple[Tricky, ...] = (
     Tricky("readmitted", of("NO", "<30", ">30"), ""),
     Tricky("ward_type", of("surgical", "medical"), ""),
     Tricky("specialty", of("cardiology", "surgery", "neurology"), ""),
+    Tricky("loinc", of("718-7", "2345-7", "4548-4", "2160-0", "789-8", "6690-2"), ""),
+    Tricky("alter_monate", number(0, 1079), ""),
+    Tricky("snomed", of("22298006", "38341003", "73211009", "195967001"), ""),
+    Tricky("soc", of("11-1021", "29-1141", "15-1252", "53-3032"), ""),
+    Tricky("atc", of("A10BA02", "C07AB02", "N02BE01", "C10AA05"), ""),
+    Tricky("hcpcs", of("J1100", "G0008", "A0425"), ""),
+    Tricky("drg", of("470", "871", "291", "392"), ""),
+    Tricky("status", of("stable", "improved", "worse"), ""),
+    Tricky("geschlecht", of("m", "w"), ""),
+    Tricky("sexo", of("Hombre", "Mujer"), ""),
+    Tricky("пол", of("мужской", "женский"), ""),
+    Tricky("性别", of("男", "女"), ""),
+    Tricky("diagnose", of("Asthma", "Diabetes", "Grippe", "Bronchitis"), ""),
+    Tricky("poids_kg", number(40, 140), ""),
+    Tricky("creatinine", lambda rng: round(rng.uniform(0.4, 3.9), 2), ""),
+    Tricky("n_visits", number(0, 14), ""),
+    Tricky("pain_score", number(0, 10), ""),
+    Tricky("yes_no", number(0, 1), ""),
+    Tricky("x1", number(0, 1), ""),
+    Tricky("education", of("primary", "secondary", "tertiary"), ""),
+    Tricky("religion", of("catholic", "protestant", "muslim", "none"), ""),
+    Tricky("blood_group", of("A+", "0-", "B+", "AB+"), ""),
 )
 """None of the eighteen, or as coarse as the list allows: refusing them would be wrong."""
+
+
+SCRIPTS: dict[str, tuple[str, str, str]] = {
+    "姓名": ("王 李 张 刘 陈 杨 赵 黄 周 吴 徐 孙", "", "伟 芳 娜 敏 静 秀英 丽 强 磊 军 洋 勇 艳 杰 涛 明 超 秀兰 霞 平"),
+    "氏名": ("佐藤 鈴木 高橋 田中 伊藤 渡辺 山本 中村 小林 加藤", " ", "翔太 大輔 健一 美咲 陽子 恵子 直樹 花子 太郎 由美子"),
+    "이름": ("김 이 박 최 정 강 조 윤 장 임", "", "민준 서연 지훈 지우 현우 수빈 예은 도윤 하은 영수"),
+    "фио": ("Иванов Петров Сидоров Кузнецов Попов Волков Морозов", " ", "Иван Сергей Анна Олег Мария Дмитрий Ольга Павел"),
+    "піб": ("Шевченко Коваленко Бондаренко Ткаченко Мельник Бойко", " ", "Олена Тарас Оксана Андрій Юрій Наталія Ігор Марія"),
+    "име": ("Георгиев Димитров Петкова Стоянов Тодорова Илиева", " ", "Георги Мария Иван Елена Николай Десислава Петър Рая"),
+    "име_и_презиме": ("Јовановић Петровић Николић Марковић Ђорђевић", " ", "Милан Јелена Драган Љиљана Никола Ана Марко Ивана"),
+    "όνομα": ("Παπαδόπουλος Νικολάου Γεωργίου Ιωάννου Δημητρίου", " ", "Γιώργος Μαρία Ελένη Κώστας Νίκος Άννα Σοφία Πέτρος"),
+    "الاسم": ("الخطيب العلي حداد المصري النجار خوري الشامي", " ", "محمد أحمد فاطمة علي زينب عمر خالد مريم حسن ليلى"),
+    "שם": ("כהן לוי מזרחי פרץ ביטון דהן אברהם פרידמן", " ", "דוד שרה משה רחל יוסף מרים נועה איתן יעל אורי"),
+    "نام": ("احمدی محمدی حسینی رضایی کریمی موسوی جعفری", " ", "علی زهرا رضا فاطمه حسین مریم مهدی نرگس امیر سارا"),
+    "नाम": ("शर्मा वर्मा गुप्ता सिंह कुमार पटेल यादव मिश्रा", " ", "राम सीता अमित प्रिया राजेश सुनीता विजय अनिता"),
+    "নাম": ("রহমান হোসেন ইসলাম খান আক্তার বেগম দাস রায়", " ", "আব্দুল করিম ফাতেমা রহিম নাসরিন কামাল সুমি জাহিদ"),
+    "பெயர்": ("குமார் முருகன் செல்வம் ராஜன் சுந்தரம்", " ", "ரவி மீனா கார்த்திக் லட்சுமி அருண் பிரியா சுரேஷ்"),
+    "ชื่อ": ("ใจดี สุขใจ ทองคำ ศรีสุข แก้วมณี บุญมา วงศ์ไทย", " ", "สมชาย สมหญิง มานะ มานี วิชัย ปราณี สุดา อนันต์"),
+    "სახელი": ("ბერიძე კაპანაძე გელაშვილი მამედოვი ლომიძე", " ", "გიორგი ნინო დავით მარიამ ლევან თამარ ანა ირაკლი"),
+    "անուն": ("Հարությունյան Սարգսյան Գրիգորյան Հակոբյան Պետրոսյան", " ", "Արամ Անի Տիգրան Մարիամ Դավիթ Նարե Կարեն"),
+    "ስም": ("ተስፋዬ በቀለ አበበ ከበደ ግርማ ታደሰ", " ", "አበበች ሙሉ ሰላም ዳዊት ማርታ ዮሐንስ ሄለን"),
+    "név": ("Nagy Kovács Tóth Szabó Horváth Varga Kiss Molnár Németh", " ", "Gábor Zsófia Ágnes Bence Dóra Csaba Réka Ádám"),
+}
+"""Names of people by the header of their language: family names, what stands between, given names."""
+
+
+def named(header: str) -> Make:
+    family, between, given = SCRIPTS[header]
+    first = header in ("фио", "піб", "姓名", "氏名", "이름", "név")
+
+    def make(rng: random.Random) -> str:
+        a, b = rng.choice(family.split()), rng.choice(given.split())
+        return f"{a}{between}{b}" if first else f"{b}{between}{a}"
+
+    return make
+
+
+def day_number(first: str, *, unit: int = 1, fraction: bool = False) -> Make:
+    """A day from 2012 to 2024 counted from a first day, in days or seconds."""
+
+    def make(rng: random.Random) -> float:
+        day = dt.date(2012, 1, 1) + dt.timedelta(days=rng.randrange(365 * 12))
+        n = (day - dt.date.fromisoformat(first)).days * unit
+        return n + round(rng.random(), 4) if fraction else n
+
+    return make
+
+
+def noted(cell: Make, share: float = 0.1) -> Make:
+    """A short free text, in some rows with something that names a person."""
+    return rarely(cell, of("stable", "improved", "left", "worse"), share)
+
+
+ROMAN = "I II III IV V VI VII VIII IX X XI XII".split()
+AGES = (
+    "wiek věk vek ålder alder ikä yaş kor возраст вік ηλικία 年齢 年龄 나이 العمر גיל سن आयु বয়স อายุ tuổi umur umri vanus".split()
+)
+
+
+def vin(rng: random.Random) -> str:
+    signs = "ABCDEFGHJKLMNPRSTUVWXYZ0123456789"
+    values = dict(
+        zip("ABCDEFGHJKLMNPRSTUVWXYZ", (1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 7, 9, 2, 3, 4, 5, 6, 7, 8, 9), strict=True)
+    )
+    body = [rng.choice(signs) for _ in range(17)]
+    weights = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+    rest = sum(w * (int(c) if c.isdigit() else values[c]) for w, c in zip(weights, body, strict=True)) % 11
+    body[8] = "X" if rest == 10 else str(rest)
+    return "".join(body)
+
+
+SSN, SSN_BLANKS = code("219099999"), code("219 09 9999")
+HIDDEN: tuple[Tricky, ...] = (
+    *(Tricky(header, named(header), "A") for header in SCRIPTS),
+    *(
+        Tricky(name, named(header), "A")
+        for name in ("status", "diagnosis", "c7")
+        for header in ("姓名", "фио", "الاسم", "név", "ชื่อ")
+    ),
+    *(
+        Tricky(name, SSN, "G")
+        for name in ("soc", "icd10", "snomed", "occupation", "cpt", "icd", "atc", "loinc", "income", "score")
+    ),
+    *(Tricky(name, SSN_BLANKS, "G") for name in ("soc", "occupation", "icd10", "note")),
+    Tricky("status", noted(lambda rng: f"born on {rng.randint(1, 28)} May {rng.randint(1940, 1999)}"), "C"),
+    Tricky("status", noted(lambda rng: f"born {rng.randint(1, 28)}. Mai {rng.randint(1940, 1999)}"), "C"),
+    Tricky("status", noted(lambda rng: f"call {rng.randint(201, 989)} 555 {rng.randint(1000, 9999)}"), "D"),
+    Tricky("status", noted(lambda rng: f"call {rng.randint(201, 989)}-555-{rng.randint(1000, 9999)} first"), "D"),
+    Tricky("status", noted(lambda rng: f"mobil 0{rng.randint(150, 179)} {rng.randint(1000000, 9999999)}"), "D"),
+    Tricky("result", noted(lambda rng: f"from {rng.randint(11, 200)}.{rng.randint(0, 255)}.{rng.randint(0, 255)}.7"), "O"),
+    Tricky("result", noted(lambda rng: f"car {vin(rng)}"), "L"),
+    Tricky("result", noted(lambda rng: f"see example.org/p/{rng.randint(100, 999)}"), "N"),
+    Tricky("result", noted(lambda rng: f"ssn {rng.randint(100, 665)} {rng.randint(10, 99)} {rng.randint(1000, 9999)}"), "G"),
+    Tricky("outcome", noted(lambda rng: f"lives {rng.randint(1, 99)} Main Street"), "B"),
+    Tricky("outcome", noted(lambda rng: f"wohnt Gartenweg {rng.randint(1, 99)}"), "B"),
+    Tricky("outcome", noted(lambda rng: f"mother {person(rng)}"), "A"),
+    Tricky("outcome", noted(named("фио")), "A"),
+    Tricky("outcome", rarely(named("姓名"), of("好", "差"), 0.02), "A"),
+    Tricky("type", noted(lambda rng: f"MRN {rng.randint(100000, 999999)}"), "H"),
+    Tricky("type", of("Springfield", "Shelbyville", "Ogdenville"), "B"),
+    Tricky("gemeinde", of("Adorf", "Bedorf", "Cedorf"), "B"),
+    Tricky("居住地", of("新宿区", "渋谷区", "八王子市"), "B"),
+    *(Tricky(name, number(20, 99), "C") for name in AGES),
+    Tricky("x9", number(18, 99), "C"),
+    Tricky("visita", day_number("1960-01-01"), "C"),
+    Tricky("t0", day_number("1960-01-01"), "C"),
+    Tricky("admit", day_number("1960-01-01"), "C"),
+    Tricky("d1", day_number("1970-01-01"), "C"),
+    Tricky("indlaeggelse", day_number("1899-12-30"), "C"),
+    Tricky("v5", day_number("1899-12-30"), "C"),
+    Tricky("v5", day_number("1899-12-30", fraction=True), "C"),
+    Tricky("v6", day_number("1970-01-01", unit=86_400, fraction=True), "C"),
+    Tricky("stamp", day_number("1970-01-01", unit=86_400_000), "C"),
+    Tricky("sasdt", day_number("1960-01-01", unit=86_400), "C"),
+    Tricky("jd", lambda rng: 2_455_928 + rng.randrange(4000), "C"),
+    Tricky("jd", lambda rng: 2_455_928.5 + rng.randrange(4000), "C"),
+    Tricky("wk", lambda rng: f"KW {rng.randint(1, 52)}/{rng.randint(2019, 2024)}", "C"),
+    Tricky("status", lambda rng: f"KW {rng.randint(1, 52)}/{rng.randint(2019, 2024)}", "C"),
+    Tricky("data", lambda rng: f"{rng.randint(1, 28)}.{rng.choice(ROMAN)}.{rng.randint(2012, 2024)}", "C"),
+    Tricky("วันที่", lambda rng: f"{rng.randint(1, 28):02d}/{rng.randint(1, 12):02d}/{rng.randint(2555, 2567)}", "C"),
+    Tricky("วันที่", lambda rng: f"{rng.randint(2555, 2567)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}", "C"),
+    Tricky("tarikh", lambda rng: f"{rng.randint(1390, 1403)}/{rng.randint(1, 12):02d}/{rng.randint(1, 28):02d}", "C"),
+    Tricky("日付", lambda rng: f"令和{rng.randint(1, 6)}年{rng.randint(1, 12)}月{rng.randint(1, 28)}日", "C"),
+    Tricky("日期", lambda rng: f"{rng.randint(2012, 2024)}年{rng.randint(1, 12)}月{rng.randint(1, 28)}日", "C"),
+    Tricky("날짜", lambda rng: f"{rng.randint(2012, 2024)}년 {rng.randint(1, 12)}월 {rng.randint(1, 28)}일", "C"),
+    Tricky("дата", lambda rng: f"{rng.randint(1, 28)} {rng.choice(['мая', 'июня', 'марта'])} {rng.randint(2012, 2024)}", "C"),
+    Tricky("data_przyjecia", lambda rng: f"{rng.randint(1, 28)} {rng.choice(['maja', 'lipca'])} {rng.randint(2012, 2024)}", "C"),
+    Tricky("yyddd", lambda rng: f"{rng.randint(12, 24)}{rng.randint(1, 365):03d}", "C"),
+    Tricky("week", lambda rng: f"{rng.randint(2012, 2024)}-W{rng.randint(1, 52):02d}", "C"),
+    Tricky("mes", number(1, 12), "C"),
+    Tricky("miesiac", number(1, 12), "C"),
+    Tricky("c3", number(1, 12), "C"),
+    Tricky("ano_nascimento", number(1925, 2001), "C"),
+    Tricky("rok_urodzenia", number(1925, 2001), "C"),
+    Tricky("pesel", code("99999999999"), "G"),
+    Tricky("kod_pocztowy", code("99-999"), "B"),
+    Tricky("puhelin", code("040 9999999"), "D"),
+    Tricky("result", code("A999999"), "R"),
+    Tricky("result", number(100_000, 999_999), "R"),
+    Tricky("income", day_number("1970-01-01", unit=86_400, fraction=True), "C"),
+    Tricky("score", number(1930, 2010), "C"),
+    Tricky("q9", lambda rng: round(rng.uniform(52.1, 52.6), 5), "B"),
+)
+"""Published as they are, they would break the rule: refused, made coarser, or asked about; never let through."""
 
 
 def column(tricky: Tricky, *, rows: int = 300, seed: int = 0) -> list[object]:

@@ -18,6 +18,8 @@ COLLECT_AFTER = 200_000
 """New objects after which cycles are collected: loading packages creates many objects and hardly any cycles."""
 STOPPED = "Stopped. Nothing was left half-written.\n"
 _received: list[int] = []
+LEAST_ADDRESSES = 4_000_000 << 10
+"""Bytes of address space: libraries reserve most of it and never use it. With less they crash."""
 
 
 def main() -> None:
@@ -31,6 +33,7 @@ def main() -> None:
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _stop)
     code: int | str | None = 0
+    _check_addresses()
     try:
         from shoal.cli import main as run
 
@@ -46,6 +49,21 @@ def main() -> None:
         if hasattr(signal, "setitimer"):  # a timer that fires while Python shuts down would end it with another exit code
             signal.setitimer(signal.ITIMER_REAL, 0)
     sys.exit(128 + _received[0] if _received and code else code)
+
+
+def _check_addresses() -> None:
+    """End with exit code 3 if ``ulimit -v`` leaves too little address space."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESSES:
+        sys.stderr.write(
+            f"MemoryBudgetError: the process may use {limit >> 20:,} MB of address space; at least {LEAST_ADDRESSES >> 20:,} MB "
+            "are needed.\n  Raise ulimit -v, or limit the memory itself: --memory 512MB, or the memory of the container.\n"
+        )
+        sys.exit(3)
 
 
 class _NoPage(dict[str, list[str]]):

@@ -5,7 +5,6 @@ PostgreSQL and MariaDB (InnoDB) are in :mod:`engines.test_snapshots`.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import sqlite3
@@ -19,6 +18,7 @@ import pytest
 
 import shoal
 from engines.targets import DuckDBTarget, MariaDBTarget, SparkTarget, SQLiteTarget, Target
+from release_forging import plain_certificate
 from shoal.errors import DataError, EngineError
 
 pytestmark = pytest.mark.engine
@@ -60,7 +60,7 @@ def outcome(source: Any, change: Callable[[], Any], folder: Path) -> str:
         change()
         if is_refused(lambda: release.write(folder), folder):
             return "refused"
-    found = json.loads((folder / "certificate.json").read_text())
+    found = plain_certificate(folder)
     assert found["input"]["records"] == found["before"]["records"] == len(ROWS)
     assert found["input"]["keyed_hash"]
     assert shoal.verify(folder).ok
@@ -127,7 +127,7 @@ def together(one: str, two: str, change: Callable[[], Any], folder: Path) -> str
         made.close()
         return "refused"
     made.close()
-    found = json.loads((folder / "certificate.json").read_text())["tables"]
+    found = plain_certificate(folder)["tables"]
     assert [t["records_in"] for t in found] == [120, 240]
     assert len({t["snapshot"] for t in found}) == 1
     return "not seen"
@@ -140,7 +140,7 @@ def trips(source: str, change: Callable[[], Any], folder: Path) -> str:
         change()
         if is_refused(lambda: made.write(folder), folder):
             return "refused"
-    found = json.loads((folder / "certificate.json").read_text())
+    found = plain_certificate(folder)
     assert found["cost"]["records"] == len(TRIPS)
     assert found["keyed_hash"]
     return "not seen"

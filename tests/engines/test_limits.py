@@ -43,7 +43,7 @@ def test_check_and_hierarchy_read_aggregates_of_named_columns(server: Target) ->
     source = server.load(ROWS, TYPES)
     asked: dict[str, Any] = {"quasi": ["age"], "sensitive": ["ill"], "direct": ["name"]}
     with shoal.open(source, only_aggregates=True) as table:
-        assert shoal.check(table, **asked, k=20, rest="insensitive").facts.k == 20
+        assert shoal.check(table, **asked, k=20).facts.k == 20
         assert shoal.hierarchy(table, column="age").levels[0].groups == 3
         with pytest.raises(UsageError, match="every record has another value in column 'name'"):
             shoal.hierarchy(table, column="name")
@@ -175,12 +175,12 @@ COMMANDS = {
     "inspect": "inspect {t}",
     "measure": "measure {t} --quasi age",
     "measure of events": "measure {t} --unit id --place place",
-    "check": "check {t} --quasi age --k 2 --rest insensitive",
+    "check": "check {t} --quasi age --k 2 --rest drop",
     "hierarchy": "hierarchy {t} --column age",
     "study": "study {t} --quasi age,sex",
     "table": "table {t} --rows age --columns sex",
     "transform": "transform {t} --plan {plan} --out {out}.csv",
-    "anonymize": "anonymize {t} --quasi age,sex --k 2 --out {out} --rest insensitive",
+    "anonymize": "anonymize {t} --quasi age,sex --k 2 --out {out} --rest drop",
     "compare": "compare {t} {t} --quasi age",
     "compare, the second": "compare {file} {t} --quasi age",
     "attack": "attack {file} --original {t} --control {file}",

@@ -98,7 +98,7 @@ PEOPLE = [
 OTHERS: dict[str, tuple[str, dict[str, Any], int]] = {  # the verb, its words, statements that return rows (of two tables)
     "compare": ("compare", {"release": "OTHER", "quasi": ["age", "sex"], "models": False}, 2),
     "attack": ("attack", {"original": "OTHER", "key": "id", "numbers": ["age"]}, 4),
-    "attack a release": ("attack", {"with_": "OTHER"}, 1),
+    "attack a release": ("attack", {"with_": "OTHER"}, 2),
     "encode": ("encode", {"id": "id", "key": bytes(range(32))}, 1),
     "predict quasi": ("predict", {"question": "quasi", "columns": ["age", "sex"]}, 0),
     "predict zipf": ("predict", {"question": "zipf", "column": "place", "unit": "id"}, 0),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 
 import shoal
 from engines.targets import DuckDBTarget, MariaDBTarget, PostgresTarget, Target
+from release_forging import plain_certificate
 from shoal.errors import DataError, EngineError, ShoalError
 
 pytestmark = pytest.mark.engine
@@ -44,7 +44,7 @@ def server(request: pytest.FixtureRequest) -> Target:
 
 
 def certificate(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "certificate.json").read_text())
+    found: dict[str, Any] = plain_certificate(folder)
     return found
 
 

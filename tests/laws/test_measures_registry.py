@@ -21,7 +21,7 @@ OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calcu
     "classes.exposed_groups", "classes.household", "classes.impact", "classes.individual", "classes.missing", "classes.profile",
     "metrics", "observer.models", "observer.posterior", "result.checking", "result.figures", "result.headline", "result.parts",
     "derived_numbers", "subsets.suda", "utility.analyses",
-    "utility.distances", "utility.models", "utility.published", "utility.recoding",
+    "subsets.known_columns", "utility.distances", "utility.models", "utility.published", "utility.recoding",
 }  # fmt: skip
 ALL = list(metrics())
 

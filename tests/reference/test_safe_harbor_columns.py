@@ -5,7 +5,9 @@ The columns and the references are in ``tricky_columns``. Boundaries of the rule
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,9 +16,9 @@ from shoal.find import ColumnFacts
 from shoal.find.safe_harbor.classes import class_of, refusal
 from shoal.find.safe_harbor.coarse import fine_zip, reach, told, too_long_ago, too_old, triples
 from shoal.release.gate.safe_harbor import _kind
-from tricky_columns import ACCEPTED, REFUSED, YEAR, column
+from tricky_columns import ACCEPTED, HIDDEN, REFUSED, YEAR, column
 
-SIZES = ((60, 0), (300, 1), (300, 2), (1500, 3))
+SIZES = ((60, 0), (300, 1), (800, 3))
 """Rows and seeds: nothing hangs on one table."""
 
 
@@ -27,6 +29,7 @@ def facts(name, values):
     return ColumnFacts(name, kind, texts, np.array([counted[t] for t in sorted(counted)]), len(values))
 
 
+@cache
 def judged(tricky, rows, seed):
     found = facts(tricky.name, column(tricky, rows=rows, seed=seed))
     classed = class_of(found)
@@ -42,15 +45,28 @@ def test_no_column_is_missed_and_each_has_its_class(rows, seed):
 
 
 @pytest.mark.parametrize(("rows", "seed"), SIZES)
-def test_no_column_is_refused_wrongly(rows, seed):
-    wrong = [(t.name, why) for t in ACCEPTED if (why := judged(t, rows, seed)[1])]
+def test_no_hidden_identifier_is_let_through(rows, seed):
+    missed = [t.name for t in HIDDEN if not judged(t, rows, seed)[1]]
+    assert missed == [], f"{len(missed)} of {len(HIDDEN)} missed"
+
+
+MOST_ASKED = 0
+"""Harmless columns of the table that may be asked about; none may be called an identifier."""
+
+
+@pytest.mark.parametrize(("rows", "seed"), SIZES)
+def test_harmless_columns_pass_and_few_are_asked_about(rows, seed):
+    found = [(t.name, *judged(t, rows, seed)) for t in ACCEPTED]
+    wrong = [(name, why) for name, classed, why in found if why and classed.kind != "unknown"]
     assert wrong == [], f"{len(wrong)} of {len(ACCEPTED)} wrongly refused"
+    asked = [name for name, classed, why in found if why and classed.kind == "unknown"]
+    assert len(asked) <= MOST_ASKED, asked
 
 
 def test_the_evidence_holds_no_value():
-    for tricky in (*REFUSED, *ACCEPTED):
-        values = column(tricky)
-        classed, why = judged(tricky, 300, 0)
+    for tricky in (*REFUSED, *HIDDEN, *ACCEPTED):
+        values = column(tricky, rows=60)
+        classed, why = judged(tricky, 60, 0)
         said = f"{classed.evidence} {why}"
         assert not [v for v in map(str, values) if len(v) > 4 and v in said], tricky.name
 
@@ -153,3 +169,13 @@ def test_few_full_names_are_names_too(name, named, item):
     values = [*people, *[f"Qix{c} Zuv" for c in "abcdefgh"]][:10]
     facts = ColumnFacts(name, "text", sorted(values), np.full(10, 20), 200, 0)
     assert class_of(facts).item == item
+
+
+def test_regions_and_positions_are_not_let_through_by_their_names():
+    rng = random.Random(1)
+    north = facts("LON", [f"{rng.uniform(-7, 1.5):.12f}" for _ in range(300)])
+    assert refusal(north, class_of(north), YEAR), "longitudes near Greenwich; 'lön' is a wage in Swedish"
+    region = facts("REGION", [rng.choice([1, 40, 41, 42, 43, 44]) for _ in range(300)])
+    assert class_of(region).kind == "unknown"
+    school = facts("school", [rng.choice(["GP", "MS"]) for _ in range(300)])
+    assert class_of(school).kind == "unknown"

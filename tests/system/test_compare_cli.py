@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import shoal
+from release_forging import plain_certificate
 from shoal.cli import main
 
 
@@ -38,7 +39,7 @@ def test_a_release_folder_is_read_by_its_plan(place: Path, capsys: pytest.Captur
     code, out, _ = run(capsys, "compare", place / "people.csv", place / "release", "--json", "--analysis", "table:sex")
     assert code == 0
     found = json.loads(out)
-    certificate = json.loads((place / "release" / "certificate.json").read_text(encoding="utf-8"))
+    certificate = plain_certificate(place / "release")
     assert found["classes"]["quasi"] == ["age", "sex", "town"]
     assert found["classes"]["k"]["after"] == certificate["k"]
     assert found["classes"]["loss"] == pytest.approx(certificate["utility"]["loss"]), "the loss that the search made small"

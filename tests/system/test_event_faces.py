@@ -187,7 +187,7 @@ def test_pseudonyms_of_the_vault_lead_back_to_the_right_people(trips: Path, hous
         for r in csv.DictReader(file):
             true[r["card"]].add(r["station"])
     for name in names[:5]:
-        assert {r["station"] for r in rows if r["card"] == name} <= true[str(back[name])]
+        assert {r["station"] for r in rows if r["card"] == name} <= {*true[str(back[name])], "*"}
     assert shoal.verify(folder).ok
     assert "canary" not in "".join(p.read_text() for p in folder.iterdir())
     with using(house.operator):  # the same names again: two releases of one domain are joined by them

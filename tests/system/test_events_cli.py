@@ -126,8 +126,8 @@ def test_columns_of_one_name_are_numbered_in_event_tables_too(tmp_path: Path, ca
     file = tmp_path / "twice.csv"
     file.write_text("who,at,where,where\n" + "".join(f"p{i % 3},2024-01-0{1 + i},x{i},y\n" for i in range(6)), encoding="utf-8")
     words = ("measure", file, "--unit", "who", "--time", "at", "--place", "where", "--json")
-    assert run(capsys, *words)[0] != 0
-    code, out, err = run(capsys, *words, "--rename-duplicates")
+    assert run(capsys, *words, "--read", "rename_duplicates=false")[0] != 0
+    code, out, err = run(capsys, *words)
     assert code == 0, err
     assert json.loads(out)["people"] == 3
 

@@ -169,7 +169,7 @@ def test_an_inspection_fits_eighty_columns_and_says_what_matters_first(tmp_path)
     file = tmp_path / "wide.csv"
     long = "a_rather_long_name_of_a_column_that_nobody_would_type_twice"
     names = ["patient_nbr", "sex", "age", long, *(f"q{i}" for i in range(70))]
-    codes = [[str(i % 4)] * 70 for i in range(80)]
+    codes = [[str(i // 7 % 4)] * 70 for i in range(80)]  # none follows from the age
     rows = [",".join([str(1000 + i // 2), "fm"[i % 2], str(20 + i % 60), "x", *codes[i]]) for i in range(80)]
     file.write_text("\n".join([",".join(names), *rows]) + "\n")
     words = [sys.executable, "-m", "shoal.cli", "inspect", str(file)]

@@ -176,7 +176,7 @@ def test_design(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "Cheapest change: ask age in 10-year bands" in out
     assert (tmp_path / "w.svg").is_file()
     assert (tmp_path / "h.png").is_file()
-    person = answer(capsys, "design", str(file), "--answers", "age=3,sex=0,education=1", "--curve", str(tmp_path / "c.svg"))[
+    person = answer(capsys, "design", str(file), "--answers", "age=21,sex=0,education=1", "--curve", str(tmp_path / "c.svg"))[
         "person"
     ]
     assert person["chain"] == pytest.approx([12500, 6375, 1912.5])
@@ -184,10 +184,13 @@ def test_design(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert (tmp_path / "c.svg").is_file()
     code, _, _ = run(capsys, "design", str(file), "--answers", "age")
     assert code == 2
-    code, out, _ = run(
-        capsys, "design", str(file), "--target", "unique<=90%", "--respondents", "150", "--population", "17.5M", "--require"
-    )
+    more = ["--respondents", "150", "--population", "17.5M", "--require"]
+    code, out, _ = run(capsys, "design", str(file), "--target", "unique<=60%", *more)
+    assert code == 1, "not known is not met"
+    assert out.startswith("Not known whether the target of 60 % is met: ")
+    code, out, _ = run(capsys, "design", str(file), "--target", "unique<=90%", *more)
     assert code == 0
+    assert out.startswith("Within the target of ")
     code, _, err = run(capsys, "design", str(tmp_path / "none.yml"))
     assert code == 3
     code, _, err = run(capsys, "design", str(file), "--watch", "--json")
@@ -217,12 +220,12 @@ def test_design_watches_the_file_and_survives_a_broken_edit(tmp_path: Path) -> N
 
     words = [sys.executable, "-u", "-m", "shoal", "design", str(file), "--watch", "--every", "0.05", "--rounds", "3"]
     with said.open("w") as out, subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT) as watching:
-        wait_for("respondents one of a kind", 1)
+        wait_for("respondents would be one of a kind", 1)
         edit("population: [")
         wait_for("PolicyError", 1)
         edit(QUESTIONS.replace("[18, 97]", "[18, 27]"))
         assert watching.wait(timeout=300) == 0
-    assert said.read_text(encoding="utf-8").count("respondents one of a kind") == 2
+    assert said.read_text(encoding="utf-8").count("respondents would be one of a kind") == 2
 
 
 @pytest.mark.parametrize(

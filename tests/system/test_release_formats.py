@@ -161,7 +161,7 @@ def test_the_weight_and_every_other_number_are_the_file_s(tmp_path):
         {"noise": {"scale": 3.0}},
         {"round": {"base": 10}},
         {"clamp": {"low": 10, "high": 50}},
-        {"microaggregate": {"k": 4}},
+        {"microaggregate": {"k": 5}},
         {"rank_swap": {"percent": 10}},
         {"permute": {}},
     ],

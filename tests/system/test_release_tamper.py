@@ -211,7 +211,7 @@ def test_a_forger_who_adds_a_column_that_was_removed_is_found(releases, tmp_path
     (folder / "data.csv").write_text("\n".join(named) + "\n")
     gone = {"name": "name", "role": "direct", "kind": "text", "treatment": "removed", "changed": 1.0, "why": ""}
     forge(folder, lambda c: (c["data"]["columns"].append("name"), c["columns"].append(gone)))
-    assert [c.name for c in verify(folder).failed] == ["plan", "labels"]
+    assert [c.name for c in verify(folder).failed] == ["plan", "derived", "labels"]
 
 
 def test_a_second_sheet_is_found(releases, tmp_path):

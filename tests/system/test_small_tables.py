@@ -58,6 +58,7 @@ roles:
   sensitive: [ill, pay]
   insensitive: [visits, weight]
 require: {k: 3}
+method: lattice   # local recoding needs compiled loops and an engine
 allow: {suppress: 0.9}
 """
 

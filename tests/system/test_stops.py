@@ -239,7 +239,7 @@ class Loses:
 
 def run():
     Loses()
-    time.sleep(60)
+    time.sleep(600)
 
 shoal.cli.main = run
 command.main()
@@ -249,7 +249,7 @@ command.main()
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_an_end_that_foreign_code_loses_is_raised_again(name: str) -> None:
     """An exception inside ``__del__`` goes no further, as in a callback of a library."""
-    done = subprocess.run([sys.executable, "-c", LOSING, name], capture_output=True, timeout=50, check=False)
+    done = subprocess.run([sys.executable, "-c", LOSING, name], capture_output=True, timeout=300, check=False)
     assert done.returncode == CODES[name]
 
 

@@ -11,7 +11,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 import shoal
-from studio_support import Watched, accessible, fitting, hostile_table, served
+from studio_support import Watched, accessible, decided_in, fitting, hostile_table, served
 
 ROOT = Path(__file__).resolve().parents[2]
 DROPPED = """async place => {
@@ -78,9 +78,13 @@ def test_from_a_dropped_table_to_a_release(browser: Any, studio: tuple[str, Any]
     page.wait_for_selector(".lock[aria-pressed=true]", state="detached")
     page.wait_for_selector("button.undo:has-text('took plan')")
     page.click('nav a[href$="/prove"]')
-    page.fill("#f-approved_by", "<b>M. Okafor</b>")
+    assert page.locator("#f-approved_by").count() == 0, "nothing is signed before it is written and read"
     page.click("button:has-text('Write the release')")
-    page.wait_for_selector("text=Download everything")
+    decided_in(page)
+    page.fill("#f-approved_by", "<b>M. Okafor</b>")
+    page.click("button:has-text('Sign, and write it again')")
+    page.wait_for_selector("pre:has-text('release-2')")
+    decided_in(page)
     assert "everyone hides among at least" in page.inner_text("h1")
     with page.expect_download() as coming:
         page.click("text=Download everything")
@@ -148,7 +152,7 @@ def test_with_scripts_off_the_flow_still_ends_in_a_release(browser: Any, studio:
     _policy_in_three_forms(page)
     page.click('nav a[href$="/prove"]')
     page.click("button:has-text('Write the release')")
-    page.wait_for_selector("text=Download everything")
+    decided_in(page)
     seen.close()
 
 
@@ -194,4 +198,32 @@ def test_a_bad_file_is_told_in_place_and_two_windows_agree(browser: Any, studio:
     page.click("[name=theme]")
     page.wait_for_selector("html[data-theme=light]")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+    # a second window follows, and each moves its own slider
+    small = tmp_path / "small.csv"
+    small.write_text("age,sex,ill\n" + "".join(f"{20 + i},{'fm'[i % 2]},{'abc'[i % 3]}\n" for i in range(60)), encoding="utf-8")
+    page.set_input_files("#file", str(small))
+    page.wait_for_selector(".chips")
+    page.click('nav a[href$="/improve"]')
+    page.wait_for_selector("#levels")
+    other = seen.context.new_page()
+    other.goto(page.url)
+    page.locator("#l0-2").check()
+    page.wait_for_selector("body:not(.waiting) .stop.on #l0-2")
+    other.locator("#l1-1").check()
+    other.wait_for_selector("body:not(.waiting) .stop.on #l1-1")
+    assert other.locator(".stop.on #l0-2").count() == 1, "the first window's slider stays"
+    page.wait_for_selector(".stop.on #l1-1")
+    other.close()
+    # the studio does not answer: that stays said, the verdict is marked, and a moved slider goes back
+    seen.context.set_offline(True)
+    page.wait_for_selector("#lost:has-text('Not connected')")
+    accessible(page, "not connected")
+    assert "Not current" in page.inner_text("#verdict")
+    page.locator("#l1-0").click()
+    page.wait_for_selector("#l1-1:checked")
+    seen.context.set_offline(False)
+    page.wait_for_selector("#lost", state="hidden")
+    assert page.locator("#verdict .when-lost").is_hidden()
+    assert any("ERR_INTERNET_DISCONNECTED" in words for words in seen.complained)
+    seen.complained.clear()
     seen.close()

@@ -22,7 +22,7 @@ import shoal
 from servers import tools
 from shoal.studio.answers import Answers, StillCounting
 from shoal.studio.guard import POLICY
-from studio_support import Visitor, hostile_table, served, started
+from studio_support import Form, Visitor, decided, ended, hostile_table, served, started
 from surfaces import RARE, canary_table
 
 
@@ -89,6 +89,13 @@ def test_every_answer_is_guarded(visitor: Visitor) -> None:
         assert not re.search(r"<[^>]+\s(?:style|on\w+)=", page.text) or path.startswith("/static")
     assert visitor.http.get("/nowhere").status_code == 404
     assert visitor.http.get("/static/../app.py").status_code in (400, 404)
+    assert visitor.http.get("/static/x").status_code == 404
+    squeezed = {
+        path: "content-encoding" in visitor.http.get(path).headers for path in ("/", "/static/studio.css", "/kept", "/me")
+    }
+    assert squeezed == {"/": False, "/static/studio.css": True, "/kept": False, "/me": True}, "never beside what was typed"
+    with visitor.http.stream("GET", "/me") as answer:
+        assert sum(map(len, answer.iter_raw())) <= 150_000, "as it is sent"
     first = sum(len(visitor.http.get(p).content) for p in ("/", "/static/studio.js", "/static/studio.css", "/static/fish.svg"))
     assert first <= 150_000, "the first page is light"
 
@@ -98,7 +105,6 @@ def test_bad_files_get_a_friendly_page_and_leave_nothing(visitor: Visitor, tmp_p
         "empty.csv": b"",
         "a.pdf": b"%PDF-1.4",
         "broken.parquet": b"PAR1" + b"x" * 50 + b"PAR1",
-        "twice.csv": b"a,a\n1,2\n",
         "no rows.csv": b"age,sex\n",
         "no table.zip": b"PK\x03\x04" + b"\0" * 26 + b"readme.txt",
         "bomb.xlsx": b"PK\x03\x04 not a workbook",
@@ -171,12 +177,24 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
     assert "Meets all you asked" in page.text
     assert visitor.get(f"/t/{table}/plans").text.count("✓ taken") == 1
     assert page.text.count('class="past"') == 2, "Measure and Understand are behind"
-    page = visitor.post(f"/t/{table}/release", approved_by="M. Okafor", format="csv")
-    for _ in range(3000):
-        page = visitor.get(f"/t/{table}/prove")
-        if "data-job" not in page.text:
-            break
-        time.sleep(0.2)
+    early = visitor.post(f"/t/{table}/release", approved_by="M. Okafor", format="csv")
+    assert early.status_code == 403, "nothing is signed before it is written and read"
+    page = ended(visitor, visitor.post(f"/t/{table}/release", format="csv"))
+    # the findings come first: signing and downloads open when each is accepted with a reason
+    shut = re.search(r'action="/r/([0-9a-f]{16})/accept"', page.text)
+    assert shut is not None
+    assert 'name="approved_by"' not in page.text
+    assert '.zip" download' not in page.text
+    assert "so it is known without finding the person&#39;s row" in page.text or "is far more common than" in page.text
+    for path in ("x.zip", "file/0", "file/1"):
+        assert visitor.http.get(f"/r/{shut[1]}/{path}").status_code == 403, path
+    number = re.search(r'name="(f\.\d+)"', page.text)
+    assert number is not None
+    assert visitor.post(f"/r/{shut[1]}/accept", **{number[1]: "1"}).status_code == 400, "a reason is needed"
+    page = decided(visitor, page)
+    assert "a contract binds the recipient" in page.text
+    page = ended(visitor, visitor.post(f"/t/{table}/release", approved_by="M. Okafor", format="csv"))
+    assert "Every finding is decided" in page.text, "what was accepted is found again, and stays accepted"
     assert "everyone hides among at least" in page.text
     assert page.text.count('class="small seconds"') == 4, "each line says how long it took"
     assert page.text.count('class="past"') == 3, "Improve is behind, too"
@@ -219,6 +237,35 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
     assert "Nothing is kept here." in visitor.get("/kept").text
 
 
+def test_the_reader_asks_and_its_repairs_are_shown_and_overruled(visitor: Visitor, tmp_path: Path) -> None:
+    lines = [f"{20 + i % 9},{'fm'[i % 2]},{i % 3},{'abc'[i % 3]}" for i in range(60)]
+    doubled = tmp_path / "doubled.csv"
+    doubled.write_text("\n".join(["age,sex,age,ill", *lines]) + "\n", encoding="utf-8")
+    table = visitor.bring(doubled)
+    page = visitor.get(f"/t/{table}/measure").text
+    assert page.index("Numbered doubled names") < page.index("people are one of a kind"), "before the first number"
+    assert "--read" not in page
+    refused = visitor.post(f"/t/{table}/read", option="rename_duplicates", value="false")
+    assert refused.status_code == 400
+    assert "rename_duplicates" not in visitor.get(f"/t/{table}/policy.yml").text, "nothing changed"
+    uneven = tmp_path / "uneven.csv"
+    uneven.write_text("\n".join(["age,sex,visits,ill", *lines, "31,f"]) + "\n", encoding="utf-8")
+    asked = visitor.http.post("/tables", data={"token": visitor.token()}, files={"file": ("uneven.csv", uneven.read_bytes())})
+    place = re.search(r"/t/([0-9a-f]{16})/read", asked.text)
+    assert place is not None, asked.text
+    assert "Leave the lines that do not fit out" in asked.text
+    assert "31" not in asked.text.partition("<dl>")[2].partition("</dl>")[0], "no value"
+    table = place[1]
+    visitor.post(f"/t/{table}/read", option="bad_lines", value="set-aside")
+    page = visitor.get(f"/t/{table}/measure").text
+    assert "Set aside 1 line with too few or too many fields" in page
+    assert "60 people" in page
+    assert "bad_lines: set-aside" in visitor.get(f"/t/{table}/policy.yml").text, "the command line reads it in the same way"
+    assert visitor.post(f"/t/{table}/read", option="delimiter", value=";").status_code == 400
+    assert visitor.get(f"/t/{table}/improve").status_code == 200
+    visitor.post("/kept/delete", sure="1")
+
+
 def test_a_moved_slider_gets_its_numbers_before_the_rest(visitor: Visitor, tmp_path: Path) -> None:
     source = tmp_path / "few.csv"
     source.write_text("age,sex,ill\n" + "".join(f"{20 + i},{'fm'[i % 2]},{'abc'[i % 3]}\n" for i in range(60)), encoding="utf-8")
@@ -242,6 +289,60 @@ def test_a_moved_slider_gets_its_numbers_before_the_rest(visitor: Visitor, tmp_p
     visitor.post("/kept/delete", sure="1")
 
 
+def test_two_windows_merge_per_slider_and_a_conflict_is_shown(visitor: Visitor, tmp_path: Path) -> None:
+    source = tmp_path / "two windows.csv"
+    source.write_text("age,sex,ill\n" + "".join(f"{20 + i},{'fm'[i % 2]},{'abc'[i % 3]}\n" for i in range(60)), encoding="utf-8")
+    table = visitor.bring(source)
+
+    def standing(page: Any) -> list[str]:
+        return re.findall(r'name="level\.[01]" value="(\d)" checked', page.text)
+
+    stale = visitor.get(f"/t/{table}/improve")
+    old = Form(stale, "/levels").fields
+    assert [old["level.0"], old["level.1"]] == ["0", "0"]
+    assert standing(visitor.post(f"/t/{table}/levels", **{**old, "level.0": "2"})) == ["2", "0"]
+    # the other window still shows the first page: its form, sent whole, moves its own slider only
+    both = visitor.post(f"/t/{table}/levels", **{**old, "level.1": "1"})
+    assert both.status_code == 200
+    assert standing(both) == ["2", "1"]
+    # both moved the same slider: the later one is asked, not obeyed; the same move twice is none
+    clash = visitor.post(f"/t/{table}/levels", **{**old, "level.0": "1"})
+    assert clash.status_code == 409
+    assert "Another window moved age" in clash.text
+    assert standing(clash) == ["2", "1"]
+    assert standing(visitor.post(f"/t/{table}/levels", **{**old, "level.0": "2"})) == ["2", "1"]
+    # asked again on the page that shows the conflict, it is done
+    assert standing(visitor.post(f"/t/{table}/levels", **{**Form(clash, "/levels").fields, "level.0": "1"})) == ["1", "1"]
+    # what is asked merges the same way
+    asked = Form(stale, "/ask").fields
+    visitor.post(f"/t/{table}/ask", **{**asked, "k": "7"})
+    page = visitor.post(f"/t/{table}/ask", **{**asked, "suppress": "10"})
+    assert Form(page, "/ask").fields["k"] == "7"
+    assert Form(page, "/ask").fields["suppress"] == "10"
+    assert visitor.post(f"/t/{table}/ask", **{**asked, "k": "9"}).status_code == 409
+    # locks and weights too; and levels whose meaning has changed
+    locks = Form(stale, "/locks").fields
+    visitor.post(f"/t/{table}/locks", **{**locks, "lock.0": "1"})
+    page = visitor.post(f"/t/{table}/locks", **{**locks, "weight.1": "3"})
+    assert "lock.0" in Form(page, "/locks").fields
+    assert Form(page, "/locks").fields["weight.1"] == "3"
+    seen = Form(page, "/levels").fields
+    page = visitor.post(f"/t/{table}/bands", column="0", widths="30")
+    assert visitor.post(f"/t/{table}/levels", **{**seen, "level.0": "2"}).status_code == 409
+    # Undo takes back what its window shows, never what another window did since
+    undo = Form(page, "/go").fields
+    number = re.search(r'class="quiet undo" name="number" value="(\d+)"', page.text)
+    assert number is not None
+    after = visitor.post(f"/t/{table}/role", column="2", role="insensitive")
+    assert visitor.post(f"/t/{table}/go", **undo, number=number[1]).status_code == 409
+    last = visitor.get(f"/t/{table}/improve")
+    assert Form(last, "/go").fields["seen"] == Form(after, "/go").fields["seen"]
+    # a slider that another window took away does not stand in the way of the others
+    visitor.post(f"/t/{table}/role", column="1", role="insensitive")
+    assert visitor.post(f"/t/{table}/levels", **{**Form(last, "/levels").fields, "level.0": "1"}).status_code == 200
+    visitor.post("/kept/delete", sure="1")
+
+
 def test_levels_of_a_column_are_edited_by_plain_forms(visitor: Visitor, tmp_path: Path) -> None:
     source, rare = tmp_path / "lands.csv", "Tuvalu"
     lands = [*["NL", "BE", "FR", "JP"] * 15, rare]
@@ -252,6 +353,7 @@ def test_levels_of_a_column_are_edited_by_plain_forms(visitor: Visitor, tmp_path
     visitor.get(f"/t/{table}/measure")
     for number in ("0", "1"):
         visitor.post(f"/t/{table}/role", column=number, role="quasi")
+    visitor.post(f"/t/{table}/role", column="2", role="sensitive")
     place = f"/t/{table}/levels/0"
     page = visitor.get(place).text
     assert "BE" in page

@@ -22,7 +22,7 @@ import pytest
 
 import shoal
 from shoal.release.policy.policy import Policy
-from studio_support import Visitor, ended, served
+from studio_support import Visitor, decided, ended, served
 
 SECRET = "s3cret-of-the-reader"
 
@@ -104,6 +104,7 @@ def test_an_event_release_and_an_earlier_one_dropped_in(studio: tuple[Visitor, P
     said = re.search(r"any 2 known records of a person are shared by at least (\d+) people", page.text)
     assert said is not None, page.text
     assert int(said[1]) >= 5
+    page = decided(visitor, page)
     release = re.search(r'href="/r/([0-9a-f]{16})/([^"]+)\.zip"', page.text)
     assert release is not None
     packed = visitor.http.get(f"/r/{release[1]}/{release[2]}.zip").content

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import shoal
+from release_forging import plain_certificate
 from shoal.cli import main
 from shoal.errors import PolicyError
 from shoal.model.plan import Plan
@@ -61,7 +62,7 @@ def test_a_sample_is_released_and_proven(tmp_path: Path, capsys: pytest.CaptureF
     plan = Plan.from_json((out / "plan.json").read_text(encoding="utf-8"))
     assert [s.kind for s in plan.steps].count("sample") == 1
     assert plan.seed == 0  # anyone who knows the seed knows the sample
-    made = json.loads((out / "certificate.json").read_text(encoding="utf-8"))
+    made = plain_certificate(out)
     assert made["input"]["drawn"] == len(rows) + made["utility"]["suppressed"]
     assert made["input"]["records"] == 1500
     assert f"They are a sample: {made['input']['drawn']} of 1,500 records were drawn." in made["verdict"]

@@ -97,7 +97,7 @@ def anonymize(
         raise UsageError("this policy names several tables.", hint="Use shoal.anonymize_tables(policy).")
     asked, told = policy_of(policy, options).seeded(), progress or silent
     table, types = _frame(table)
-    source, left = opened(table), None
+    source, left = opened(table, read=asked.read), None
     if source.only_aggregates:
         raise refused("a release is made of rows of the table", hint="shoal check and shoal measure read aggregates only.")
     held = source.hold(write=to_table is not None)

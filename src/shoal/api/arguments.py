@@ -48,6 +48,7 @@ class PolicyOptions(TypedDict, total=False):
     direct: Names | Mapping[str, Any]
     insensitive: Names
     rest: str
+    found: Mapping[str, Sequence[str]]
     unit: str | Mapping[str, Any]
     events: Mapping[str, Any]
     weight: str
@@ -106,9 +107,16 @@ def opened(
     insensitive: Names | None = None,
     unit: str | None = None,
     weight: str | None = None,
+    read: Mapping[str, Any] | None = None,
 ) -> Table:
-    """The table, opened where it is not yet, with these roles added."""
-    found = table if isinstance(table, Table) else open_source(table)
+    """The table, opened where it is not yet, with these roles added; ``read``: how a policy reads it."""
+    found = table if isinstance(table, Table) else open_source(table, **(read or {}))
+    for option, asked in (read or {}).items():
+        if option in found.source and found.source[option] != asked and option != "null":
+            raise PolicyError(
+                f"the policy reads the file with {option}={asked}, but it was opened with {option}={found.source[option]}.",
+                hint="Open it as the policy says, or change 'read' in the policy.",
+            )
     roles = {"quasi": quasi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
     return found.with_roles(**{role: names(given) for role, given in roles.items()}, unit=unit, weight=weight)
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shoal.api.arguments import Names, Source, opened
+from shoal.api.attack_external import External, arrow_of, known_people, texts_of, through_plan
 from shoal.api.attack_tables import attack_numbers, attack_table
 from shoal.attacks import Scene, run_all, worst_first
+from shoal.attacks.cells import Shown, both_releases, linked_by_cells
 from shoal.attacks.composition import joined_records
-from shoal.attacks.further_knowledge import one_of_a_kind
-from shoal.disk.atomic import scratch
-from shoal.errors import UnreadableError, UsageError, missing_column
+from shoal.errors import UnreadableError, UsageError
 from shoal.model.attack import AttackReport, AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
-from shoal.model.certificate.file import is_of_events, read_certificate
-from shoal.model.counts.classes import ClassCounts
-from shoal.model.plan import Plan, Suppression
+from shoal.model.certificate.file import is_of_events, read_certificate, read_event_certificate
 from shoal.model.requirement import DistinctDiversity, K, TCloseness
 from shoal.release.earlier.same_labels import same_labels
 from shoal.release.events.attacks import attack_folder
@@ -26,8 +23,9 @@ from shoal.release.linked.certificate import read_linked
 from shoal.release.linked.verify import linked_attacks
 from shoal.release.make.release import Release
 from shoal.release.plan.plan_json import read_plan
-from shoal.release.proof.read import logical
-from shoal.steps import Drop, MapValues
+
+MOST_ROWS = 200_000
+"""Published records up to which the cells of two releases are compared."""
 
 
 def attack(
@@ -40,6 +38,7 @@ def attack(
     secrets: Names | None = None,
     key: str | None = None,
     numbers: Names | None = None,
+    hunt: bool = False,
     seed: int = 0,
 ) -> AttackReport:
     """Run every attack that the folder, an external table and earlier releases allow; or attack any table beside its original.
@@ -63,9 +62,13 @@ def attack(
         own (interval disclosure, distance linkage, robust intervals), with or without a control group.
     numbers : names of columns, optional
         With ``key``: these columns, instead of all that hold at least twenty different numbers.
+    hunt : bool
+        With ``with_``: search for the fewest columns by which the attacker finds more than the release claims.
     seed : int
         Of the attacks that draw at random.
     """
+    if hunt and with_ is None:
+        raise UsageError("A hunt needs the table that the attacker has.", hint="Name it: --with EXTERNAL.")
     if isinstance(folder, Release):  # its own attacks, or its table beside the original
         if with_ is not None or previous:
             raise UsageError(
@@ -93,11 +96,26 @@ def attack(
         return AttackReport(place.name, linked_attacks(place, linked))
     if is_of_events(place):
         found = attack_folder(place, None if with_ is None else opened(with_), seed, earlier=_folders(previous))
-        return AttackReport(place.name, tuple(worst_first(found)))
-    return AttackReport(place.name, tuple(worst_first(_of_people(place, with_, _folders(previous), seed))))
+        return AttackReport(place.name, one_list(read_event_certificate(place / NAME).attacks, found))
+    found = _of_people(place, with_, _folders(previous), seed, hunt=hunt)
+    return AttackReport(place.name, one_list(read_certificate(place / NAME).attacks, found))
 
 
-def _of_people(place: Path, with_: Source | None, previous: Sequence[Path], seed: int) -> list[AttackResult]:
+def one_list(certified: Sequence[AttackResult], tried: Sequence[AttackResult]) -> tuple[AttackResult, ...]:
+    """The attacks of the certificate, each tried again if the files suffice, and the further ones: one list, worst first.
+
+    What needs the original is listed as the certificate states it. An attack that could not be run is listed only if no attack
+    of that kind was.
+    """
+    run = {r.name: r for r in (*certified, *tried) if r.verdict != "not run"}
+    kinds = {name.split(":")[0] for name in run}
+    missed = {r.name: r for r in (*certified, *tried) if r.verdict == "not run" and r.name not in run and r.name not in kinds}
+    return tuple(worst_first([*run.values(), *missed.values()]))
+
+
+def _of_people(
+    place: Path, with_: Source | None, previous: Sequence[Path], seed: int, *, hunt: bool = False
+) -> list[AttackResult]:
     """A release of a table of people: what its files, a table that the attacker has and earlier releases tell."""
     claims = read_certificate(place / NAME)
     plan = read_plan(place / PLAN)
@@ -107,14 +125,16 @@ def _of_people(place: Path, with_: Source | None, previous: Sequence[Path], seed
         )
     data = place / claims.data.file
     quasi, sensitive = claims.data.quasi, claims.data.sensitive
-    published = _arrow(data, claims.data.columns)
+    published = arrow_of(data, claims.data.columns)
     table = opened(published)
-    other = _through_plan(with_, plan, quasi, claims) if with_ is not None else None
-    kept = claims.with_treatment("retained", "sensitive", "insensitive")
+    k = next((r.k for r in claims.asked if isinstance(r, K)), claims.k)
+    known = Shown({c: texts_of(published[c]) for c in quasi}, {c: texts_of(published[c]) for c in sensitive})
+    local = with_ is not None and not any(s.column in quasi for s in plan.steps)
+    people = known_people(with_, quasi, len(published), seed) if with_ is not None and (local or previous) else None
+    other = through_plan(with_, plan, quasi, claims) if with_ is not None and not local else None
     scene = Scene(
         released=table.count(quasi, sensitive=sensitive),
-        alone=one_of_a_kind(table, quasi, kept),
-        k=next((r.k for r in claims.asked if isinstance(r, K)), claims.k),
+        k=k,
         distinct={r.column: r.l for r in claims.asked if isinstance(r, DistinctDiversity)},
         t={r.column: r.t for r in claims.asked if isinstance(r, TCloseness) and r.distance == "equal"},
         table=published,
@@ -123,9 +143,15 @@ def _of_people(place: Path, with_: Source | None, previous: Sequence[Path], seed
         seed=seed,
     )
     results = run_all(scene)
+    if with_ is not None:
+        if local and people is not None:
+            results = [r for r in results if r.name != "linkage"] + linked_by_cells(known, people, k=k)
+        shared = External.of(with_, published, claims, plan, seed)
+        results += ([] if shared is None else [shared.all_columns(k)]) + ([shared.hunted(k)] if shared and hunt else [])
     for earlier in previous:
         results = [r for r in results if r.name != "intersection"]
         results += [_join(published, claims, earlier), *_same_labels(data, claims, earlier)]
+        results += _by_cells(known, claims, earlier, people)
     return results
 
 
@@ -170,47 +196,11 @@ def _data_of(table: Source) -> Source:
     return table
 
 
-def _through_plan(external: Source, plan: Plan, quasi: tuple[str, ...], claims: Certificate) -> ClassCounts:
-    """The classes of the external table as the plan would publish them."""
-    theirs = opened(external)
-    known = tuple(name for name in quasi if name in theirs.schema)
-    if not known:
-        raise missing_column(quasi[0], theirs.schema.names, table=theirs.name, what="quasi-identifier")
-    with scratch() as work:
-        file = work / f"external{Path(str(claims.data.file)).suffix}"
-        as_published(theirs, plan, known, file)
-        return opened(_arrow(file, known)).count(known)
-
-
-def as_published(external: Source, plan: Plan, quasi: Sequence[str], out: Path, *, keep: Sequence[str] = ()) -> None:
-    """Carry the quasi-identifiers of somebody else's table through a published plan into a file: same steps, nothing suppressed.
-
-    Columns in ``keep`` are carried over as they are, the others left out. A value that the plan does not know (an error in the
-    table, a person who is not in the release) becomes one that matches nobody.
-    """
-    if not any(s.column in quasi for s in plan.steps):
-        raise UsageError(
-            "this release was recoded locally, so its plan cannot be applied to another table.",
-            hint="Leave --with out, or attack a release made with method lattice.",
-        )
-    known = opened(external)
-    for name in quasi:
-        if name not in known.schema:
-            raise missing_column(name, known.schema.names, table=known.name, what="quasi-identifier")
-    steps = [
-        replace(s, on_gap="suppress") if isinstance(s, MapValues) and s.on_gap == "error" else s
-        for s in plan.steps
-        if s.column in quasi and not isinstance(s, Drop)
-    ]
-    steps += [Drop(n) for n in known.schema.names if n not in (*quasi, *keep)]
-    known.recode(Plan(tuple(steps), Suppression(scope="none")), out)
-
-
 def _join(published: Any, claims: Certificate, earlier: Path) -> AttackResult:
     """Records that an earlier release lets one join, through the columns that both publish unchanged."""
     before = read_certificate(earlier / NAME)
     same = [c for c in _retained(claims) if c in _retained(before)]
-    return joined_records(published, _arrow(earlier / str(before.data.file), before.data.columns), same)
+    return joined_records(published, arrow_of(earlier / str(before.data.file), before.data.columns), same)
 
 
 def _same_labels(data: Path, claims: Certificate, earlier: Path) -> list[AttackResult]:
@@ -219,13 +209,21 @@ def _same_labels(data: Path, claims: Certificate, earlier: Path) -> list[AttackR
     return same_labels(data, claims, earlier / str(before.data.file), before)
 
 
+def _by_cells(known: Shown, claims: Certificate, earlier: Path, people: Mapping[str, Sequence[str]] | None) -> list[AttackResult]:
+    """What the cells of both releases leave possible, for each sensitive column that both publish as it was."""
+    before = read_certificate(earlier / NAME)
+    quasi = [c for c in claims.data.quasi if c in before.data.quasi]
+    columns = [c for c in claims.data.sensitive if c in _retained(claims) and c in _retained(before)]
+    if not quasi or not columns or max(claims.after.records, before.after.records) > MOST_ROWS:
+        return []
+    table = arrow_of(earlier / str(before.data.file), before.data.columns)
+    new = Shown({c: known.quasi[c] for c in quasi}, known.sensitive)
+    old = Shown({c: texts_of(table[c]) for c in quasi}, {c: texts_of(table[c]) for c in columns})
+    some = None if people is None else {c: people[c] for c in quasi if c in people}
+    asked = [r for r in (*claims.asked, *before.asked) if isinstance(r, DistinctDiversity)]
+    least = {c: max((r.l for r in asked if r.column == c), default=1) for c in columns}
+    return [both_releases(new, old, c, some or None, distinct=least[c]) for c in columns]
+
+
 def _retained(claims: Certificate) -> list[str]:
     return [c for c in claims.with_treatment("retained") if c in claims.data.columns]
-
-
-def _arrow(file: Path, names: Sequence[str]) -> Any:
-    """A published file in memory, its columns named as the certificate names them."""
-    import pyarrow as pa
-
-    found = pa.Table.from_batches(list(opened(file).scan()))
-    return found.rename_columns(logical(found.column_names, names))

@@ -16,6 +16,7 @@ from shoal.attacks.tables.continuous import (
     robust_intervals,
     singling_out,
 )
+from shoal.attacks.tables.exposed import exposed_people
 from shoal.attacks.tables.rows import Rows, closest_records, drawn, membership, ordered, overlaps
 from shoal.comparison.columns import Coded, matched_rows, read_columns
 from shoal.errors import DataError
@@ -38,7 +39,7 @@ def attack_table(
     leave_out: str | None = None,
     seed: int = 0,
 ) -> tuple[str, tuple[AttackResult, ...]]:
-    """Singling out, linkability, inference, closest records, copies and membership, each held against the control group.
+    """Singling out, linkability, inference, closest records, copies, membership and exposed people, held against the control.
 
     ``original`` holds people that the table was made from, ``control`` people of the same kind that it was not made from. Both
     are drawn down to equally many, large tables to 10,000 records and 1,000 people. Columns are those that all three have;
@@ -75,6 +76,7 @@ def attack_table(
         inference(pool, few[0], few[1], shared, places),
         *closest_records(drawn(pool, MOST_PEOPLE, rng), inside, outside, (rows[0], rows[1])),
         membership(pool, *few),
+        exposed_people(drawn(rows[0], MOST_POOL, rng), inside, outside, shared, rng),
     ]
     return three[0].name, tuple(worst_first(r for r in found if r is not None))
 

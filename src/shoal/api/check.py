@@ -45,5 +45,5 @@ def check(
     """
     asked = policy_of(policy, options)
     if asked.events is not None:
-        return check_events(opened(table), asked, progress=progress)
-    return judge_table(opened(table), asked, progress=progress)
+        return check_events(opened(table, read=asked.read), asked, progress=progress)
+    return judge_table(opened(table, read=asked.read), asked, progress=progress)

@@ -68,7 +68,8 @@ class Demo:
             f"are one of a kind. Date of birth, sex and postcode alone single out {m['three']:,}.",
             f"4. Predicted, before asking anybody: of {p['group_size']} people asked only for age in years and sex, "
             f"{p['mean']:.0f} ± {p['deviation']:.0f} would be one of a kind.",
-            f"5. Made it safe with the plan that loses least{' (proven)' if r['proven'] else ''}: loss {r['loss']:.2f} between 0 "
+            f"5. Made it safe with the best plan {'of all' if r['proven'] else 'found'} with one level per column: "
+            f"loss {r['loss']:.2f} between 0 "
             f"(nothing) and 1 (everything), {r['suppressed']:,} of {m['records']:,} records left out. "
             f"A record now reads: {', '.join(r['example'].values())}.",
             f"6. Counted the written file again: at least {r['k']} people share every such record. Signed, and verified.",

@@ -7,10 +7,13 @@ address of a running ``shoal serve``. A file never makes Shoal call an address.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.api.arguments import Names, Source, population_of
+from shoal.api.arguments import names as names_of
 from shoal.api.table_population import from_pilot, with_pilot
 from shoal.errors import PolicyError, UnreadableError, UsageError
 from shoal.forms.files import parse_target, read_questionnaire, read_yaml
@@ -19,6 +22,7 @@ from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.summaries.published import PublishedSummary, Resolver
 
 if TYPE_CHECKING:
+    from shoal.registry.answer.query import Registry
     from shoal.registry.records.record import Record
 
 
@@ -29,6 +33,8 @@ def design(
     population: int | str | None = None,
     respondents: int | None = None,
     target: float | str | None = None,
+    sensitive: Names | None = None,
+    trust: Names | None = None,
     pilot: Source | None = None,
     columns: Names | None = None,
     unit: str | None = None,
@@ -43,6 +49,10 @@ def design(
         Where open answers are looked up: see :func:`questionnaire`.
     population, respondents, target : optional
         Instead of what the file says: 17.5M people who could be asked, people who answer, ``"unique<=5%"``.
+    sensitive : names, optional
+        Questions whose answers others do not know: they do not make anybody one of a kind.
+    trust : names, optional
+        Public keys whose records you trust: without them, a record of any key but that of Shoal's own is grade C.
     pilot : Table, path, URL or frame, optional
         Answers of people like those who will be asked, a column per question: shares and dependence are taken from it. Without
         ``questions``, the questions are its ``columns``. ``unit`` is the column that names a person.
@@ -59,6 +69,7 @@ def design(
     'amber'
     """
     said: dict[str, Any] = {"registry": registry, "population": population, "respondents": respondents, "target": target}
+    said |= {"sensitive": sensitive, "trust": trust}
     tried: dict[str, Any] = {"pilot": pilot, "columns": columns, "unit": unit}
     if not isinstance(questions, Questionnaire):
         return questionnaire(questions, **said, **tried).meter()
@@ -75,6 +86,8 @@ def questionnaire(
     population: int | str | None = None,
     respondents: int | None = None,
     target: float | str | None = None,
+    sensitive: Names | None = None,
+    trust: Names | None = None,
     pilot: Source | None = None,
     columns: Names | None = None,
     unit: str | None = None,
@@ -89,7 +102,7 @@ def questionnaire(
         A mirrored folder, a SQLite file, or ``http://HOST:PORT`` of ``shoal serve``; instead of the one that the file names.
     population, respondents, target : optional
         Instead of what the file says.
-    pilot, columns, unit : optional
+    sensitive, trust, pilot, columns, unit : optional
         See :func:`design`.
     """
     people = None if population is None else population_of(population)
@@ -99,7 +112,9 @@ def questionnaire(
         return _of_pilot(pilot, columns, unit, people, respondents, target)
     if columns:
         raise UsageError("the questions are those of the file.", hint="Leave out the columns, or the file.")
-    asked = _read(path, registry, people, respondents, target)
+    asked = _read(path, registry, people, respondents, target, trust)
+    for name in names_of(sensitive):
+        asked.mark(name, "sensitive")
     return asked if pilot is None else with_pilot(asked, pilot, unit=unit)
 
 
@@ -126,34 +141,45 @@ def _read(
     people: int | None,
     respondents: int | None,
     target: float | str | None,
+    trust: Names | None,
 ) -> Questionnaire:
-    source = registry if registry is not None else _named(Path(path))
-    resolve = None if source is None else resolver(source)
+    source = registry if registry is not None else _named(Path(path)) or ""
+    resolve = resolver(source, trust=names_of(trust))
     return read_questionnaire(path, resolve=resolve, population=people, respondents=respondents, target=target)
 
 
-def resolver(source: str | Path) -> Resolver:
-    """A function from attribute code and population to what a registry publishes about them."""
-    text = str(source)
+def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
+    """A function from attribute codes and population to what a registry publishes; without a source, that of Shoal's own records.
+
+    ``trust`` are public keys whose records, and those of whom they vouch for, are grade B.
+    """
+    text, anchors = str(source), tuple(trust)
     if text.startswith(("http://", "https://")):
         from shoal.registry.keep.remote import Remote
 
         service = Remote(text)
 
         def ask_service(code: str, population: str) -> PublishedSummary:
-            found = service.query([code], population)
-            return _published(found.best, found.fit, found.notes, code, population)
+            from shoal.registry.keep.builtin import KEY
+
+            found = service.query(code.split(","), population)
+            trusted = found.best is not None and found.best.key in (KEY, *anchors)
+            return _published(found.best, found.fit, found.notes, code, population, trusted=trusted)
 
         return ask_service
-    from shoal.registry.answer.query import Registry
-
-    if "://" not in text and not Path(text).exists():
+    if text and "://" not in text and not Path(text).exists():
         raise UnreadableError(f"registry '{Path(text).name}' does not exist.", hint="Name a mirrored folder or a SQLite file.")
-    shelf = Registry(source)
+    opened: list[Registry] = []
 
     def ask(code: str, population: str) -> PublishedSummary:
-        answer = shelf.query([code], population)
-        return _published(answer.best if answer.records else None, answer.fit, answer.notes, code, population)
+        from shoal.registry.answer.query import Registry
+
+        if not opened:  # a questionnaire without a registry reference opens none
+            opened.append(Registry(source, anchors=anchors))
+        answer = opened[0].query(code.split(","), population)
+        trusted = not (answer.unknown or answer.strangers or answer.rivals or answer.doubted or answer.dispute)
+        best = answer.best if answer.records else None
+        return _published(best, answer.fit, answer.notes, code, population, trusted=trusted)
 
     return ask
 
@@ -171,9 +197,9 @@ def _named(path: Path) -> Path | None:
     return path.parent / name
 
 
-def _published(record: Record | None, fit: str, notes: Any, code: str, population: str) -> PublishedSummary:
+def _published(record: Record | None, fit: str, notes: Any, code: str, population: str, *, trusted: bool) -> PublishedSummary:
     """The numbers of a record that a question needs; stops where the registry has none."""
-    if record is None:
+    if record is None or ("," in code and fit != "exact"):
         raise UsageError(
             f"the registry has no record of '{code}' in '{population}'.",
             hint="Ask for a coarser code or a wider population, or describe the answers in the file (values, shares).",
@@ -192,4 +218,23 @@ def _published(record: Record | None, fit: str, notes: Any, code: str, populatio
         exact=fit == "exact",
         note=" ".join(notes) if notes else "",
         kappa_error=said["kappa"].step,
+        trusted=trusted,
+        **_listed(record, code, fit),
     )
+
+
+def _listed(record: Record, code: str, fit: str) -> dict[str, Any]:
+    """The shares that a record lists, ordered by the numbers in the answers; the width of a band of ages or sizes."""
+    if fit != "exact" or not record.shares:
+        return {}
+    shares = dict(sorted(record.shares.items(), key=lambda item: (_first_number(item[0]), item[0])))
+    band = re.fullmatch(r"(age|height|weight)/(\d*)(years|y|cm|kg)", code)
+    if band is None or min(map(_first_number, shares)) < 0:
+        return {"shares": shares}
+    unit = {"years": "year", "y": "year"}.get(band[3], band[3])
+    return {"shares": shares, "width": float(band[2] or 1), "unit": unit}
+
+
+def _first_number(answer: str) -> int:
+    found = re.match(r"\d+", answer)
+    return int(found[0]) if found else -1

@@ -156,6 +156,11 @@ def ask_interval(**options: Unpack[IntervalOptions]) -> Prediction:
     second = options.get("second")
     if second is not None:
         alone(options, "second", "target", "exponential", "length", "sample")
+        if options.get("method", "exact") != "exact":
+            raise UsageError(
+                f"method '{options['method']}' is for one value; a second value is computed exactly.",
+                hint="Leave the method out.",
+            )
         deviation, width, correlation = second
         spreads, widths = (needed(options, "normal"), deviation), (needed(options, "width"), width)
         answer = singletons(bivariate_normal(spreads, correlation, widths), size).mean
@@ -235,8 +240,9 @@ def ask_population(**options: Unpack[PopulationOptions]) -> PopulationEstimate:
             unit=options.get("unit"),
             cells=options.get("cells"),
             seed=options.get("seed") or 0,
+            calibrated=bool(options.get("calibrate")),
         )
-    for word in ("columns", "unit", "model"):
+    for word in ("columns", "unit", "model", "calibrate"):
         if options.get(word):
             raise UsageError(f"{word} says something about a table only.", hint="Give the table as well.")
     if (classes is None) == (frequencies is None):

@@ -23,7 +23,7 @@ from shoal.model.display import Progress, silent
 from shoal.model.requirement import Verdict
 from shoal.release.certificate.contents import lost_groups
 from shoal.release.gate.count_facts import estimates, facts_of_counts
-from shoal.release.plan.loss_limits import LOSS_LIMIT
+from shoal.release.plan.loss_limits import LOSS_LIMIT, SHARES
 from shoal.release.plan.prepare import Prepared, prepare, requirements
 from shoal.release.plan.published_classes import Shown, at_level, published, shown_at
 from shoal.release.policy.policy import Policy
@@ -75,7 +75,7 @@ class Improvement:
         prepared = replace(prepared, base=replace(prepared.base, sensitive=inside))  # what nobody asks for is not counted again
         self.prepared = prepared
         self._previews: dict[str, list[LevelPreview]] = {}
-        self._asked = [r for r in policy.requirements if not r.needs_original]
+        self._asked = [r for r in policy.requirements if not r.on_file]
         self._plan = OnePlan(
             prepared.base,
             prepared.hierarchies,
@@ -99,6 +99,11 @@ class Improvement:
     def levels(self) -> dict[str, int]:
         """The lowest level that the policy lets each column have; the values themselves where it says nothing."""
         return {name: min(self.policy.quasi[name].min_level or 0, top) for name, top in self.heights.items()}
+
+    @property
+    def guessed(self) -> dict[str, dict[str, Any]]:
+        """The guessed levels as a policy states them."""
+        return self.prepared.guessed
 
     def at(self, levels: Mapping[str, int]) -> Tried:
         """What these levels would publish, judged as a release is before it is written."""
@@ -189,7 +194,7 @@ def improve(table: Source, policy: Policy, *, progress: Progress = silent) -> Im
     >>> [(found.at({"age": n}).k, found.at({"age": n}).left_out, found.at({"age": n}).met) for n in (0, 1)]
     [(None, 1.0, False), (6, 0.0, True)]
     """
-    return Improvement(prepare(opened(table), policy, progress=progress))
+    return Improvement(prepare(opened(table, read=policy.read), policy, progress=progress))
 
 
 def freed(policy: Policy, locked: Mapping[str, Any] | tuple[str, ...] = ()) -> Policy:
@@ -298,6 +303,8 @@ def _under(codes: Sequence[npt.NDArray[Any]], sizes: npt.NDArray[Any], least: in
 
 MOST = 3
 MOST_TRIES = 40
+MOST_LEFT_OUT = max(SHARES)
+"""Share of the records left out above which a way is not offered."""
 
 
 @dataclass(frozen=True)
@@ -313,8 +320,8 @@ class Way:
 def ways(improvement: Improvement, levels: Mapping[str, int]) -> list[Way]:
     """Up to three ways that work, the one that loses least first; none where the levels work as they are.
 
-    Each column is generalized by itself until everything holds; and where only too many would be left out, leaving out that many
-    (rounded up to a whole percent) is a way too.
+    Each column is generalized by itself until everything holds; and if only too many would be left out, leaving out that many
+    (rounded up to a whole percent, at most :data:`MOST_LEFT_OUT`) is a way too.
     """
     now = improvement.at(levels)
     if now.met:
@@ -331,6 +338,6 @@ def ways(improvement: Improvement, levels: Mapping[str, int]) -> list[Way]:
                 found.append(Way(tried, column, level))
                 break
     found.sort(key=lambda way: (way.tried.loss, way.column))
-    if now.k is not None and now.loss_met and all(v.met for v in now.verdicts):
+    if now.k is not None and now.left_out <= MOST_LEFT_OUT and now.loss_met and all(v.met for v in now.verdicts):
         found = [*found[: MOST - 1], Way(now, suppress=math.ceil(100 * now.left_out) / 100)]
     return found[:MOST]

@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.api.arguments import Names, Source, opened, quasi_of
-from shoal.api.column_facts import SMALL, Sanity, check_sanity, facts_of, table_facts
+from shoal.api.column_facts import SMALL, Sanity, check_sanity, column_codes, facts_of, table_facts
 from shoal.api.measure import measure
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
 from shoal.find import ColumnFinding, Scale, find_columns
-from shoal.find.safe_harbor.classes import class_of
+from shoal.find.dependencies import with_dependencies
+from shoal.find.safe_harbor.classes import identifier_class
 from shoal.measures.subsets.column_sets import Subset
 from shoal.model.display import Progress
 from shoal.model.roles import ByRole, Role, Schema
@@ -80,6 +81,7 @@ class Inspection(ByRole):
                 "quasi": list(self.quasi),
                 "sensitive": list(self.sensitive),
                 "insensitive": list(self.insensitive),
+                "undecided": list(self.undecided),
                 "unit": self.unit,
                 "weight": self.weight,
             },
@@ -145,36 +147,54 @@ def inspect(
     if progress is not None:
         progress(0.5, f"judging {len(facts):,} columns")
     both = zip(facts, find_columns(facts), strict=True)
-    classed = [
-        made if (item := class_of(one, finding=made).item) == made.hipaa else replace(made, hipaa=item) for one, made in both
-    ]
+    classes = ((made, identifier_class(one, made)) for one, made in both)
+    classed = [replace(made, hipaa=None if found is None else found.item) for made, found in classes]
     classed = by_numbers(source, records) if source.only_aggregates else classed
-    found = [_as_said(made, source.schema) for made in classed]
+    found, compared = tuple(_as_said(made, source.schema) for made in classed), True
+    if facts:
+        found, compared = with_dependencies(found, column_codes(source, whole))
     counted = source if whole is None else open_source(whole).with_roles(unit=source.schema.unit, weight=source.schema.weight)
-    together, k, unique, notes = _together(counted, tuple(found))
+    together, k, unique, notes = _together(counted, found)
     notes += _written_with_signs(found)
-    read = {key: value for key, value in source.source.items() if key not in ("source", "engine")}
+    notes += () if compared else ("Too many columns to compare all: some that follow from others may not be marked.",)
+    read = _reading(source)
     sane = check_sanity(counted, facts, found, rules, today)
-    return Inspection(source.name, source.engine, records, tuple(found), together, k, unique, notes, read, sane)
+    return Inspection(source.name, source.engine, records, found, together, k, unique, notes, read, sane)
 
 
 def _written_with_signs(found: Sequence[ColumnFinding]) -> tuple[str, ...]:
-    """A note about numbers that are texts to the reader, because of a sign, a unit or marks between thousands."""
-    written = [c.name for c in found if c.kind == "text" and c.scale is Scale.NUMBER]
-    if not written:
-        return ()
-    named = ", ".join(f"'{n}'" for n in written[:SIGNS_SHOWN]) + (", …" if len(written) > SIGNS_SHOWN else "")
-    return (
-        f"Numbers with a sign, a unit or marks between thousands are texts here ({named}): a release bands them in the same "
-        "spelling; distances and means need plain numbers.",
-    )
+    """Notes about numbers that are texts to the reader: beside spellings of "no value", or because of a sign, a unit or marks."""
+    numbers = [c for c in found if c.kind == "text" and c.scale is Scale.NUMBER]
+    signs, gaps = [c.name for c in numbers if not c.missing_values], [c.name for c in numbers if c.missing_values]
+    notes = []
+    if signs:
+        notes.append(
+            f"Numbers with a sign, a unit or marks between thousands are texts here ({_first_names(signs)}): a release bands "
+            "them in the same spelling; distances and means need plain numbers."
+        )
+    if gaps:
+        notes.append(
+            f"Numbers beside words that may mean 'no value' are texts here ({_first_names(gaps)}): --read null=WORD reads a text "
+            "file with plain numbers, and such words as missing."
+        )
+    return tuple(notes)
+
+
+def _first_names(names: Sequence[str]) -> str:
+    return ", ".join(f"'{n}'" for n in names[:SIGNS_SHOWN]) + (", …" if len(names) > SIGNS_SHOWN else "")
 
 
 def first_look(table: Table) -> Inspection:
     """What each column is, as :func:`inspect` finds it; without what takes longest: sets that identify, HIPAA."""
     records, whole = _rows(table)
     found = tuple(_as_said(made, table.schema) for made in find_columns(table_facts(table, records, whole=whole)))
-    return Inspection(table.name, table.engine, records, found, (), None, None, (), {})
+    found, _ = with_dependencies(found, column_codes(table, whole))
+    return Inspection(table.name, table.engine, records, found, (), None, None, (), _reading(table))
+
+
+def _reading(table: Table) -> dict[str, Any]:
+    """How the file was read, without its place."""
+    return {key: value for key, value in table.source.items() if key not in ("source", "engine")}
 
 
 def _rows(table: Table) -> tuple[int, Any]:

@@ -17,6 +17,7 @@ from shoal.api.measure_inputs import (
 )
 from shoal.api.measurement import Measurement
 from shoal.engines.count.dispatch import in_order
+from shoal.engines.count.people import check_counts, count_people
 from shoal.engines.table import Table
 from shoal.errors import RoleError, UsageError
 from shoal.kernels.text import canonical_text
@@ -41,6 +42,7 @@ def measure(
     insensitive: Names | None = None,
     unit: str | None = None,
     weight: str | None = None,
+    counts: str | None = None,
     population: int | Source | None = None,
     missing: str | MissingPolicy = "own",
     by: str | None = None,
@@ -89,6 +91,7 @@ def measure(
     insensitive: Names | None = None,
     unit: str | None = None,
     weight: str | None = None,
+    counts: str | None = None,
     population: int | Source | None = None,
     missing: str | MissingPolicy = "own",
     by: str | None = None,
@@ -121,6 +124,9 @@ def measure(
         The column that names a person: k then counts people, not rows.
     weight : str, optional
         Sampling weights, for the individual risk.
+    counts : str, optional
+        A column of whole numbers: each row stands for so many people, as in published tables. The numbers are those of the
+        table with every person in a row of their own.
     population : int, text such as "17.5M", or a table, optional
         A size gives estimates; a table (or anything :func:`shoal.open` takes) gives k-map and δ-presence.
     missing : {"own", "wildcard", "drop"}
@@ -154,7 +160,7 @@ def measure(
     if time is not None or place is not None:
         from shoal.api.events import measure_events  # loads the report and every hierarchy builder
 
-        _events_only(quasi_of(quasi, qi), sensitive, direct, insensitive, weight, population, by, distances)
+        _events_only(quasi_of(quasi, qi), sensitive, direct, insensitive, weight, counts, population, by, distances)
         return measure_events(
             table,
             unit=unit,
@@ -181,24 +187,30 @@ def measure(
     rule, person = missing_rule(missing), unit or source.schema.unit
     weighed = weight or source.schema.weight
     source.check_measure(asked, secret)
-    counts = source.count(asked, sensitive=secret, unit=person, weight=weighed, memory_budget=memory_budget, progress=progress)
-    counts = in_written_order(in_spoken_order(in_order(counts, dict(order or {}))))
-    who = class_members(source, counts, needed=counts.weights is not None or population is not None)
-    size, present = population_and_presence(population, counts, asked, person, rule, who)
+    if counts is not None:
+        if person or weighed:
+            raise RoleError("counts cannot be used together with a unit or weights.", hint="Name one of them.")
+        check_counts(source, counts, (*asked, *secret, *([by] if by else [])))
+        found = count_people(source, asked, counts, sensitive=secret, memory_budget=memory_budget, progress=progress)
+    else:
+        found = source.count(asked, sensitive=secret, unit=person, weight=weighed, memory_budget=memory_budget, progress=progress)
+    found = in_written_order(in_spoken_order(in_order(found, dict(order or {}))))
+    who = class_members(source, found, needed=found.weights is not None or population is not None)
+    size, present = population_and_presence(population, found, asked, person, rule, who)
     return Measurement(
-        counts,
+        found,
         source.name,
         rule,
         present,
         size,
-        sample_estimates(drop_missing(counts, who) if rule is MissingPolicy.DROP else counts, size) if present is None else None,
-        subpopulation_sizes(source, asked, by, person, rule) if by else None,
+        sample_estimates(drop_missing(found, who) if rule is MissingPolicy.DROP else found, size) if present is None else None,
+        subpopulation_sizes(source, asked, by, person, rule, counts) if by else None,
         {**_said_distances(source, secret, order or {}), **(distances or {})},
-        {name: _hierarchy(name, given, counts) for name, given in (hierarchies or {}).items()},
+        {name: _hierarchy(name, given, found) for name, given in (hierarchies or {}).items()},
         c,
         who,
-        source=source,
-        repeating=None if person else repeating_ids(source, {*asked, *secret, *names(direct), *names(insensitive)}),
+        source=source if counts is None else None,  # a row is not a person: subsets come from the classes
+        repeating=None if person or counts else repeating_ids(source, {*asked, *secret, *names(direct), *names(insensitive)}),
     )
 
 
@@ -278,5 +290,6 @@ def _hierarchy(name: str, given: Any, counts: ClassCounts) -> Hierarchy:
         from shoal.hierarchies import read_arx  # loads every builder
 
         given = read_arx(given, name)
+        given.check_one_root(name)
     made: Hierarchy = given.over(name, texts)
     return made

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 from shoal.api.arguments import Source, number_of_people, opened
+from shoal.engines.count.people import count_people
 from shoal.engines.table import Table
 from shoal.errors import UsageError
 from shoal.kernels.arrow import to_numpy
@@ -76,10 +77,12 @@ def sample_estimates(counts: ClassCounts, size: int | None) -> dict[str, Any] | 
     return found.to_json()
 
 
-def subpopulation_sizes(table: Table, quasi: tuple[str, ...], by: str, unit: str | None, rule: MissingPolicy) -> Subpopulations:
+def subpopulation_sizes(
+    table: Table, quasi: tuple[str, ...], by: str, unit: str | None, rule: MissingPolicy, count: str | None = None
+) -> Subpopulations:
     """The groups inside each value; under 'drop' of the same rows as all other numbers, whether or not ``by`` is missing."""
     columns = quasi if by in quasi else (*quasi, by)
-    counts = table.count(columns, unit=unit)
+    counts = table.count(columns, unit=unit) if count is None else count_people(table, columns, count)
     texts = canonical_text(counts.categories[counts.column(by)]).to_pylist()
     who = class_members(table, counts, needed=True)
     if rule is MissingPolicy.DROP:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from shoal.api.improvement import Improvement, freed
@@ -17,8 +17,8 @@ from shoal.release.policy.policy import Policy
 
 SIZES = (2, 3, 5, 10, 20, 50, 100)
 """Sizes of the smallest group besides the one that is asked for."""
-SECONDS = 8.0
-"""Seconds of search for each."""
+CELLS = 1_000_000_000
+"""Work of the search for each."""
 MOST_BESIDE = 16
 """Plans that are tried beside each one found."""
 
@@ -46,6 +46,8 @@ class Plans:
     """Smallest group and loss of plans one level beside those found, which lose more."""
     offers: tuple[Mapping[str, Any], ...] = ()
     problem: str = ""
+    hierarchies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The guessed levels that the numbers of the plans count, by column, as a policy states them."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -54,6 +56,7 @@ class Plans:
             "tried": [list(t) for t in self.tried],
             "offers": [dict(o) for o in self.offers],
             "problem": self.problem,
+            "hierarchies": {c: dict(rule) for c, rule in self.hierarchies.items()},
         }
 
 
@@ -82,28 +85,26 @@ def find_plans(
             tried += _beside(prepared, policy, found[-1])
         except InfeasibleError as error:
             if k == asked:
-                problem, offers = error.message, tuple(_offer(a) for a in getattr(error, "alternatives", ())[:6])
+                problem, offers = error.message, tuple(asdict(o) for o in getattr(error, "alternatives", ()))
         except ShoalError as error:
             if k == asked:
                 problem = error.message
         if best is not None:
-            best(Plans(asked, named(found, asked), tuple(tried), offers, problem))
-    return Plans(asked, named(found, asked), tuple(tried), offers, problem)
+            best(Plans(asked, named(found, asked), tuple(tried), offers, problem, prepared.guessed))
+    return Plans(asked, named(found, asked), tuple(tried), offers, problem, prepared.guessed)
 
 
 def _plan(prepared: Prepared, policy: Policy, k: int) -> NamedPlan:
     """The plan that loses least where every group has k; how much it loses is for people to judge here."""
-    decision = decide(replace(prepared, policy=_at_size(policy, k)))
-    base = prepared.base
-    records = base.sizes if base.records is None else base.records
-    gone = int(records[~decision.stays].sum())
-    return NamedPlan(k, dict(decision.levels), float(decision.loss), gone, base.n_records, proven=decision.proven)
+    decision = decide(replace(prepared, policy=_at_size(policy, k)), cells=CELLS)
+    gone, records = decision.suppressed(prepared.base), prepared.base.n_records
+    return NamedPlan(k, dict(decision.levels), float(decision.loss), gone, records, proven=decision.proven)
 
 
 def _at_size(policy: Policy, k: int) -> Policy:
     """The policy with another smallest group, and without limits to what is lost."""
     others = tuple(r for r in policy.requirements if not isinstance(r, K | MaxRisk))
-    return replace(policy, requirements=(K(k), *others), method="lattice", loss_limit=1.0, blank_limit=1.0, time_limit=SECONDS)
+    return replace(policy, requirements=(K(k), *others), method="lattice", loss_limit=1.0, blank_limit=1.0)
 
 
 def _beside(prepared: Prepared, policy: Policy, plan: NamedPlan) -> list[tuple[int, float]]:
@@ -139,12 +140,3 @@ def named(plans: Sequence[NamedPlan], asked: int) -> tuple[NamedPlan, ...]:
         gain = {p.k: math.log(p.k / first.k) / wide - (p.loss - first.loss) / deep for p in good[1:-1]}
         names[max(gain, key=lambda k: (gain[k], -k))] = "balanced"
     return tuple(replace(p, name=names.get(p.k, "")) for p in ordered)
-
-
-def _offer(found: Any) -> Mapping[str, Any]:
-    """A change of the requirements, as a sentence and as a part of the policy."""
-    out = {"sentence": str(getattr(found, "sentence", "")), "change": str(getattr(found, "change", ""))}
-    for name in ("suppress", "k", "column"):
-        if getattr(found, name, None) is not None:
-            out[name] = getattr(found, name)
-    return out

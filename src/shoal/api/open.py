@@ -25,7 +25,14 @@ def open(
     quote: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
-    header: bool | None = None,
+    header: bool | int | None = None,
+    skip: int | None = None,
+    comment: str | None = None,
+    totals: Literal["set-aside", "keep"] | None = None,
+    units: Literal["set-aside", "keep"] | None = None,
+    notes: Literal["set-aside", "keep"] | None = None,
+    bad_lines: Literal["refuse", "set-aside"] | None = None,
+    quoted_empty: Literal["missing", "text"] | None = None,
     null: str | Sequence[str] | None = None,
     types: Mapping[str, str] | None = None,
     dates: Mapping[str, str] | None = None,
@@ -59,7 +66,12 @@ def open(
     format : str, optional
         Where the ending does not tell it.
     delimiter, quote, encoding, decimal, header, null, dates : optional
-        How a CSV file is read, where the guess is wrong; ``dates`` are forms by column: ``{"born": "%d.%m.%Y"}``.
+        How a CSV file is read, where the guess is wrong; ``dates`` are forms by column: ``{"born": "%d.%m.%Y"}``. ``header`` may
+        be the number of the line that holds the names.
+    skip, comment, totals, units, notes, bad_lines, quoted_empty : optional
+        What of a CSV file or workbook is not a record: lines before the names; the sign that begins comments (``"none"``: no
+        line is one); rows of totals and units and notes below the table (``"set-aside"`` or ``"keep"``); lines with too few or
+        too many fields (``"refuse"`` or ``"set-aside"``); whether ``""`` is a missing value or a text.
     types : mapping of column to kind, optional
         ``{"zip": "text"}``.
     sheet : str or int, optional
@@ -69,7 +81,8 @@ def open(
     booleans : bool, optional
         Whether MySQL's ``TINYINT(1)`` is taken for true and false.
     rename_duplicates : bool, optional
-        Number columns of a text file or workbook that have the same name (``age``, ``age_2``) instead of refusing them.
+        Whether columns of a text file or workbook that have the same name are numbered (``age``, ``age_2``), the default, or
+        refused.
     memory : str or int, optional
         What counting, searching and recoding may take: ``"2GB"``. Beyond it the disk is used, or the run is refused before it
         begins.
@@ -94,6 +107,13 @@ def open(
         "encoding": encoding,
         "decimal": decimal,
         "header": header,
+        "skip": skip,
+        "comment": comment,
+        "totals": totals,
+        "units": units,
+        "notes": notes,
+        "bad_lines": bad_lines,
+        "quoted_empty": quoted_empty,
         "null": null,
         "types": types,
         "dates": dates,

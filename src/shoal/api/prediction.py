@@ -80,6 +80,7 @@ class PopulationOptions(TypedDict, total=False):
     columns: Sequence[str]
     unit: str | None
     model: str
+    calibrate: bool
     seed: int
 
 
@@ -101,7 +102,7 @@ class ZipfOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Prediction:
-    """An :class:`~shoal.model.estimate.Estimate` with the words that say of what, and whatever else was asked for.
+    """An :class:`~shoal.model.estimate.Estimate` with the words that say of what, and the further numbers that were requested.
 
     ``p.value, p.low, p.high, p.grade, p.method``; ``p.more["variance"]``; ``p.to_json()`` is what the command prints.
     """
@@ -214,7 +215,7 @@ DRAWN_CELLS = 60_000
 def draw_two_values(
     spreads: tuple[float, float], correlation: float, widths: tuple[float, float], group_size: int, expected: float, path: Path
 ) -> Path:
-    """Unique people when both widths grow together, from a quarter to twice what was asked for."""
+    """Unique people when both widths grow together, from a quarter to twice the width that was given."""
     from shoal.report import plots
     from shoal.report.charts import save
 

@@ -8,16 +8,17 @@ from typing import Any, Unpack
 
 from shoal.api.anonymize import anonymize
 from shoal.api.arguments import PolicyOptions, Source, names, opened, quasi_of
-from shoal.api.column_facts import table_facts
+from shoal.api.column_facts import column_codes, table_facts
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, RoleError, ShoalWarning, UsageError
 from shoal.find import ColumnFinding, find_columns
+from shoal.find.dependencies import with_dependencies
 from shoal.model.roles import Role
 from shoal.release.make.release import Release
+from shoal.release.policy.policy import undecided
 
 K = 5
-SUPPRESS = 0.05
-"""Default requirements, as in a drafted policy: k, and the share of the records that may be suppressed."""
+"""Default requirement, as in a drafted policy."""
 
 ROLES = ("direct", "quasi", "sensitive", "insensitive")
 
@@ -31,10 +32,10 @@ def protect(frame: Source, **options: Unpack[PolicyOptions]) -> Release:
     **options
         The options of a policy. ``quasi=[…]``: what a neighbour, colleague or public list could know; guessed without it, as
         in :func:`shoal.inspect`. ``k=5``: each person is indistinguishable from at least k − 1 others (5 by default).
-        ``sensitive=…, direct=…, unit=…, require=…, preset=…``; ``allow={"suppress": 0.05}`` by default.
-        ``rest="drop"`` or ``"insensitive"`` says what happens to columns without a role. By default the same guess is made: what
-        names a person is left out, the rest is published, and a column that looks like a further quasi-identifier stops the run
-        when you named the others.
+        ``sensitive=…, direct=…, unit=…, require=…, preset=…``; nobody is left out unless ``allow={"suppress": 0.05}`` says so.
+        ``rest="quasi"`` (treated as known to others) or ``"drop"`` says what happens to columns without a role. By default the
+        same guess is made: what names a person is left out. An undecided column stops the run; so does one that looks like a
+        further quasi-identifier when you named the others.
 
     Returns
     -------
@@ -51,13 +52,12 @@ def protect(frame: Source, **options: Unpack[PolicyOptions]) -> Release:
     """
     said: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     rest = said.pop("rest", None)
-    if rest not in (None, "drop", "insensitive"):
-        raise UsageError("rest is not known.", hint='Use rest="drop" or rest="insensitive", or leave it out.')
+    if rest not in (None, "drop", "quasi"):
+        raise UsageError(f"rest={rest!r} is not known.", hint='Use rest="quasi" or rest="drop", or leave it out.')
     if "qi" in said:
         said["quasi"] = quasi_of(said.get("quasi"), said.pop("qi"))
     if not said.keys() & {"k", "require", "preset"}:
         said["k"] = K
-    said.setdefault("allow", {"suppress": SUPPRESS})
     frame = _whole(frame)
     said |= _roles(opened(frame), said, rest)
     return anonymize(frame, format="parquet", **said)
@@ -79,31 +79,34 @@ def _roles(table: Table, said: Mapping[str, Any], rest: str | None) -> dict[str,
     named = {n for given in (*roles.values(), said.get("unit"), said.get("weight")) for n in names(given)}
     open_ = [n for n in table.schema.names if n not in named]
     if rest is not None:
-        return _added(roles, {"direct" if rest == "drop" else "insensitive": open_})
+        return _added(roles, {}) | {"rest": rest}
     if not open_:
         return _added(roles, {})
     found = [c for c in _found(table) if c.name in open_]
     if said.get("quasi") is not None:
         _no_further_quasi([c.name for c in found if c.role is Role.QUASI])
+    open_now = [c for c in found if c.role is Role.UNDECIDED]
+    if open_now:
+        raise undecided(table.schema, [c.name for c in open_now], {c.name: c.reason for c in open_now})
     marks = {c.mark: c.name for c in found if c.mark and said.get(c.mark) is None}
     guessed = {role: [c.name for c in found if c.role.value == role and c.name not in marks.values()] for role in ROLES}
     told = [f"{role}: {', '.join(some)}" for role, some in (*guessed.items(), *((m, [n]) for m, n in marks.items())) if some]
     warnings.warn(f"roles were guessed, check them: {'; '.join(told)}.", ShoalWarning, stacklevel=3)
-    return {**_added(roles, guessed), **marks}
+    return {**_added(roles, guessed), **marks, "found": {role: some for role, some in guessed.items() if some}}
 
 
 def _found(table: Table) -> list[ColumnFinding]:
     records = table.n_rows()
     if records == 0:
         raise EmptyTableError("the frame has no rows.", hint="Check the filter that left nothing.")
-    return list(find_columns(table_facts(table, records)))
+    return list(with_dependencies(find_columns(table_facts(table, records)), column_codes(table))[0])
 
 
 def _no_further_quasi(further: list[str]) -> None:
     if further:
         raise RoleError(
             f"columns that were not named look like quasi-identifiers too: {', '.join(further)}.",
-            hint='Name them in quasi=, sensitive= or insensitive=, or say rest="drop" or rest="insensitive".',
+            hint='Name them in quasi=, sensitive= or insensitive=, or say rest="quasi" or rest="drop".',
         )
 
 

@@ -18,6 +18,7 @@ def study(
     quasi: Names | None = None,
     up_to: int | None = None,
     unit: str | None = None,
+    counts: str | None = None,
     group_size: int = 10,
     alpha: float = 0.05,
     k: int = 5,
@@ -37,6 +38,8 @@ def study(
         whose groups hold at least ``k``. Supersets of an identifying set are not counted.
     unit : str, optional
         The column that names a person; each must then be in one class.
+    counts : str, optional
+        A column of whole numbers: each row stands for so many people, as in published tables.
     group_size : int
         People in the group whose uniqueness is predicted from each subpopulation's distribution.
 
@@ -54,6 +57,7 @@ def study(
         quasi=names(quasi),
         up_to=up_to,
         unit=unit,
+        count=counts,
         group_size=group_size,
         alpha=alpha,
         k=k,

@@ -19,6 +19,7 @@ from shoal.measures.classes.household import HouseholdRisk, household_risk
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.prediction import PopulationEstimate, PopulationRisk, population, population_risk
 from shoal.prediction.distribution import Floats
+from shoal.prediction.population.calibration import calibrate
 from shoal.prediction.population.pilot import Pilot
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.questions import Question
@@ -134,14 +135,24 @@ def table_population(
     unit: str | None = None,
     cells: int | None = None,
     seed: int = 0,
+    calibrated: bool = False,
 ) -> PopulationEstimate:
-    """Both answers of a table: from its class sizes alone, and from a fitted population."""
+    """Both answers of a table: from its class sizes alone, and from a fitted population whose risks add up to the first.
+
+    The range of the unique people of the population is the one of the fitted population in both.
+    """
     source, counts = count_table_classes(table, columns, unit)
     plain = population(counts.sizes, people, cells=cells)
-    found = population_risk(ordered_codes(counts), counts.sizes, people, model=model, seed=seed)
+    codes = ordered_codes(counts)
+    found = population_risk(codes, counts.sizes, people, model=model, seed=seed)
+    if calibrated:
+        found = calibrate(codes, found, seed=seed)
     values = {f.name: getattr(found, f.name) for f in fields(PopulationRisk)}
     fitted = TableRisk(**values, counts=counts, source=source)
-    return replace(plain, fitted=fitted)
+    uniques = fitted.population_uniques
+    if plain.uniques is not None:
+        uniques = replace(uniques, details={**uniques.details, **plain.uniques.details})
+    return replace(plain, fitted=fitted, uniques=uniques)
 
 
 def with_pilot(q: Questionnaire, table: Source, *, unit: str | None = None, model: str = "auto") -> Questionnaire:

@@ -35,8 +35,7 @@ class Scene:
     (per column) are what the release claims. Optional: the published ``table`` and its ``files``; ``external``, an attacker's
     table counted through the published plan; ``recoded``, the base classes with published and finer codes (only the holder of the
     original has it); ``previous``, an earlier published table, with ``shared``, the columns that both publish unchanged;
-    ``alone``, for each further column, the records that are singled out once it is known too; ``downcoded``, what downcoding
-    found, where it was run already.
+    ``downcoded``, what downcoding found if it was run already.
     """
 
     released: ClassCounts
@@ -49,7 +48,6 @@ class Scene:
     recoded: Any = None
     previous: Any = None
     shared: tuple[str, ...] = ()
-    alone: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0
     downcoded: AttackResult | None = None
 
@@ -68,7 +66,6 @@ def run_all(scene: Scene, progress: Progress = silent) -> list[AttackResult]:
     """
     from shoal.attacks.composition import joined_records
     from shoal.attacks.downcoding import downcoding
-    from shoal.attacks.further_knowledge import further_knowledge
     from shoal.attacks.homogeneity import background, homogeneity, skewness
     from shoal.attacks.leftovers import leftovers
     from shoal.attacks.linkage import linkage
@@ -96,9 +93,6 @@ def run_all(scene: Scene, progress: Progress = silent) -> list[AttackResult]:
             trying("minimality")
             rng = choice_rng(scene.seed, i)
             found(minimality(scene.recoded, column, scene.released.columns, distinct=distinct, rng=rng))
-    if scene.alone:
-        trying("further knowledge")
-        found(further_knowledge(scene.alone, int(scene.released.n_records), scene.k))
     if scene.external is not None:
         trying("linkage")
         found(*linkage(scene.released, scene.external, k=scene.k))

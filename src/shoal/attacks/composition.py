@@ -78,7 +78,9 @@ def values_left(
             told += int(people[cell])
             certain += int(people[cell]) if left == 1 else 0
     total = int(people.sum())
-    rate = told / max(total, 1)
+    if not total:
+        return _not_run(f"intersection: values of '{column}'", VALUES, "no class of one release has the labels of the other's")
+    rate = told / total
     return AttackResult(
         f"intersection: values of '{column}'",
         VALUES,
@@ -109,7 +111,10 @@ def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, a
             tells |= found.short(asked, new.cells[column], old.cells[column])
         tried.append((int((found.judged & tells).sum()), int(found.judged.sum())))
     broken, compared = max(tried)
-    rate = broken / max(compared, 1)
+    name = f"differencing: '{column}' against an earlier release"
+    if not compared:
+        return _not_run(name, CHANGES, "the two releases have no classes that can be subtracted")
+    rate = broken / compared
     more = f" or has fewer than {distinct} values" if distinct > 1 else ""
     more += " or is less diverse or close than certified" if asked else ""
     sentence = (
@@ -119,8 +124,11 @@ def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, a
         else f"Where classes can be subtracted ({compared} comparisons), the values of '{column}' are the same or differ by at "
         f"least {k} records."
     )
-    name = f"differencing: '{column}' against an earlier release"
     return AttackResult(name, CHANGES, rate, rate, rate, 0.0, "", "broken" if broken else "holds", sentence)
+
+
+def _not_run(name: str, question: str, why: str) -> AttackResult:
+    return AttackResult(name, question, None, None, None, None, "", "not run", f"Not run: {why}.")
 
 
 def _length(shown: Shown, column: str) -> int:
@@ -244,8 +252,7 @@ def joined_records(released: Any, previous: Any, columns: Sequence[str]) -> Atta
     """
     question = "Can records of two releases be joined through the columns that both publish?"
     if not columns:
-        sentence = "The releases share no column that could join them."
-        return AttackResult("intersection: joined records", question, 0.0, 0.0, 0.0, None, "", "holds", sentence)
+        return _not_run("intersection: joined records", question, "the releases share no column that could join them")
     ours, theirs = _unique(released, columns), _unique(previous, columns)
     joined = ours.join(theirs, keys=list(columns), join_type="inner").num_rows if ours.num_rows and theirs.num_rows else 0
     rate = joined / max(released.num_rows, 1)

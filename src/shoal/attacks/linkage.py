@@ -42,8 +42,8 @@ def _prosecutor(external: ClassCounts, inside: npt.NDArray[np.int64], k: int) ->
     question = "Somebody with the external table knows that a person is in the release: is the record found?"
     hit = inside > 0
     if not hit.any():
-        sentence = "None of the people in the external table falls into a released class."
-        return AttackResult("linkage: known person", question, 0.0, 0.0, 0.0, 1 / k, "", "holds", sentence)
+        why = "Not run: nobody in the external table falls into a released class."
+        return AttackResult("linkage: known person", question, None, None, None, None, "", "not run", why)
     chances = 1.0 / inside[hit]
     rate, low, high = expected_rate(chances, external.sizes[hit])
     worst = float(chances.max())
@@ -63,6 +63,9 @@ def _prosecutor(external: ClassCounts, inside: npt.NDArray[np.int64], k: int) ->
 def _marketer(released: ClassCounts, outside: npt.NDArray[np.int64], k: int) -> AttackResult:
     question = "Somebody matches the whole release against the external table: what share is named correctly?"
     sizes = released.sizes
+    if not outside.any():
+        why = "Not run: nobody in the external table falls into a released class."
+        return AttackResult("linkage: whole table", question, None, None, None, None, "", "not run", why)
     right = np.where(outside > 0, np.minimum(sizes, outside) / np.maximum(sizes, np.maximum(outside, 1)) / sizes, 0.0)
     rate, low, high = expected_rate(right, sizes)
     return AttackResult(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from shoal.attacks._common import wilson
 from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult, Verdict
+from shoal.model.compare import TOLERANCE, at_most
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import written
 
@@ -42,6 +44,16 @@ class Published:
         for p in rarest[1:].tolist():
             left = np.intersect1d(left, t.visitor[t.first[p] : t.first[p + 1]], assume_unique=True)
         return left
+
+    def near(self, groups: Sequence[IntArray]) -> IntArray:
+        """Traces that hold one point, at least, of every group."""
+        t = self.traces
+        left: IntArray | None = None
+        for points in groups:
+            there = [t.visitor[t.first[p] : t.first[p + 1]] for p in points[points >= 0].tolist()]
+            found = np.unique(np.concatenate(there)).astype(np.int64) if there else np.empty(0, dtype=np.int64)
+            left = found if left is None else np.intersect1d(left, found, assume_unique=True)
+        return np.empty(0, dtype=np.int64) if left is None else left
 
     def best(self, points: IntArray, *, without: int = -1) -> tuple[int, float]:
         """The trace with the highest score and its eccentricity; −1 where no point fits.
@@ -69,18 +81,18 @@ def draw(known: Sequence[IntArray], s: int, rng: np.random.Generator) -> list[In
 
 
 def known_records(
-    published: Published, people: IntArray, known: Sequence[IntArray], s: int, *, claimed: float | None
+    published: Published, people: IntArray, known: Sequence[IntArray], s: int, *, claimed: float | None, most: float = 1.0
 ) -> AttackResult:
-    """Somebody knows s true records of a person and looks for the pseudonyms that have all of them.
+    """Somebody knows s true records of a person and looks for the pseudonyms that have all of them, or as many as any has.
 
-    ``people[i]`` is the person with the points ``known[i]``. The chance is one over the people found, where the right one
-    is among them.
+    ``people[i]`` is the person with the points ``known[i]``. The chance is the share of the pseudonyms found that are that
+    person's. ``claimed`` is about the mean of the chances, ``most`` about each of them: one above it breaks the claim.
     """
     chances = np.zeros(len(people))
     for i, (person, points) in enumerate(zip(people.tolist(), known, strict=True)):
-        found = np.unique(published.owner[published.holding(np.unique(points))])
-        if person in found:
-            chances[i] = 1.0 / len(found)
+        chances[i] = max(
+            ((published.owner[t] == person).mean() for t in _fitting(published, [np.array([p]) for p in points])), default=0
+        )
     rate = float(chances.mean())
     alone = int((chances == 1.0).sum())
     what = "record" if s == 1 else "records"
@@ -89,7 +101,63 @@ def known_records(
     low, high = wilson(float(chances.sum()), len(people))
     question = f"Does somebody who knows {s} {what} of a person find that person's pseudonym?"
     verdict = _verdict(low, alone, claimed)
+    if not at_most(float(chances.max()), most):
+        verdict = "broken"
     return AttackResult(f"known records: {s}", question, rate, low, high, claimed, "", verdict, said)
+
+
+def _fitting(published: Published, groups: Sequence[IntArray]) -> list[IntArray]:
+    """The traces that fit the known records: all of these, or every subset of them that is as large as any trace has. Each record
+    is the group of the points that it may be."""
+    there = [g[g >= 0] for g in groups if (g >= 0).any()]
+    for size in range(len(there), 0, -1):
+        found = [t for t in (published.near(c) for c in combinations(there, size)) if len(t)]
+        if found:
+            return found
+    return []
+
+
+def known_length(published: Published, people: IntArray, known: Sequence[IntArray], s: int, *, most: float) -> AttackResult:
+    """The same by somebody who knows besides how many records stand under the person's pseudonym."""
+    lengths = published.traces.lengths
+    chances = np.zeros(len(people))
+    for i, (person, points) in enumerate(zip(people.tolist(), known, strict=True)):
+        for found in _fitting(published, [np.array([p]) for p in points]):
+            own = published.owner[found] == person
+            for length in np.unique(lengths[found[own]]).tolist():
+                chances[i] = max(chances[i], float(own[lengths[found] == length].mean()))
+    what = f"{s} known {'record' if s == 1 else 'records'} and how many records the pseudonym has"
+    question = f"Does somebody who knows {what} find that person's pseudonym?"
+    return _beyond(f"length of the trace: {s}", question, f"up to {what}", chances, most)
+
+
+def approximate_times(
+    published: Published, people: IntArray, near: Sequence[Sequence[IntArray]], s: int, *, most: float
+) -> AttackResult:
+    """The same by somebody who knows the times within an hour: ``near[i]`` has, for each known record, the points that fit."""
+    chances = np.zeros(len(people))
+    for i, (person, groups) in enumerate(zip(people.tolist(), near, strict=True)):
+        chances[i] = max(((published.owner[t] == person).mean() for t in _fitting(published, groups)), default=0)
+    question = f"Does somebody who knows {s} {'record' if s == 1 else 'records'} of a person within an hour find the pseudonym?"
+    return _beyond(f"approximate times: {s}", question, f"up to {s} records known within an hour", chances, most)
+
+
+def _beyond(name: str, question: str, what: str, chances: npt.NDArray[np.float64], most: float) -> AttackResult:
+    """Knowledge that no requirement is about: a warning if a person is named with a greater chance than exact records leave."""
+    rate, n = float(chances.mean()), len(chances)
+    over, alone = int((chances > most + TOLERANCE).sum()), int((chances == 1.0).sum())
+    said = (
+        f"Of {n:,} people with {what}, {alone:,} are alone with them; a person is named with a chance of {written(rate, 3)} on "
+    )
+    said += f"average, {written(float(chances.max()), 3)} at most"
+    said += (
+        f"; {over:,} of them with more than {written(most, 3)}, which the requirement allows for exact records."
+        if most < 1
+        else "."
+    )
+    low, high = wilson(float(chances.sum()), n)
+    verdict: Verdict = "warning" if over or (alone and most >= 1) else "holds"
+    return AttackResult(name, question, rate, low, high, None, "", verdict, said)
 
 
 def sparse_matching(

@@ -55,7 +55,7 @@ HELP = {
         "studio": "all of this in a browser",
         "serve": "the registry, and with --vault a vault, over HTTP",
         "import": "tables of FHIR, OMOP, REDCap, LimeSurvey, DDI, ARX",
-        "export": "the codebook of a release: DDI",
+        "export": "of a release: a codebook (DDI), or one page to sign",
     },
     "Help": {
         "demo": "every step on generated people",

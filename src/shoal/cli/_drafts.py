@@ -13,13 +13,17 @@ from shoal.cli import _shared
 from shoal.cli._shared import shell_word
 from shoal.disk.atomic import write_text
 from shoal.errors import UsageError
+from shoal.model.roles import Role
+from shoal.release.make.known_columns import finding_columns
 from shoal.release.plan.starting_plans import PRECIOUS, first_plan
-from shoal.release.policy.draft import amounts_as_known, draft_policy
+from shoal.release.policy.draft import KNOWN, amounts_as_known, draft_policy
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
     from shoal.api.inspect import Inspection
 
+FEW_UNDECIDED = 8
+"""Undecided columns up to which a draft tries to keep them as quasi-identifiers."""
 SHOWN = 12
 """Columns with spellings of "missing" that are shown before the question."""
 
@@ -33,23 +37,42 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
         found = amounts_as_known(shoal.inspect(opened, progress=told, **known))
     said = {c.name for c in found.columns if opened.schema[c.name].missing_values}
     read = said | ({c.name for c in found.columns if c.missing_values and c.name not in said} if _asked(found, said) else set())
-    plan = None
+    plan, rest, finding = None, "quasi", None
+    out = {c.name: f"it follows from '{c.follows}'" for c in found.columns if c.follows and c.role is Role.QUASI}
     with _shared.progress("trying plans") as told:
-        if found.quasi:
-            asked = Policy.parse(draft_policy(found, read=read))
-            precious = [c.name for c in found.columns if c.topic in PRECIOUS]
+        precious = [c.name for c in found.columns if c.topic in PRECIOUS]
+        for rest in _rests(found):
+            asked = Policy.parse(draft_policy(found, read=read, rest=rest, out=out))
             plan = first_plan(opened, asked, precious=precious, progress=told)
-    write_text(target, draft_policy(found, plan, read))
+            if not plan.left_out and not plan.problem:
+                break
+        if plan is not None and plan.tried is not None:
+            told(0.9, "counting what a few known columns find")
+            finding = finding_columns(*plan.tried, KNOWN / 2)  # the plan of the release may be finer
+    out |= finding or {}
+    write_text(target, draft_policy(found, plan, read, rest=rest, out=out, known=finding is not None))
     if as_json:
         _shared.put_json({"draft": str(target), "columns": len(found.columns)})
     else:
         step = "Read it, correct the roles."
         if plan is not None and plan.problem:
             step = f"As it stands, the run will stop: {plan.problem}"
-        if not found.quasi:
+        if found.undecided:
+            fate = "treated as quasi-identifiers" if rest == "quasi" else "left out"
+            step += f" {_shared.plural(len(found.undecided), 'undecided column')}: {fate} unless you decide."
+        if not found.quasi and not found.undecided:
             step = "No column was found that others could know: name at least one under quasi in it."
         _shared.line(f"Wrote {target}. {step}")
         _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy {shell_word(target)} --out release", within=True)
+
+
+def _rests(found: Inspection) -> tuple[str, ...]:
+    """What a draft may do with undecided columns: quasi-identifiers if they are few and it costs no column, else left out."""
+    if not found.undecided:
+        return ("drop",) if found.quasi else ()
+    if not found.quasi:
+        return ("quasi",)
+    return ("quasi", "drop") if len(found.undecided) <= FEW_UNDECIDED else ("drop",)
 
 
 def _asked(found: Inspection, said: set[str]) -> bool:

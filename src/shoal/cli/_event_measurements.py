@@ -57,8 +57,8 @@ def run(
         show_preview("measure_events", table, reading, as_json=as_json, **options)
         return
     opened = shoal.open(table, **reading)
-    if (how := texts.how_read(opened.source)) and not as_json:
-        _shared.say(how)
+    for line in () if as_json else texts.how_read(opened.source):
+        _shared.say(line)
     with _shared.progress("counting") as progress:
         found = measure_events(opened, progress=progress, **options)
     if report is not None:

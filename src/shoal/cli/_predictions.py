@@ -13,6 +13,7 @@ from shoal.model.display import as_percent, written
 if TYPE_CHECKING:
     from shoal import Prediction
     from shoal.measures.classes.household import HouseholdRisk
+    from shoal.model.estimate import Estimate
     from shoal.prediction import PopulationEstimate, PopulationRisk
 
 
@@ -133,7 +134,7 @@ def show_households(homes: HouseholdRisk) -> None:
 def show_population(
     found: PopulationEstimate, *, household: str | None, records: Path | None, plot: Path | None, as_json: bool
 ) -> None:
-    """Write what was asked for, then one JSON object or the tables."""
+    """Write the files that were requested, then one JSON object or the tables."""
     fitted: Any = found.fitted
     if fitted is None and (household is not None or records is not None):
         raise UsageError("records and households are those of a table.", hint="Name the sample with --table.")
@@ -151,10 +152,11 @@ def show_population(
         return
     out = _shared.console()
     if fitted is not None:
-        _fitted(fitted)
+        _fitted(found, fitted)
+    else:
+        _class_sizes(found)
     if homes is not None:
         show_households(homes)
-    _class_sizes(found)
     for note in found.notes:
         out.print(note, markup=False)
     if fitted is None:
@@ -165,30 +167,58 @@ def show_population(
         _shared.next_step("shoal anonymize TABLE --draft policy.yml makes a release of it.")
 
 
-def _fitted(risk: PopulationRisk) -> None:
+def _fitted(found: PopulationEstimate, risk: PopulationRisk) -> None:
+    """One headline, which needs no model; then the numbers behind it, and which of them to believe."""
     out = _shared.console()
-    m = risk.right_matches
-    out.print(
-        f"Of {risk.people:,} records, matched with {risk.population:,} people, about {m.value:,.0f} would be identified "
-        f"correctly ({m.low:,.0f} to {m.high:,.0f}, 95 %, grade {m.grade}): {as_percent(risk.mean)} on average, "
-        f"{as_percent(risk.max)} for the record at most risk.",
-        markup=False,
-    )
-    alone, everybody = risk.sample_uniques_alone, risk.population_uniques
-    rows = [
-        ["records unique here and in the population", f"{alone.value:,.0f}", f"{alone.low:,.0f} – {alone.high:,.0f}"],
-        ["unique people of the population", f"{everybody.value:,.0f}", f"{everybody.low:,.0f} – {everybody.high:,.0f}"],
-        *([f"records with a risk of {step:.0%} or more".replace("%", " %"), f"{n:,}", ""] for step, n in risk.above.items()),
+    counted, m = risk.model == "counted", found.match
+    if m is not None and not counted:
+        out.print(
+            f"Of {risk.people:,} records, {found.sample_uniques:,} are unique in the sample. A match of one of them with the "
+            f"population of {risk.population:,} is correct with a chance of {as_percent(m.value)} ({as_percent(m.low)} to "
+            f"{as_percent(m.high)}, 95 %, grade {m.grade}). This needs no model: believe it first.",
+            markup=False,
+        )
+    for sentence in _trust(risk):
+        out.print(sentence, markup=False)
+    estimates = {
+        "records identified correctly if all are matched": risk.right_matches,
+        "records unique here and in the population": risk.sample_uniques_alone,
+        "unique people of the population": risk.population_uniques,
+    }
+    rows = [[what, *_shown(e, refuted=bool(risk.refutation))] for what, e in estimates.items()]
+    rows += [
+        [f"records with a risk of {step:.0%} or more".replace("%", " %"), f"{n:,}", "", "A" if counted else "C"]
+        for step, n in risk.above.items()
     ]
-    title = f"Risk in the population, by the fitted model '{risk.model}'"
-    out.print(_shared.table_of(title, ["what", "value", "95 %"], rows, right=(1, 2)))
-    for note in m.notes:
-        out.print(note, markup=False)
+    out.print(_shared.table_of("Why: the numbers behind it", ["what", "value", "95 %", "grade"], rows, right=(1, 2)))
+    if risk.calibration is not None:
+        tried = [[f"{rate:.0%}".replace("%", " %"), f"{held} of {n}"] for rate, (held, n) in risk.calibration.held.items()]
+        out.print(_shared.table_of("Subsamples of the sample: intervals that held", ["rate", "held"], tried, right=(0, 1)))
     if risk.scores:
         tried = [[name, f"{score:.4f}", ""] for name, score in sorted(risk.scores.items(), key=lambda x: -x[1])]
         tried += [[name, "", why] for name, why in (risk.refused or {}).items()]
         heads = ["model", "log-likelihood per person left out", "not fitted"]
         out.print(_shared.table_of("How well each model predicts people left out of its fit", heads, tried, right=(1,)))
+
+
+def _trust(risk: PopulationRisk) -> list[str]:
+    """Which numbers to believe."""
+    if risk.model == "counted":
+        return ["The sample is the population: every number is counted."]
+    if risk.refutation:
+        return [
+            f"The sample refutes the fitted model '{risk.model}': {risk.refutation}. The ranges below need no model; risks of "
+            "single records have grade C."
+        ]
+    if risk.right_matches.grade == "C":
+        return [f"The fitted model '{risk.model}' is outside its limits here: believe the ranges, which need no model."]
+    return [f"The fitted model '{risk.model}' agrees with the sample; the risks of the records are scaled to this chance."]
+
+
+def _shown(e: Estimate, *, refuted: bool) -> list[str]:
+    """Value, range and grade; of a refuted model no value."""
+    value = "not known" if refuted else f"{e.value:,.0f}"
+    return [value, "" if e.grade == "A" else f"{e.low:,.0f} – {e.high:,.0f}", e.grade]
 
 
 def _class_sizes(found: PopulationEstimate) -> None:

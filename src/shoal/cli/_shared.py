@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,6 +100,12 @@ def _steps(title: str) -> Progress:
             say(what or title)
 
     return step
+
+
+def tell_repairs(source: Mapping[str, Any]) -> None:
+    """Report what the reader mended in a file, a line each."""
+    for line in source.get("repairs", ()):
+        say(f"• {line}")
 
 
 def tell_losses(sentences: Iterable[str], *, after: bool = False) -> None:

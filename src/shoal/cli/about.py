@@ -35,7 +35,7 @@ EXTRAS = {
     "lake": ("deltalake", "Delta and Iceberg tables"),
     "spark": ("pyspark", "Spark tables"),
     "stats": ("pyreadstat", "SPSS, Stata and SAS files"),
-    "excel": ("openpyxl", "Excel workbooks"),
+    "excel": ("python_calamine", "Excel and OpenDocument workbooks"),
     "frames": ("polars", "polars frames back from a release"),
     "sklearn": ("sklearn", "the scikit-learn transformer"),
     "plot": ("matplotlib", "plots as PNG and PDF"),

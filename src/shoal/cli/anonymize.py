@@ -88,7 +88,8 @@ def _release(
     from shoal.release.make.release import Release
 
     free(out)
-    with _shared.progress("anonymizing") as progress, shoal.open(table, **reading) as opened:
+    with _shared.progress("anonymizing") as progress, shoal.open(table, **texts.read_as_policy(policy, reading)) as opened:
+        _shared.tell_repairs(opened.source)
         release: Any = shoal.anonymize(opened, policy, progress=progress, **options)
         of_people = type(release) is Release  # an event release is a subclass
         if of_people:

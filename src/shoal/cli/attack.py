@@ -13,12 +13,16 @@ from shoal.cli._shell.preview import show_preview
 OPTIONS = {
     "with_": Option("Table that the attacker has: original values of people.", "EXTERNAL"),
     "previous": Option("Earlier release about the same people. Repeatable.", "DIR", kind=list[Path]),
+    "hunt": Option("With --with: search for the fewest columns by which an attacker wins."),
     "original": Option("People that the table was made from.", "TABLE"),
     "control": Option("Similar people that the table was not made from.", "TABLE"),
     "secrets": Option("With --original: columns to infer from the others.", "COLUMNS", flag="--secret"),
     "key": Option("With --original: column that identifies a person in both tables.", "COLUMN"),
     "numbers": Option("With --key: columns of numbers to compare: a,b.", "COLUMNS"),
 }
+
+
+CLAIM = "the release claims"
 
 
 def register(app: typer.Typer) -> None:
@@ -48,23 +52,27 @@ def attack(
             rate = "" if result.rate is None else f" {result.rate:.1%}"
             _shared.line(f"{result.verdict:<8}{_shared.printable(result.name)}:{rate} {_shared.printable(result.sentence)}")
         chance = "chance would" if control is None else "on people who were not in its making"
-        bound = "the release claims" if original is None else chance
-        read = original is not None and report.holds and any(r.verdict == "warning" for r in report.results)
-        _shared.line(_closing(report.holds, read, bound))
-        if read:
-            _shared.next_step("read the warnings: each works for somebody. More noise, or coarser values, and make it again.")
-        elif original is None and report.holds:
-            _shared.next_step(f"the release can be handed over; anyone who receives it runs shoal verify {folder}")
-        elif report.holds:
-            _shared.next_step("shoal compare ORIGINAL TABLE says what it is still good for.")
-        else:
+        bound = CLAIM if original is None else chance
+        warnings = sum(r.verdict == "warning" for r in report.results)
+        _shared.line(_closing(report.holds, warnings, bound))
+        if not report.holds:
             _shared.next_step("ask for more in the policy (a larger k, l-diversity, linkage) and make it again.")
+        elif warnings:
+            _shared.next_step("read the warnings: each works for somebody. Change more, or accept them before you hand it over.")
+        elif original is None:
+            _shared.next_step(f"the release can be handed over; anyone who receives it runs shoal verify {folder}")
+        else:
+            _shared.next_step("shoal compare ORIGINAL TABLE says what it is still good for.")
     if not report.holds:
         raise typer.Exit(1)
 
 
-def _closing(holds: bool, read: bool, bound: str) -> str:
-    """The last sentence: better than the bound for many, for somebody, or for nobody."""
+def _closing(holds: bool, warnings: int, bound: str) -> str:
+    """The last sentence: whether an attack did better than the bound, or works although no claim covers it."""
     if not holds:
         return f"An attack did better than {bound}."
-    return f"Attacks did better than {bound}, surely for no more than a tenth." if read else f"No attack did better than {bound}."
+    if warnings and bound != CLAIM:
+        return f"Attacks did better than {bound}, surely for no more than a tenth."
+    if warnings:
+        return f"{warnings} {'warning' if warnings == 1 else 'warnings'}: attacks that work for somebody, which no claim covers."
+    return f"No attack did better than {bound}."

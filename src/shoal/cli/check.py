@@ -48,10 +48,17 @@ def check(
         show_preview("check", tables, reading, as_json=as_json, policy=policy, **verb_options)
         return
     with _shared.progress("counting") as progress:
-        results = [shoal.check(shoal.open(table, **reading), policy, progress=progress, **verb_options) for table in tables]
+        how = texts.read_as_policy(policy, reading)
+        opened = [shoal.open(table, **how) for table in tables]
+        for one in opened:
+            _shared.tell_repairs(one.source)
+        results = [shoal.check(one, policy, progress=progress, **verb_options) for one in opened]
     text = render_all(results, "json" if as_json else form)
     if out is not None:
         write_text(out, text)
+    elif form == "text" and not as_json:
+        for line in text.splitlines():
+            _shared.line(line)
     else:
         typer.echo(text, nl=False)
     met = all(r.met for r in results)

@@ -22,6 +22,8 @@ OPTIONS = {
     "models": Option("Train models on both tables."),
     "frontier": Option("Search the least loss at each k."),
 }
+METHODS = {"lattice": "one level per column", "local": "local recoding", "release": "this release"}
+"""How the least loss at a k was found."""
 
 
 def register(app: typer.Typer) -> None:
@@ -96,9 +98,9 @@ def _show(c: Any) -> None:
     analyses = [(a.analysis, _said(a.before), _said(a.after), f"{_said(a.change)} ({a.measure})") for a in c.analyses]
     if analyses:
         out.print(_shared.table_of("Analyses", ("", "before", "after", "change"), analyses, right=(1, 2)))
-    points = [(f"{p.k:,}", _said(p.loss)) for p in c.frontier]
+    points = [(f"{p.k:,}", _said(p.loss), METHODS[p.method]) for p in c.frontier]
     if points:
-        out.print(_shared.table_of("The least loss at each k", ("k", "loss"), points, right=(0, 1)))
+        out.print(_shared.table_of("The least loss found at each k", ("k", "loss", "by"), points, right=(0, 1)))
     if c.frontier_why:
         out.print(f"Loss at each k: {c.frontier_why}", markup=False)
     for note in c.notes:

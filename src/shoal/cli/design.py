@@ -22,9 +22,12 @@ OPTIONS = {
     "respondents": Option("Number of people who answer.", "NUMBER"),
     "target": Option('Largest share of unique respondents: "unique<=5%".', "SHARE"),
     "registry": Option("Registry to look up answers: folder, SQLite file or http://HOST:PORT.", "REGISTRY", kind=str),
+    "sensitive": Option("Questions whose answers others do not know: a,b.", "QUESTIONS"),
+    "trust": Option("Public keys whose records you trust: KEY,KEY.", "KEYS"),
     "pilot": Option("Table of answers, one column per question.", "TABLE"),
     "columns": Option("With --pilot and no QUESTIONS.yml: its columns, a,b.", "COLUMNS", flag="--quasi"),
 }
+MOST_WARNINGS = 5
 
 
 def register(app: typer.Typer) -> None:
@@ -37,7 +40,7 @@ def design(
     questions: Annotated[
         Path | None, typer.Argument(metavar="QUESTIONS.yml", help="questions.yml, or a form of another tool; none with --pilot.")
     ] = None,
-    require: Annotated[bool, typer.Option("--require", help="Exit code 1 if the target is not reached.")] = False,
+    require: Annotated[bool, typer.Option("--require", help="Exit code 1 unless the target is met for certain.")] = False,
     letter: Annotated[bool, typer.Option("--letter", help="Also print a paragraph for the information letter.")] = False,
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write the waterfall: .svg, .png or .html.")] = None,
     curve: Annotated[
@@ -69,24 +72,28 @@ def design(
     if preview:
         show_preview("design", None if questions is None else str(questions), {}, as_json=as_json, **verb_options)
         return
-    q, meter, suggestion = _compute(questions, verb_options)
+    q, meter, ways = _compute(questions, verb_options)
     _plots(q, meter, plot, heat_map, curve)
     person = q.answer(_answers(answers)) if answers else None
     if as_json:
-        _shared.put_json(_json(q, meter, suggestion, person) | ({"letter": q.paragraph()} if letter else {}))
+        _shared.put_json(_json(q, meter, ways, person) | ({"letter": q.paragraph()} if letter else {}))
     else:
-        _show(q, meter, suggestion)
+        _show(q, meter, ways)
         if person is not None:
             _show_person(person)
         if letter:
             _shared.console().print(q.paragraph(), markup=False)
-    if require and not meter.reached:
+    if require and meter.verdict != "within":
         raise typer.Exit(1)
 
 
-def _json(q: "Questionnaire", meter: "Meter", suggestion: "Suggestion", person: "Degradation | None") -> dict[str, Any]:
-    out = meter.to_json() | {"suggestion": suggestion.to_json(), "skipped": list(q.skipped)}
-    out |= {"notes": [*meter.unique.notes, *q.notes], "roles": {"quasi": list(q.questions)}}
+def _json(q: "Questionnaire", meter: "Meter", ways: "list[Suggestion]", person: "Degradation | None") -> dict[str, Any]:
+    out = meter.to_json() | {"suggestion": ways[0].to_json(), "suggestions": [one.to_json() for one in ways]}
+    roles = {"quasi": list(q.counted), "other": [n for n in q.questions if n not in q.counted], "not_counted": dict(q.ignored)}
+    expected, certain = q.enough()
+    out["enough"] = {"expected": expected, "certain": certain}
+    flags = [{"question": f.question, "kind": f.kind, "says": f.says, "do": f.do} for f in q.flags]
+    out |= {"notes": [*meter.unique.notes, *q.notes], "roles": roles, "skipped": list(q.skipped), "flags": flags}
     if person is not None:
         out["person"] = {"chain": list(person.chain), "crowd": person.crowd.to_json()}
     return out
@@ -98,12 +105,12 @@ def _show_person(person: "Degradation") -> None:
     _shared.console().print(said, markup=False)
 
 
-def _compute(path: Path | None, options: dict[str, Any]) -> tuple["Questionnaire", "Meter", "Suggestion"]:
+def _compute(path: Path | None, options: dict[str, Any]) -> tuple["Questionnaire", "Meter", "list[Suggestion]"]:
     import shoal
     from shoal.api.design import questionnaire
 
     q = questionnaire(path, **options)
-    return q, shoal.design(q), q.suggest()
+    return q, shoal.design(q), q.suggestions() or [q.suggest()]
 
 
 def _answers(text: str) -> dict[str, int | str]:
@@ -155,25 +162,27 @@ def _watch(path: Path, options: dict[str, Any], *, every: float, rounds: int) ->
         time.sleep(every)
 
 
-def _show(q: "Questionnaire", meter: "Meter", suggestion: "Suggestion") -> None:
+def _show(q: "Questionnaire", meter: "Meter", ways: "list[Suggestion]") -> None:
+    from shoal.prediction.questionnaire.meter import about_percent
+
     out = _shared.console()
     u = meter.unique
-    filled = round(40 * u.value)
-    out.print(
-        f"[{'#' * filled}{'.' * (40 - filled)}] {as_percent(u.value)} of {q.respondents} respondents one of a kind", markup=False
-    )
-    how = "for any dependence" if q.pilot is None else f"(95 %), from a pilot of {q.pilot.people:,} people"
-    out.print(
-        f"  between {as_percent(u.low)} and {as_percent(u.high)} {how}; grade {u.grade}; "
-        f"{meter.light}: target {as_percent(meter.target)} {'reached' if meter.reached else 'not reached'}",
-        markup=False,
-    )
-    out.print(
-        f"  in the whole population of {q.population}: {as_percent(meter.population_unique.value)} one of a kind", markup=False
-    )
+    out.print(_shared.printable(meter.sentence), markup=False)
+    notes = [f"grade {u.grade}", f"by {len(q.counted)} of {len(q.questions)} closed questions"]
+    if meter.surely_known is not None:
+        sure = sum(x.role == "quasi" for x in q.counted.values())
+        notes.append(f"by the {sure} of them that others surely know, {about_percent(meter.surely_known.value)}")
+    if meter.every_answer is not None:
+        notes.append(f"by every answer, also those that others do not know, {about_percent(meter.every_answer.value)}")
+    out.print(f"  {'; '.join(notes)}", markup=False)
+    out.print(f"  {_enough(q, meter)}", markup=False)
+    _show_changes(ways)
+    _show_set_aside(q)
     crowd = f"{meter.crowd:,.0f} {'person' if round(meter.crowd) == 1 else 'people'}"
     least = f"smallest group of respondents about {meter.smallest_group.value:.1f}"
-    out.print(f"  {least}; a typical set of answers is shared by about {crowd}", markup=False)
+    unique = about_percent(meter.population_unique.value)
+    out.print(f"In the population of {q.population:,}, {unique} would be unique;", markup=False)
+    out.print(f"  {least}; a typical set of answers is shared by about {crowd}.", markup=False)
     rows = [
         [s.question, f"{s.factor:.2f}", f"{s.crowd:,.0f}", f"{s.mean_crowd:,.0f}", as_percent(s.unique)] for s in meter.waterfall
     ]
@@ -182,17 +191,59 @@ def _show(q: "Questionnaire", meter: "Meter", suggestion: "Suggestion") -> None:
     worst = [[" + ".join(names), as_percent(share)] for names, share in (*meter.pairs[:3], *meter.triples[:3])]
     if worst:
         out.print(_shared.table_of("Worst pairs and triples", ["questions", "unique"], worst, right=(1,)))
-    for w in meter.warnings:
+    for w in meter.warnings[:MOST_WARNINGS]:
         out.print(f"small groups: {_shared.printable(w)}", markup=False)
+    if len(meter.warnings) > MOST_WARNINGS:
+        out.print(f"small groups: {len(meter.warnings) - MOST_WARNINGS} more questions with such answers", markup=False)
     for note in q.notes:
         out.print(f"note: {_shared.printable(note)}", markup=False)
-    for name in q.skipped:
-        out.print(f"left out (open answers): {_shared.printable(name)}", markup=False)
-    best = "Cheapest change" if suggestion.proven else "Best change found (a cheaper one is not ruled out)"
-    out.print(f"{best}: {_shared.printable(suggestion.text)}", markup=False)
-    if meter.reached:
+    if meter.verdict == "within":
         _shared.next_step("the same with --letter writes what to tell the people who are asked.", within=True)
     else:
         _shared.next_step(
             "change the questions as it says and run it again; --watch does so whenever the file is saved.", within=True
         )
+
+
+def _enough(q: "Questionnaire", meter: "Meter") -> str:
+    """How many people must answer. More people who answer are more people alike, so there is no largest number."""
+    expected, certain = q.enough()
+    if expected is None:
+        return f"Even if all {q.population:,} people answered, more than {as_percent(meter.target)} are expected to be unique."
+    said = f"The target is expected to be met with at least {expected:,} respondents"
+    if certain is None:
+        return f"{said}; for certain with no number of them."
+    return f"{said}." if certain == expected else f"{said}, and for certain with at least {certain:,}."
+
+
+def _show_changes(ways: "list[Suggestion]") -> None:
+    out = _shared.console()
+    for number, one in enumerate(ways, start=1):
+        head = "" if one.proven else " (a cheaper one is not ruled out)"
+        out.print(f"{'Cheapest change' if number == 1 else f'Or, {number}'}{head}: {_shared.printable(one.text)}", markup=False)
+
+
+def _show_set_aside(q: "Questionnaire") -> None:
+    """What names people, what has open answers, and what does not count."""
+    out = _shared.console()
+    from shoal.prediction.questionnaire.questionnaire import APART
+
+    named = [f for f in q.flags if f.kind in APART]
+    if named:
+        out.print("Direct identifiers (leave them out, or keep them apart from the answers):", markup=False)
+    for flag in named:
+        out.print(f"  {_shared.printable(flag.question)}: {flag.says}", markup=False)
+    opened = [f.question for f in q.flags if f not in named]
+    if opened:
+        said = "Not counted, because the answers are open (the true share is higher if others know them)"
+        out.print(f"{said}: {_shared.printable(', '.join(opened))}", markup=False)
+    doubt = [n for n, x in q.counted.items() if x.role == "undecided"]
+    if doubt:
+        said = "Counted, although it is not known whether others know the answer (name those they do not with --sensitive)"
+        out.print(f"{said}: {_shared.printable(', '.join(doubt))}", markup=False)
+    quiet = [n for n in q.questions if n not in q.counted]
+    if quiet:
+        out.print(f"Not counted, because others rarely know the answer: {_shared.printable(', '.join(quiet))}", markup=False)
+    for reason in dict.fromkeys(q.ignored.values()):
+        names = ", ".join(n for n, why in q.ignored.items() if why == reason)
+        out.print(f"Not counted, {reason}: {_shared.printable(names)}", markup=False)

@@ -50,15 +50,17 @@ def bring_in(
 
 
 def hand_out(
-    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="ddi: a codebook (DDI-C 2.5) with notes on disclosure.")],
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="ddi: a codebook (DDI-C 2.5); page: one page to sign.")],
     release: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a release.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New file.")],
 ) -> None:
-    """Export the codebook of a release: its columns, labels, and how people were protected."""
+    """Export the codebook of a release, or a page to sign: what leaves, to whom, what can still be learnt."""
     from shoal import systems
     from shoal.errors import UsageError
 
-    if system != "ddi":
-        raise UsageError(f"Unknown system '{system}'.", hint="Choose ddi, a codebook of the release.")
-    written = systems.to_ddi(release, out)
-    _shared.say(f"Written to {_shared.printable(str(written))}. Next: deliver it together with the data.")
+    ways = {"ddi": systems.to_ddi, "page": systems.to_signing_page}
+    if system not in ways:
+        raise UsageError(f"Unknown system '{system}'.", hint="Choose ddi, a codebook, or page, one page to sign.")
+    written = ways[system](release, out)
+    step = "deliver it together with the data." if system == "ddi" else "print it, read it, sign it."
+    _shared.say(f"Written to {_shared.printable(str(written))}. Next: {step}")

@@ -47,12 +47,13 @@ def inspect(
         show(found, "TABLE" if "://" in table else table)  # a URL may hold a password
 
 
-COLOURS = {"direct": "bold red", "quasi": "yellow", "sensitive": "magenta", "insensitive": "green"}
+COLOURS = {"direct": "bold red", "quasi": "yellow", "sensitive": "magenta", "insensitive": "green", "undecided": "bold cyan"}
 MEANING = {
     "direct": "name a person by themselves: to be removed",
     "quasi": "others may know them: together they can identify",
     "sensitive": "nobody should learn them about a person",
     "insensitive": "neither",
+    "undecided": "not recognized: decide, or they are never published as they are",
 }
 MOST_SHOWN = 60
 """Columns of one role that are shown; ``--json`` lists all."""
@@ -63,8 +64,8 @@ MOST_NAMED = 8
 def show(found: "Inspection", table: str = "TABLE") -> None:
     """Print an inspection: what matters in a sentence, a table per role, one next step."""
     out = _shared.console()
-    if how := texts.how_read(found.read):
-        out.print(_shared.printable(how), markup=False)
+    for line in texts.how_read(found.read):
+        out.print(_shared.printable(line), markup=False)
     out.print(_shared.printable(_sentence(found)), style="bold", markup=False)
     for role in COLOURS:
         mine = [c for c in found.columns if c.role.value == role]
@@ -89,13 +90,15 @@ def _sentence(found: "Inspection") -> str:
     counts = ", ".join(f"{len(found.of_role(role)):,} {role}" for role in COLOURS if found.of_role(role))
     whose = f"people of '{found.unit}'" if found.unit else "records"
     alone = f" {found.unique:,} {whose} are one of a kind by the quasi-identifiers." if found.unique is not None else ""
-    return f"{found.table}: {found.records:,} records, {len(found.columns):,} columns: {counts}.{alone}"
+    aside = sum(found.read.get("set_aside", {}).values())
+    left = f" ({aside:,} line{'s' if aside > 1 else ''} set aside)" if aside else ""
+    return f"{found.table}: {found.records:,} records{left}, {len(found.columns):,} columns: {counts}.{alone}"
 
 
 def _columns(role: str, columns: "list[ColumnFinding]") -> Any:
     rows = []
     for c in columns[:MOST_SHOWN]:
-        doubt = f" ({100 * c.confidence:.0f} % sure)" if c.confidence < DOUBTFUL else ""
+        doubt = f" ({100 * c.confidence:.0f} % sure)" if c.role.value != "undecided" and c.confidence < DOUBTFUL else ""
         spelled = f" '{', '.join(c.missing_values[:3])}' may mean no value." if c.missing_values else ""
         hipaa = f" (HIPAA {c.hipaa})" if c.hipaa is not None else ""
         empty = f"{c.missing:,}" if c.missing else ""

@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
 @from_verb(
     "measure:measure",
     OPTIONS,
-    shared=("quasi", "qi", "sensitive", "direct", "insensitive", "unit", "weight", "by", "seed"),
+    shared=("quasi", "qi", "sensitive", "direct", "insensitive", "unit", "weight", "counts", "by", "seed"),
     reading=("read", "rename_duplicates", "only_aggregates", "memory", "scale", "missing_values"),
 )
 def measure(
@@ -108,8 +108,8 @@ def _measured(table: str, reading: dict[str, Any], options: dict[str, Any], *, a
     import shoal
 
     opened = shoal.open(table, **reading)
-    if (how := texts.how_read(opened.source)) and not as_json:
-        _shared.say(how)
+    for line in () if as_json else texts.how_read(opened.source):
+        _shared.say(line)
     if not options.get("quasi") and not options.get("qi"):
         options["quasi"] = propose_quasi(opened, as_json=as_json)
     if options.get("unit") is None and not as_json:

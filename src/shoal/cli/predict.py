@@ -126,6 +126,7 @@ def quasi(verb_options: dict[str, Any], preview: common.Preview = False, plot: P
         "columns": QUASI,
         "unit": Option("With --table: column that identifies a person.", "COLUMN"),
         "model": Option("auto, independent, tree, two-way or copula.", "MODEL"),
+        "calibrate": Option("With --table: test the intervals on subsamples, widen them."),
         "classes": Option("Sizes of the sample's classes: FILE.csv[:column].", "FILE"),
         "frequencies": Option("Classes by size: 1=120,2=25,3=10.", "SIZE=N", _predictions.frequencies),
         "cells": CELLS["cells"],

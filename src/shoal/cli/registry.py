@@ -138,8 +138,11 @@ def decide(
 ) -> None:
     """Collect, collect in bands, or do not collect: advice per attribute, with the reason and a paragraph for the letter."""
     from shoal.registry.answer.decide import decide as advise
+    from shoal.registry.answer.plain import codes_of, population_of
 
-    decision = advise(_asked(registry, trust), _split(attributes), population, group_size=group, target=target)
+    asked = _asked(registry, trust)
+    people = population_of(asked.source, population)
+    decision = advise(asked, codes_of(asked.source, _split(attributes), people), people, group_size=group, target=target)
     if as_json:
         _shared.put_json(decision)
         return
@@ -206,6 +209,7 @@ def search(
     as_json: common.Json = False,
 ) -> None:
     """Populations whose name contains a text, with what is known about them."""
+    from shoal.registry.answer.plain import countries, nearby
     from shoal.registry.answer.query import populations
 
     source = _asked(registry, "").source
@@ -214,10 +218,13 @@ def search(
         shown = [{"population": x.population, "attributes": [list(c) for c in x.codings]} for x in found[:most]]
         _shared.put_json({"populations": shown, "more": len(found) > most})
         return
+    if not text.strip() and found:
+        typer.echo(f"Places: {', '.join(f'{country} {n:,}' for country, n in countries(source).items())}.")
     for listed in found[:most]:
         typer.echo(f"{_shared.printable(listed.population)}: {'; '.join(','.join(c) for c in listed.codings)}")
     if not found:
-        typer.echo("No population has this in its name. Search a shorter part, or see all: shoal registry list")
+        said = "No population has this in its name." if text.strip() else "The registry is empty."
+        typer.echo(_shared.printable(" ".join([said, *nearby(source, text)])))
     elif len(found) > most:
         typer.echo(
             f"… and more: add --most, or search a part of the name. Then: shoal registry query --attributes … --population "

@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
     app.command("study")(study)
 
 
-@from_verb("study:study", OPTIONS, shared=("quasi", "qi", "unit"), reading=("read",))
+@from_verb("study:study", OPTIONS, shared=("quasi", "qi", "unit", "counts"), reading=("read",))
 def study(
     table: common.Table,
     verb_options: dict[str, Any],

@@ -49,6 +49,7 @@ def transform(
         show_preview("transform", table, reading, as_json=as_json, plan=plan, out=out, **words)
         return
     with shoal.open(table, **reading) as opened, _shared.progress("transforming") as told:
+        _shared.tell_repairs(opened.source)
         found = shoal.transform(opened, plan, **words)
         if out is not None:
             _shared.tell_losses(opened.not_kept(found.plan, out))

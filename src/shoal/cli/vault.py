@@ -54,6 +54,7 @@ GROUPS = {
     "domain": "Make, list and connect domains.",
     "actor": "People, their roles and tokens.",
     "holder": "For people who make their own pseudonym: needs no vault, only its id.",
+    "honeytoken": "Invented people that raise an alarm when somebody asks for them.",
     "issuer": "Issuers of one-time credentials.",
 }
 
@@ -131,6 +132,9 @@ def init(
         str,
         typer.Option("--auditor-key", help="Public key the auditor made (`recipient`). Without it the vault is for trying out."),
     ] = "",
+    witness: Annotated[
+        list[str] | None, typer.Option("--witness", help="File on another disk, or https://…, that takes the log's head. Repeat.")
+    ] = None,
     parts: Parts = 1,
     key_file: KeyFile = None,
     key_share: KeyShares = None,
@@ -143,9 +147,8 @@ def init(
     provider = master_key(key_file, key_share)
     new_folder(secrets)
     try:
-        made = Vault.create(
-            vault, key=provider, owner=owner, auditor=auditor, auditor_key=auditor_key, anchor=anchor, parts=parts
-        )
+        people: dict[str, Any] = {"owner": owner, "auditor": auditor, "auditor_key": auditor_key}
+        made = Vault.create(vault, key=provider, anchor=anchor, parts=parts, witnesses=witness or (), **people)
     except BaseException:
         secrets.rmdir()
         raise
@@ -163,6 +166,11 @@ def init(
     result["trial"] = not auditor_key
     words = f"Vault {made.vault.id[:8]} is made. Hand the files in {secrets} to their owners and delete them here."
     tell(result, words, as_json=json)
+    if auditor_key and not witness:
+        _shared.say(
+            "Careful: this vault has no witness. Somebody who puts back the whole machine, with database and anchor, is not "
+            "noticed. Name one with --witness, or later with `shoal vault witness`."
+        )
     if not auditor_key:
         _shared.say(
             "Careful: you hold the means of two people, so this vault is for trying out, and says so for ever. In earnest the "

@@ -54,10 +54,11 @@ class PairChange:
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """The least loss that full-domain recoding needs for a k."""
+    """The least loss found for a k, and how: ``lattice`` (one level per column), ``local`` or ``release`` (the one compared)."""
 
     k: int
     loss: float
+    method: str = "lattice"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

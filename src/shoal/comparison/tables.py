@@ -24,6 +24,7 @@ from shoal.errors import DataError, EmptyTableError, MissingColumnError, UsageEr
 from shoal.measures.utility.analyses import AnalysisChange
 from shoal.measures.utility.analyses import compare as run_analysis
 from shoal.measures.utility.models import MOST_ROWS, ModelScore
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
@@ -77,7 +78,12 @@ def compare_tables(
     progress(0.6, "asking both")
     scored, why = _models(columns, target or tuple(s for s in secret if s in by_name), models, seed)
     tried, failed = _analyses(analyses, columns)
-    points, missing = trade_off(table, asked, trees, max(0, n - m) / n) if frontier else ((), "it was not asked for.")
+    classes = class_change(by_name, asked, secret, max(0, n - m)) if asked else {}
+    points: tuple[FrontierPoint, ...] = ()
+    missing = "it was not asked for."
+    if frontier:
+        here = (classes["k"]["after"], classes["loss"]) if "loss" in classes else None
+        points, missing = trade_off(table, asked, trees, max(0, n - m) / n, here)
     return Comparison(
         original=table.name,
         release=found.name,
@@ -89,7 +95,7 @@ def compare_tables(
         pairs=tuple(pair_changes(columns)),
         correlations=correlation_change(columns),
         private=private,
-        classes=class_change(by_name, asked, secret, max(0, n - m)) if asked else {},
+        classes=classes,
         propensity=scores(columns, seed),
         queries=answered(columns, seed),
         analyses=tuple(tried),
@@ -226,13 +232,21 @@ def _notes(columns: Sequence[ComparedColumn], n: int, m: int, quasi: Sequence[st
 KS = (2, 3, 5, 10, 20, 50)
 SECONDS = 15.0
 """Time that the search may take; what it found by then is shown."""
-MOST_CLASSES = 300_000
+MOST_CLASSES, MOST_LOCAL = 300_000, 5_000
+"""Classes of the original up to which the curve is drawn, and up to which local recoding is tried at each k."""
 
 
 def trade_off(
-    table: Table, quasi: Sequence[str], trees: Mapping[str, Hierarchy], suppress: float
+    table: Table,
+    quasi: Sequence[str],
+    trees: Mapping[str, Hierarchy],
+    suppress: float,
+    release: tuple[int, float] | None = None,
 ) -> tuple[tuple[FrontierPoint, ...], str]:
-    """Points of the frontier, k by k, and in words what is missing of it."""
+    """The least loss found at each k over all methods, and in words what is missing of it.
+
+    ``release`` is the k and the loss of the release itself, which is one of the plans.
+    """
     if not quasi:
         return (), "no quasi-identifiers are named (--quasi a,b), so no k can be chosen."
     counts = table.count(tuple(quasi))
@@ -247,8 +261,33 @@ def trade_off(
         levels[name] = own or guessed_rule(table.schema[name], values, seen, k=min(KS)).over(name, values, seen)
     ks = [k for k in KS if k <= counts.n_members]
     found = frontier(counts, levels, ks=ks, suppress=(suppress,), time_budget=SECONDS)
-    points = tuple(FrontierPoint(p.k, p.loss) for p in found if p.loss is not None)
-    if len(found) < len(ks):
-        return points, f"the search was stopped after {SECONDS:g} seconds; larger k are not shown."
-    missing = [p.k for p in found if p.loss is None]
-    return points, f"no plan reaches k = {missing[0]:,} within the records left out here." if missing else ""
+    tried = [FrontierPoint(p.k, p.loss) for p in found if p.loss is not None]
+    tried += [] if release is None else [FrontierPoint(release[0], release[1], "release")]
+    tried += _local_points(counts, levels, ks)
+    points = least_at_each(tried, ks)
+    if len(points) < len(ks):
+        return points, f"no plan was found for k = {next(k for k in ks if k not in {p.k for p in points}):,}."
+    return points, "" if counts.n_classes <= MOST_LOCAL else (
+        f"local recoding was not tried: the original has {counts.n_classes:,} classes; it is tried up to {MOST_LOCAL:,}."
+    )
+
+
+def _local_points(counts: ClassCounts, levels: Mapping[str, Hierarchy], ks: Sequence[int]) -> list[FrontierPoint]:
+    """Local recoding at each k, if the original has few enough classes."""
+    from shoal.model.requirement import K
+    from shoal.search import local
+
+    few = ks if counts.n_classes <= MOST_LOCAL else ()
+    return [FrontierPoint(k, float(local(counts, levels, [K(k)]).loss), "local") for k in few]
+
+
+def least_at_each(tried: Sequence[FrontierPoint], ks: Sequence[int]) -> tuple[FrontierPoint, ...]:
+    """The least loss at each k: a plan for a larger group is one for a smaller group too.
+
+    >>> tried = [FrontierPoint(2, 0.5), FrontierPoint(5, 1.0), FrontierPoint(6, 0.3, "local")]
+    >>> [(p.k, p.loss, p.method) for p in least_at_each(tried, (2, 5, 10))]
+    [(2, 0.3, 'local'), (5, 0.3, 'local')]
+    """
+    fits = {k: [p for p in tried if p.k >= k] for k in ks}
+    best = {k: min(some, key=lambda p: p.loss) for k, some in fits.items() if some}
+    return tuple(FrontierPoint(k, p.loss, p.method) for k, p in best.items())

@@ -145,6 +145,7 @@ def _made(
             insensitive=rest,
             require=asked,
             allow={"suppress": supp_level / 100, "loss": 1},  # anjana gives whatever is left
+            method="lattice",  # one level per column, as anjana's
             format="parquet",
         )
         return release.to_pandas()

@@ -44,7 +44,8 @@ def check_measure(engine: Engine, relation: Relation, request: CountRequest) -> 
         return
     if not by_codes and can_count(relation, replace(request, memory=None)):  # the least that would do
         coded = bytes_to_count(rows_of(engine, relation), columns + len(request.sensitive))
-        needed = min(needed, max(coded, bytes_to_measure(classes, columns, by_codes=True)))
+        cheaper = max(coded, bytes_to_measure(classes, columns, by_codes=True))
+        needed = cheaper if left < cheaper < needed else needed
     hint = f"Raise --memory, or name fewer or coarser columns of: {', '.join(request.columns)}."
     raise refused(f"measuring about {classes:,} classes of {columns} columns", needed, engine.memory, hint)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from shoal.engines.connect import connect, is_url, refuse_misspelt
 from shoal.engines.core.limits import limit_of
-from shoal.engines.core.memory import memory_of
+from shoal.engines.core.memory import budget_of_process, memory_of
 from shoal.engines.files.formats import open_path, open_source
 from shoal.engines.files.frames import open_frame
 from shoal.engines.files.sqlite import SCHEME, file_of
@@ -53,6 +53,7 @@ def open(
         What to call the table in messages.
     memory : str or int, optional
         What counting, searching and recoding may take: ``"2GB"``. Beyond it the disk is used, or the run is refused.
+        Without it, a limit of up to 4 GB of the container or the process.
     statement_timeout, only_aggregates : optional
         For databases: a limit on the time of a statement (``"30s"``); refuse statements that would return rows or identifiers.
     **options
@@ -63,7 +64,7 @@ def open(
     -------
     Table
     """
-    allowed = memory_of(memory)
+    allowed = budget_of_process() if memory is None else memory_of(memory)
     roles = {"quasi": quasi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive, "unit": unit, "weight": weight}
     every = limit_of(statement_timeout, in_database=True)
     table = _open(source, name, roles, options, every)

@@ -25,6 +25,7 @@ from shoal.engines.count.distinct import SHORT, all_numbers, as_counted, few_of,
 from shoal.engines.count.sql import about_classes, class_sizes, distinct_and_missing
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
+from shoal.engines.files.layout import aside_in_words
 from shoal.engines.files.readers import ArrowReader, ParquetReader
 from shoal.engines.files.sqlite import SCHEME
 from shoal.errors import RoleError, UsageError
@@ -74,6 +75,11 @@ class Table:
     def source(self) -> dict[str, Any]:
         """Where the table is and how it is read: path or URL, and for CSV the guessed delimiter, encoding and decimal mark."""
         return {"source": self._relation.source, "engine": self.engine, **self._relation.details}
+
+    @property
+    def set_aside(self) -> str:
+        """The lines of the file that were not read as records, by sort, in words; empty if there are none."""
+        return aside_in_words(self._relation.details.get("set_aside", {}))
 
     def with_roles(self, **roles: Any) -> Table:
         """The same table with more roles: ``with_roles(quasi=["age"], unit="person")``."""

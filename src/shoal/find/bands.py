@@ -9,8 +9,7 @@ from functools import lru_cache
 
 from shoal.find.dates import CACHED
 from shoal.find.identifiers import spread
-from shoal.find.name_words import folded
-from shoal.find.vocabulary import alternatives, word_set
+from shoal.find.vocabulary import alternatives, folded, word_set
 from shoal.kernels.text import Pattern
 
 _N = r"-?\d+(?:[ .,']\d{3})*(?:[.,]\d+)?|-?\d+(?:[.,]\d+)?"

@@ -91,47 +91,11 @@ def nir(text: str) -> bool:
     return 97 - body % 97 == int(text[13:])
 
 
+_SIGNS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ODD = dict(
     zip(
-        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-        (
-            1,
-            0,
-            5,
-            7,
-            9,
-            13,
-            15,
-            17,
-            19,
-            21,
-            1,
-            0,
-            5,
-            7,
-            9,
-            13,
-            15,
-            17,
-            19,
-            21,
-            2,
-            4,
-            18,
-            20,
-            11,
-            3,
-            6,
-            8,
-            12,
-            14,
-            16,
-            10,
-            22,
-            25,
-            24,
-            23,
-        ),
+        _SIGNS,
+        map(int, "1 0 5 7 9 13 15 17 19 21 1 0 5 7 9 13 15 17 19 21 2 4 18 20 11 3 6 8 12 14 16 10 22 25 24 23".split()),
         strict=True,
     )
 )
@@ -158,9 +122,7 @@ def vin(text: str) -> bool:
     """
     if not re.fullmatch(r"[A-HJ-NPR-Z0-9]{17}", text):
         return False
-    values = dict(
-        zip("ABCDEFGHJKLMNPRSTUVWXYZ", (1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 7, 9, 2, 3, 4, 5, 6, 7, 8, 9), strict=True)
-    )
+    values = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", map(int, "12345678123457923456789"), strict=True))
     weights = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
     rest = sum(w * (int(c) if c.isdigit() else values[c]) for w, c in zip(weights, text, strict=True)) % 11
     return ("X" if rest == 10 else str(rest)) == text[8]

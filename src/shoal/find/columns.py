@@ -17,7 +17,7 @@ import numpy as np
 from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.find.identifiers import identifier_form
 from shoal.find.missing_values import BELOW, asked, below_codes, missing_spellings, number_codes
-from shoal.find.roles.decide import decide, person_column, with_scale
+from shoal.find.roles.decide import UNITS, decide, person_column, with_scale
 from shoal.find.roles.decision import CHANGE, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import SEVERAL
 from shoal.find.scales import scale_of
@@ -53,7 +53,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     >>> mail = ColumnFacts("contact", "text", ["ann@x.org", "bob@y.com", "cy@z.net"], one, 3)
     >>> size = ColumnFacts("size", "text", ["high", "low", "medium"], one, 3)
     >>> [(f.role.value, f.scale.value, f.order) for f in find_columns([mail, size])]
-    [('direct', 'id', ()), ('insensitive', 'ordered', ('low', 'medium', 'high'))]
+    [('direct', 'id', ()), ('undecided', 'ordered', ('low', 'medium', 'high'))]
     """
     own = [number_codes(facts) for facts in table]
     counted = Counter(code for codes in own for code in codes)
@@ -138,6 +138,7 @@ def _finding(
         decision.change,
         decision.evidence,
         decision.hipaa,
+        singled_out=facts.singled_out,
     )
 
 
@@ -163,7 +164,9 @@ def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[Co
     out = []
     for facts, _, finding in made:
         if facts.name == unit:
-            reason = finding.reason + "; people have several rows: name it as unit"
+            also = [f.name for f, d, _ in made if f.name != unit and d.topic in UNITS and f.distinct < f.filled]
+            doubt = f" ('{also[0]}' repeats too: take it instead if it names the people)" if also else ""
+            reason = f"{finding.reason}; people have several rows: name it as unit{doubt}"
             finding = replace(finding, mark="unit", reason=reason)
         elif facts.name in alike:
             why = "its values repeat exactly as those of the column that names people: another number of theirs"

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.find.name_words import folded
-from shoal.find.vocabulary import ranked
+from shoal.find.vocabulary import alternatives, folded, ranked
 from shoal.kernels.text import Pattern
 
 CACHED = 1 << 16
 """Texts whose reading is kept: the columns of a wide table hold the same few."""
 MONTHS, WEEKDAYS = ranked("calendar", "month"), ranked("calendar", "weekday")
-_MONTH = "|".join(sorted((m for names in MONTHS for m in names), key=len, reverse=True))
+_MONTH_WORDS = frozenset(m for names in MONTHS for m in names)
+_LETTERS = re.compile(r"[^\d\s.,/()\-]+")
+_MONTH = "#"
+"""The sign that stands for the name of a month while a text is compared with the forms."""
 _TIME = r"([t ]+\d{1,2}[:h.]\d{2}([:.]\d{2}(\.\d+)?)?\s*([ap]m|z|[+-]\d{2}:?\d{2})?)?"
 _D, _M, _Y = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])", r"(1[6-9]\d{2}|2[0-4]\d{2})"
+_ANY_Y = r"(1[2-9]\d{2}|2[0-6]\d{2})"
+"""Years of a whole date, also as Islamic, Persian and Buddhist calendars count them."""
+_ROMAN = r"(i{1,3}|iv|vi{0,3}|ix|xi{0,2})"
 _FORMS = tuple(
     Pattern(form)
     for form in (
-        rf"{_Y}([-/.]){_M}\2{_D}{_TIME}",
-        rf"{_D}([-/. ]){_M}\2({_Y}|\d{{2}}){_TIME}",
+        rf"{_ANY_Y}([-/.]){_M}\2{_D}{_TIME}",
+        rf"{_D}([-/. ]){_M}\2({_ANY_Y}|\d{{2}}){_TIME}",
+        rf"{_D}([-/. ]){_ROMAN}\2({_Y}|\d{{2}})",
+        rf"({alternatives('calendar', 'week')})\.? ?\d{{1,2}}[ ./-]+({_Y}|\d{{2}})",
+        r"(\D{0,2}\d{1,4}|\D{2}元)[年년] ?\d{1,2}[月월]( ?\d{1,2}[日일])?.{0,10}",
         rf"{_M}([-/.]){_D}\2({_Y}|\d{{2}}){_TIME}",
-        rf"{_D}[-/. ]*({_MONTH})\.?[-/., ]*({_Y}|\d{{2}}){_TIME}",
-        rf"({_MONTH})\.? {_D}(st|nd|rd|th)?,? {_Y}{_TIME}",
-        rf"({_MONTH})\.?[-/ ]({_Y}|\d{{2}})",
+        rf"{_D}[-/. ]*{_MONTH}\.?[-/., ]*({_Y}|\d{{2}}){_TIME}",
+        rf"{_MONTH}\.? {_D}(st|nd|rd|th)?,? {_Y}{_TIME}",
+        rf"{_MONTH}\.?[-/ ]({_Y}|\d{{2}})",
         rf"{_Y}[-/]({_M}|q[1-4]|w\d{{1,2}}|{_MONTH})",
         rf"{_M}/{_Y}",
         rf"{_Y}-{_M}-{_D}[-_]\d{{2}}-\d{{2}}(-\d{{2}})?",
@@ -35,7 +44,12 @@ _FORMS = tuple(
         r"([01]?\d|2[0-4])[:h][0-5]\d([:.][0-5]\d(\.\d+)?)?( ?[ap]\.?m\.?)?",
     )
 )
-_BEGINS = frozenset(m[:3] for names in MONTHS for m in names)
+_INSIDE = Pattern(
+    rf"(?<!\d)\d{{1,2}}\W{{0,3}}((st|nd|rd|th|de|of)\W)?{_MONTH}\W{{0,3}}(de |of )?(1[89]|20|25)\d{{2}}(?!\d)"
+    rf"|{_MONTH}\W{{0,2}}(\d{{1,2}}\D{{1,4}})?(1[89]|20|25)\d{{2}}(?!\d)|\d{{1,4}}[年년] ?\d{{1,2}}[月월]"
+    rf"|(?<!\d)((18|19|20|25)\d{{2}}[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])|\d{{1,2}}[-/.]\d{{1,2}}[-/.](18|19|20|25)\d{{2}})"
+    r"(?!\d)"
+)
 _COMPACT = Pattern(r"(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\d{4,6})?")
 _COMPACT_LAST = Pattern(r"(0?[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(19|20)\d{2}|(0?[1-9]|[12]\d|3[01])(0[1-9]|1[0-2])(19|20)\d{2}")
 
@@ -47,13 +61,23 @@ def written_as_date(text: str) -> bool:
     >>> [written_as_date(t) for t in ("2195-05-17 7:39", "03/06/1940", "12-Mar-98", "Mar 5, 2020", "5:07", "2019Q3", "45-54")]
     [True, True, True, True, True, True, False]
     """
-    plain = folded(text.strip())
-    return _may_begin(plain) and any(form.fullmatch(plain) for form in _FORMS)
+    plain = _marked(text)
+    return any(c.isdecimal() for c in plain) and any(form.fullmatch(plain) for form in _FORMS)
 
 
-def _may_begin(plain: str) -> bool:
-    """Whether a text begins as one of the forms: with a digit, a month, or the letter of a quarter and its number."""
-    return plain[:1].isdecimal() or plain[:3] in _BEGINS or (plain[:1] in ("q", "t") and plain[1:2].isdecimal())
+@lru_cache(maxsize=CACHED)
+def holds_date(text: str) -> bool:
+    """Whether a text contains a date finer than a year: with signs between its parts, or with the name of a month.
+
+    >>> [holds_date(t) for t in ("born on 4 May 1965", "seen 2020-03-14", "may come 12 times", "1965")]
+    [True, True, False, False]
+    """
+    return any(c.isdecimal() for c in text) and _INSIDE.search(_marked(text)) is not None
+
+
+def _marked(text: str) -> str:
+    """A folded text with a sign in the place of each name of a month."""
+    return _LETTERS.sub(lambda found: _MONTH if found.group() in _MONTH_WORDS else found.group(), folded(text.strip()))
 
 
 def compact_date(text: str) -> bool:

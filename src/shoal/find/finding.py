@@ -105,6 +105,14 @@ class ColumnFacts:
         return self.rows - self.missing
 
     @cached_property
+    def singled_out(self) -> float:
+        """Share of the filled rows that are the only ones with their value; from the values at hand, if they are a sample."""
+        if not self.filled or not len(self.counts):
+            return 0.0
+        alone = float((np.asarray(self.counts) == 1).sum()) * self.distinct / len(self.counts)
+        return min(alone / self.filled, 1.0)
+
+    @cached_property
     def numbers(self) -> npt.NDArray[np.float64] | None:
         """The values as numbers, where all of them are; a decimal comma is read too."""
         try:
@@ -172,6 +180,10 @@ class ColumnFinding:
     hipaa: int | None = None
     mark: str = ""
     """``unit``: may name people who have several rows; ``weight``: may be a sampling weight."""
+    follows: str = ""
+    """A column from which it follows: that one says as much or more."""
+    singled_out: float = 0.0
+    """Share of the filled rows that are the only ones with their value: anyone who knows it finds them."""
 
     @property
     def value_evidence(self) -> tuple[Evidence, ...]:
@@ -191,9 +203,11 @@ class ColumnFinding:
             "order": list(self.order),
             "missing_values": list(self.missing_values),
             "change": self.change,
+            "singled_out": round(self.singled_out, 4),
         }
         if self.hipaa is not None:
             out["hipaa"] = {"item": self.hipaa, "what": HIPAA[self.hipaa]}
+        out |= {"follows": self.follows} if self.follows else {}
         return out | ({"mark": self.mark} if self.mark else {})
 
 

@@ -16,8 +16,7 @@ import numpy as np
 from shoal.find import checksums
 from shoal.find.dates import compact_date
 from shoal.find.finding import ColumnFacts, Evidence
-from shoal.find.name_words import folded
-from shoal.find.vocabulary import alternatives
+from shoal.find.vocabulary import alternatives, folded
 from shoal.kernels.text import Pattern
 
 MOST = 1_000
@@ -146,6 +145,21 @@ _ADDRESS = Pattern(
     rf"|(?:{_BEFORE})\b.*\D\d{{1,4}}\b.*"  # Calle Mayor, 12
     rf"|[^\d]*(?:{_JOINED})\.?\s+\d{{1,4}}\s?[a-z]?\b.*"  # Hauptstrasse 12
 )
+
+
+_INSIDE_STREET = Pattern(
+    rf"\b\d{{1,5}}[a-z]?\s+(?:[^\W\d]\S*\s+){{1,3}}(?:{alternatives('addresses', 'street certain')})\b"
+    r"|\b[^\W\d]{3,}(?:strasse|str\.?|gasse|allee|weg|straat|gatan|vej)\s+\d{1,4}\s?[a-z]?\b"
+)
+
+
+def holds_street(text: str) -> bool:
+    """Whether a text contains a street with a house number.
+
+    >>> holds_street("lives 12 Main Street"), holds_street("wohnt Gartenweg 7"), holds_street("2 tablets a day")
+    (True, True, False)
+    """
+    return _INSIDE_STREET.search(folded(text)) is not None
 
 
 def street_addresses(values: Sequence[str]) -> bool:

@@ -14,8 +14,9 @@ from functools import lru_cache
 from shoal.find.bands import band_order
 from shoal.find.dates import CACHED
 from shoal.find.finding import ColumnFacts
-from shoal.find.name_words import folded, inflected
-from shoal.find.vocabulary import word_pattern, word_set
+from shoal.find.name_words import inflected
+from shoal.find.topics import topic_of
+from shoal.find.vocabulary import folded, word_pattern, word_set
 from shoal.kernels.text import Pattern
 from shoal.model.roles import NUMBERS
 
@@ -122,6 +123,8 @@ _NO_DAY = re.compile(
     r"9999([-/.]?)99\1?99|99([-/.])99\2(99)?99|0000([-/.])00\4?00|00([-/.])00\5(00)?00|"
     r"9999-12-31(?:[T ].*)?|(?:31[-/.]12|12[-/.]31)[-/.]9999"
 )
+COUNTED = ("family",)
+"""Topics of columns that count people: 8 and 9 of them are real."""
 _NINES = (
     (9, (7, 8)),
     (99, (77, 88, 97, 98)),
@@ -278,12 +281,22 @@ def _nines(numbers: dict[str, float], shared: set[str], facts: ColumnFacts) -> l
         while inside and inside[0] <= rest[-1] + 1:  # touches the rest: a value like others
             inside.pop(0)
         gap = inside[0] - rest[-1] if inside else 0
+        if nines == 9 and inside and _counts_on(inside, rest[-1], numbers, facts):
+            return []
         wide = gap >= 3 or (gap >= 2 and len(inside) > 1) if nines == 9 else gap >= 0.1 * nines
         alone = nines >= 9999 and distinct > 40 and len(inside) < 2 and not any(str(int(c)) in shared for c in inside)
         many = nines >= 99 and distinct > 40 and not any(str(int(c)) in shared for c in inside) and gap < 0.3 * nines
         found = [v for v, n in numbers.items() if n in inside] if inside and wide and not many and not alone else []
         return found if gap > 2 or _rare(found, facts) else []
     return []
+
+
+def _counts_on(inside: Sequence[float], last: float, numbers: dict[str, float], facts: ColumnFacts) -> bool:
+    """Whether 8 and 9 go on counting: the name says how many, and each is rarer than the one before, as large families are."""
+    topic = topic_of(facts.name)
+    counts = {numbers[v]: int(n) for v, n in zip(facts.values, facts.counts, strict=True) if v in numbers}
+    tail = [counts[n] for n in (last, *inside)]
+    return topic is not None and topic.key in COUNTED and len(inside) > 1 and tail == sorted(tail, reverse=True)
 
 
 def _rare(codes: Sequence[str], facts: ColumnFacts) -> bool:

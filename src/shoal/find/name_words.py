@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
-from shoal.find.vocabulary import alternatives, word_set
+from shoal.find.vocabulary import alternatives, folded, word_set
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))")
 _OPAQUE = re.compile(
@@ -27,18 +27,6 @@ PATIENT = "pt"
 """What stands before joined words for patient: PTEDUCAT."""
 NOT_AFTER_A_LETTER = word_set("column_names", "not after a letter")
 """Pieces that ordinary words end with (page, wage, pill): never found behind a single letter."""
-
-
-def folded(text: str) -> str:
-    """Without accents and case.
-
-    >>> folded("Prénom"), folded("STRASSE"), folded("Größe")
-    ('prenom', 'strasse', 'grosse')
-    """
-    if text.isascii():
-        return text.lower()
-    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    return plain.casefold()
 
 
 def inflected(text: str) -> tuple[str, ...]:
@@ -72,7 +60,10 @@ def raw_words(name: str) -> tuple[str, ...]:
     (('icd10', 'main'), ('nr', 'dossier'))
     """
     plain = _RATE.sub(" per ", _NUMBER_SIGN.sub(" nr ", _CAMEL.sub(" ", name)))
-    return tuple(w for w in re.split(r"[^\w]+|_+", folded(plain)) if w)
+    plain = folded(plain)
+    if not plain.isascii():  # vowel signs of Indic scripts belong to their word
+        plain = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in plain)
+    return tuple(w for w in re.split(r"[\s!-/:-@\[-`{-~]+", plain) if w)
 
 
 def telling(words: tuple[str, ...]) -> tuple[str, ...]:

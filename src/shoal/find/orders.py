@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from shoal.find.dates import CACHED, MONTHS, WEEKDAYS
-from shoal.find.name_words import folded, inflected
-from shoal.find.vocabulary import ranked, sections, word_set
+from shoal.find.name_words import inflected
+from shoal.find.vocabulary import folded, ranked, sections, word_set
 from shoal.kernels.text import Pattern
 
 KINDS = (

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from shoal.find.identifiers import spread
-from shoal.find.name_words import folded
-from shoal.find.vocabulary import alternatives, word_set
+from shoal.find.vocabulary import alternatives, folded, word_set
 
 GIVEN, FAMILIES = word_set("names", "given"), word_set("names", "family")
 """Frequent given and family names. The lists need not be complete: a column holds names if a good share of its values does."""
@@ -24,7 +23,12 @@ FULL_SHARE = 0.4
 _PARTICLE = word_set("names", "particle")
 _TITLE = re.compile(rf"(?:(?:{alternatives('names', 'title before a name')})\b\.?\s*)+(?=[^\W\d_]{{2}})")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.\s?-?){1,4}(?:[^\W\d_]+\s){0,3}[^\W\d_]{2}[\w'’-]*")
-_WORD = re.compile(r"[^\W\d_][^\W\d_'’.-]*(?:['’-][^\W\d_]+)*\.?")
+_SIGNS = "\u0900-\u0dff\u0e31-\u0e4e\u1000-\u109f"
+"""Vowel signs of Indic and Thai scripts, which regular expressions do not take for letters."""
+_WORD = re.compile(rf"[^\W\d_](?:[^\W\d_'’.-]|[{_SIGNS}])*(?:['’-][^\W\d_]+)*\.?")
+_EAST_ASIAN = re.compile(r"([\u3400-\u9fff々]{1,3})[ \u3000]?[\u3040-\u30ff\u3400-\u9fff々]{1,3}|[가-힣]{2,4}")
+EAST_ASIAN_SHARE, EAST_ASIAN_LEAST = 0.8, 15
+"""Share of values that begin with a frequent family name, and how many there must be: illnesses begin so too, but few of them."""
 _SAINTS = word_set("names", "place beginning")
 _THINGS = word_set("names", "not a person")
 _ALSO_WORDS = word_set("names", "also a word")
@@ -39,15 +43,27 @@ def full_names_share(values: Sequence[str]) -> float:
     0.0
     """
     looked = spread(values)
+    east_asian = sum(map(_east_asian_name, looked)) / len(looked) if len(looked) >= EAST_ASIAN_LEAST else 0.0
+    if east_asian >= EAST_ASIAN_SHARE:
+        return east_asian
     return sum(map(_full_name, looked)) / len(looked) if looked else 0.0
+
+
+def _east_asian_name(value: str) -> bool:
+    """Whether a text is as long as a Chinese, Japanese or Korean name and begins with a frequent family name.
+
+    >>> [_east_asian_name(v) for v in ("王秀英", "佐藤 翔太", "김민준", "糖尿病")]
+    [True, True, True, False]
+    """
+    return _EAST_ASIAN.fullmatch(value) is not None and any(value[:n] in FAMILIES for n in (1, 2, 3))
 
 
 def names_share(values: Sequence[str]) -> float:
     """The share of values that hold a name of a person, full or single; 0 where they are not written as names."""
     looked = spread(values)
-    if not looked or sum(bool(re.fullmatch(r"[^\W\d_][\w .,'’-]{1,60}", v)) for v in looked) < 0.9 * len(looked):
+    if not looked or sum(bool(re.fullmatch(rf"[^\W\d_][\w .,'’{_SIGNS}-]{{1,60}}", v)) for v in looked) < 0.9 * len(looked):
         return 0.0
-    return sum(map(_holds_name, looked)) / len(looked)
+    return sum(map(holds_name, looked)) / len(looked)
 
 
 @cache
@@ -71,12 +87,15 @@ def _full_name(value: str) -> bool:
 
 
 def _capitals(value: str) -> bool:
-    """Whether every word but particles begins with a capital letter."""
-    return all(w[:1].isupper() or folded(w) in _PARTICLE or w[:2].lower() in ("d'", "d’") for w in re.split(r"[ ,]+", value) if w)
+    """Whether every word but particles begins with a capital letter, or with a letter of a script that has none."""
+    return all(
+        not w[:1].islower() or folded(w) in _PARTICLE or w[:2].lower() in ("d'", "d’") for w in re.split(r"[ ,]+", value) if w
+    )
 
 
 @cache
-def _holds_name(value: str) -> bool:
+def holds_name(value: str) -> bool:
+    """Whether a text contains a frequent name of a person."""
     words = re.split(r"[ ,.\-]+", folded(value))
     if words[0] in _SAINTS or set(words) & _THINGS:
         return False

@@ -12,10 +12,10 @@ from shoal.find.bands import band_order, lowest_word, open_numbers, written_amou
 from shoal.find.dates import date_share, unix_times
 from shoal.find.finding import ColumnFacts, Scale, ScaleGuess
 from shoal.find.identifiers import spread
-from shoal.find.name_words import folded, opaque, raw_words
+from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import ladder_order, schooling_order
 from shoal.find.topics import expanded
-from shoal.find.vocabulary import word_set
+from shoal.find.vocabulary import folded, word_set
 from shoal.find.whole_numbers import (
     FEW_CODES,
     begun_late,

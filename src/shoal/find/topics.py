@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
-from shoal.find.name_words import folded, opaque, pieces, raw_words, telling, words_of
-from shoal.find.vocabulary import phrases, sections, word_set
+from shoal.find.name_words import opaque, pieces, raw_words, telling, words_of
+from shoal.find.vocabulary import folded, phrases, sections, word_set
 from shoal.model.roles import Role
 
 NAMES = "column_names"
@@ -65,7 +65,13 @@ def found_in(words: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
     return any(all(_fits(w, p) for w, p in zip(words[i : i + n], pattern, strict=True)) for i in range(len(words) - n + 1))
 
 
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
+"""Scripts that join words: there an entry may stand anywhere in a word."""
+
+
 def _fits(word: str, part: str) -> bool:
+    if not part.isascii() and _UNSPACED.match(part):
+        return part in word
     if part.endswith("*"):
         return word.startswith(part[:-1])
     if part.startswith("*"):
@@ -204,8 +210,8 @@ def expanded(name: str) -> tuple[str, ...]:
     return tuple(out)
 
 
-def topic_of(name: str) -> Topic | None:
-    """The topic that a column's name says, or None.
+def topic_of(name: str, *, sentence: bool = False) -> Topic | None:
+    """The topic that a column's name says, or None; a ``sentence`` (a label, a question) has no abbreviated words.
 
     Longer phrases win over single words, whole words over beginnings, long beginnings over short; then the order of the topics.
 
@@ -214,11 +220,11 @@ def topic_of(name: str) -> Topic | None:
     >>> topic_of("family_history").key, topic_of("household_income").key, topic_of("number_diagnoses").key
     ('diagnosis', 'income', 'diagnosis')
     """
-    return _topic_of(_RUNNING.sub("0", name))
+    return _topic_of(_RUNNING.sub("0", name), sentence)
 
 
 @lru_cache(maxsize=50_000)
-def _topic_of(name: str) -> Topic | None:
+def _topic_of(name: str, sentence: bool) -> Topic | None:
     raw, cut = raw_words(name), expanded(name)
     for words in (raw, words_of(name), cut, ("".join(raw),)):
         ways = (telling(words),) if "per" in words[1:] else (words, telling(words))
@@ -227,17 +233,17 @@ def _topic_of(name: str) -> Topic | None:
             return _headed(found, worth[0], words)
     if cut[:1] in (("years",), ("jahre",), ("annees",)) and len(cut) > 1:
         return BY_KEY["tenure"]
-    for word in cut:
+    for word in () if sentence else cut:
         if len(word) >= ABBREVIATED and word[-1] not in "aeiouy0123456789":
             meant = _begun_by(word)
-            if len(meant) == 1:
+            if len(meant) == 1 and BY_KEY[next(iter(meant))].role is not Role.INSENSITIVE:  # harmless needs more than a guess
                 return BY_KEY[next(iter(meant))]
     return None
 
 
 @lru_cache(maxsize=50_000)
 def speaks_of_crime(name: str) -> bool:
-    """Whether a word of a name tells of a crime, whatever the name is about: the date and place of an arrest."""
+    """Whether a word of a name tells of a crime, also if the name is about something else: the date and place of an arrest."""
     return any(topic is not None and topic.key == "crime" for topic in (_best((word,))[0] for word in words_of(name)))
 
 
@@ -282,7 +288,7 @@ class _Pattern:
         """How well it fits: number of words, whole words before beginnings of words, letters that fit, order of the topics."""
         whole = all(word == part.strip("*=") for word, part in zip(words, self.parts, strict=True))
         letters = 0 if whole else sum(len(part.strip("*")) for part in self.parts)
-        if self.parts[0][0] == "*" and self.parts[0].endswith("id"):  # hospitalvisitid numbers visits, whatever stands before
+        if self.parts[0][0] == "*" and self.parts[0].endswith("id"):  # hospitalvisitid numbers visits, with any word before
             letters += len(words[0])
         return len(self.parts), int(whole), letters, -self.rank
 
@@ -317,6 +323,8 @@ def _starting(word: str) -> tuple[_Pattern, ...]:
     """Patterns whose first part the word fits."""
     index = _index()
     keys = [word, f"={word}", *(f"{word[:n]}*" for n in range(1, len(word) + 1)), *(f"*{word[n:]}" for n in range(1, len(word)))]
+    if not word.isascii() and _UNSPACED.search(word):
+        keys += {word[i:j] for i in range(len(word)) for j in range(i + 2, len(word) + 1)} - {word}
     return tuple(pattern for key in keys for pattern in index.get(key, ()))
 
 
@@ -332,9 +340,20 @@ def topics_beside(named: Sequence[tuple[str, str]]) -> list[Topic | None]:
     >>> [t.key if t else "" for t in topics_beside([("page", ""), ("wage", ""), ("v1", "date of birth")])]
     ['', 'income', 'birth_date']
     """
-    told = [topic_of(label) if label and (opaque(name) or topic_of(name) is None) else topic_of(name) for name, label in named]
+    told = [_topic_beside(name, label) for name, label in named]
     known = {folded(name): t for (name, _), t in zip(named, told, strict=True) if t is not None and t.role is Role.QUASI}
     return [t or _derived(folded(name), known) for (name, _), t in zip(named, told, strict=True)]
+
+
+def _topic_beside(name: str, label: str) -> Topic | None:
+    """The topic of a name; of its label if the name says nothing, or if the label says how long or how often instead."""
+    topic = topic_of(name)
+    first = words_of(label)[:2] if label else ()
+    if first[:1] in (("years",), ("months",)) and topic is not None and topic.role is Role.DIRECT:
+        return BY_KEY["moved"] if topic.key == "street" else BY_KEY["tenure"]
+    if first == ("how", "often") or (first and "frequency" in raw_words(name)):
+        return topic
+    return topic_of(label, sentence=" " in label.strip()) if label and (opaque(name) or topic is None) else topic
 
 
 def _derived(name: str, known: dict[str, Topic]) -> Topic | None:

@@ -13,8 +13,7 @@ from functools import lru_cache
 from shoal.find.dates import CACHED
 from shoal.find.finding import Evidence
 from shoal.find.identifiers import spread
-from shoal.find.name_words import folded
-from shoal.find.vocabulary import word_pattern, word_set
+from shoal.find.vocabulary import folded, word_pattern, word_set
 from shoal.kernels.text import Pattern
 
 SHARE = 0.6

@@ -6,12 +6,38 @@ when a module first needs it.
 
 from __future__ import annotations
 
+import os
 import re
+import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 DATA = Path(__file__).parent / "data"
+
+
+class _Folding(dict[int, str | None]):
+    """What stands for a letter after folding: nothing for an accent, 0 to 9 for a digit; letters that have no accent to lose."""
+
+    def __missing__(self, code: int) -> str | None:
+        letter = chr(code)
+        out = None if unicodedata.combining(letter) else str(unicodedata.decimal(letter)) if letter.isdecimal() else letter
+        self[code] = out
+        return out
+
+
+_FOLDING = _Folding(zip(map(ord, "łøđıðþæœə"), ("l", "o", "d", "i", "d", "th", "ae", "oe", "e"), strict=True))
+
+
+def folded(text: str) -> str:
+    """Without accents and case, digits of every script as 0 to 9.
+
+    >>> folded("Prénom"), folded("STRASSE"), folded("Größe"), folded("Płeć"), folded("성별"), folded("٣٤")
+    ('prenom', 'strasse', 'grosse', 'plec', '성별', '34')
+    """
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", text).casefold().translate(_FOLDING))
 
 
 class Entry(NamedTuple):
@@ -22,6 +48,16 @@ class Entry(NamedTuple):
 
 
 @cache
+def _files() -> dict[str, list[Path]]:
+    """The files of each list, by name, in the order of the languages."""
+    out: dict[str, list[Path]] = {}
+    for folder in sorted(entry.path for entry in os.scandir(DATA) if entry.is_dir()):
+        for name in os.listdir(folder):
+            out.setdefault(name, []).append(Path(folder, name))
+    return out
+
+
+@cache
 def sections(name: str) -> dict[str, tuple[Entry, ...]]:
     """The entries of a list by section, all languages together.
 
@@ -29,9 +65,9 @@ def sections(name: str) -> dict[str, tuple[Entry, ...]]:
     True
     """
     out: dict[str, list[Entry]] = {}
-    for file in sorted(DATA.glob(f"*/{name}.txt")):
+    for file in _files().get(f"{name}.txt", ()):
         entries: list[Entry] = []
-        for line in file.read_text(encoding="utf-8").split("\n"):
+        for line in folded(file.read_text(encoding="utf-8")).split("\n"):
             if not line or line.startswith("# "):
                 continue
             if line[0] == "[" and line[-1] == "]":

@@ -15,9 +15,10 @@ from typing import Any
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
 from shoal.forms import limesurvey, redcap, xlsform
 from shoal.forms.counts import opened
-from shoal.forms.form import Form
-from shoal.forms.questions import Asked, add_question, check_known
+from shoal.forms.form import Form, FormQuestion
+from shoal.forms.questions import Asked, add_joint_records, add_question, check_known
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questions import Flag
 from shoal.prediction.summaries.published import Resolver
 
 _TOP = (
@@ -33,6 +34,8 @@ _QUESTION = ("answers", "shares", "counts", "values", "range", "kappa", "table",
     "source",
     "registry",
     "text",
+    "role",
+    "when",
 )
 _LINK = ("questions", "correlation", "information", "joint")
 
@@ -45,9 +48,7 @@ def read_questionnaire(path: str | Path, *, resolve: Resolver | None = None, **o
     file = Path(path)
     if not file.is_file():
         raise UnreadableError(f"file '{file.name}' does not exist.", hint="Check the path of the questionnaire.")
-    if file.suffix.lower() in (".xlsx", ".xlsm"):
-        return read_xlsform(file, **overrides)
-    if file.suffix.lower() in (".xls", ".csv", ".lss"):
+    if file.suffix.lower() in ENDINGS:
         return _of_form(file, **overrides)
     return from_mapping(read_yaml(file), folder=file.parent, resolve=resolve, **overrides)
 
@@ -107,11 +108,13 @@ def from_mapping(data: Any, *, folder: Path = Path(), resolve: Resolver | None =
         add_question(q, name, spec, asked)
     for link in _listed(data, "linked"):
         _link(q, link, folder)
+    add_joint_records(q, asked)
     subgroups = _listed(data, "subgroups")
     for s in subgroups:
         q._require(str(s))
     q.subgroups = tuple(str(s) for s in subgroups)
-    q.skipped = tuple(str(name) for name in data.get("open") or ())
+    beside = [FormQuestion(str(name), str(kind)) for name, kind in dict(data.get("open") or {}).items()]
+    q.flags = tuple(x.flag or Flag(x.name, x.kind, "its answers are open.", "Offer answers to choose from.") for x in beside)
     return q
 
 
@@ -134,19 +137,6 @@ def parse_target(value: Any) -> float:
             raise PolicyError(f"a target of {value:g} is more than everybody.", hint="Write 0.05 or 5% for one in twenty.")
         return float(value)
     raise PolicyError("the target is a share of unique respondents.", hint="Write 0.05, 5%, or unique<=5%.")
-
-
-def read_xlsform(path: str | Path, **overrides: Any) -> Questionnaire:
-    """A questionnaire from an XLSForm: see :mod:`shoal.forms.xlsform`."""
-
-    survey, lists = xlsform.read_sheets(path)
-    population = overrides.pop("population", None)
-    if population is None:
-        raise UsageError("an XLSForm does not say how many people could be asked.", hint="Pass --population N.")
-    target = parse_target(overrides.pop("target", None) or 0.05)
-    q = Questionnaire(population=population, target=target, **{k: v for k, v in overrides.items() if v is not None})
-    xlsform.fill(q, survey, lists)
-    return q
 
 
 def _of_form(file: Path, *, population: Any = None, target: Any = None, **about: Any) -> Questionnaire:

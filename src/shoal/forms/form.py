@@ -1,83 +1,109 @@
-"""A form as every reader gives it: its questions, how many answers each has, and what in it names people.
+"""A form as every reader gives it: its questions, how many answers each has, who is asked, and what in it names people.
 
 Takes    what a tool's file says of each question
 Returns  a questionnaire whose answers are equally likely (nothing better is known), and flags for further questions
-Keeps    nothing understated: a question asked of some has one answer more; several choices at once are 2^n answers
+Keeps    nothing understated: a question whose condition is not understood has one answer more; several choices at once are 2^n
+         answers; a question whose role the finder does not know counts
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from shoal.errors import PolicyError
-from shoal.find.topics import topic_of
+from shoal.find import ColumnFacts, find_columns
+from shoal.find.name_words import telling, words_of
+from shoal.find.topics import Topic, found_in, topics_beside
+from shoal.find.vocabulary import phrases
+from shoal.forms.conditions import Condition
 from shoal.model.roles import Role
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questions import Flag
 
 MOST_CHOICES = 16
 """Choices of a question with several answers that are kept as one question of 2^n answers; more are split."""
 MOST_RANKED = 9
 """Things put in order that are kept as one question of n! answers."""
+MOST_LISTED = 200
+"""Answers of an earlier question that a document lists."""
+AGES = 121
+"""Answers of a question for an age without bounds: 0 to 120."""
+LONGEST_LABEL = 10
+"""Words of a text that still name a thing: a longer one speaks of several."""
 PLACES = ("position", "street")
-
-
-@dataclass(frozen=True)
-class Flag:
-    """A question that harms whatever the others are: what it is, and what to do about it."""
-
-    question: str
-    kind: str
-    says: str
-    do: str
+NUMBERS, MOST_INSIDE = ("person_number", "record_number"), 1000
+"""Topics of numbers of somebody or something, and answers up to which such a number counts things: floors of a house."""
+OPEN = ("text", "date", "place", "file", "name", "amount")
+CONSENT_ANSWERS = 4
+"""A question with more answers is not about taking part."""
 
 
 @dataclass(frozen=True)
 class FormQuestion:
     """One question of a form.
 
-    ``kind`` is ``closed`` or ``number`` (``answers`` of them), ``several`` or ``ranked`` (of ``answers`` choices), or one of the
-    open ones: ``text``, ``date``, ``place``, ``file``, ``name``. ``some`` says that not everybody is asked.
+    ``kind`` is ``closed`` or ``number`` (``answers`` of them), ``several`` or ``ranked`` (of ``answers`` choices), ``trigger``
+    (a box to tick), or one of the open ones: ``text``, ``date``, ``place``, ``file``, ``name``, ``amount`` (a number without
+    bounds). ``codes`` are the answers as conditions name them, ``labels`` as people read them. ``conditions`` say who is asked,
+    None among them is one that is not understood. ``alone``: one of several choices excludes the others. ``depends``: the
+    question whose answer decides about the choices, and the places of the choices for each of its codes.
     """
 
     name: str
     kind: str
     answers: int = 0
     text: str = ""
-    some: bool = False
     identifier: bool = False
+    codes: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    conditions: tuple[Condition | None, ...] = ()
+    alone: bool = False
+    depends: tuple[str, Mapping[str, tuple[int, ...]]] | None = None
 
     @property
-    def entries(self) -> list[tuple[str, dict[str, Any]]]:
-        """What a questionnaire says of it: names with the number of answers; nothing for what is open or flagged."""
-        if self.flag is not None:
-            return []
-        more = {"text": self.text} if self.text else {}
-        if self.kind == "number" and self.answers >= 1:
-            order: dict[str, Any] = {} if self.some else {"ordered": True, "band": 1}
-            return [(self.name, {"values": self.answers + self.some, **order, **more})]
-        if self.kind == "closed" and self.answers >= 1:
-            return [(self.name, {"values": self.answers + self.some, **more})]
+    def cells(self) -> list[int]:
+        """How many answers the question has, in parts where it has very many; empty for an open question."""
+        if self.kind in ("closed", "number", "trigger") and self.answers >= 1:
+            return [self.answers]
         if self.kind == "ranked" and 1 <= self.answers <= MOST_RANKED:
-            return [(self.name, {"values": math.factorial(self.answers) + self.some, **more})]
-        if self.kind != "several":
+            return [math.factorial(self.answers)]
+        if self.kind != "several" or self.answers < 1:
             return []
         sizes = [min(MOST_CHOICES, self.answers - i) for i in range(0, self.answers, MOST_CHOICES)]
-        names = [self.name if len(sizes) == 1 else f"{self.name} ({i + 1} of {len(sizes)})" for i in range(len(sizes))]
-        return [(name, {"values": 2**size + self.some, **more}) for name, size in zip(names, sizes, strict=True)]
+        return [2 ** (size - self.alone) + self.alone if len(sizes) == 1 else 2**size for size in sizes]
+
+    @cached_property
+    def topic(self) -> Topic | None:
+        """What the finder takes the question for, by its name and, where that says nothing, by its text if it is short."""
+        return topics_beside([(self.name, self.text if len(self.text.split()) <= LONGEST_LABEL else "")])[0]
+
+    @property
+    def about_taking_part(self) -> bool:
+        """Whether it asks for consent, or whether to go on: whoever is in the data said the same."""
+        if self.kind == "trigger":
+            return True
+        if self.kind != "closed" or self.answers > CONSENT_ANSWERS:
+            return False
+        said = [words_of(self.name), words_of(self.text)]
+        ways = {way for words in said if words for way in (words, telling(words))}
+        return any(found_in(words, pattern) for words in ways for pattern in phrases("questions", "consent"))
 
     @property
     def flag(self) -> Flag | None:
-        """Why it harms, where it does: by its kind, by the words of its name, or because the form itself says so."""
-        topic = topic_of(self.name)
-        direct = topic if topic is not None and topic.role is Role.DIRECT else None
-        if self.kind == "place" or (direct is not None and direct.key in PLACES):
+        """Why it harms, where it does: by its kind, by the words of its name and text, or because the form itself says so."""
+        direct = self.topic if self.topic is not None and self.topic.role is Role.DIRECT else None
+        if self.kind == "place" or (direct is not None and direct.key in PLACES and self.kind in OPEN):
             return Flag(self.name, "place", "an exact place finds a person's home.", "Ask for a region, or round it.")
-        closed = self.kind in ("closed", "several", "ranked")
-        if self.kind == "name" or self.identifier or (direct is not None and direct.key != "text" and not closed):
-            says = "it names people, or their devices." if direct is None else f"it asks for {direct.says}."
+        few = self.kind == "number" and direct is not None and direct.key in NUMBERS and self.answers <= MOST_INSIDE
+        asks = direct is not None and direct.key != "text" and self.kind in (*OPEN, "number") and not few
+        if self.kind == "name" or asks or (self.identifier and self.kind in OPEN):
+            says = f"it asks for {direct.says}." if direct is not None and asks else "it names people, or their devices."
             return Flag(self.name, "name", says, "Leave it out, or keep it apart from the answers.")
         if self.kind == "text":
             return Flag(self.name, "text", "people name themselves and others in free text.", "Offer answers to choose from.")
@@ -85,7 +111,20 @@ class FormQuestion:
             return Flag(self.name, "date", "an exact date narrows the crowd by hundreds.", "Ask for a year, or a band of years.")
         if self.kind == "file":
             return Flag(self.name, "file", "pictures, sounds and files show people.", "Leave it out.")
+        if self.kind == "amount":
+            return Flag(self.name, "amount", "how many answers it has is not known.", "Set limits, or offer bands.")
         return None
+
+
+def number_or_amount(name: str, text: str, bounds: tuple[int, int] | None, *, coded: bool = True, **more: Any) -> FormQuestion:
+    """A question for a whole number; an age has bounds of its own. ``coded``: conditions may compare the answers."""
+    if bounds is None and (topic := topics_beside([(name, text)])[0]) is not None and topic.key == "age":
+        bounds = (0, AGES - 1)
+    if bounds is None or bounds[1] < bounds[0]:
+        return FormQuestion(name, "amount", text=text, **more)
+    low, high = bounds
+    codes = tuple(map(str, range(low, high + 1))) if coded and high - low <= 10_000 else ()
+    return FormQuestion(name, "number", high - low + 1, text=text, codes=codes, **more)
 
 
 @dataclass(frozen=True)
@@ -101,26 +140,155 @@ class Form:
     def flags(self) -> tuple[Flag, ...]:
         return tuple(flag for q in self.questions if (flag := q.flag) is not None)
 
+    @property
+    def ignored(self) -> dict[str, str]:
+        """Questions that do not count, each with the reason."""
+        unlisted = {q.name: "too many orders to count" for q in self.questions if q.flag is None and not q.cells}
+        return {q.name: "about taking part" for q in self._closed if q.about_taking_part} | unlisted
+
+    @cached_property
+    def _closed(self) -> tuple[FormQuestion, ...]:
+        return tuple(q for q in self.questions if q.flag is None and q.cells)
+
+    @cached_property
+    def roles(self) -> dict[str, Role]:
+        """What the finder takes each closed question for, by its words; others know what the form marks as an identifier."""
+        facts = [_facts(q) for q in self._closed]
+        out = {}
+        for q, finding in zip(self._closed, find_columns(facts), strict=True):
+            code = finding.role is Role.INSENSITIVE and q.topic is not None and q.topic.role is Role.DIRECT
+            shown = any(e.kind in ("name", "values") for e in finding.evidence)
+            sure = shown and not code and finding.role is not Role.DIRECT
+            out[q.name] = Role.QUASI if q.identifier else finding.role if sure else Role.UNDECIDED
+        return out
+
     def entries(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Closed questions with names of their own: a second one of a name is numbered."""
+        """Closed questions as a questionnaire describes them, with names of their own: a second one of a name is numbered."""
+        gates: dict[str, tuple[str, FormQuestion, bool]] = {}
         seen: dict[str, int] = {}
-        for q in self.questions:
-            for name, spec in q.entries:
+        skip = {q.name for q in self._closed if q.about_taking_part}
+        for q in self._closed:
+            if q.name in skip:
+                continue
+            spec: dict[str, Any] = {"text": q.text} if q.text else {}
+            role = self.roles[q.name]
+            if role is not Role.QUASI:
+                spec["role"] = role.value
+            when, all_asked = _asked_after(q.conditions, gates, skip)
+            given = _given(q, gates) if when is None and all_asked else None
+            more = int(not all_asked and when is None)
+            if when is not None:
+                spec["when"] = when
+            if given is not None:
+                spec["when"], spec["given"] = given
+            if q.kind == "number" and not more:
+                spec |= {"ordered": True, "band": 1}
+            for i, cells in enumerate(q.cells):
+                name = q.name if len(q.cells) == 1 else f"{q.name} ({i + 1} of {len(q.cells)})"
                 seen[name] = seen.get(name, 0) + 1
-                yield (name if seen[name] == 1 else f"{name} #{seen[name]}"), spec
+                own = name if seen[name] == 1 else f"{name} #{seen[name]}"
+                yield own, {"values": cells + more, **spec}
+            if len(q.cells) == 1 and not more:
+                gates[q.name] = (own, q, when is not None)
 
     def document(self, **about: Any) -> dict[str, Any]:
         """The content of a ``questions.yml``; ``about`` are population, respondents, target."""
+        questions = {}
+        for name, spec in self.entries():
+            given, when = spec.pop("given", None), spec.pop("when", None)
+            if when is not None and given is None:
+                if len(when[1]) <= MOST_LISTED:
+                    spec["when"] = {when[0]: list(when[1])}
+                else:
+                    spec["values"] += 1
+            questions[name] = spec
         beside = {flag.question: flag.kind for flag in self.flags}
-        return {**about, "questions": dict(self.entries()), **({"open": beside} if beside else {})}
+        return {**about, "questions": questions, **({"open": beside} if beside else {})}
 
     def questionnaire(self, **about: Any) -> Questionnaire:
-        """The questionnaire; ``skipped`` names the open questions."""
+        """The questionnaire; ``flags`` are the questions that name people or have open answers."""
         q = Questionnaire(**about)
         for name, spec in self.entries():
             q.add(name, **{key: value for key, value in spec.items() if key != "text"})
         if not q.questions:
-            raise PolicyError(f"the form of {self.tool} has no closed question.", hint="Only choices and bounded numbers count.")
-        q.skipped = tuple(x.name for x in self.questions if not x.entries)
-        q.notes = self.notes
+            naming = sum(flag.kind in ("name", "place") for flag in self.flags)
+            raise PolicyError(
+                f"the form of {self.tool} has no closed question.",
+                hint=f"Only choices and bounded numbers count. {len(self.flags)} questions are open, {naming} name people.",
+            )
+        q.flags, q.ignored, q.notes = self.flags, self.ignored, self.notes
         return q
+
+
+def _facts(q: FormQuestion) -> ColumnFacts:
+    """A closed question as the finder sees a column: each answer in as many rows as the next."""
+    values = q.codes if q.kind == "number" else q.labels or q.codes
+    values = tuple(dict.fromkeys(v for v in values if v)) or ("1", "2")
+    counts = np.full(len(values), 1000, dtype=np.int64)
+    return ColumnFacts(q.name, "int64" if q.kind == "number" else "text", values, counts, 1000 * len(values), label=q.text)
+
+
+def _asked_after(
+    conditions: Sequence[Condition | None], gates: Mapping[str, tuple[str, FormQuestion, bool]], skip: set[str]
+) -> tuple[tuple[str, tuple[int, ...]] | None, bool]:
+    """The question and the answers after which another is asked, and whether everybody is; neither where it is not understood.
+
+    Of several conditions the one on the latest question is taken: then too many are asked, never too few.
+    """
+    everybody, best, best_place = True, None, -1
+    order = list(gates)
+    for condition in conditions:
+        if condition is None:
+            everybody = False
+            continue
+        by_gate: dict[str, frozenset[int]] = {}
+        for comparison in condition.comparisons:
+            if comparison.question in skip and condition.every:
+                continue
+            everybody = False
+            answers = _answers_of(gates.get(comparison.question), comparison)
+            if answers is None:
+                if condition.every:
+                    continue
+                by_gate = {}
+                break
+            before = by_gate.get(comparison.question)
+            if before is not None:
+                answers = before & answers if condition.every else before | answers
+            by_gate[comparison.question] = answers
+        if not condition.every and len(by_gate) > 1:
+            continue
+        for gate, answers in by_gate.items():
+            if answers and order.index(gate) >= best_place:
+                best, best_place = (gates[gate][0], tuple(sorted(answers))), order.index(gate)
+    return best, everybody
+
+
+def _answers_of(gate: tuple[str, FormQuestion, bool] | None, comparison: Any) -> frozenset[int] | None:
+    """The answers of an earlier question for which a comparison holds; None where that is not understood."""
+    if gate is None:
+        return None
+    _, q, conditional = gate
+    if conditional and comparison.sign not in ("=", "has"):  # holds for those who were not asked, too
+        return None
+    found = comparison.holds(q.codes) if q.codes and len(q.codes) == q.answers else None
+    if found is None or q.kind in ("closed", "number"):
+        return found
+    if q.kind != "several" or q.alone or comparison.sign not in ("=", "has"):
+        return None
+    (place,) = found
+    return frozenset(i for i in range(q.cells[0]) if i >> place & 1)
+
+
+def _given(q: FormQuestion, gates: Mapping[str, tuple[str, FormQuestion, bool]]) -> tuple[Any, Any] | None:
+    """The shares of the choices after each answer of the question that decides about them."""
+    if q.depends is None or q.depends[0] not in gates or q.kind != "closed":
+        return None
+    own, gate, _ = gates[q.depends[0]]
+    rows = [(i, q.depends[1][code]) for i, code in enumerate(gate.codes) if q.depends[1].get(code)]
+    if gate.kind != "closed" or not rows:
+        return None
+    table = np.zeros((len(rows), q.answers))
+    for row, (_, choices) in zip(table, rows, strict=True):
+        row[list(choices)] = 1 / len(choices)
+    return (own, tuple(i for i, _ in rows)), table

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
 from shoal.errors import PolicyError, UnreadableError
-from shoal.forms.form import Form, FormQuestion
+from shoal.forms.conditions import read_condition
+from shoal.forms.form import Form, FormQuestion, number_or_amount
 
 ONE, MANY, ROWS = "!LO", "MP", {"A": 5, "B": 10, "C": 3, "E": 3}
 """Types of one answer, of several, and of arrays with fixed answers per row."""
-FIXED = {"5": 5, "Y": 2, "G": 2}
+FIXED = {"Y": 2, "G": 2}
+FIXED_CODES = {"Y": ("Y", "N"), "G": ("F", "M")}
 SILENT = "X*"
 Row = Mapping[str, str]
 
@@ -38,9 +40,12 @@ def read(raw: bytes) -> Form:
     parts: dict[str, list[Row]] = {}
     for r in rows(root, "subquestions"):
         parts.setdefault(r.get("parent_qid", ""), []).append(r)
-    answers: dict[str, set[str]] = {}
+    answers: dict[str, dict[str, dict[str, str]]] = {}
+    labels = {r.get("aid", ""): r.get("answer", "") for r in rows(root, "answer_l10ns")}
     for r in rows(root, "answers"):
-        answers.setdefault(r.get("qid", ""), set()).add(f"{r.get('scale_id', '0')}/{r.get('code', '')}")
+        scale = answers.setdefault(r.get("qid", ""), {}).setdefault(r.get("scale_id", "0"), {})
+        scale.setdefault(r.get("code", ""), plain(r.get("answer", "") or labels.get(r.get("aid", ""), "")))
+    groups = {r.get("gid", ""): r.get("grelevance", "") for r in rows(root, "groups")}
     languages = len({r.get("surveyls_language") for r in rows(root, "surveys_languagesettings")})
     questions: list[FormQuestion] = []
     seen: set[str] = set()
@@ -49,8 +54,9 @@ def read(raw: bytes) -> Form:
         if row.get("parent_qid", "0") not in ("", "0") or key in seen or row.get("type", "") in SILENT:
             continue
         seen.add(key)
-        about = _About(row, texts.get(key) or row.get("question", ""), attributes.get(key, {}))
-        questions += about.questions(once(parts.get(key, [])), len(answers.get(key, ())), languages)
+        own = {**attributes.get(key, {}), "grelevance": groups.get(row.get("gid", ""), "")}
+        about = _About(row, texts.get(key) or row.get("question", ""), own, texts)
+        questions += about.questions(once(parts.get(key, [])), answers.get(key, {}), languages)
     title = next((r.get("surveyls_title", "") for r in rows(root, "surveys_languagesettings")), "")
     return Form(tuple(questions), "LimeSurvey", title=plain(title))
 
@@ -58,48 +64,71 @@ def read(raw: bytes) -> Form:
 class _About:
     """One question with what other tables say of it."""
 
-    def __init__(self, row: Row, text: str, attributes: Row) -> None:
-        self._row, self._attributes = row, attributes
+    def __init__(self, row: Row, text: str, attributes: Row, texts: Row) -> None:
+        self._row, self._attributes, self._texts = row, attributes, texts
         self._text = plain(text)
-        relevance = row.get("relevance", "").strip()
-        self._some = relevance not in ("", "1")
+        said = [row.get("relevance", "").strip(), attributes.get("grelevance", "").strip()]
+        self._conditions = tuple(read_condition(text, "LimeSurvey") for text in said if text not in ("", "1"))
 
-    def questions(self, parts: list[Row], answers: int, languages: int) -> Iterator[FormQuestion]:
+    def questions(self, parts: list[Row], answers: Mapping[str, Mapping[str, str]], languages: int) -> Iterator[FormQuestion]:
         """The question, or one for each row of an array."""
         kind, other = self._row.get("type", ""), self._row.get("other", "") == "Y"
+        listed = answers.get("0", {})
         if kind in ONE:
-            yield self._one("", "closed", answers + other)
+            yield self._one("", "closed", {**listed, **({"-oth-": "other"} if other else {})})
         elif kind in MANY:
-            yield self._one("", "several", len(parts) + other)
+            alone = self._attributes.get("exclude_all_others", "") != ""
+            chosen = {p.get("title", ""): plain(p.get("question", "")) for p in parts}
+            yield self._one("", "several", {**chosen, **({"other": "other"} if other else {})}, alone=alone)
         elif kind == "R":
-            yield self._one("", "ranked", answers)
+            yield self._one("", "ranked", listed)
         elif kind == "I":
             yield self._one("", "closed", max(1, languages))
         elif kind in FIXED:
-            yield self._one("", "number" if kind == "5" else "closed", FIXED[kind])
-        elif kind == "N":
-            number = self._number()
-            yield self._one("", "number" if number else "text", number)
+            yield self._one("", "closed", FIXED[kind])
+        elif kind in ("N", "5"):
+            name, text = self._name(""), self._text
+            yield number_or_amount(name, text, (1, 5) if kind == "5" else self._bounds(), conditions=self._conditions)
         elif kind in ROWS or kind in "FH1":
             for part in parts:
-                yield self._one(part.get("title", ""), "closed", ROWS.get(kind, answers))
+                for scale in sorted(answers) if kind == "1" and len(answers) > 1 else ["0"]:
+                    title = f"{part.get('title', '')}{f'#{scale}' if kind == '1' else ''}"
+                    yield self._one(title, "closed", ROWS.get(kind) or answers.get(scale, {}), part=part)
         elif kind in "QK;:":
             for part in parts:
-                yield self._one(part.get("title", ""), "text", 0)
+                yield self._one(part.get("title", ""), "amount" if kind in "K:" else "text", 0, part=part)
         else:
             mapped = self._attributes.get("location_mapservice", "0") not in ("", "0")
             yield self._one("", "place" if mapped else {"D": "date", "|": "file"}.get(kind, "text"), 0)
+        if other and kind in (*ONE, *MANY):
+            yield self._one("other", "text", 0)
 
-    def _one(self, part: str, kind: str, answers: int) -> FormQuestion:
-        name = self._row.get("title", "") or f"question {self._row.get('qid', '')}"
-        return FormQuestion(f"{name} {part}".strip(), kind, answers, text=self._text, some=self._some)
+    def _name(self, part: str) -> str:
+        title = self._row.get("title", "") or f"question {self._row.get('qid', '')}"
+        return f"{title} {part}".strip()
 
-    def _number(self) -> int:
-        """How many whole numbers may be answered, where both bounds are given and decimals are not."""
+    def _one(
+        self, title: str, kind: str, answers: int | Mapping[str, str], *, alone: bool = False, part: Row | None = None
+    ) -> FormQuestion:
+        asked = "" if part is None else plain(self._texts.get(part.get("qid", ""), "") or part.get("question", ""))
+        given = FIXED_CODES.get(self._row.get("type", ""), ()) if isinstance(answers, int) else tuple(answers)
+        return FormQuestion(
+            self._name(title),
+            kind,
+            answers if isinstance(answers, int) else len(answers),
+            text=" ".join(filter(None, (self._text, asked))),
+            codes=given,
+            labels=() if isinstance(answers, int) else tuple(answers.values()),
+            conditions=self._conditions,
+            alone=alone,
+        )
+
+    def _bounds(self) -> tuple[int, int] | None:
+        """The whole numbers that may be answered, where both bounds are given and decimals are not."""
         low, high = self._attributes.get("min_num_value_n", ""), self._attributes.get("max_num_value_n", "")
         whole = self._attributes.get("num_value_int_only", "0") == "1"
         fits = whole and all(re.fullmatch(r"-?\d{1,9}", v) for v in (low, high))
-        return max(0, int(high) - int(low) + 1) if fits else 0
+        return (int(low), int(high)) if fits else None
 
 
 def rows(root: ElementTree.Element, table: str) -> Iterator[dict[str, str]]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import PolicyError, ShoalError, nearest
+from shoal.errors import PolicyError, ShoalError, UsageError, nearest
 from shoal.forms.counts import count_column, read_counts
 from shoal.prediction.distribution import Distribution, whole
-from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questionnaire import ROLES, Questionnaire
 from shoal.prediction.questionnaire.questions import MOST_CELLS
-from shoal.prediction.summaries.published import Resolver, shape_of
+from shoal.prediction.summaries.published import PublishedSummary, Resolver, shape_of
+
+MOST_LABELS = 10_000
+"""Answers of a range that are named."""
+MOST_TOGETHER = 6
+"""Questions of which a joint record is looked for."""
 
 
 class Asked:
@@ -20,8 +26,20 @@ class Asked:
 
     def __init__(self, folder: Path, resolve: Resolver | None, population: str) -> None:
         self.folder, self.resolve, self.population = folder, resolve, population
+        self.codes: dict[str, tuple[str, str]] = {}
 
-    def published(self, name: str, value: Any) -> Any:
+    def together(self, names: Sequence[str]) -> PublishedSummary | None:
+        """What the registry says of several questions together, of exactly these people; None where it says nothing."""
+        places = {self.codes[name][1] for name in names}
+        if self.resolve is None or len(places) != 1:
+            return None
+        try:
+            found = self.resolve(",".join(self.codes[name][0] for name in names), places.pop())
+        except UsageError:
+            return None
+        return found if found.exact else None
+
+    def published(self, name: str, value: Any) -> PublishedSummary:
         """What the registry says; ``value`` is a code, or ``{code:, population:}``."""
         code, population = value, self.population
         if isinstance(value, Mapping):
@@ -37,11 +55,14 @@ class Asked:
                 f"question '{name}' is left to a registry, which must know about whom.",
                 hint="Write 'population: NL/Utrecht@2021', or {code: age/years, population: NL/Utrecht@2021}.",
             )
+        self.codes[name] = (str(code), population)
         return self.resolve(str(code), population)
 
 
 def add_question(q: Questionnaire, name: str, spec: Mapping[str, Any], asked: Asked) -> None:
-    options = {k: _option(name, k, spec[k]) for k in ("ordered", "band", "unit", "weight", "keep", "source") if k in spec}
+    options = {k: _option(name, k, spec[k]) for k in ("ordered", "band", "unit", "weight", "keep", "source", "role") if k in spec}
+    if "when" in spec:
+        options["when"] = _when(q, name, spec["when"])
     given = [
         k for k in ("answers", "shares", "counts", "values", "range", "kappa", "table", "normal", "zipf", "registry") if k in spec
     ]
@@ -72,19 +93,64 @@ def _option(name: str, key: str, value: Any) -> Any:
         "band": number and value > 0,
         "weight": number and value > 0,
         "source": value in ("given", "table", "guess"),
+        "role": value in ROLES,
     }[key]
     if not fits:
         wanted = {"ordered": "true or false", "keep": "true or false", "unit": "a word", "source": "given, table or guess"}
+        wanted["role"] = ", ".join(ROLES[:-1]) + f" or {ROLES[-1]}"
         raise PolicyError(f"'{key}' of question '{name}' must be {wanted.get(key, 'a number above 0')}.")
     return value
+
+
+def add_joint_records(q: Questionnaire, asked: Asked) -> None:
+    """Use what a registry publishes about several questions together instead of multiplying what it says of each."""
+    linked = {n for link in q.links for n in link["names"]}
+    names = [n for n in asked.codes if n in q.questions and n not in linked and q.questions[n].when is None]
+    for size in range(min(len(names), MOST_TOGETHER), 1, -1):
+        for chosen in combinations(names, size):
+            if (whole := asked.together(chosen)) is None:
+                continue
+            smaller = [part for n in range(2, size) for part in combinations(chosen, n)]
+            known = {part: found for part in smaller if (found := asked.together(part)) is not None}
+            q.link(*chosen, summaries={chosen: whole, **known})
+            asked.codes = {n: code for n, code in asked.codes.items() if n not in chosen}
+            add_joint_records(q, asked)
+            return
+
+
+def _when(q: Questionnaire, name: str, value: Any) -> tuple[str, tuple[int, ...]]:
+    """The earlier question and the places of its answers, from ``{smokes: [yes]}`` or ``{smokes: [0]}``."""
+    if not isinstance(value, Mapping) or len(value) != 1 or not isinstance(next(iter(value.values())), list):
+        raise PolicyError(f"'when' of question '{name}' names one question and its answers.", hint="when: {smokes: [yes]}")
+    gate, answers = next(iter(value.items()))
+    if str(gate) not in q.questions:
+        raise PolicyError(f"'when' of question '{name}' names '{gate}', which is not a question before it.")
+    labels = q.questions[str(gate)].labels
+    places = [a if isinstance(a, int) and not isinstance(a, bool) else _place(labels, a) for a in answers]
+    if any(p is None for p in places):
+        raise PolicyError(f"'when' of question '{name}' names an answer that '{gate}' does not have.")
+    return str(gate), tuple(sorted({p for p in places if p is not None}))
+
+
+def _place(labels: tuple[str, ...], answer: Any) -> int | None:
+    """Where a label stands; YAML reads a bare yes or no as true or false."""
+    spelled = ("yes", "true") if answer is True else ("no", "false") if answer is False else (str(answer),)
+    return next((i for i, label in enumerate(labels) if label in (str(answer), *spelled)), None)
 
 
 def _add_registered(q: Questionnaire, name: str, value: Any, options: dict[str, Any], asked: Asked) -> None:
     found = asked.published(name, value)
     shares, agrees = shape_of(found)
-    options = {**options, "source": "registry" if agrees and found.exact else "kappa"}
-    q.add(name, shares=shares, kappa_range=found.kappa_range if found.exact else None, **options)
+    order = {"ordered": True, "band": found.width, "unit": found.unit} if found.width and found.shares else {}
+    listed = {"labels": tuple(found.shares)} if found.shares else {}
+    source = "registry" if agrees and found.exact and found.trusted else "kappa"
+    options = {**order, **listed, **options, "source": source}
+    if found.exact:
+        options |= {"kappa_range": found.kappa_range, "unique": found.unique_range}
+    q.add(name, shares=shares, **options)
     said = [found.note] if found.note else []
+    if not found.trusted:
+        said.append("the record is signed by a key that you did not say you trust: grade C (name it with --trust)")
     if not agrees:
         said.append("the published numbers do not fix the shape of the answers: only their number and kappa are used")
     q.notes = (*q.notes, *(f"{name}: {text}" for text in said))
@@ -102,7 +168,11 @@ def _add_range(q: Questionnaire, name: str, value: Any, options: dict[str, Any],
     if not high >= low:
         raise PolicyError(f"the range of question '{name}' is empty.", hint="range: [18, 99], band: 1 (whole numbers)")
     options |= {"band": band, "ordered": options.get("ordered", True)}
-    q.add(name, values=math.ceil((high - low + 1) / band), **options)
+    answers = math.ceil((high - low + 1) / band)
+    if band == int(band) and answers <= MOST_LABELS:
+        starts = range(int(low), int(high) + 1, int(band))
+        options["labels"] = tuple(str(a) if band == 1 else f"{a}-{min(a + int(band) - 1, int(high))}" for a in starts)
+    q.add(name, values=answers, **options)
 
 
 def _add_counts(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:

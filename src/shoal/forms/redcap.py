@@ -6,9 +6,11 @@ import csv
 import io
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.forms.form import Form, FormQuestion
+from shoal.forms.conditions import read_condition
+from shoal.forms.form import Form, FormQuestion, number_or_amount
 
 HEADS = {
     "variable / field name": "name",
@@ -32,10 +34,11 @@ HEADS = {
     "identifier": "identifier",
     "branching logic (show field only if...)": "branching",
     "branching_logic": "branching",
+    "field annotation": "annotation",
+    "field_annotation": "annotation",
 }
 """Heads of the file as people download it, and as the interface for programs gives them."""
 SILENT = ("calc", "descriptive")
-FIXED = {"yesno": 2, "truefalse": 2, "slider": 101}
 
 
 def is_dictionary(head: str) -> bool:
@@ -62,41 +65,40 @@ def read(text: str) -> Form:
     questions = []
     for cells in dictionary(text):
         kind = cells.get("type", "").casefold()
-        if kind and kind not in SILENT:
+        if kind and kind not in SILENT and "@CALC" not in cells.get("annotation", "").upper():
             questions.append(_question(cells, kind))
     return Form(tuple(questions), "REDCap")
 
 
 def _question(cells: Mapping[str, str], kind: str) -> FormQuestion:
-    said, answers = _answers(cells, kind)
-    marked = cells.get("identifier", "").casefold().startswith("y")
-    return FormQuestion(cells["name"], said, answers, text=cells["label"], some=bool(cells.get("branching")), identifier=marked)
-
-
-def _answers(cells: Mapping[str, str], kind: str) -> tuple[str, int]:
-    """What kind of question a field is, and how many answers it has."""
-    choices = [c for c in cells.get("choices", "").split("|") if c.strip()]
+    name, text, validation = cells["name"], cells["label"], cells.get("validation", "").casefold()
+    shown = cells.get("branching", "")
+    more: dict[str, Any] = {
+        "identifier": cells.get("identifier", "").casefold().startswith("y"),
+        "conditions": (read_condition(shown, "REDCap"),) if shown else (),
+    }
+    pairs = [c.partition(",")[::2] for c in cells.get("choices", "").split("|") if c.strip()]
+    listed: dict[str, Any] = {"codes": tuple(c.strip() for c, _ in pairs), "labels": tuple(label.strip() for _, label in pairs)}
     if kind in ("radio", "dropdown"):
-        return "closed", len(choices)
+        return FormQuestion(name, "closed", len(pairs), text=text, **listed, **more)
     if kind == "checkbox":
-        return "several", len(choices)
-    if kind in FIXED:
-        return ("number" if kind == "slider" else "closed"), FIXED[kind]
-    if kind == "file":
-        return "file", 0
-    if kind != "text":
-        return "text", 0
-    validation = cells.get("validation", "").casefold()
-    if validation.startswith(("date", "datetime")):
-        return "date", 0
-    if validation.startswith(("integer", "number")) and (bounded := _bounded(cells.get("low", ""), cells.get("high", ""))):
-        return ("number", bounded) if validation == "integer" else ("text", 0)
-    return "text", 0
+        alone = "@NONEOFTHEABOVE" in cells.get("annotation", "").upper()
+        return FormQuestion(name, "several", len(pairs), text=text, alone=alone, **listed, **more)
+    if kind in ("yesno", "truefalse"):
+        return FormQuestion(name, "closed", 2, text=text, codes=("1", "0"), **more)
+    if kind == "slider":
+        return number_or_amount(name, text, (0, 100), **more)
+    if kind == "text" and validation.startswith(("integer", "number")):
+        bounds = _bounds(cells.get("low", ""), cells.get("high", "")) if validation == "integer" else None
+        return number_or_amount(name, text, bounds, **more)
+    dated = kind == "text" and validation.startswith(("date", "time"))
+    named = kind == "text" and validation.startswith(("email", "phone", "mrn", "ssn"))
+    return FormQuestion(name, "file" if kind == "file" else "date" if dated else "name" if named else "text", text=text, **more)
 
 
-def _bounded(low: str, high: str) -> int:
-    """How many whole numbers lie between two bounds; 0 where one is missing."""
+def _bounds(low: str, high: str) -> tuple[int, int] | None:
+    """Both bounds, where both are whole numbers."""
     try:
-        return max(0, int(high) - int(low) + 1)
+        return int(low), int(high)
     except ValueError:
-        return 0
+        return None

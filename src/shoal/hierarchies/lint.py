@@ -69,7 +69,7 @@ def _keys(rows: Sequence[Sequence[str]]) -> list[Finding]:
             seen[row[0]] = tuple(row)
     out = []
     if twice:
-        out.append(Finding("duplicate", "warning", f"{len(twice)} lines repeat another.", tuple(twice[:20])))
+        out.append(Finding("duplicate", "error", f"{len(twice)} lines repeat another.", tuple(twice[:20])))
     if conflict:
         out.append(
             Finding("conflict", "error", f"{len(conflict)} lines give a value other parents than before.", tuple(conflict[:20]))

@@ -98,6 +98,12 @@ class Rule:
             levels.append(_compact(evaluate(step, leaves, numbers)))
         return Hierarchy(column, leaves, tuple(levels))
 
+    def check_one_root(self, column: str) -> None:
+        """Refuse a file whose last level has several groups: distances in a tree are measured against its one root.
+
+        Rules that are not files have the root ``*``.
+        """
+
     def step(self, column: str, level: int, *, missing_label: str | None = None) -> Step:
         """The step of a plan that publishes ``column`` at ``level``.
 

@@ -161,27 +161,18 @@ class CodedRows(Sequence[Row]):
     def __repr__(self) -> str:
         return f"<{len(self):,} rows of a hierarchy>"
 
-    @cached_property
-    def first(self) -> npt.NDArray[np.intp]:
-        """The first row of each value: lines that repeat another are left out."""
-        leaves = self.columns[0]
-        if leaves.n_labels == len(self):
-            return np.arange(len(self))
-        return np.unique(leaves.codes, return_index=True)[1]
-
     def level(self, number: int) -> tuple[Codes, tuple[str, ...]]:
-        """The label of each value (in order of first appearance) at a level, and the labels."""
+        """The label of each value at a level, and the labels."""
         column = self.columns[number]
-        return column.codes[self.first], column.labels
+        return column.codes, column.labels
 
     def check(self) -> None:
-        """Refuse a value with two different rows, and a label whose groups lie under different parents."""
-        own = self.first[self.columns[0].codes]
-        conflicts = int(np.logical_or.reduce([c.codes != c.codes[own] for c in self.columns]).sum())
-        if conflicts:
-            lines, give = ("line", "gives") if conflicts == 1 else ("lines", "give")
+        """Refuse a value with two rows, and a label whose groups lie under different parents."""
+        repeated = len(self) - self.columns[0].n_labels
+        if repeated:
+            lines, list_ = ("line", "lists") if repeated == 1 else ("lines", "list")
             raise HierarchyError(
-                f"{conflicts} {lines} of the hierarchy {give} a value that stands in it already other parents.",
+                f"{repeated:,} {lines} of the hierarchy {list_} a value that another line lists already.",
                 hint="Keep one line per value; see lint().",
             )
         for level in range(1, len(self.columns) - 1):

@@ -1,7 +1,8 @@
-"""A shuffle that depends only on what is published: rows ordered by a keyed hash of their content.
+"""A shuffle that depends only on what is published: each row has a place of its own, a keyed hash of its content and its number.
 
-Because the order is a function of the set of published rows and the seed, it can carry nothing of the input's order; rows of
-equal content are interchangeable. (Two different rows share a 64-bit hash with a chance of about n²/2⁶⁵.)
+Because the order is a function of the set of published rows and the seed, it can carry nothing of the input's order. Rows of
+equal content are numbered, in any order, and so stand apart from each other like all others. (Two different rows share a 64-bit
+hash with a chance of about n²/2⁶⁵.)
 """
 
 from __future__ import annotations
@@ -167,6 +168,36 @@ def times_before(hashes: HashArray) -> HashArray:
     new[1:] = hashes[1:] != hashes[:-1]
     place = np.arange(len(hashes), dtype=np.uint64)
     return place - np.maximum.accumulate(np.where(new, place, np.uint64(0)))
+
+
+def own_keys(hashes: HashArray, before: int = 0) -> HashArray:
+    """A key of its own for each row, of hashes in order: the first of equal rows keeps the hash, the others get another.
+
+    ``before`` rows with the first hash came already.
+
+    >>> keys = own_keys(np.array([1, 5, 5, 5, 9], np.uint64))
+    >>> keys[[0, 1, 4]].tolist(), len(set(keys.tolist()))
+    ([1, 5, 9], 5)
+    """
+    number = times_before(hashes)
+    if before:
+        number[hashes == hashes[0]] += np.uint64(before)
+    again = number > 0
+    out = hashes.copy()
+    out[again] = scrambled(hashes[again] * ODD + number[again])
+    return out
+
+
+def shuffled_order(hashes: HashArray) -> npt.NDArray[np.int64]:
+    """Positions that put rows with these hashes of their content in a random order, equal rows apart from each other.
+
+    >>> np.sort(shuffled_order(np.array([7, 3, 7, 7], np.uint64))).tolist()
+    [0, 1, 2, 3]
+    """
+    order = sorted_order(hashes)
+    keys = hashes[order]
+    own = own_keys(keys)
+    return order if np.array_equal(own, keys) else order[sorted_order(own)]
 
 
 def start_hashes(n: int, seed: int) -> HashArray:

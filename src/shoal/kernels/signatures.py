@@ -97,14 +97,18 @@ class Signer:
         raise UsageError("a signing key cannot be pickled.", hint="Name its file again where it is needed.")
 
 
-def fingerprint(public: str) -> str:
-    """The first 16 hexadecimal digits of the key's SHA-256, in groups of four.
+FINGERPRINT_DIGITS, SHORT_DIGITS = 32, 16
+"""Hexadecimal digits of a fingerprint, and of those that 0.3.0 wrote: 64 bits, for which another key can be searched."""
+
+
+def fingerprint(public: str, digits: int = FINGERPRINT_DIGITS) -> str:
+    """The first 32 hexadecimal digits (128 bits) of the key's SHA-256, in groups of four.
 
     >>> fingerprint("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
-    '6668-7aad-f862-bd77'
+    '6668-7aad-f862-bd77-6c8f-c18b-8e9f-8e20'
     """
-    digest = hashlib.sha256(_raw(public, 32)).hexdigest()[:16]
-    return "-".join(digest[i : i + 4] for i in range(0, 16, 4))
+    digest = hashlib.sha256(_raw(public, 32)).hexdigest()[:digits]
+    return "-".join(digest[i : i + 4] for i in range(0, digits, 4))
 
 
 def _raw(text: str, length: int) -> bytes:

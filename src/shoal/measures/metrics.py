@@ -167,7 +167,7 @@ def explain_term(word: str) -> str:
     >>> "Formula:" in explain_term("k")
     True
     """
-    wanted = _plain(word.partition(":")[0])  # "linkage: values" is a kind of linkage
+    wanted = _plain(word.partition(":")[0])  # "linkage: changed columns" is a kind of linkage
     for entry in GLOSSARY:
         if wanted in map(_plain, (entry.term, *entry.also)):
             return f"{entry.term}: {entry.meaning}\n  More: {entry.see}"

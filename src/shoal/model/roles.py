@@ -22,6 +22,7 @@ class Role(enum.Enum):
     QUASI = "quasi"  # known to an attacker, identifies in combination: generalized
     SENSITIVE = "sensitive"  # what must not be learnt about a person
     INSENSITIVE = "insensitive"  # neither; published as it is
+    UNDECIDED = "undecided"  # nothing shows which of the four it is: never published as it is
 
     @classmethod
     def parse(cls, text: str | Role) -> Role:
@@ -47,7 +48,10 @@ _ALIASES = {
     "sensitive": Role.SENSITIVE,
     "sensatt": Role.SENSITIVE,
     "insensitive": Role.INSENSITIVE,
+    "undecided": Role.UNDECIDED,
 }
+DECIDED = (Role.DIRECT, Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE)
+"""Roles that a person or a policy can give to a column."""
 
 
 class MissingPolicy(enum.Enum):
@@ -123,6 +127,10 @@ class ByRole:
     @property
     def insensitive(self) -> tuple[str, ...]:
         return self.of_role(Role.INSENSITIVE)
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        return self.of_role(Role.UNDECIDED)
 
 
 @dataclass(frozen=True)
@@ -247,22 +255,35 @@ def _check_names(names: tuple[str, ...], table: str) -> None:
             )
 
 
-def distinct_names(names: Sequence[str]) -> list[str]:
+def distinct_names(names: Sequence[str], *, alike: bool = True) -> list[str]:
     """The names, those that :func:`check_names` would refuse with a number behind them: ``age``, ``age_2``, ``age_3``.
 
-    >>> distinct_names(["age", "sex", "Age ", "age", "age_2"])
-    ['age', 'sex', 'Age _2', 'age_2', 'age_2_2']
+    The first of several, and a name that nobody else has, stay as they are. Without ``alike`` only names that differ in case
+    and blanks at most are numbered; those with letters of other alphabets that look the same are not.
+
+    >>> distinct_names(["age", "sex", "Age", "age", "age_2"]), distinct_names(["sex", "s\u0435x"], alike=False)[1] == "s\u0435x"
+    (['age', 'sex', 'Age_3', 'age_4', 'age_2'], True)
     """
     taken: set[str] = set()
-    out = []
+    first = []
     for name in names:
+        keys = _keys(name) if alike else {name.strip().casefold()}
+        first.append(not keys & taken)
+        taken |= keys
+    taken = {key for name, own in zip(names, first, strict=True) if own for key in _keys(name)}
+    out = []
+    for name, own in zip(names, first, strict=True):
         new, n = name, 1
-        while (keys := {_skeleton(new), "as Latin: " + _skeleton(new.translate(_LATIN))}) & taken:
+        while not own and _keys(new) & taken:
             n += 1
             new = f"{name}_{n}"
-        taken |= keys
+        taken |= _keys(new)
         out.append(new)
     return out
+
+
+def _keys(name: str) -> set[str]:
+    return {_skeleton(name), "as Latin: " + _skeleton(name.translate(_LATIN))}
 
 
 _LATIN = str.maketrans(

@@ -72,6 +72,11 @@ class Action:
         return self.route.split()[1]
 
     @property
+    def permission(self) -> str:
+        """What the action requires of a role (:data:`.people.accounts.PERMITS`); empty if any valid token will do."""
+        return _PERMISSIONS.get(self.name, self.name)
+
+    @property
     def created(self) -> bool:
         """Whether the answer over HTTP is 201: something new was made or proposed."""
         return self.name in _CREATED
@@ -313,12 +318,17 @@ ACTIONS: tuple[Action, ...] = (
         ), "DomainView", "domain add", sparse=True,
     ),
     Action(
-        "allow_translation", "POST /domains/{domain}/allow", "owner", "Allow translation into another domain, or end it",
+        "allow_translation", "POST /domains/{domain}/allow", "owner",
+        "Allow translation into another domain, after confirmation, or end it",
         _takes(("source", SHORT, REQUIRED, "domain"), ("target", NEEDED), ("allowed", FLAG, True)), "DomainView", "domain allow",
     ),
     Action(
-        "plant_honeytoken", "POST /domains/{domain}/honeytokens", "owner", "Plant an invented identity",
-        _takes(*_PERSON, *_CONTEXT[1:]), "Found", "honeytoken",
+        "plant_honeytoken", "POST /domains/{domain}/honeytokens", "owner", "Plant a person invented by the vault",
+        _takes(_DOMAIN, *_CONTEXT[1:]), "Honeytoken", "honeytoken plant",
+    ),
+    Action(
+        "withdraw_honeytoken", "POST /domains/{domain}/honeytokens/withdraw", "owner",
+        "Withdraw a honeytoken, after confirmation", _takes(_DOMAIN, ("planted", TEXT)), "Done", "honeytoken withdraw",
     ),
     Action(
         "shred", "POST /domains/{domain}/shred", "owner", "Destroy every key of a domain, after confirmation",
@@ -376,7 +386,7 @@ ACTIONS: tuple[Action, ...] = (
         "actor grant",
     ),
     Action(
-        "revoke_tokens", "POST /actors/{name}/revoke", "owner", "Revoke every token of a person, immediately",
+        "revoke_tokens", "POST /actors/{name}/revoke", "owner", "Revoke every token of a person; an auditor's after confirmation",
         _takes(("name", SHORT)), "Revoked", "actor revoke",
     ),
     Action(
@@ -387,12 +397,19 @@ ACTIONS: tuple[Action, ...] = (
         ), "ChangeView", "limit",
     ),
     Action(
+        "set_witness", "POST /witness", "owner", "Propose where checkpoints go before identities leave",
+        _takes(("places", _list(_text(1, 1000), 20))), "ChangeView", "witness",
+    ),
+    Action(
         "require_factor", "POST /factor/required", "owner", "Propose which roles decide with a one-time code", (_ROLES,),
         "ChangeView", "factor",
     ),
     # -- everyone, and the second person
     Action(
         "set_up_factor", "POST /factor", "", "Set up your second factor; shown once", (), "Factor", "factor"
+    ),
+    Action(
+        "renew", "POST /tokens/renew", "", "Replace your token by a new one, for as long again", (), "Enrolled", "renew",
     ),
     Action(
         "delegate", "POST /tokens", "", "Make a token for one action and a short time, to be given to a program",
@@ -415,8 +432,31 @@ ACTIONS: tuple[Action, ...] = (
 """Every action of a served vault."""
 
 _CREATED = frozenset(
-    "create_issuer request create_domain add_actor issue_token set_limit require_factor set_up_factor delegate".split()
+    [
+        *"create_issuer request create_domain add_actor issue_token set_limit".split(),
+        *"set_witness require_factor set_up_factor delegate renew".split(),
+    ]
 )
+
+_PERMISSIONS = {
+    **dict.fromkeys(("issuers", "domains", "set_up_factor", "renew", "delegate"), ""),
+    **dict.fromkeys(("verify_log", "read_log", "log_segment", "report", "reveals"), "audit"),
+    **dict.fromkeys(("create_domain", "allow_translation"), "domain"),
+    **dict.fromkeys(("plant_honeytoken", "withdraw_honeytoken"), "honeytoken"),
+    **dict.fromkeys(("rotate_domain", "destroy_key", "rotate_signer"), "rotate"),
+    **dict.fromkeys(("add_actor", "issue_token", "grant", "require_factor"), "actor"),
+    **dict.fromkeys(("merge", "split"), "correct"),
+    **dict.fromkeys(("changes", "refuse"), "confirm"),
+    **dict.fromkeys(("challenge", "check_ownership"), "prove"),
+    "find_many": "find",
+    "waiting": "decide",
+    "create_issuer": "issuer",
+    "retire_log": "retire",
+    "revoke_tokens": "revoke",
+    "set_limit": "limit",
+    "set_witness": "witness",
+}
+"""The permission of each action that is not called like it."""
 
 
 def reference() -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from shoal.protector.actions.pseudonyms import Honeytoken
 from shoal.protector.actions.requests import Revealed
 from shoal.protector.care.checking import Findings
 from shoal.protector.intake.actions import Intake
@@ -97,7 +98,7 @@ REPLIES: dict[str, Reply] = {
     "IssuerView": Reply("IssuerView", _same.write, _same.read),
     "Retired": Reply("Retired", _same.write, _same.read),
     "Pseudonyms": _keyed("Pseudonyms", "pseudonyms"),
-    "Found": _keyed("Found", "pseudonym"),
+    "Honeytoken": Reply("Honeytoken", lambda _, made: asdict(made), lambda _s, found, _a: Honeytoken(**found)),
     "Decided": _keyed("Decided", "pseudonym", str),
     "Done": Reply("Done", lambda _, good: {"done": good is None or good}, lambda _s, found, _a: bool(found["done"])),
     "Enrolled": _keyed("Enrolled", "token", str),

@@ -22,26 +22,28 @@ from __future__ import annotations
 import functools
 import os
 import time as _time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from shoal.errors import AccessError, DataError, TamperError, UsageError
+from shoal.model.names import alike
 from shoal.protector.actions import frame
 from shoal.protector.actions.frame import OpenVault
 from shoal.protector.crypto import recipients
 from shoal.protector.crypto.master_keys import KeyProvider, require_provider
 from shoal.protector.crypto.primitives import Secret
-from shoal.protector.log import audit, checkpoints, shares
-from shoal.protector.people import accounts
+from shoal.protector.log import audit, checkpoints, shares, witness
+from shoal.protector.people import accounts, times
 from shoal.protector.pseudonyms.keyring import Keyring
 from shoal.protector.session import Session
 from shoal.protector.store import connection as database
 from shoal.protector.store import head
 from shoal.protector.store.anchor import Anchor, Mark
-from shoal.protector.store.database import Store
-from shoal.protector.store.state import CHANGE, DOMAIN, REQUEST
+from shoal.protector.store.database import Store, Tx
+from shoal.protector.store.state import ACTOR, CHANGE, DOMAIN, REQUEST
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -102,6 +104,7 @@ class Vault:
         auditor: str,
         auditor_key: str = "",
         anchor: str | Path | None = None,
+        witnesses: Sequence[str] = (),
         parts: int = 1,
         clock: Callable[[], float] = _time.time,
     ) -> Created:
@@ -110,12 +113,14 @@ class Vault:
         ``auditor_key`` is a public key that the auditor made (:func:`shoal.protector.crypto.recipients.generate`): what is hers
         is sealed to it, so that anyone who makes the vault never holds the means of two people. Without it, one person does: the
         vault is for trying out, and says so for ever (:meth:`status`, :func:`care.verify_log`). ``parts``: on PostgreSQL, the
-        tables that grow with the identities lie in so many parts.
+        tables that grow with the identities lie in so many parts. ``witnesses`` are files or addresses that take the
+        signed head of the log before an identity leaves (:mod:`.log.witness`); later, two people change them.
         """
         provider = require_provider(key)
         if auditor_key:
             recipients.check(auditor_key)
-        if accounts.same_name(owner, auditor):
+        witness.check(witnesses)
+        if alike(owner, auditor):
             raise UsageError("owner and auditor must be two people.", hint="Name another auditor.")
         head.require_separation(place, provider)
         engine = database.connect(place)
@@ -137,25 +142,36 @@ class Vault:
 
         try:
             fresh.create(Mark(0, 0, audit.ZERO))
-            return vault._begin(prepare, owner, auditor, auditor_key)
+            return vault._begin(prepare, owner, auditor, auditor_key, provider, witnesses)
         except BaseException:
             fresh.path.unlink(missing_ok=True)
             engine.dispose()
             raise
 
-    def _begin(self, prepare: Callable[[Connection], None], owner: str, auditor: str, auditor_key: str) -> Created:
+    def _begin(
+        self,
+        prepare: Callable[[Connection], None],
+        owner: str,
+        auditor: str,
+        auditor_key: str,
+        key: KeyProvider,
+        witnesses: Sequence[str],
+    ) -> Created:
         """The first transaction: tables, keys, the first two people."""
         with self.store.write(prepare) as tx:
             now = tx.now(self._open.clock)
             checkpoints.new_signer(tx)
             own, other = shares.create(tx)
             shares.begin(tx, auditor_key)
+            shares.keep_set(tx, key)
+            if witnesses:
+                witness.put(tx, witnesses)
             for name, role in ((owner, "owner"), (auditor, "auditor")):
                 accounts.add(tx, name, [role], now)
                 self._open.recorder.remember_actor(tx, name)
             code = accounts.new_code()
             accounts.invite(tx, auditor, [code], now)
-            token = accounts.issue_token(tx, owner)
+            token = accounts.issue_token(tx, owner, now)
             self._open.recorder.record(tx, now, owner, "create", detail="vault" if auditor_key else "trial vault, by one person")
         if not auditor_key:
             return Created(self, token, code, own, other)
@@ -214,26 +230,25 @@ class Vault:
                 hint="On a new machine, an owner accepts the present state with `shoal vault anchor --accept`.",
             )
         self.store.check_anchor()
+        if accept is None:
+            with self.store.read() as tx:
+                audit.check_witnesses(tx, witness.held(tx))
 
     def _accept_anchor(self, anchor: Anchor, tokens: tuple[str, str]) -> None:
         known = anchor.known()
         self.store.anchor = None
         try:
             with self.store.write() as tx:
-                now = tx.now(self._open.clock)
-                owner, second = (accounts.caller(tx, accounts.token_digest(self.store, token), now) for token in tokens)
-                owner.require("anchor")
-                second.require("confirm")
-                if accounts.same_name(owner.name, second.name):
-                    raise AccessError("one person alone cannot accept a state.", hint="Two people do.", reason="self-approval")
+                then, now = tx.state.clock, max(tx.state.clock, self._open.clock())
+                owner, together = self._two(tx, tokens, "anchor", then, now)  # tokens as this state knows them
+                tx.state.clock = now
                 details: dict[str, Any] = {
                     "generation": tx.state.generation,
                     "events": tx.state.audit_seq,
                     "generation_before": None if known is None else known.generation,
                     "events_before": None if known is None else known.audit_seq,
                 }
-                together = audit.actor_pseudonym(self.store, second.name)
-                self._open.recorder.record(tx, now, owner.name, "anchor", detail="accepted", together_with=together, **details)
+                self._open.recorder.record(tx, now, owner, "anchor", detail="accepted", together_with=together, **details)
                 state = tx.state
         finally:
             self.store.anchor = anchor
@@ -254,7 +269,7 @@ class Vault:
         digest = accounts.token_digest(self.store, token)
         try:
             with self.store.read() as tx:
-                found = accounts.caller(tx, digest, max(self._open.clock(), tx.state.clock))
+                found = accounts.caller(tx, digest, tx.now(self._open.clock))
         except AccessError as refusal:
             self._open.recorder.failed_login()
             raise refusal from None
@@ -272,6 +287,60 @@ class Vault:
             raise refusal from None
         return token
 
+    def break_glass(self, owner_share: str, auditor_share: str, *, name: str = "") -> str:
+        """A token for an auditor or owner, for the two shares made with the vault; the log says so, with an alarm.
+
+        Only while nobody of that role can log in: the first auditor, then the first owner, unless ``name`` says who. Owner and
+        auditor keep their shares apart from their tokens: the shares together are the break-glass key.
+        """
+        with self._open.recorder.refusals("", "break-glass"), self.store.write() as tx:
+            now = tx.now(self._open.clock)
+            shares.join(tx, owner_share, auditor_share)
+            missing = [role for role in ("auditor", "owner") if not accounts.can_log_in(tx, role, now)]
+            if not missing:
+                raise AccessError("an auditor and an owner can log in: the break-glass key is not needed.", reason="oversight")
+            people = sorted((a for a in tx.all(ACTOR) if a["enabled"]), key=lambda a: a["created"])
+            names = [a["name"] for role in missing for a in people if role in a["roles"]]
+            if not names or (name and name not in names):
+                raise UsageError(
+                    f"this person is not an {' or '.join(missing)} of the vault.", hint="Leave the name out for the first one."
+                )
+            token = accounts.issue_token(tx, name or names[0], now)
+            self._open.recorder.record(tx, now, name or names[0], "break-glass")
+            self._open.recorder.record(tx, now, name or names[0], "break-glass", outcome="alarm", reason="oversight")
+        return token
+
+    def correct_time(self, owner_token: str, second_token: str) -> None:
+        """Take the clock of this machine as the vault's time, by an owner and a second person; the log keeps both times.
+
+        The tokens have to be valid at the earlier of the two times; if they ended before the later one, they live on. What was
+        made under a later, wrong time lives no longer than it was meant to (:mod:`.people.times`).
+        """
+        with self.store.write() as tx:
+            before, now = tx.state.clock, self._open.clock()
+            owner, together = self._two(tx, (owner_token, second_token), "time", min(before, now), now)
+            tx.state.clock = now
+            times.set_back(tx, now)
+            stamps = {
+                f"time_{word}": datetime.fromtimestamp(t, UTC).isoformat() for word, t in (("before", before), ("now", now))
+            }
+            self._open.recorder.record(tx, now, owner, "time", detail="corrected", together_with=together, **stamps)
+
+    def _two(self, tx: Tx, tokens: tuple[str, str], action: str, then: float, now: float) -> tuple[str, str]:
+        """The name of the owner who does ``action`` and the audit pseudonym of the second person, from their tokens.
+
+        The tokens are valid ``then``; those that have ended since live on from ``now``.
+        """
+        digests = [accounts.token_digest(self.store, token) for token in tokens]
+        owner, second = (accounts.caller(tx, digest, then) for digest in digests)
+        owner.require(action)
+        second.require("confirm")
+        if alike(owner.name, second.name):
+            raise AccessError("one person alone cannot do this.", hint="Two people do.", reason="self-approval")
+        for digest in digests:
+            accounts.extend_token(tx, digest, now)
+        return owner.name, audit.actor_pseudonym(self.store, second.name)
+
     def status(self) -> dict[str, Any]:
         """What may be shown without logging in: ids and places, the proof that key and data are kept apart."""
         with self.store.read() as tx:
@@ -287,6 +356,9 @@ class Vault:
                 "domains": len(tx.all(DOMAIN)),
                 "waiting_changes": sum(change["status"] == "pending" for change in tx.all(CHANGE)),
                 "waiting_requests": sum(request["status"] == "pending" for request in tx.all(REQUEST)),
+                "auditor_can_log_in": accounts.can_log_in(tx, "auditor", max(self._open.clock(), tx.state.clock)),
+                "time_seen": _stamp(tx.state.clock),
+                "witnesses": len(witness.places(tx)),
                 "trial": shares.is_trial(tx),
                 "auditor_key": shares.auditor_key(tx),
                 "signing_keys": checkpoints.signing_keys(tx),
@@ -297,3 +369,7 @@ class Vault:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a vault cannot be pickled or copied")
+
+
+def _stamp(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")

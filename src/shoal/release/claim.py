@@ -10,11 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from shoal.errors import ShoalError, TamperError, VerificationError
+from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, REPORT, Certificate
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections, PlanEntry
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from shoal.release.proof.facts import Facts
 
 LINKED_FORMAT = "shoal-linked-certificate/1"
+RENDERED = ("shoal 0.3.0", f"shoal {__version__}")
+"""What a certificate may state as its tool: the versions whose pages can be made again, byte for byte."""
 NOT_COUNTED = "the data were not counted: the files of the folder are not those that were signed"
 Step = tuple[str, Callable[[], str]]
 C = TypeVar("C", bound=Any)
@@ -83,7 +85,7 @@ class Verification:
             after, key = self.certificate.after, self.certificate.key
             out |= {"k": self.certificate.k, "k_recounted": after.k, "records": after.records, "classes": after.classes}
             out["proof"] = plain(self.certificate.proof)
-            out["key"] = {"fingerprint": key.fingerprint, "origin": key.origin}
+            out["key"] = {"fingerprint": sign.fingerprint(key.public), "origin": key.origin}
         return out
 
 
@@ -149,16 +151,15 @@ class Claim(ABC, Generic[C]):
         return ""
 
     def report(self) -> str:
-        """The page follows from the certificate; one made by another version must contain the same verdict."""
-        text = (self.place / REPORT).read_text(encoding="utf-8")
-        same = self.page() == text if self.same_version else self.certificate.verdict in unescape(text)
-        if not same:
-            raise TamperError("the report does not say what the certificate says.")
-        return "the report says what the certificate says"
-
-    @property
-    def same_version(self) -> bool:
-        return bool(self.certificate.tool == f"shoal {__version__}")
+        """The page is, byte for byte, the one that follows from the certificate, for any version that wrote it."""
+        if self.certificate.tool not in RENDERED:
+            raise TamperError(
+                "the report is not checked: it was not written by a version whose pages this version of Shoal can make again "
+                f"({', '.join(RENDERED)}). Do not rely on it; read the certificate."
+            )
+        if (self.place / REPORT).read_bytes() != self.page().encode():
+            raise TamperError("the report is not the page that follows from the certificate.")
+        return "the report is the page that follows from the certificate"
 
     def signature(self, expected: str | None) -> str:
         """The signature fits, by the expected key if one is given."""
@@ -167,6 +168,11 @@ class Claim(ABC, Generic[C]):
             alone = key.origin == "made for this release"
             who = "nobody's name is proven" if alone else "compare the fingerprint with the publisher's"
             return f"the signature fits (key {key.fingerprint}, {key.origin}; {who})"
+        if expected == sign.fingerprint(key.public, sign.SHORT_DIGITS):
+            raise TamperError(
+                "the expected fingerprint is the short one of 0.3.0, for which another key can be searched. "
+                "Ask the publisher for the public key or the fingerprint of 32 digits."
+            )
         if expected not in (key.public, key.fingerprint):
             raise TamperError("the release is signed with another key than the one expected.")
         return f"the signature fits and the key {key.fingerprint} is the one expected"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shoal.errors import TamperError, UnreadableError, UsageError
 from shoal.model import strict_json
-from shoal.model.certificate.certificate import EVENT_FORMAT, NAME, REPORT, Certificate
+from shoal.model.certificate.certificate import EVENT_FORMAT, EVENT_FORMAT_1, NAME, REPORT, Certificate
 from shoal.model.certificate.file import read_bytes
 from shoal.model.display import Progress, silent
 from shoal.release.certificate.signing import check_ordinary, file_entry, signed
@@ -79,7 +79,9 @@ def verify(
     steps = _steps(claim, key, private, exclude)
     for i, (name, look) in enumerate(steps):
         report((i + 1) / (len(steps) + 1), f"checking {name}")
-        changed = name in ("re-count", "columns") and not all(c.ok for c in checks if c.name == "files")
+        if name == "derived" and not all(c.ok for c in checks if c.name == "re-count"):
+            continue  # nothing follows from data that do not give the stated numbers
+        changed = name in ("re-count", "derived", "uses", "columns") and not all(c.ok for c in checks if c.name == "files")
         checks.append(Check(name, False, NOT_COUNTED) if changed else tried(name, look))
     return Verification(str(folder), tuple(checks), whole, claim.summary())
 
@@ -126,7 +128,7 @@ def _kind_of(place: Path) -> type[Claim[Any]]:
     except (ValueError, RecursionError):
         found = None
     stated = found.get("format") if isinstance(found, dict) else None
-    if stated == EVENT_FORMAT:  # each kind of release loads the proof of its own
+    if stated in [EVENT_FORMAT, EVENT_FORMAT_1]:  # each kind of release loads the proof of its own
         from shoal.release.events.verify import EventClaim
 
         return EventClaim

@@ -164,7 +164,7 @@ def inspection_card(found: Any) -> str:
             c.name,
             Tag(f"{c.role.value[0].upper()} {c.role.value}", c.role.value),
             f"{c.kind}, {c.distinct:,} values",
-            f"{c.reason} ({100 * c.confidence:.0f} %)",
+            c.reason if c.role.value == "undecided" else f"{c.reason} ({100 * c.confidence:.0f} %)",
         )
         for c in found.columns
     ]

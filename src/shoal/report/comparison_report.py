@@ -269,11 +269,14 @@ def _classes(c: Any) -> list[Block]:
 def _frontier(c: Any) -> list[Block]:
     out: list[Block] = []
     if len(c.frontier) > 1:
-        words = "Each dot is the plan that loses least at that smallest group, one level per column, with as many left out."
+        words = (
+            "Each dot is the least loss found at that smallest group: by one level per column with as many left out, by local "
+            "recoding, or by this release. A better plan may exist."
+        )
         out.append(Figure(svg(frontier([asdict(p) for p in c.frontier])), words))
     if c.classes.get("loss") is not None:
         here = f"This release: smallest class {c.classes['k']['after']:,}, loss {_number(c.classes['loss'])} by the same measure."
-        out.append(Words(f"{here} Recoding class by class can lose less than one level per column."))
+        out.append(Words(here))
     if c.frontier_why:
         lead = "The curve is not whole: " if len(c.frontier) > 1 else "The curve is not drawn: "
         out.append(Words(lead + c.frontier_why))

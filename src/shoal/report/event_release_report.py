@@ -8,6 +8,7 @@ Keeps    every text is escaped; the same certificate gives the same bytes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from markupsafe import Markup
 
@@ -15,8 +16,8 @@ from shoal.model.certificate.events import EventCertificate
 from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words
 from shoal.report.charts import Chart, Revealed, known_records, svg
 from shoal.report.numbers import number, percent
-from shoal.report.pages import page, part, style
-from shoal.report.release_report import attack_table, file_table, recipient_table, signoff_blocks
+from shoal.report.pages import page, part, style, title_in
+from shoal.report.release_report import attack_table, file_table, recipient_table, requirement_table, signoff_blocks
 
 
 def render(body: EventCertificate) -> str:
@@ -34,7 +35,7 @@ def render(body: EventCertificate) -> str:
         shoal=None,
         numbers=_numbers(body),
         points=_points(body),
-        sections=[s for s in _sections(body) if s.blocks],
+        sections=[replace(s, title=title_in(body.tool, s.title)) for s in _sections(body) if s.blocks],
     )
 
 
@@ -93,8 +94,9 @@ def _requirements(body: EventCertificate) -> list[Block]:
     rows: list[Sequence[Cell]] = []
     for f in body.requirements:
         result = Tag("✓ met", "met") if f.met else Tag("✕ not met", "unmet")
-        rows.append((f.sentence, number(f.asked), number(f.found), result))
-    return [Table(["requirement", "asked", "found", "result"], rows, right=(1, 2))]
+        where = () if f.counted is None else (f.counted,)
+        rows.append((f.sentence, *where, number(f.asked), number(f.found), result))
+    return [requirement_table(rows)]
 
 
 def _known(body: EventCertificate) -> list[Block]:
@@ -126,6 +128,8 @@ def _done(body: EventCertificate) -> list[Block]:
         ("Place", "not in the table" if s.place is None else s.place, percent(c.place)),
         ("Pseudonym renewed", s.renew, percent(c.links)),
         ("Most records per person", "no limit" if not s.most_records else f"{s.most_records:,}", f"{c.truncated:,} records"),
+        *([("Place left blank", "in records that would be too telling", f"{c.blank:,} records")] if c.blank else []),
+        *([("Trips", "consecutive records at two places", percent(c.trips))] if c.trips is not None else []),
         ("Left out", "records that would be too telling", f"{c.suppressed:,} records"),
         ("Shown once", "records at the same point under one pseudonym", f"{c.merged:,} records"),
         ("Incomplete", "records without person, time or place", f"{c.incomplete:,} records"),
@@ -136,8 +140,12 @@ def _done(body: EventCertificate) -> list[Block]:
 
 
 def _uses(body: EventCertificate) -> list[Block]:
-    rows = [(u.name, u.sentence, number(u.before), number(u.after), "" if u.kept is None else percent(u.kept)) for u in body.uses]
-    return [Table(["use", "what is counted", "before", "after", "kept"], rows, right=(2, 3, 4))] if rows else []
+    heads = ["use", "what is counted", "before", "after", "kept"]
+    rows = [[u.name, u.sentence, number(u.before), number(u.after), "" if u.kept is None else percent(u.kept)] for u in body.uses]
+    if body.cost.trips is not None:  # not in the reports of version 0.3.0
+        heads.append("error")
+        rows = [[*row, "" if u.error is None else percent(u.error)] for row, u in zip(rows, body.uses, strict=True)]
+    return [Table(heads, rows, right=tuple(range(2, len(heads))))] if rows else []
 
 
 def _check(body: EventCertificate) -> list[Block]:

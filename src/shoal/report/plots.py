@@ -198,7 +198,7 @@ def respondents_curve(questionnaire: Any, sizes: Sequence[int]) -> Chart:
     """Expected share of unique respondents against their number."""
     from shoal.prediction.questionnaire.meter import parts, unique_shares
 
-    pieces = parts(questionnaire.blocks(), list(questionnaire.questions))
+    pieces = parts(questionnaire.blocks(questionnaire.counted), list(questionnaire.counted))
     share = [value for value, _ in unique_shares(pieces, [int(n) for n in sizes])]
     points = [(float(n), 100 * float(s)) for n, s in zip(sizes, share, strict=True)]
     return curve(
@@ -270,7 +270,7 @@ def pair_heat_map(questionnaire: Any) -> Chart:
     """Expected unique share for each pair of questions; the diagonal is each question alone."""
     from shoal.prediction.questionnaire.meter import parts, unique_share
 
-    names, blocks = list(questionnaire.questions), questionnaire.blocks()
+    names, blocks = list(questionnaire.counted), questionnaire.blocks(questionnaire.counted)
     shares = [
         [unique_share(parts(blocks, [a, b]), questionnaire.respondents)[0] for b in names[: i + 1]] for i, a in enumerate(names)
     ]

@@ -8,9 +8,10 @@ Keeps    every text is escaped; the same certificate gives the same bytes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from shoal.model.attack import AttackResult
-from shoal.model.certificate.certificate import Certificate, cost_of
+from shoal.model.certificate.certificate import FORMAT_1, Certificate, cost_of
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import FileEntry, Purpose, Question
 from shoal.model.display import one_in
@@ -18,7 +19,7 @@ from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point
 from shoal.report.charts import class_sizes, fish, frontier, svg
 from shoal.report.charts.sizes import caption
 from shoal.report.numbers import number, percent, risk
-from shoal.report.pages import page
+from shoal.report.pages import page, title_in
 
 NOT_STATED = "not stated"
 NOT_SEARCHED = (
@@ -44,7 +45,7 @@ def render(body: Certificate) -> str:
         shoal=_shoal(body),
         numbers=_numbers(body),
         points=_points(body),
-        sections=[s for s in _sections(body) if s.blocks],
+        sections=[replace(s, title=title_in(body.tool, s.title)) for s in _sections(body) if s.blocks],
     )
 
 
@@ -111,6 +112,10 @@ def _points(body: Certificate) -> list[Point]:
     points = [
         Point("attacks", "Attacks with a warning", found),
         Point("attacks", "Attacks that were not run", missed),
+        Point(
+            "columns", "Columns whose role Shoal found and nobody changed", [c.name for c in body.columns if c.decided == "found"]
+        ),
+        Point("columns", "Undecided columns", [c.name for c in body.columns if (c.decided or "").startswith("rest")]),
         Point("columns", "Columns whose groups were guessed from the data", guessed),
         Point("recipient", "Not stated in the policy", unsaid),
     ]
@@ -122,15 +127,22 @@ def _requirements(body: Certificate) -> list[Block]:
     rows: list[Sequence[Cell]] = []
     for judged, counted in ((body.requirements, "records"), (body.requirements_people or (), "people")):
         for f in judged:
-            result = Tag("✓ met", "met") if f.met else Tag("✕ not met", "unmet")
-            by = f" (counted by {counted})" if body.unit.column else ""
-            rows.append((f.sentence + by, number(f.asked), number(f.found), result))
-    out: list[Block] = [Table(["requirement", "asked", "found", "result"], rows, right=(1, 2)), *_missing(body)]
+            by = f" (counted by {counted})" if body.unit.column and f.counted is None else ""
+            where = () if f.counted is None else (f.counted,)
+            rows.append((f.sentence + by, *where, number(f.asked), number(f.found), _met(f.met)))
+    out: list[Block] = [requirement_table(rows), *_missing(body)]
     preset = body.threshold.preset
     if preset:
         words = f"Preset {preset.name}: {preset.rule}. Source: {preset.source}, {preset.date} ({preset.read}). "
         out.append(Words((words + preset.note).strip(), small=True))
     return out
+
+
+def requirement_table(rows: Sequence[Sequence[Cell]]) -> Table:
+    """Requirements and results; certificates of version 1 do not state what was counted."""
+    if rows and len(rows[0]) == 4:
+        return Table(["requirement", "asked", "found", "result"], rows, right=(1, 2))
+    return Table(["requirement", "counted", "asked", "found", "result"], rows, right=(2, 3))
 
 
 def _missing(body: Certificate) -> list[Block]:
@@ -140,7 +152,8 @@ def _missing(body: Certificate) -> list[Block]:
         return []
     words = {"own": "a value of their own (the strict rule, used here)", "wildcard": "like any value", "drop": "left out"}
     told = "; ".join(f"{words.get(name, name)}: {number(k)}" for name, k in found.items())
-    return [Words(f"k, if missing values are {told}.", small=True)]
+    of = "" if body.format == FORMAT_1 or not body.unit.column or body.data.unit else " of records"
+    return [Words(f"k{of}, if missing values are {told}.", small=True)]
 
 
 def _risks(body: Certificate) -> list[Block]:
@@ -173,19 +186,25 @@ def _frontier(body: Certificate) -> list[Block]:
     points = body.utility.frontier
     if len(points) < 2:
         return [Words(NOT_SEARCHED, code="shoal compare ORIGINAL FOLDER")]
-    words = "Each dot is the best plan for that smallest group at the allowed suppression."
+    words = title_in(
+        "shoal 0.3.0" if body.format == FORMAT_1 else body.tool,
+        "Each dot is the least loss found for that smallest group at the allowed suppression.",
+    )
     return [Figure(svg(frontier(plain(points), asked=body.threshold.smallest_class)), words)]
 
 
 def _columns(body: Certificate) -> list[Block]:
     rows: list[Sequence[Cell]] = []
+    stated = any(c.decided for c in body.columns)  # certificates of 0.3.0 do not state who decided
     for c in body.columns:
         level = f"{c.level} of {c.height}" if c.level is not None and c.height is not None else ""
         values = f"{c.values_before:,} → {c.values_after:,}" if c.values_before is not None else ""
         changed = percent(c.changed) if c.changed is not None else ""
         role = Tag(f"{c.role[0].upper()} {c.role}", c.role)
-        rows.append((c.name, role, c.treatment, level, values, changed, c.why))
-    return [Table(["column", "role", "treatment", "level", "values", "cells changed", "why"], rows, right=(3, 4, 5))]
+        who = (c.decided or "",) if stated else ()
+        rows.append((c.name, role, *who, c.treatment, level, values, changed, c.why))
+    heads = ["column", "role", *(["decided"] if stated else []), "treatment", "level", "values", "cells changed", "why"]
+    return [Table(heads, rows, right=(4, 5, 6) if stated else (3, 4, 5))]
 
 
 def _identifiers(body: Certificate) -> list[Block]:
@@ -274,10 +293,90 @@ def file_table(files: Sequence[FileEntry]) -> Table:
 
 def signoff_blocks(release: Purpose) -> list[Block]:
     """Who answers for it, and lines to sign on."""
-    rows = [
+    return [Table(["", ""], _answering(release)), SIGNATURES]
+
+
+SIGNATURES = Lines(["Data protection officer, date", "Data owner, date"])
+
+
+def _answering(release: Purpose) -> list[tuple[str, str]]:
+    return [
         ("Run by", release.run_by),
         ("Approved by", release.approved_by),
         ("Review on", release.review),
         ("Contact", release.contact),
     ]
-    return [Table(["", ""], rows), Lines(["Data protection officer, date", "Data owner, date"])]
+
+
+SHOWN, MOST_NAMES = 2, 12
+
+
+def render_signing_page(made: Certificate) -> str:
+    """One page to sign: what leaves, to whom, what can still be learnt, and who decided what. The report has everything."""
+    tried = sorted(made.attacks, key=lambda a: ("broken", "warning", "holds", "not run").index(a.verdict))
+    worse = [f"{SIGNS[a.verdict]}: {a.name}. {a.sentence}" for a in tried if a.verdict in ("broken", "warning")]
+    unseen = len(worse) - SHOWN
+    rest = [f"The report has {unseen:,} more {'warning' if unseen == 1 else 'warnings'}."] if unseen > 0 else []
+    counts = {sign: sum(a.verdict == sign for a in tried) for sign in ("holds", "warning", "broken", "not run")}
+    counted = ", ".join(f"{verdict} {n:,}" for verdict, n in counts.items() if n)
+    learnt = [made.verdict, f"Attacks: {counted}.", *worse[:SHOWN], *rest]
+    people = made.requirements_people or ()
+    judged = [(r.sentence, number(r.asked), number(r.found), _met(r.met)) for r in (*made.requirements, *people)]
+    signed = f"Signed with key {made.key.fingerprint}." if made.key else "Not signed."
+    digest = next((f"{f.name}: SHA-256 {f.sha256[:32]}…" for f in made.files if f.name == made.data.file), "")
+    return page(
+        "report.html.j2",
+        title=f"Signing page: {made.title}",
+        subtitle=f"{made.title} · Signing page, {made.date}, made with {made.tool}",
+        accent=_headline(made),
+        accent_kind="met" if made.k > 1 else "risk",
+        rest="",
+        says="",
+        cost=None,
+        notes=[],
+        shoal=None,
+        numbers=[],
+        points=[],
+        sections=[
+            Section("leaves", "What leaves", [Table(["", ""], _leaving(made))]),
+            Section("recipient", "To whom, and who answers for it", [Table(["", ""], _to_whom(made.release))]),
+            Section("learnt", "What can still be learnt", [Items(learnt)]),
+            Section("asked", "Requirements", [requirement_table(judged), Words(_deciders(made), small=True)]),
+            Section("sign-off", "Sign-off", [Words(f"{signed} {digest}".strip()), SIGNATURES]),
+        ],
+    )
+
+
+def _met(met: bool) -> Tag:
+    return Tag("✓ met", "met") if met else Tag("✕ not met", "unmet")
+
+
+def _leaving(made: Certificate) -> list[tuple[str, str]]:
+    """Records, and the columns by what happened to them."""
+    by_treatment: dict[str, list[str]] = {}
+    for c in made.columns:
+        by_treatment.setdefault(c.treatment.partition(" ")[0] if c.level is not None else c.treatment, []).append(c.name)
+    rows = [(words[:1].upper() + words[1:], _names(columns)) for words, columns in by_treatment.items()]
+    lost = f"{number(made.utility.loss)}, measured by {made.utility.optimize}; 0 is nothing"
+    return [("Records", f"{made.after.records:,} of {made.input.records:,}"), *rows, ("Information lost", lost)]
+
+
+def _to_whom(release: Purpose) -> list[tuple[str, str]]:
+    stated = [("Recipient", release.recipient), ("Purpose", release.purpose), ("Kind of release", release.kind)]
+    rows = [*stated, *_answering(release)]
+    missing = ", ".join(name for name, words in rows if words == NOT_STATED)
+    return [row for row in rows if row[1] != NOT_STATED] + ([("Not stated", missing.lower())] if missing else [])
+
+
+def _deciders(made: Certificate) -> str:
+    """Whose decisions the roles of the columns are."""
+    words = {"found": "Roles found by Shoal and not changed", "by hand": "Roles decided by hand", None: "Roles"}
+    groups: dict[str, list[str]] = {}
+    for c in made.columns:
+        groups.setdefault(words.get(c.decided, f"Columns that no role names ({c.decided})"), []).append(c.name)
+    return " ".join(f"{who}: {_names(columns)}." for who, columns in groups.items())
+
+
+def _names(columns: Sequence[str]) -> str:
+    more = f" and {len(columns) - MOST_NAMES:,} more" if len(columns) > MOST_NAMES else ""
+    return ", ".join(columns[:MOST_NAMES]) + more

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
 
 from shoal.server.common import LOOPBACK, new_app
 from shoal.server.registry import api as registry_api
@@ -32,6 +33,7 @@ def create_app(
             vault.close()
 
     app = new_app("Shoal", hosts=hosts, lifespan=lifespan)
+    _add_front_page(app, vault is not None)
     app.include_router(registry_api.create_router(store, workers=workers))
     if vault is not None:
         from shoal.server.protector import api as protector_api
@@ -39,3 +41,14 @@ def create_app(
         app.router.routes.extend(protector_api.create_router(vault).routes)
         protector_api.install_errors(app)
     return app
+
+
+def _add_front_page(app: FastAPI, with_vault: bool) -> None:
+    """A small page at the address itself, for people who open it in a browser."""
+    from shoal.report.pages import part
+
+    page = part("front.html.j2", with_vault=with_vault)
+
+    @app.get("/", include_in_schema=False)
+    def front() -> HTMLResponse:
+        return HTMLResponse(page, headers={"Content-Security-Policy": "default-src 'none'"})

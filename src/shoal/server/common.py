@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from shoal.errors import AccessError, DataError, RequirementError, ShoalError, TamperError, UsageError
+from shoal.server.front import Limits, harden_process
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 HEADERS = (
@@ -116,15 +117,24 @@ def run(
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     proxy: str = "",
+    limits: Limits | None = None,
+    secrets: bool = False,
 ) -> None:
     """Serve until stopped: on ``host`` and ``port``, or on a unix ``socket``.
 
-    Beyond loopback, TLS is required. Only ``proxy`` may say on whose behalf it asks.
+    Beyond loopback, TLS is required. Only ``proxy`` may say on whose behalf it asks. ``secrets``: the process holds keys that
+    other processes must not read.
     """
     import uvicorn
 
+    from shoal.server.limited_http import limited
+
     check_address(host, tls_cert, tls_key)
-    options: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    harden_process(secrets=secrets)
+    options: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
+    options |= {"http": limited(limits or Limits()), "timeout_graceful_shutdown": 10}
+    if tls_cert is not None or proxy:
+        options["headers"] = [("strict-transport-security", "max-age=31536000")]
     options |= {"proxy_headers": True, "forwarded_allow_ips": proxy} if proxy else {"proxy_headers": False}
     if tls_cert is not None:
         options |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from shoal.engines.count.people import check_counts, count_people
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, UsageError
 from shoal.kernels.group import group_codes, sum_by
@@ -36,6 +37,7 @@ def study_table(
     quasi: tuple[str, ...],
     up_to: int | None,
     unit: str | None,
+    count: str | None,
     group_size: int,
     alpha: float,
     k: int,
@@ -57,22 +59,29 @@ def study_table(
     person = unit or source.schema.unit
     if person is not None:
         source.schema.require(person, what="unit")
+    if count is not None:
+        if person is not None:
+            raise UsageError("counts cannot be used together with a unit.", hint="Name one of them.")
+        check_counts(source, count, [*(c for s in asked for c in s), *pool, *([by] if by else [])])
     progress(0.05, "counting")
-    counted = _counted(source, [s if by is None or by in s else (*s, by) for s in asked], person, progress)
-    values = _columns(source, list(dict.fromkeys(c for s in asked for c in s)), person)
+    counted = _counted(source, [s if by is None or by in s else (*s, by) for s in asked], person, count, progress)
+    values = _columns(source, list(dict.fromkeys(c for s in asked for c in s)), person, count)
     if by is not None:
         values = _inside(values, asked, counted, by)
-    texts = _names(source, by) if by is not None else {}
+    texts = _names(source, by, count) if by is not None else {}
     found = []
     for i, (columns, counts) in enumerate(zip(asked, counted, strict=True)):
         progress(0.5 + 0.4 * i / len(asked), "studying")
         found.append(_studied(columns, counts, by, values, group_size, texts))
     lattice = None
     if pool:
-        base = _counted(source, [_checked(source, pool)], person, progress)[0]
+        base = _counted(source, [_checked(source, pool)], person, count, progress)[0]
         lattice = column_sets(base, up_to=up_to or len(pool), alpha=alpha, k=k)
-    notes = ("κ is over all combinations of values that occur in the table; empty ones count.",)
-    return Study(source.name, by, group_size, tuple(found), tuple(values.values()), lattice, notes)
+    notes = ["κ is over all combinations of values that occur in the table; empty ones count."]
+    nested = sorted({c for s in found for c in s.nested})
+    if nested:
+        notes.append(f"Values of {', '.join(nested)} belong to one {by} each: inside a subpopulation only its own count.")
+    return Study(source.name, by, group_size, tuple(found), tuple(values.values()), lattice, tuple(notes))
 
 
 def _checked(table: Table, columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -85,8 +94,12 @@ def _checked(table: Table, columns: tuple[str, ...]) -> tuple[str, ...]:
     return columns
 
 
-def _counted(table: Table, sets: Sequence[tuple[str, ...]], unit: str | None, progress: Progress) -> list[ClassCounts]:
+def _counted(
+    table: Table, sets: Sequence[tuple[str, ...]], unit: str | None, count: str | None, progress: Progress
+) -> list[ClassCounts]:
     """Classes of each set; the table is read once where rows are counted."""
+    if count is not None:
+        return [count_people(table, s, count) for s in sets]
     if unit is None:
         found = table.count_many(sets, progress=progress) if sets else []
     else:
@@ -101,15 +114,15 @@ def _counted(table: Table, sets: Sequence[tuple[str, ...]], unit: str | None, pr
     return found
 
 
-def _names(table: Table, by: str) -> dict[int, str]:
-    counts = table.count((by,))
+def _names(table: Table, by: str, count: str | None) -> dict[int, str]:
+    counts = table.count((by,)) if count is None else count_people(table, (by,), count)
     return dict(enumerate(canonical_text(counts.categories[0]).to_pylist())) | {-1: "(missing)"}
 
 
-def _columns(table: Table, columns: Sequence[str], unit: str | None) -> dict[str, ColumnResult]:
+def _columns(table: Table, columns: Sequence[str], unit: str | None, count: str | None) -> dict[str, ColumnResult]:
     """Each column alone: entropy, κ, and κ in bands of whole numbers."""
     out = {}
-    for name, counts in zip(columns, _counted(table, [(c,) for c in columns], unit, silent), strict=True):
+    for name, counts in zip(columns, _counted(table, [(c,) for c in columns], unit, count, silent), strict=True):
         entropy = bits(counts.sizes)
         bands = bands_of(counts)
         out[name] = ColumnResult(name, counts.n_classes, entropy, kappa_of(entropy, counts.n_classes), bands)
@@ -161,64 +174,123 @@ def _studied(
     }
     if by is None:
         return SetResult(**made)
-    inner = [counts.codes[counts.column(c)] for c in columns if c != by]  # inside a subpopulation its own column says nothing
-    apart = group_codes(inner, n_rows=counts.n_classes)
-    whole = sum_by(apart.ids, counts.sizes, apart.n)
-    groups = _with_curves(_groups(counts, by, whole, inner_cells, group_size, texts), inner_cells, group_size)
-    members = np.array([g.members for g in groups], np.float64)
-    medians = np.array([g.sizes.median for g in groups], np.float64)
+    inside = _Inside.of(counts, columns, by, values)
+    groups = _groups(counts, by, inside, group_size, texts)
+    typical = sorted(cells for _, cells in groups)[len(groups) // 2] if inside.nested else inner_cells
+    groups = _with_curves(groups, group_size)
+    found = [g for g, _ in groups]
+    members = np.array([g.members for g in found], np.float64)
+    medians = np.array([g.sizes.median for g in found], np.float64)
     return SetResult(
         **made,
-        groups=tuple(groups),
+        nested=inside.nested,
+        groups=tuple(found),
         pearson=pearson(members, medians),
         spearman=spearman(members, medians),
-        regression=regression([g.kappa for g in groups], [g.log_uniqueness for g in groups]),
-        evenly=by_group_size(Distribution.uniform(inner_cells), group_size),
+        regression=regression([g.kappa for g in found], [g.log_uniqueness for g in found]),
+        evenly=by_group_size(Distribution.uniform(typical), group_size),
     )
 
 
-def _with_curves(groups: list[GroupResult], cells: int, group_size: int) -> list[GroupResult]:
+@dataclass(frozen=True)
+class _Inside:
+    """The columns of a set as they are inside a subpopulation: whose own column says nothing there.
+
+    ``nested`` ones have values of their own in each subpopulation, as postcodes have in a town: those of other towns are not
+    empty cells of this one.
+    """
+
+    nested: tuple[str, ...]
+    nested_codes: IntArray
+    free_cells: int
+    free_sizes: IntArray
+
+    @classmethod
+    def of(cls, counts: ClassCounts, columns: tuple[str, ...], by: str, values: Mapping[str, ColumnResult]) -> _Inside:
+        inner = [c for c in columns if c != by]
+        nested = tuple(c for c in inner if _nested(counts, c, by))
+        free = [c for c in inner if c not in nested]
+        together = group_codes([counts.codes[counts.column(c)] for c in nested], n_rows=counts.n_classes)
+        apart = group_codes([counts.codes[counts.column(c)] for c in free], n_rows=counts.n_classes)
+        sizes = sum_by(apart.ids, counts.sizes, apart.n)
+        return cls(nested, together.ids.astype(np.int64), math.prod(values[c].values for c in free), sizes)
+
+    def cells(self, rows: IntArray) -> int:
+        """Combinations that can occur among the classes of a subpopulation."""
+        return self.free_cells * len(np.unique(self.nested_codes[rows]))
+
+    def expected(self, rows: IntArray, sizes: IntArray) -> Distribution:
+        """Everybody's distribution of the free columns, with the subpopulation's own of the nested ones beside it."""
+        if not self.nested:
+            return Distribution.counts(self.free_sizes)
+        own = np.bincount(np.unique(self.nested_codes[rows], return_inverse=True)[1], weights=sizes)
+        return Distribution.of(np.multiply.outer(self.free_sizes.astype(np.float64), own).ravel(), normalize=True)
+
+
+NESTED = 0.2
+"""Share of the subpopulations that a value would be in by chance up to which a column is nested in them."""
+
+
+def _nested(counts: ClassCounts, column: str, by: str) -> bool:
+    """Whether a column has values of its own in each subpopulation: each is in far fewer of them than chance would put it."""
+    place, of = counts.codes[counts.column(column)], counts.codes[counts.column(by)]
+    pairs = group_codes([place, of])
+    value, group = np.unique(place[pairs.first], return_inverse=True)[1], np.unique(of[pairs.first], return_inverse=True)[1]
+    people = sum_by(pairs.ids, counts.sizes, pairs.n).astype(np.float64)
+    members, sizes = np.bincount(value, weights=people), np.bincount(group, weights=people)
+    if len(sizes) < 2 or len(members) < 2:
+        return False
+    spread, times = np.unique(members, return_counts=True)
+    empty = np.log1p(-np.minimum(sizes / people.sum(), 1 - 1e-12))  # ln of the chance that one person is elsewhere
+    chance = sum(float(t * -np.expm1(m * empty).sum()) for m, t in zip(spread, times, strict=True))
+    more = chance - len(members)  # subpopulations beyond the first that the values would be in
+    return more >= 1 and len(people) - len(members) <= NESTED * more
+
+
+def _with_curves(groups: list[tuple[GroupResult, int]], group_size: int) -> list[tuple[GroupResult, int]]:
     """Uniqueness by group size for the named subpopulations of the lowest and the highest κ."""
-    named = [i for i, g in enumerate(groups) if g.name is not None]
-    ends = {min(named, key=lambda i: groups[i].kappa), max(named, key=lambda i: groups[i].kappa)} if named else set()
+    named = [i for i, (g, _) in enumerate(groups) if g.name is not None]
+    ends = {min(named, key=lambda i: groups[i][0].kappa), max(named, key=lambda i: groups[i][0].kappa)} if named else set()
     for i in ends:
-        h = groups[i].histogram
+        group, cells = groups[i]
+        h = group.histogram
         known = Distribution.counts(np.repeat(list(h), list(h.values())), cells=max(cells, sum(h.values())))
-        groups[i] = replace(groups[i], by_group_size=by_group_size(known, group_size))
+        groups[i] = replace(group, by_group_size=by_group_size(known, group_size)), cells
     return groups
 
 
 def _groups(
-    counts: ClassCounts, by: str, whole: IntArray, cells: int, group_size: int, texts: dict[int, str]
-) -> list[GroupResult]:
+    counts: ClassCounts, by: str, inside: _Inside, group_size: int, texts: dict[int, str]
+) -> list[tuple[GroupResult, int]]:
+    """Each subpopulation, with the number of combinations that can occur in it."""
     code = counts.codes[counts.column(by)]
     order = np.argsort(code, kind="stable")
-    everybody = Distribution.counts(whole)
+    everybody = None if inside.nested else Distribution.counts(inside.free_sizes)
     out = []
     for rows in np.split(order, np.flatnonzero(np.diff(code[order])) + 1)[:MOST_GROUPS]:
         sizes = counts.sizes[rows]
         n = int(sizes.sum())
         entropy = bits(sizes)
+        cells = inside.cells(rows)
         known = Distribution.counts(sizes, cells=max(cells, len(sizes)))
         chance, alone = uniqueness(known, group_size), singletons(known, group_size)
-        drawn = singletons(everybody, n)
-        out.append(
-            GroupResult(
-                texts.get(int(code[rows[0]])) if n >= NAMED_FROM else None,
-                n,
-                size_table(sizes),
-                int((sizes == 1).sum()),
-                entropy,
-                kappa_of(entropy, cells),
-                float(chance.log_value) if chance.log_value is not None else _log(chance.value),
-                float(alone.mean),
-                float(alone.variance),
-                tuple(float(sizes[sizes == j].sum() / n) for j in COMPANIONS),
-                tuple(float(drawn.in_groups_of(j).value) for j in COMPANIONS),
-                _histogram(sizes),
-            )
+        drawn = singletons(everybody or inside.expected(rows, sizes), n)
+        found = GroupResult(
+            texts.get(int(code[rows[0]])) if n >= NAMED_FROM else None,
+            n,
+            size_table(sizes),
+            int((sizes == 1).sum()),
+            entropy,
+            kappa_of(entropy, cells),
+            float(chance.log_value) if chance.log_value is not None else _log(chance.value),
+            float(alone.mean),
+            float(alone.variance),
+            tuple(float(sizes[sizes == j].sum() / n) for j in COMPANIONS),
+            tuple(float(drawn.in_groups_of(j).value) for j in COMPANIONS),
+            _histogram(sizes),
         )
-    return sorted(out, key=lambda g: (-g.members, g.name or ""))
+        out.append((found, cells))
+    return sorted(out, key=lambda pair: (-pair[0].members, pair[0].name or ""))
 
 
 def _log(x: float) -> float:

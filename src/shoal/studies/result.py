@@ -69,6 +69,8 @@ class SetResult:
     cells: int
     kappa: float
     histogram: Mapping[int, int]
+    nested: tuple[str, ...] = ()
+    """Columns that have values of their own in each subpopulation."""
     groups: tuple[GroupResult, ...] = ()
     pearson: float | None = None
     spearman: float | None = None
@@ -134,11 +136,24 @@ class Study:
     @property
     def sentence(self) -> str:
         """The set that tells most, in a sentence."""
+        if not self.sets and self.lattice is not None:
+            return self._found_sets()
         if not self.sets:
             return f"No set of columns of {self.table} was counted."
         worst = max(self.sets, key=lambda s: (s.unique / s.members, -len(s.columns)))
         share = f"{written(100 * worst.unique / worst.members, 3)} %"
         return f"Of {len(self.sets):,} sets of columns, {worst.name} tells most: {share} are one of a kind."
+
+    def _found_sets(self) -> str:
+        """The smallest identifying sets and the largest safe ones, in a sentence."""
+        identifying, safe = (self.lattice.identifying, self.lattice.safe) if self.lattice is not None else ((), ())
+        parts = []
+        for what, sets in (("identifying", identifying), ("safe", safe)):
+            if sets:
+                one = max(sets, key=lambda s: (s.unique, -len(s.columns)) if s in identifying else (len(s.columns), s.k))
+                plural = "s" if len(sets) > 1 else ""
+                parts.append(f"{len(sets):,} {what} set{plural} of columns, such as {' + '.join(one.columns)}")
+        return f"{self.table}: {'; '.join(parts)}." if parts else f"{self.table}: no set of columns is identifying or safe."
 
     def to_json(self) -> dict[str, Any]:
         found = {

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from shoal.errors import ShoalError, UsageError
 from shoal.server.common import LOOPBACK, status_of
 from shoal.studio import forms
-from shoal.studio.app import LIMIT, create_static_router, pages_of
+from shoal.studio.app import LIMIT, Compressed, create_static_router, pages_of
 from shoal.studio.guard import COOKIE, Guard, elsewhere, notice, same_origin, session_of, with_session
 from shoal.studio.here import LOOK, THEMES, fields_of, page, to, trouble
 from shoal.studio.pages import render
@@ -208,6 +208,7 @@ def create_house(
         app.include_router(part)
     install_errors(app)
     app.mount("/", theirs)
+    app.add_middleware(Compressed)
     app.add_middleware(PeopleGuard, people=people, hosts=tuple(hosts))
     return app
 

@@ -10,7 +10,7 @@ import json
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextvars import ContextVar
@@ -57,13 +57,13 @@ class Answers:
         """Start the counting processes; returns when they are ready for a table."""
         self._counters.warm()
 
-    def table(self, kept: Kept, view: View, *given: Any) -> Any:
+    def table(self, kept: Kept, policy: Policy, view: View, *given: Any) -> Any:
         """``view(table, *given)`` of the table itself."""
-        return self._ask(self._question(kept, "rows", work=view, given=given))
+        return self._ask(self._question(kept, "rows", read=policy.read, work=view, given=given))
 
-    def columns(self, kept: Kept) -> Inspection:
-        """What each column seems to be."""
-        found: Inspection = self._ask(self._question(kept, "columns", work=itself))
+    def columns(self, kept: Kept, read: Mapping[str, Any] | None = None) -> Inspection:
+        """What each column seems to be, if the file is read so; else as the table is read by default."""
+        found: Inspection = self._ask(self._question(kept, "columns", read=kept.read if read is None else read, work=itself))
         return found
 
     def measured(self, kept: Kept, policy: Policy, view: View, *given: Any) -> Any:
@@ -85,7 +85,7 @@ class Answers:
         """A table of a database, written to a file as it is now; not kept open."""
         key = secrets.token_hex(8)
         try:
-            asked = Question(0, key, source, "rows", "", None, copied, (str(target), limit))
+            asked = Question(0, key, source, "rows", work=copied, given=(str(target), limit))
             self._counters.ask(asked).result(WHILE_COPYING)
         except NotYet:
             raise DataError("the database did not give the table in time.", hint="Ask for a smaller table, or a view.") from None
@@ -112,12 +112,14 @@ class Answers:
         policy: Policy | None = None,
         work: View | None = None,
         given: tuple[Any, ...] = (),
+        read: Mapping[str, Any] | None = None,
     ) -> Question:
-        return Question(0, kept.id, str(self._workspace.tables.path(kept)), kind, key, policy, work, given)
+        path, reading = str(self._workspace.tables.path(kept)), dict(read or {} if policy is None else policy.read)
+        return Question(0, kept.id, path, kind, key, policy, work, given, reading)
 
     def _ask(self, asked: Question) -> Any:
         name = "" if asked.work is None else f"{asked.work.__module__}.{asked.work.__qualname__}"
-        key = (asked.table_id, asked.kind, asked.key, name, _digest(asked.given))
+        key = (asked.table_id, asked.kind, asked.key, name, _digest([asked.given, asked.read]))
         with self._lock:
             found = self._known.get(key)
             if found is None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 
 from shoal.disk.atomic import disk_full
@@ -92,7 +93,7 @@ def pages_of(
     for create in (*tables, *facts, improve.create_router, column_levels.create_router, *proofs, *others):
         app.include_router(create(studio))
     app.include_router(create_static_router())
-
+    app.add_middleware(Compressed)
     _errors(app, studio)
     return app
 
@@ -144,6 +145,21 @@ def _back(request: Request) -> str:
     return "/"
 
 
+class Compressed:
+    """Compresses files that are the same for everybody, and the one large page, which repeats nothing that was sent to it.
+
+    Other pages repeat what was typed beside the token of the session's forms: compressed, their length would give the token away
+    letter by letter (the attack BREACH).
+    """
+
+    def __init__(self, app: Any) -> None:
+        self._app, self._smaller = app, GZipMiddleware(app, minimum_size=1000)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        fit = scope["type"] == "http" and (scope["path"].startswith("/static/") or scope["path"] == "/me")
+        await (self._smaller if fit else self._app)(scope, receive, send)
+
+
 KINDS = {
     "studio.css": "text/css",
     "studio.js": "text/javascript",
@@ -159,8 +175,8 @@ def create_static_router() -> APIRouter:
 
     @router.get("/static/{name}")
     def static(name: str) -> Response:
-        if name not in KINDS:
-            raise HTTPException(404)
+        if name not in KINDS:  # a friendly page belongs to a session, and nobody needs one to ask for this
+            return Response("There is nothing at this address.", status_code=404, media_type="text/plain")
         text = pages.served(name)
         return Response(text, media_type=KINDS[name], headers=LONG)
 

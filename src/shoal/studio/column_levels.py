@@ -19,7 +19,7 @@ from shoal.hierarchies.builders.explicit import parse_rows, sniff
 from shoal.release.policy.policy import Policy
 from shoal.studio import forms, words
 from shoal.studio.answers import WHILE_CHANGING, patience
-from shoal.studio.here import Here, Studio, fields_of, here, require_ours, table_page, to
+from shoal.studio.here import Here, Studio, change_policy, fields_of, here, require_ours, table_page, to
 from shoal.studio.value_groups import apart, groups_of, is_group, rule_of, together, tree_of
 from shoal.studio.views import improved, measured
 from shoal.studio.workspace import edits
@@ -81,7 +81,7 @@ def shown(studio: Studio, at: Here, name: str, number: str) -> dict[str, Any]:
         "number": number,
         "column": name,
         "scale": scale,
-        "own": bool(rule),
+        "own": bool(rule) and not edits.is_guessed(rule),
         "widths": ", ".join(f"{w:g}" for w in given.get("intervals", []) if isinstance(w, int | float)),
         "top": given.get("top", ""),
         "bottom": given.get("bottom", ""),
@@ -109,22 +109,26 @@ def _column(at: Here, number: str) -> str:
 
 
 def _changed(studio: Studio, table_id: str, number: str, kind: str, fields: Mapping[str, str]) -> None:
-    at = here(studio, table_id)
-    name = _column(at, number)
     if kind not in RULES and kind not in ("together", "apart"):
         raise UsageError("this way to build levels does not exist.", hint="Choose one of those shown.")
-    if kind in RULES:
-        said, rule = RULES[kind](fields)
-    else:
-        said, rule = _grouped(studio, at, name, kind, fields)
-    _kept(studio, at, name, said, rule)
+
+    def built(at: Here, name: str) -> tuple[str, Any]:
+        return RULES[kind](fields) if kind in RULES else _grouped(studio, at, name, kind, fields)
+
+    _keep(studio, table_id, number, built, fields.get("seen", ""))
 
 
-def _kept(studio: Studio, at: Here, name: str, said: str, rule: Any) -> None:
+def _keep(studio: Studio, table_id: str, number: str, built: Callable[[Here, str], tuple[str, Any]], seen: str = "") -> None:
     """Other levels are tried before they are kept: what cannot be built, or does not fit the values, is refused."""
-    text = edits.with_hierarchy(at.step.policy, name, rule)
-    studio.answers.improvement(at.kept, Policy.parse(text), improved.heights)
-    studio.workspace.history.add(at.kept.id, f"{words.plain(name)}: {said}", text, locked=at.step.locked)
+
+    def change(at: Here) -> tuple[str, str, tuple[str, ...]]:
+        name = _column(at, number)
+        said, rule = built(at, name)
+        text = edits.with_hierarchy(at.step.policy, name, rule)
+        studio.answers.improvement(at.kept, Policy.parse(text), improved.heights)
+        return f"{words.plain(name)}: {said}", text, at.step.locked
+
+    change_policy(studio, table_id, change, seen)
 
 
 def _grouped(studio: Studio, at: Here, name: str, kind: str, fields: Mapping[str, str]) -> tuple[str, Any]:
@@ -192,8 +196,6 @@ RULES: dict[str, Callable[[Mapping[str, str]], tuple[str, Any]]] = {
 def _brought(studio: Studio, table_id: str, number: str, raw: bytes) -> RedirectResponse:
     """Levels from a file of ARX: they become part of the policy, so that no file has to stand beside it."""
     patience.set(WHILE_CHANGING)
-    at = here(studio, table_id)
-    name = _column(at, number)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -202,7 +204,8 @@ def _brought(studio: Studio, table_id: str, number: str, raw: bytes) -> Redirect
         rows = parse_rows(text, sniff(text), "levels.csv")
     except ShoalError as error:
         raise UsageError(error.message, hint=error.hint) from None
-    _kept(studio, at, name, "levels from a file", {"tree": tree_of(_even(rows)), "on_gap": "top"})
+    rule = {"tree": tree_of(_even(rows)), "on_gap": "top"}
+    _keep(studio, table_id, number, lambda at, name: ("levels from a file", rule))
     return to(f"/t/{table_id}/levels/{number}")
 
 

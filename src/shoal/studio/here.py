@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from shoal.studio.guard import check_form, form_token
 from shoal.studio.pages import render
 from shoal.studio.workspace import Workspace, edits
 from shoal.studio.workspace.databases import Databases
-from shoal.studio.workspace.history import History
+from shoal.studio.workspace.history import History, Superseded
 from shoal.studio.workspace.rows import Kept, Step
 from shoal.studio.workspace.runner import Runner
 
@@ -51,6 +52,8 @@ class Here:
     step: Step
     policy: Policy
     columns: tuple[ColumnFinding, ...]
+    repairs: tuple[str, ...] = ()
+    """What the reader mended in the file, a sentence each."""
 
     def column(self, number: str) -> str:
         """The name of a column by its place: names never stand in an address or a form's value."""
@@ -58,17 +61,71 @@ class Here:
             raise UsageError("this column does not exist.", hint="Choose one of those shown.")
         return self.columns[int(number)].name
 
+    @property
+    def undecided(self) -> list[int]:
+        """Places of the columns that nobody has judged, those with most different values first."""
+        if self.policy.rest:
+            return []
+        p = self.policy
+        named = {*p.direct, *p.quasi, *p.sensitive, *p.insensitive, p.unit, p.weight}
+        return sorted((i for i, c in enumerate(self.columns) if c.name not in named), key=lambda i: -self.columns[i].distinct)
+
 
 def here(studio: Studio, table_id: str) -> Here:
     """The table and its policy; the first time, the roles are guessed and that is its first step."""
     kept = studio.workspace.tables.get(table_id)
-    found = studio.answers.columns(kept)
     step = studio.workspace.history.now(kept.id)
+    found = studio.answers.columns(kept, kept.read if step is None else edits.parsed(step.policy).read)
     if step is None:
-        step = studio.workspace.history.add(kept.id, GUESSED, edits.first_policy(found))
+        step = studio.workspace.history.add(kept.id, GUESSED, edits.first_policy(found, kept.read))
         studio.workspace.tables.tell(kept.id, {"rows": found.records, "columns": len(found.columns)})
         kept = studio.workspace.tables.get(table_id)
-    return Here(kept, step, edits.parsed(step.policy), found.columns)
+    return Here(kept, step, edits.parsed(step.policy), found.columns, tuple(found.read.get("repairs", ())))
+
+
+def change_policy(
+    studio: Studio, table_id: str, change: Callable[[Here], tuple[str, str, tuple[str, ...]]], seen: str = ""
+) -> Step:
+    """Add what ``change`` makes of the policy (its name, the new text, the locked columns) as a step.
+
+    If another window is quicker, the change is made again on what that one left. ``seen`` is the version of the step that the
+    page showed, for changes that mean something else on another one: then a :class:`Conflict` is raised.
+    """
+    while True:
+        at = here(studio, table_id)
+        if seen and seen != at.step.version:
+            raise Conflict("another window changed this table meanwhile.")
+        name, text, locked = change(at)
+        try:
+            return studio.workspace.history.add(at.kept.id, name, text, locked=locked, after=at.step)
+        except Superseded:
+            continue
+
+
+def own_changes(fields: Mapping[str, str], now: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The fields that a person changed, and those of them that another window has changed since the page was shown.
+
+    ``now`` has the current value of each field of the form; the form carries what its page showed as ``was.NAME``. Behind ``~``
+    stands what a value means (of levels, a digest of their groups); a form without ``was`` is taken as it is.
+
+    >>> own_changes({"k": "5", "was.k": "5", "out": "9", "was.out": "0"}, {"k": "7", "out": "0"})
+    ({'out': '9'}, [])
+    >>> own_changes({"k": "6", "was.k": "5"}, {"k": "7"})
+    ({}, ['k'])
+    """
+    mine, clashing = {}, []
+    for name in now:
+        was = fields.get(f"was.{name}")
+        if was is None and name not in fields:
+            continue
+        value, (shown, mark, meaning) = fields.get(name, ""), (now[name] if was is None else was).partition("~")
+        if value == shown or f"{value}{mark}{meaning}" == now[name]:
+            continue
+        if was is not None and was != now[name]:
+            clashing.append(name)
+        else:
+            mine[name] = value
+    return mine, clashing
 
 
 def page(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
@@ -97,6 +154,8 @@ def table_page(request: Request, studio: Studio, at: Here, tab: str, *, template
         "panel": panel or ("why" if context.get("why") else ""),
         "why": None,
         "problem": None,
+        "undecided": None,
+        "state": at.step.version,
         **steps_of(studio.workspace.history, at.kept.id, at.step.number),
         "text": at.step.policy,
         "command": command(at.kept),
@@ -117,7 +176,9 @@ def waiting_page(request: Request, studio: Studio, table_id: str) -> HTMLRespons
     looked = request.method == "GET"
     tab = request.url.path.split("/")[3] if looked else "measure"
     again = f"{request.url.path}?{request.url.query}".rstrip("?") if looked else f"/t/{kept.id}/measure"
-    nothing = dict.fromkeys(("panel", "text", "command", "python"), "") | dict.fromkeys(("why", "undo", "redo", "problem"))
+    nothing = dict.fromkeys(("panel", "text", "command", "python", "state"), "") | dict.fromkeys(
+        ("why", "undo", "redo", "problem")
+    )
     context: dict[str, Any] = {**nothing, "steps": []}
     return page(request, "wait.html", kept=kept, tab=WHERE.get(tab, tab), again=again, **context)
 
@@ -136,6 +197,8 @@ def trouble(request: Request, error: ShoalError, *, status: int, back: str = "/"
         do=error.hint,
         back=back,
         back_words=words,
+        answers=getattr(error, "answers", ()),
+        table=request.url.path.split("/")[2] if request.url.path.startswith("/t/") else "",
     )
 
 
@@ -150,6 +213,17 @@ async def fields_of(request: Request) -> dict[str, str]:
 def require_ours(request: Request, fields: dict[str, str]) -> None:
     if not check_form(request, fields):
         raise Foreign("this form was not made by this studio.", hint="Load the page again and send it once more.")
+
+
+class Conflict(UsageError):
+    """Two windows changed the same thing."""
+
+    status = 409
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message, hint="Nothing was changed here. This page shows how it is now; do it again if you still want it."
+        )
 
 
 class Foreign(UsageError):

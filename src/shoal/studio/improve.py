@@ -17,7 +17,7 @@ from shoal.errors import ShoalError
 from shoal.report.charts import frontier, svg
 from shoal.studio import policy_changes
 from shoal.studio.answers import StillCounting
-from shoal.studio.here import Here, Studio, fields_of, here, may_change, table_page, to
+from shoal.studio.here import Conflict, Here, Studio, change_policy, fields_of, here, may_change, table_page, to
 from shoal.studio.policy_changes import is_taken, levels_of, search_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
@@ -34,17 +34,7 @@ def create_router(studio: Studio) -> APIRouter:
 
     @router.get("/t/{table_id}/improve")
     def improve(request: Request, table_id: str) -> Response:
-        at = here(studio, table_id)
-        if not at.policy.quasi:
-            return table_page(request, studio, at, "improve", tried=None, job=None)
-        number = request.query_params.get("column", "")
-        column = at.column(number) if number else ""
-        try:
-            found = shown(studio, at, column, whole=FIRST not in request.headers, begin=may_change(request))
-        except ShoalError as error:
-            problem = {"found": error.message, "do": error.hint}
-            return table_page(request, studio, at, "improve", tried=None, job=None, problem=problem)
-        return table_page(request, studio, at, "improve", **found)
+        return improve_page(request, studio, table_id)
 
     @router.get("/t/{table_id}/plans")
     def plans(request: Request, table_id: str) -> Response:
@@ -58,21 +48,18 @@ def create_router(studio: Studio) -> APIRouter:
         @router.post("/t/{table_id}/" + path, name=path)
         async def changed(request: Request, table_id: str) -> Response:
             fields = await fields_of(request)
-
-            def work() -> None:
-                at = here(studio, table_id)
-                name, text, locked = change(at, fields)
-                studio.workspace.history.add(at.kept.id, name, text, locked=locked)
-
-            await run_in_threadpool(work)
+            try:
+                await run_in_threadpool(change_policy, studio, table_id, lambda at: change(at, fields), fields.get("seen", ""))
+            except Conflict as error:
+                return await run_in_threadpool(improve_page, request, studio, table_id, error)
             return to(f"/t/{table_id}/improve")
 
     changing("levels", lambda at, fields: policy_changes.levels(studio, at, fields))
-    changing("locks", policy_changes.locks)
+    changing("locks", lambda at, fields: policy_changes.locks(studio, at, fields))
     changing("lock", lambda at, fields: policy_changes.lock(studio, at, fields))
     changing("bands", lambda at, fields: policy_changes.bands(studio, at, fields))
     changing("ask", policy_changes.ask)
-    changing("way", policy_changes.way)
+    changing("way", lambda at, fields: policy_changes.way(studio, at, fields))
     changing("plan", lambda at, fields: policy_changes.plan(studio, at, fields))
     changing("offer", lambda at, fields: policy_changes.offer(studio, at, fields))
 
@@ -83,6 +70,27 @@ def create_router(studio: Studio) -> APIRouter:
         return to(f"/t/{table_id}/improve")
 
     return router
+
+
+def improve_page(request: Request, studio: Studio, table_id: str, conflict: Conflict | None = None) -> Response:
+    """The page; with what another window did to it, if both changed the same."""
+    at = here(studio, table_id)
+    if not at.policy.quasi:
+        return table_page(request, studio, at, "improve", tried=None, job=None)
+    if at.undecided:
+        return table_page(request, studio, at, "improve", tried=None, job=None, undecided=len(at.undecided))
+    number = request.query_params.get("column", "")
+    column = at.column(number) if number else ""
+    try:
+        found = shown(studio, at, column, whole=FIRST not in request.headers, begin=may_change(request))
+    except ShoalError as error:
+        problem = {"found": error.message, "do": error.hint}
+        return table_page(request, studio, at, "improve", tried=None, job=None, problem=problem)
+    if conflict is not None:
+        found["problem"] = {"found": conflict.message, "do": conflict.hint}
+    answer = table_page(request, studio, at, "improve", **found)
+    answer.status_code = 200 if conflict is None else conflict.status
+    return answer
 
 
 def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, begin: bool = True) -> dict[str, Any]:
@@ -97,12 +105,15 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         except StillCounting:  # the numbers stand already; the page asks for the rest again
             whole = False
     plans = named_plans(at, job)
+    better = min((p["loss"] for p in plans), default=float("inf"))  # a way that loses more than a plan on the page does not help
+    ways = [w for w in rest["ways"] if w["loss"] <= better + 1e-9]
     offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if policy_changes.actionable(o)]
     places = {c.name: i for i, c in enumerate(at.columns)}
+    marks = policy_changes.marks_of(studio, at, levels)
     return {
         **told,
         **rest,
-        "ways": [{**w, "column": places[w["column"]] if w["column"] is not None else None} for w in rest["ways"]],
+        "ways": [{**w, "column": places[w["column"]] if w["column"] is not None else None} for w in ways],
         "whole": whole,
         "job": job,
         "plans": plans,
@@ -110,13 +121,16 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         "frontier": _frontier(at, job),
         "found_problem": job.found.get("problem", "") if not plans else "",
         "offers": offers,
-        "sliders": [{**_slider(at, name, places[name], levels[name]), **s} for name, s in told["stops"].items()],
+        "sliders": [
+            {**_slider(at, name, places[name], levels[name]), **s, "mark": marks[name]} for name, s in told["stops"].items()
+        ],
     }
 
 
 def named_plans(at: Here, job: Job) -> list[dict[str, Any]]:
     """The plans that a search gave names, with their sign, and whether the policy asks for it."""
-    return [{**p, "taken": is_taken(at, p), "mark": MARKS[p["name"]]} for p in job.found.get("plans", []) if p["name"]]
+    found, levels = job.found.get("plans", []), job.found.get("hierarchies", {})
+    return [{**p, "taken": is_taken(at, p, levels), "mark": MARKS[p["name"]]} for p in found if p["name"]]
 
 
 def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
@@ -136,7 +150,10 @@ def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
 
 def _frontier(at: Here, job: Job) -> Markup | None:
     found = job.found.get("plans", [])
-    points = [{"k": p["k"], "loss": p["loss"], "name": p["name"], "chosen": is_taken(at, p)} for p in found]
+    points = [
+        {"k": p["k"], "loss": p["loss"], "name": p["name"], "chosen": is_taken(at, p, job.found.get("hierarchies", {}))}
+        for p in found
+    ]
     if len(points) < 2:
         return None
     tried = tuple((k, loss) for k, loss in job.found.get("tried", []))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +16,14 @@ from shoal.find import Scale
 from shoal.model.roles import Role
 from shoal.release.policy.presets import PRESETS
 from shoal.studio import policy_changes, words
-from shoal.studio.here import Here, Studio, fields_of, here, table_page, to
+from shoal.studio.counting.process import ANSWERS, offered
+from shoal.studio.here import Here, Studio, change_policy, fields_of, here, table_page, to
 from shoal.studio.prove import FORMATS, queue_release
 from shoal.studio.views import measured, understood
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.event_policy import MOST_KNOWN, event_policy
 
-LETTERS = {Role.DIRECT: "D", Role.QUASI: "Q", Role.SENSITIVE: "S", Role.INSENSITIVE: "I"}
+LETTERS = {Role.DIRECT: "D", Role.QUASI: "Q", Role.SENSITIVE: "S", Role.INSENSITIVE: "I", Role.UNDECIDED: "?"}
 CHOICES = (
     ("D", "direct", "names a person: removed"),
     ("Q", "quasi", "known to others"),
@@ -34,6 +36,8 @@ AUDIENCES = (
     ("ema-public", "Everyone: published", "largest risk ≤ 0.09 (k ≥ 12)"),
     ("strict-public", "Health or minorities, strict", "k ≥ 20, secrets mixed"),
 )
+REST = {"": Role.UNDECIDED, "drop": Role.DIRECT, "quasi": Role.QUASI}
+"""What a column is that the policy does not name."""
 EXPLAINED = {"unique": "unique", "k": "k", "chance": "prosecutor.mean", "worst": "unique"}
 
 
@@ -52,13 +56,7 @@ def create_measure_router(studio: Studio) -> APIRouter:
     def changed(request: Request, table_id: str, change: Callable[[Here, dict[str, str]], tuple[str, str]]) -> Any:
         async def done() -> Response:
             fields = await fields_of(request)
-
-            def work() -> None:
-                at = here(studio, table_id)
-                name, text = change(at, fields)
-                studio.workspace.history.add(at.kept.id, name, text, locked=at.step.locked)
-
-            await run_in_threadpool(work)
+            await run_in_threadpool(change_policy, studio, table_id, lambda at: (*change(at, fields), at.step.locked))
             return to(f"/t/{table_id}/measure")
 
         return done()
@@ -66,6 +64,18 @@ def create_measure_router(studio: Studio) -> APIRouter:
     @router.post("/t/{table_id}/role")
     async def role(request: Request, table_id: str) -> Response:
         answer: Response = await changed(request, table_id, _role)
+        return answer
+
+    @router.post("/t/{table_id}/read")
+    async def read(request: Request, table_id: str) -> Response:
+        """Answer a question of the reader, or overrule a repair."""
+        fields = await fields_of(request)
+        await run_in_threadpool(_read, studio, table_id, fields)
+        return to(f"/t/{table_id}/measure")
+
+    @router.post("/t/{table_id}/rest")
+    async def rest(request: Request, table_id: str) -> Response:
+        answer: Response = await changed(request, table_id, _rest)
         return answer
 
     @router.post("/t/{table_id}/scale")
@@ -86,10 +96,42 @@ def create_measure_router(studio: Studio) -> APIRouter:
     return router
 
 
+def _read(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
+    """Read the file in another way; what cannot be read so is refused. Roles are guessed again if its columns change."""
+    option, value = fields.get("option", ""), fields.get("value", "")
+    if (option, value) not in ANSWERS:
+        raise UsageError("this way to read a file is not known.", hint="Choose one of those shown.")
+    chosen = {option: {"true": True, "false": False}.get(value, int(value) if value.isdecimal() else value)}
+    kept = studio.workspace.tables.get(table_id)
+    if studio.workspace.history.now(kept.id) is None:
+        studio.workspace.tables.tell(kept.id, {"read": kept.read | chosen})
+        return
+
+    def change(at: Here) -> tuple[str, str, tuple[str, ...]]:
+        now = dict(at.policy.read) | chosen
+        found = studio.answers.columns(at.kept, now)
+        same = [c.name for c in found.columns] == [c.name for c in at.columns]
+        text = edits.with_read(at.step.policy, now) if same else edits.first_policy(found, now)
+        return f"read the file again: {option}={value}", text, at.step.locked if same else ()
+
+    step = change_policy(studio, table_id, change)
+    studio.workspace.tables.tell(kept.id, {"read": dict(edits.parsed(step.policy).read)})
+
+
 def _role(at: Here, fields: dict[str, str]) -> tuple[str, str]:
     name, role = at.column(fields.get("column", "")), Role.parse(fields.get("role", ""))
     said = {"direct": "names people", "quasi": "is known to others", "sensitive": "is secret", "insensitive": "is harmless"}
-    return f"{words.plain(name)} {said[role.value]}", edits.with_role(at.step.policy, name, role)
+    return f"{words.plain(name)} {said[role.value]}", edits.with_role(at.step.policy, [name], role)
+
+
+def _rest(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+    """One answer for all undecided columns: left out, or a quasi-identifier each."""
+    if fields.get("rest") == "drop":
+        return "undecided columns are left out", edits.with_rest(at.step.policy, "drop")
+    if fields.get("rest") != "quasi":
+        raise UsageError("this answer is not known.", hint="Choose one of those shown.")
+    columns = [at.columns[number].name for number in at.undecided]
+    return "undecided columns are known to others", edits.with_role(at.step.policy, columns, Role.QUASI)
 
 
 def _scale(at: Here, fields: dict[str, str]) -> tuple[str, str]:
@@ -124,7 +166,7 @@ def shown(at: Here, m: dict[str, Any] | None) -> dict[str, Any]:
     own = {at.policy.unit: Role.DIRECT, at.policy.weight: Role.INSENSITIVE}
     columns = []
     for number, c in enumerate(at.columns):
-        role = roles.get(c.name) or own.get(c.name) or (Role.DIRECT if at.policy.rest == "drop" else Role.INSENSITIVE)
+        role = roles.get(c.name) or own.get(c.name) or REST[at.policy.rest]
         reason = c.reason if role is c.role else "you said so"
         scale = at.policy.scale.get(c.name, c.scale.value)
         columns.append({"number": number, "name": c.name, "letter": LETTERS[role], "reason": reason, "scale": scale})
@@ -132,6 +174,10 @@ def shown(at: Here, m: dict[str, Any] | None) -> dict[str, Any]:
     out: dict[str, Any] = {
         "columns": columns,
         "choices": CHOICES,
+        "undecided": [columns[number] | {"distinct": at.columns[number].distinct} for number in at.undecided],
+        "repairs": [
+            {"words": re.sub(r" (Overrule|Refuse them) with --read .*", "", r), "answers": offered(r)} for r in at.repairs
+        ],
         "scales": [s.value for s in Scale],
         "unit": at.policy.unit,
         "preset": preset,
@@ -193,7 +239,9 @@ def create_events_router(studio: Studio) -> APIRouter:
         found, problem = None, None
         if at.policy.unit and any(chosen.values()):
             try:
-                found = studio.answers.table(at.kept, measured.revealed, at.policy.unit, chosen["time"], chosen["place"])
+                found = studio.answers.table(
+                    at.kept, at.policy, measured.revealed, at.policy.unit, chosen["time"], chosen["place"]
+                )
             except ShoalError as error:
                 problem = {"found": error.message, "do": error.hint}
         names = [{"number": i, "name": c.name} for i, c in enumerate(at.columns) if c.name != at.policy.unit]

@@ -29,7 +29,14 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"plain": words.plain, "percent": percent, "ago": words.ago, "size": words.size, "several": words.several}
+    made.filters |= {
+        "plain": words.plain,
+        "percent": percent,
+        "ago": words.ago,
+        "size": words.size,
+        "several": words.several,
+        "place": words.place,
+    }
     made.globals |= {"draw": draw, "version": version()}
     return made
 

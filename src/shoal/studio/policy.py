@@ -7,14 +7,15 @@ import secrets
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from shoal.errors import PolicyError, UsageError
 from shoal.release.policy.policy import Policy
 from shoal.studio import forms
 from shoal.studio.answers import WHILE_CHANGING, patience
-from shoal.studio.here import Studio, fields_of, here, require_ours, to
+from shoal.studio.here import Conflict, Studio, change_policy, fields_of, here, require_ours, to
 from shoal.studio.workspace import edits
+from shoal.studio.workspace.history import Superseded
 
 TABS = ("measure", "understand", "improve", "prove")
 MOST_POLICY = 1_000_000
@@ -23,6 +24,12 @@ MOST_POLICY = 1_000_000
 def create_router(studio: Studio) -> APIRouter:
     router = APIRouter()
     workspace = studio.workspace
+
+    @router.get("/t/{table_id}/now")
+    def now(table_id: str) -> Response:
+        """Which step holds: pages ask for it again and again, to follow other windows and to notice that the studio is gone."""
+        step = workspace.history.now(workspace.tables.get(table_id).id)
+        return JSONResponse({"state": "" if step is None else step.version})
 
     @router.get("/t/{table_id}/policy.yml")
     def save(table_id: str) -> Response:
@@ -49,7 +56,10 @@ def create_router(studio: Studio) -> APIRouter:
         number = fields.get("number", "")
         if not number.isdecimal():
             raise UsageError("this step does not exist.", hint="Choose one of the list.")
-        await run_in_threadpool(workspace.history.go, table_id, int(number))
+        try:
+            await run_in_threadpool(lambda: workspace.history.go(table_id, int(number), seen=fields.get("seen", "")))
+        except Superseded:
+            raise Conflict("another window changed this table meanwhile.") from None
         return to(f"/t/{table_id}/{_tab(fields)}")
 
     return router
@@ -57,13 +67,12 @@ def create_router(studio: Studio) -> APIRouter:
 
 def _use(studio: Studio, table_id: str, raw: bytes) -> None:
     """A policy from a file: it must be readable and fit the table's columns."""
-    at = here(studio, table_id)
     try:
         text = edits.taken(raw.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise PolicyError("the policy is not valid UTF-8.", hint="Choose a policy file (YAML).") from None
     asked = Policy.parse(text)
-    known = {c.name for c in at.columns}
+    known = {c.name for c in here(studio, table_id).columns}
     named = [*asked.quasi, *asked.direct, *asked.sensitive, *asked.insensitive, *(c for c in (asked.unit, asked.weight) if c)]
     files = [r.hierarchy for r in asked.quasi.values()] + list(asked.sensitive.values()) + [asked.population_table]
     if asked.events is not None or any(isinstance(f, str) for f in files):
@@ -76,7 +85,7 @@ def _use(studio: Studio, table_id: str, raw: bytes) -> None:
         raise PolicyError(
             f"the policy names {len(unknown)} columns that this table does not have.", hint="Choose the policy of this table."
         )
-    studio.workspace.history.add(at.kept.id, "used a policy file", text)
+    change_policy(studio, table_id, lambda at: ("used a policy file", text, ()))
 
 
 def _tab(fields: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ from shoal.model.roles import Role
 from shoal.release.policy.policy import Policy
 from shoal.report.numbers import percent
 from shoal.studio import words
-from shoal.studio.here import Here, Studio
+from shoal.studio.here import Conflict, Here, Studio, own_changes
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.rows import Job
@@ -44,13 +44,36 @@ def finite(said: str) -> float:
 
 
 def levels(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    wanted = {name: whole(value) for name, value in _numbered(at, fields, "level.").items()}
+    """Move the sliders that a person moved; the others stay where they are now, also if another window has moved them."""
     tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
+    now = levels_of(at, tops)
+    marks, places = marks_of(studio, at, now), {c.name: f"level.{i}" for i, c in enumerate(at.columns)}
+    mine, clashing = own_changes(fields, {places[c]: mark for c, mark in marks.items()})
+    for place in clashing:
+        name = at.column(place.removeprefix("level."))
+        moved = fields[f"was.{place}"].partition("~")[2] == marks[name].partition("~")[2]
+        said = f"moved {words.plain(name)} to level {now[name]}" if moved else f"changed the levels of {words.plain(name)}"
+        raise Conflict(f"Another window {said} meanwhile.")
+    wanted = {name: whole(value) for name, value in _numbered(at, mine, "level.").items()}
+    gone = {place: value for place, value in fields.items() if place.startswith("level.") and at.column(place[6:]) not in tops}
+    shown = {place: fields.get(f"was.{place}", "").partition("~")[0] for place in gone}
+    wanted |= {at.column(place[6:]): whole(value) for place, value in gone.items() if value != shown[place]}
     if any(level > tops.get(name, -1) for name, level in wanted.items()):
         raise UsageError("this level does not exist.", hint="Choose one of those shown.")
-    moved = [c for c, level in wanted.items() if c in at.policy.quasi and level != (at.policy.quasi[c].min_level or 0)]
-    said = ", ".join(f"{words.plain(c)}: level {wanted[c]}" for c in moved[:2]) or "levels as they are"
-    return said, edits.with_levels(at.step.policy, wanted), at.step.locked
+    said = ", ".join(f"{words.plain(c)}: level {level}" for c, level in list(wanted.items())[:2]) or "levels as they are"
+    return said, edits.with_levels(at.step.policy, now | wanted, _guessed(studio, at)), at.step.locked
+
+
+def marks_of(studio: Studio, at: Here, levels: Mapping[str, int]) -> dict[str, str]:
+    """Where each slider stands and what its levels mean, as the page remembers it."""
+    meanings = studio.answers.improvement(at.kept, at.policy, improved.meanings)
+    return {name: f"{level}~{meanings[name]}" for name, level in levels.items()}
+
+
+def _guessed(studio: Studio, at: Here) -> dict[str, Any]:
+    """The levels that the sliders show, where they were guessed."""
+    found: dict[str, Any] = studio.answers.improvement(at.kept, at.policy, improved.guessed)
+    return found
 
 
 def bands(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
@@ -64,14 +87,23 @@ def bands(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, t
     return f"{words.plain(name)}: {said}", text, at.step.locked
 
 
-def locks(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    locked = tuple(_numbered(at, fields, "lock."))
+def locks(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+    now = {}
+    for number, column in enumerate(at.columns):
+        if column.name in at.policy.quasi:
+            now[f"lock.{number}"] = "1" if column.name in at.step.locked else ""
+            now[f"weight.{number}"] = f"{at.policy.quasi[column.name].weight:g}"
+    mine, clashing = own_changes(fields, now)
+    if clashing:
+        raise Conflict("Another window changed these locks or weights meanwhile.")
+    changed = _numbered(at, mine, "lock.")
+    locked = tuple(c for c in at.policy.quasi if changed.get(c, "1" if c in at.step.locked else ""))
     text = at.step.policy
-    fixed = {c: at.policy.quasi[c].min_level or 0 for c in locked if c in at.policy.quasi}
+    fixed = {c: at.policy.quasi[c].min_level or 0 for c in locked}
     if fixed:
-        text = edits.with_levels(text, fixed)
-    for name, value in _numbered(at, fields, "weight.").items():
-        if name in at.policy.quasi and value and finite(value) != at.policy.quasi[name].weight:
+        text = edits.with_levels(text, fixed, _guessed(studio, at))
+    for name, value in _numbered(at, mine, "weight.").items():
+        if value:
             text = edits.with_weight(text, name, finite(value))
     said = f"locked {words.several(locked)}" if locked else "nothing is locked"
     return said, text, locked
@@ -88,40 +120,44 @@ def lock(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tu
 
 def ask(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     text, said = at.step.policy, []
-    k = whole(fields.get("k", ""))
-    if k != max(at.policy.smallest_class, 2):
+    now = {"k": str(max(at.policy.smallest_class, 2)), "suppress": f"{100 * at.policy.suppress:g}"}
+    mine, clashing = own_changes(fields, now)
+    if clashing:
+        raise Conflict("Another window changed what you ask meanwhile.")
+    if "k" in mine:
+        k = whole(mine["k"])
         text = edits.with_k(text, k)
         said.append(f"groups of at least {k}")
-    share = finite(fields.get("suppress", "")) / 100
-    if f"{share:g}" != f"{at.policy.suppress:g}":
+    if "suppress" in mine:
+        share = finite(mine["suppress"]) / 100
         text = edits.with_suppress(text, float(f"{share:.6g}"))
         said.append(f"left out: at most {percent(share)}")
     return ", ".join(said) or "asked the same", text, at.step.locked
 
 
-def way(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+def way(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     if "suppress" in fields:
-        return ask(at, {"k": str(max(at.policy.smallest_class, 2)), "suppress": f"{100 * finite(fields['suppress']):g}"})
+        return ask(at, {"suppress": f"{100 * finite(fields['suppress']):g}"})
     name, level = at.column(fields.get("column", "")), whole(fields.get("level", ""))
     kept = {c: r.min_level or 0 for c, r in at.policy.quasi.items()}
     said = f"{words.plain(name)}: level {level}"
-    return said, edits.with_levels(at.step.policy, {**kept, name: level}), at.step.locked
+    return said, edits.with_levels(at.step.policy, {**kept, name: level}, _guessed(studio, at)), at.step.locked
 
 
 def plan(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    """Take a plan: its levels, and the size of its groups, without which they would be smaller than it says."""
+    """Take a plan: its levels with what they mean, and the size of its groups, without which they would be smaller."""
     k, job = whole(fields.get("k", "")), search_of(studio, at)
     found = next((p for p in job.found.get("plans", []) if p["k"] == k), None)
     if found is None:
         raise UsageError("this plan is not there any more.", hint="Choose one of those shown.")
-    text = edits.with_levels(at.step.policy, found["levels"])
+    text = edits.with_levels(at.step.policy, found["levels"], job.found.get("hierarchies", {}))
     if k != at.policy.smallest_class:
         text = edits.with_k(text, k)
     return f"took plan “{found['name'] or k}”", text, at.step.locked
 
 
 def actionable(offer: Mapping[str, Any]) -> bool:
-    return offer.get("change") in ("suppress", "k", "drop column")
+    return offer.get("kind") in ("suppress", "k", "drop column")
 
 
 def offer(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
@@ -129,13 +165,13 @@ def offer(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, t
     if number_ >= len(offers) or not actionable(offers[number_]):
         raise UsageError("this offer is not there any more.", hint="Choose one of those shown.")
     offer = offers[number_]
-    if offer["change"] == "suppress":
+    if offer["kind"] == "suppress":
         share = offer["suppress"]
         return f"left out: at most {percent(share)}", edits.with_suppress(at.step.policy, share), at.step.locked
-    if offer["change"] == "k":
+    if offer["kind"] == "k":
         return f"groups of at least {offer['k']}", edits.with_k(at.step.policy, offer["k"]), at.step.locked
     name = offer["column"]
-    return f"left out {words.plain(name)}", edits.with_role(at.step.policy, name, Role.DIRECT), at.step.locked
+    return f"left out {words.plain(name)}", edits.with_role(at.step.policy, [name], Role.DIRECT), at.step.locked
 
 
 _freed = lru_cache(maxsize=64)(edits.freed)
@@ -156,7 +192,7 @@ def search_of(studio: Studio, at: Here, *, again: bool = False, begin: bool = Tr
             if job.asked == asked:
                 return job
             same = job.asked["locked"] == asked["locked"] and _without_k(job.asked["policy"]) == rest
-            if same and any(is_taken(at, plan) for plan in job.found.get("plans", [])):
+            if same and any(is_taken(at, plan, job.found.get("hierarchies", {})) for plan in job.found.get("plans", [])):
                 return job
     if not begin:
         return NONE_YET
@@ -165,10 +201,12 @@ def search_of(studio: Studio, at: Here, *, again: bool = False, begin: bool = Tr
     return job
 
 
-def is_taken(at: Here, plan: Mapping[str, Any]) -> bool:
-    """Whether the policy asks for exactly this plan."""
+def is_taken(at: Here, plan: Mapping[str, Any], hierarchies: Mapping[str, Any]) -> bool:
+    """Whether the policy asks for exactly this plan: its group size, its levels, and the same meaning of them."""
     fixed = {c: r.min_level for c, r in at.policy.quasi.items()}
-    return bool(plan["k"] == at.policy.smallest_class and plan["levels"] == fixed)
+    if plan["k"] != at.policy.smallest_class or plan["levels"] != fixed:
+        return False
+    return all(at.policy.quasi[c].hierarchy == rule for c, rule in hierarchies.items() if c in fixed)
 
 
 def levels_of(at: Here, heights: Mapping[str, int]) -> dict[str, int]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import secrets
 import shlex
 import shutil
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from shoal.release.make import private_file
 from shoal.server.common import status_of
 from shoal.studio import forms, packed, words
 from shoal.studio.guard import POLICY
-from shoal.studio.here import Here, Studio, fields_of, here, page, require_ours, table_page, to
+from shoal.studio.here import Here, Studio, change_policy, fields_of, here, page, require_ours, table_page, to
 from shoal.studio.policy_changes import levels_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
@@ -38,6 +40,16 @@ FIELDS = (
     ("review", "Review on", "date"),
     ("contact", "Contact", "text"),
 )
+READ = ("report.html",)
+"""Files that may be opened before the findings are decided."""
+LEARNT = {
+    "skewness": "In some groups a value of {} is far more common than in the whole table, so its members are suspected of it.",
+    "homogeneity": "In some groups everybody has the same {}, so it is known without finding the person's row.",
+    "background knowledge": "Somebody who can rule out one value is certain about {} for some people.",
+    "further knowledge": "Somebody who also knows a published column that the plan does not count finds many people.",
+    "downcoding": "Some published ranges contain a single finer value, so that value is known.",
+}
+"""What a finding means for people, by the name of its attack; others are described by their own first sentence."""
 NUMBERS = ("No", "One", "Two", "Three", "Four")
 WORDS = {
     "Recode": "Values generalized, groups that are too small suppressed.",
@@ -63,30 +75,97 @@ def create_prove_router(studio: Studio) -> APIRouter:
         await run_in_threadpool(_release, studio, table_id, fields)
         return to(f"/t/{table_id}/prove")
 
+    @router.post("/r/{release_id}/accept")
+    async def accept(request: Request, release_id: str) -> Response:
+        """Accept the ticked findings of a release, with a reason."""
+        fields = await fields_of(request)
+        made = await run_in_threadpool(studio.workspace.releases.get, release_id)
+        reason = " ".join(fields.get("reason", "").split())[:300]
+        ticked = [f for f in findings(made) if f"f.{f['number']}" in fields]
+        if not ticked or not reason:
+            raise UsageError("tick what you accept, and say why.", hint="Both are kept with the release.")
+        person = request.scope.get("person")
+        by = {"reason": reason, "by": "" if person is None else person.name, "when": time.time()}
+        await run_in_threadpool(
+            studio.workspace.releases.accept, made.id, {f["name"]: {"sentence": f["sentence"], **by} for f in ticked}
+        )
+        return to(f"/t/{made.table_id}/prove?release={made.id}")
+
     return router
 
 
 def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
     """Put the sign-off into the policy, then the job into the queue."""
-    at = here(studio, table_id)
-    if not _ready(studio, at):
-        raise UsageError("the requirements are not met yet.", hint="Choose a plan, or move the sliders, until all is met.")
-    signed = edits.with_about(at.step.policy, fields)
-    step = studio.workspace.history.add(at.kept.id, "signed off", signed, locked=at.step.locked)
-    queue_release(studio, at.kept.id, step.policy, fields.get("format", "csv"))
+
+    made = next(iter(studio.workspace.releases.of_table(table_id)), None)
+
+    def signed(at: Here) -> tuple[str, str, tuple[str, ...]]:
+        if not _ready(studio, at):
+            raise UsageError("the requirements are not met yet.", hint="Choose a plan, or move the sliders, until all is met.")
+        if not any(fields.get(name) for name in edits.ABOUT):
+            return "as it is", at.step.policy, at.step.locked
+        if not _signable(at, made):
+            raise Undecided("nothing is signed yet.", hint="Write the release, decide what was found in it, then sign it.")
+        return "signed off", edits.with_about(at.step.policy, fields), at.step.locked
+
+    step = change_policy(studio, table_id, signed, fields.get("seen", ""))
+    accepted = {} if made is None else made.told.get("accepted", {})
+    queue_release(studio, table_id, step.policy, fields.get("format", "csv"), accepted)
 
 
-def queue_release(studio: Studio, table_id: str, policy: str, form: str) -> None:
+def queue_release(studio: Studio, table_id: str, policy: str, form: str, accepted: Mapping[str, Any] | None = None) -> None:
     """The release of a policy as a job; a format that nobody writes is refused."""
     if form not in FORMATS:
         raise UsageError("this format is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
-    studio.workspace.jobs.add(table_id, "release", {"policy": policy, "format": form})
+    studio.workspace.jobs.add(table_id, "release", {"policy": policy, "format": form, "accepted": dict(accepted or {})})
     studio.runner.wake()
+
+
+def findings(made: Made) -> list[dict[str, Any]]:
+    """What the attacks found that somebody has to decide, the most dangerous first, and how each was decided."""
+    found = [(i, a) for i, a in enumerate(made.told["attacks"]) if a["verdict"] in ("broken", "warning")]
+    found.sort(key=lambda pair: (pair[1]["verdict"] != "broken", -(pair[1].get("rate") or 0.0), pair[0]))
+    accepted = made.told.get("accepted", {})
+    out = []
+    for number, a in found:
+        kind, _, column = a["name"].partition(": ")
+        said = LEARNT.get(kind, "").format(words.plain(column)) or a["sentence"].partition(". ")[0].rstrip(".") + "."
+        decided = accepted.get(a["name"])
+        if decided is not None and decided["sentence"] != a["sentence"]:
+            decided = None  # another release, other numbers: decided again
+        out.append({**a, "number": number, "said": said, "accepted": decided})
+    return out
+
+
+def undecided(made: Made) -> int:
+    """How many findings nobody has accepted."""
+    return sum(1 for f in findings(made) if f["accepted"] is None)
+
+
+def _require_decided(made: Made) -> None:
+    if open_ := undecided(made):
+        raise Undecided(
+            f"{'one finding is' if open_ == 1 else f'{open_} findings are'} not decided yet.",
+            hint="Accept each with a reason on the page Prove, or fix it on the page Improve.",
+        )
+
+
+class Undecided(UsageError):
+    """A release whose findings nobody has decided."""
+
+    status = 403
+
+
+def _signable(at: Here, made: Made | None) -> bool:
+    """Whether a release is that of the policy as it stands, and everything found in it is decided: then it can be signed."""
+    if made is None or undecided(made):
+        return False
+    return replace(edits.parsed(made.told["policy"]), about={}) == replace(at.policy, about={})
 
 
 def _ready(studio: Studio, at: Here) -> bool:
     """Whether the policy as it stands fixes a plan that meets all that is asked."""
-    if not at.policy.quasi:
+    if not at.policy.quasi or at.undecided:
         return False
     try:
         tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
@@ -119,6 +198,9 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
         "so_far": so_far(job, made),
         "ticks": ticks(job, made),
         "said": _said(job, made),
+        "findings": [] if made is None else findings(made),
+        "undecided_findings": 0 if made is None else undecided(made),
+        "signable": _signable(at, made),
         "ready": _ready(studio, at),
         "fields": FIELDS,
         "formats": FORMATS,
@@ -207,6 +289,7 @@ def create_folders_router(studio: Studio) -> APIRouter:
     @router.get("/r/{release_id}/{name}.zip")
     def whole(release_id: str, name: str) -> Response:
         made = workspace.releases.get(release_id)
+        _require_decided(made)
         place = workspace.files.root / "incoming" / secrets.token_hex(8)
         packed.pack(workspace.releases.folder(made), place, made.name)
         done = BackgroundTask(place.unlink, missing_ok=True)
@@ -219,7 +302,8 @@ def create_folders_router(studio: Studio) -> APIRouter:
         if not 0 <= number < len(found):
             raise UsageError("this file does not exist.", hint="Choose one of the list.", reason="unknown")
         path = found[number]
-        if path.name != "report.html":
+        if path.name not in READ:
+            _require_decided(made)
             return FileResponse(path, filename=path.name, media_type="application/octet-stream")
         text = path.read_text(encoding="utf-8")
         return HTMLResponse(text, headers={"content-security-policy": packed.policy_of(text), "x-frame-options": "SAMEORIGIN"})

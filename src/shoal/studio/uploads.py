@@ -67,13 +67,15 @@ def create_upload_router(studio: Studio) -> APIRouter:
 
 
 def _taken(studio: Studio, arrived: Path, name: str) -> Kept:
-    """A table that can be opened; what cannot leaves nothing behind."""
+    """A table that can be opened, or about which the reader asks; what cannot be opened leaves nothing behind."""
     kept = studio.workspace.tables.add(arrived, name)
     patience.set(WHILE_CHANGING)
     try:
         studio.answers.columns(kept)
-    except BaseException:
+    except BaseException as error:
         studio.answers.forget(kept.id)
+        if getattr(error, "answers", ()):
+            return kept  # its first page asks
         studio.workspace.tables.delete(kept.id)
         raise
     return kept

@@ -21,6 +21,18 @@ def plain(name: str) -> str:
     return said if len(said) <= LONG else said[: LONG - 1] + "…"
 
 
+def place(population: str) -> str:
+    """A population of the registry as people name it.
+
+    >>> place("NL/Utrecht/Amersfoort@2021;women"), place("NL@2021")
+    ('Amersfoort, Utrecht (NL), 2021, women', 'NL, 2021')
+    """
+    where, _, rest = population.partition("@")
+    country, *inside = where.split("/")
+    named = f"{', '.join(reversed(inside))} ({country})" if inside else country
+    return ", ".join([named, *rest.split(";")] if rest else [named])
+
+
 def several(names: Sequence[str]) -> str:
     """Names in a sentence.
 

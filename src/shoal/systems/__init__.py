@@ -7,5 +7,16 @@ from shoal.systems.folder import Brought
 from shoal.systems.limesurvey import from_limesurvey
 from shoal.systems.omop import from_omop
 from shoal.systems.redcap import from_redcap
+from shoal.systems.signing_page import to_signing_page
 
-__all__ = ["Brought", "from_arx", "from_ddi", "from_fhir", "from_limesurvey", "from_omop", "from_redcap", "to_ddi"]
+__all__ = [
+    "Brought",
+    "from_arx",
+    "from_ddi",
+    "from_fhir",
+    "from_limesurvey",
+    "from_omop",
+    "from_redcap",
+    "to_ddi",
+    "to_signing_page",
+]

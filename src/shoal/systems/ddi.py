@@ -8,13 +8,11 @@ from xml.etree import ElementTree
 
 from shoal.api.open import open as open_table
 from shoal.disk.atomic import write_text
-from shoal.errors import OutputError, TamperError, UnreadableError
-from shoal.model import strict_json
-from shoal.model.certificate.certificate import Certificate
+from shoal.errors import UnreadableError
 from shoal.model.roles import Column
-from shoal.release.verification import verify
 from shoal.systems.codebook import Variable, bring_labelled, only
 from shoal.systems.folder import Brought
+from shoal.systems.signing_page import verified
 
 NAMESPACE = "ddi:codebook:2_5"
 MEASURES = {"nominal": "nominal", "ordinal": "ordinal", "interval": "scale", "ratio": "scale", "percent": "scale"}
@@ -68,11 +66,7 @@ def _variable(element: Element) -> Variable:
 def to_ddi(release: str | Path, out: str | Path) -> Path:
     """A codebook of a release folder that holds: its columns with their labels, and what was done about disclosure."""
     folder, target = Path(release), Path(out)
-    if target.exists():
-        raise OutputError(f"'{target.name}' exists already.", hint="Name a new file; nothing is written over another.")
-    if not verify(folder).ok:
-        raise TamperError("the release does not hold: no codebook is written for it.", hint="Run: shoal verify FOLDER")
-    made = Certificate.from_json(strict_json.loads((folder / "certificate.json").read_bytes()))
+    made = verified(folder, target, "no codebook")
     if made.data.file is None:
         raise UnreadableError("the release is a table of a database.", hint="A codebook is written for a release in a file.")
     ElementTree.register_namespace("", NAMESPACE)

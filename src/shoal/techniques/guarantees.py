@@ -58,7 +58,7 @@ GUARANTEES: dict[str, Guarantee] = {
         False, "the column's distribution exactly; ranks within the window (at least 5), of numbers to 15 digits", _OWN, True
     ),
     "pram": Guarantee(False, "expected counts of the categories (invariant, or after correction by the matrix)", _OWN, True),
-    "date_shift": Guarantee(False, "order and distances of one person's dates", "calendar dates, seasons, weekdays"),
+    "date_shift": Guarantee(False, "order and distances of one person's dates in a column", "calendar dates, seasons, weekdays"),
     "sample": Guarantee(True, "every published record is true; shares in expectation", "the records outside the sample", True),
     "keyed_hash": Guarantee(False, _TOGETHER, "the identifier"),
     "pseudonymize": Guarantee(True, f"{_TOGETHER}; the vault can undo it", "the identifier"),

@@ -45,6 +45,20 @@ def test_the_table_itself_loses_nothing_in_any_order() -> None:
     assert c.frontier_why == ""
 
 
+def test_the_release_itself_is_one_of_the_plans_at_its_k() -> None:
+    """The least loss at a k is never above that of the release that has this k."""
+    rng = np.random.default_rng(5)
+    table = {"age": rng.integers(20, 60, 120).tolist(), "town": [f"t{i}" for i in rng.integers(0, 15, 120)]}
+    made = shoal.protect(table, quasi=["age", "town"], k=5)
+    c = shoal.compare(table, made.to_arrow(), quasi=["age", "town"], models=False)
+    here = c.classes["loss"]
+    assert here < 1
+    points = {p.k: p for p in c.frontier}
+    assert all(p.loss <= here + 1e-12 for k, p in points.items() if k <= c.classes["k"]["after"])
+    assert [p.loss for p in c.frontier] == sorted(p.loss for p in c.frontier)
+    assert {p.method for p in c.frontier} <= {"lattice", "local", "release"}
+
+
 def test_a_recoded_table_by_hand() -> None:
     c = compared({"age": BANDS, "sex": SEX, "ill": ILL}, quasi=["age"], sensitive="ill")
     age = c.columns[0]

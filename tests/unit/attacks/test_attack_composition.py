@@ -89,7 +89,7 @@ def test_values_left_equal_the_slow_definition(wave):
         if first[b] >= 0 and second[b] >= 0 and 0 < len(seen[0] & seen[1]) < min(2, len(seen[0]), len(seen[1])):
             told += 1
     found = values_left(sizes, shown(after, n, second), [shown(before, n, first)], "s")
-    assert found.sentence.startswith(f"For {told} of ")
+    assert found.sentence.startswith(f"For {told} of ") or (found.verdict == "not run" and not told)
     assert (found.verdict == "broken") == (told > 0)
 
 
@@ -115,4 +115,4 @@ def test_every_equal_set_of_classes_is_subtracted(wave, k):
     if told:
         assert found.verdict == "broken"
     same = shown(after, n, second)
-    assert changes(same, same, "s", k=k).verdict == "holds"
+    assert changes(same, same, "s", k=k).verdict in ("holds", "not run")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.attacks import by_value
 from shoal.attacks.composition import _connected
 from shoal.attacks.tables.continuous import others_within
 
@@ -43,22 +42,3 @@ def test_neighbours_are_counted_pair_by_pair(seed: int) -> None:
     far = np.sqrt(((y[:, None] - y[None]) ** 2).sum(axis=2))
     for reach in (0.1, 0.3):
         assert others_within(y, reach).tolist() == ((far <= reach * (1 + 1e-9)).sum(axis=1) - 1).tolist()
-
-
-@pytest.mark.parametrize("tree", [True, False])
-@pytest.mark.parametrize("seed", range(6))
-def test_the_nearest_place_is_found_pair_by_pair(seed: int, tree: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a tree and by a band, narrow at first so that it has to widen; grids make ties, which are shared."""
-    monkeypatch.setattr(by_value, "_BAND", 1 + seed)
-    if not tree:
-        monkeypatch.setattr(by_value.importlib.util, "find_spec", lambda name: None)
-    rng = np.random.default_rng(seed)
-    true = np.round(rng.uniform(0, 0.02, (60, 2)), 3)
-    published = np.round(true + rng.normal(0, 0.002, true.shape), 3 - seed % 2)
-    narrow = np.array([1.0, np.cos(np.radians(np.median(true[:, 0])))])
-    far = np.hypot(*np.moveaxis((true * narrow)[:, None] - (published * narrow)[None], 2, 0))
-    least = far.min(axis=1)
-    near = far <= (least + 1e-12 * np.maximum(np.abs(true * narrow).max(axis=1), least))[:, None]
-    wanted = np.where(np.diag(near), 1 / near.sum(axis=1), 0.0)
-    assert by_value.places_found(true, published) == pytest.approx(wanted, abs=1e-12)
-    assert wanted.any()

@@ -11,8 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.attacks.traces import Published, draw, known_records, relinking, sparse_matching, targets, trail_matching
-from shoal.measures.events.habits import Log, compare_logs
+from shoal.attacks.traces import (
+    Published,
+    approximate_times,
+    draw,
+    known_length,
+    known_records,
+    relinking,
+    sparse_matching,
+    targets,
+    trail_matching,
+)
+from shoal.measures.events.habits import Log, compare_logs, trips_of
 from shoal.measures.events.traces import Traces
 
 # points 0: all four traces; 1: traces 0, 1; 2: trace 2; 3: trace 3
@@ -26,7 +36,7 @@ def test_known_records_by_hand():
     wrong = known_records(SHOWN, np.array([3]), [np.array([2])], 1, claimed=None)  # the point of somebody else
     assert (wrong.rate, wrong.verdict) == (0.0, "holds")
     hidden = known_records(SHOWN, np.array([2]), [np.array([2, -1])], 2, claimed=None)  # a point that is not published
-    assert hidden.rate == 0.0
+    assert hidden.rate == 1.0  # the other record is enough
     alone = known_records(SHOWN, np.array([2]), [np.array([2])], 1, claimed=None)
     assert (alone.rate, alone.verdict) == (1.0, "warning")
     many = known_records(SHOWN, np.repeat(2, 50), [np.array([2])] * 50, 1, claimed=0.5)
@@ -85,7 +95,7 @@ HOUR = 3_600_000_000
 def as_log(rows):
     rows = sorted(rows)
     who, hour, place = (np.array(x, dtype=np.int64) for x in zip(*rows, strict=True))
-    return Log(who, hour * HOUR, place)
+    return Log(who, hour * HOUR, place, trips_of(who, np.arange(len(who)), place, 5))
 
 
 def flows(rows):
@@ -98,10 +108,12 @@ def flows(rows):
 @settings(max_examples=100, deadline=None)
 @given(logs, logs)
 def test_uses_are_the_definition(before, after):
-    found = {c.name: c for c in compare_logs(as_log(before), as_log(after), hours=True, days=True, trips=True)}
+    found = {c.name: c for c in compare_logs(as_log(before), as_log(after), hours=True, days=True)}
     one, two = flows(before), flows(after)
     trips = found["trips"]
     assert (trips.before, trips.after) == (one.total(), two.total())
+    differences = sum(abs(one[f] - two[f]) for f in one | two)
+    assert trips.error == (None if not one else pytest.approx(differences / one.total()))
     assert trips.kept == (None if not one else pytest.approx((one & two).total() / one.total()))
     a, b = (Counter(p for _, p in {(w, p) for w, _, p in rows}) for rows in (before, after))
     assert found["people per place"].kept == pytest.approx((a & b).total() / a.total())
@@ -111,3 +123,24 @@ def test_uses_are_the_definition(before, after):
     assert found["hour of the day"].kept == pytest.approx(overlap)
     assert found["weekday"].before == pytest.approx(max(Counter((h // 24 + 3) % 7 for _, h, _ in before).values()) / len(before))
     assert found["records"].kept == len(after) / len(before)
+
+
+def test_length_and_approximate_times_tell_more_than_the_records():
+    """Three people at point 0; only person 0 has three records, and only person 2 was at a point within an hour of it."""
+    shown = Published(Traces.of([0, 0, 0, 1, 2, 2], [0, 1, 2, 0, 0, 3]), np.arange(3))
+    known = known_records(shown, np.array([0]), [np.array([0])], 1, claimed=1 / 3, most=1 / 3)
+    assert (known.verdict, known.rate) == ("holds", pytest.approx(1 / 3))
+    longer = known_length(shown, np.array([0]), [np.array([0])], 1, most=1 / 3)
+    assert (longer.verdict, longer.rate) == ("warning", 1.0)
+    assert "1 of them with more than 0.333" in longer.sentence
+    near = approximate_times(shown, np.array([2]), [[np.array([0, 3])]], 1, most=1 / 3)
+    assert (near.verdict, near.rate) == ("holds", pytest.approx(1 / 3))
+    both = approximate_times(shown, np.array([2]), [[np.array([0]), np.array([3, -1])]], 2, most=1 / 3)
+    assert (both.verdict, both.rate) == ("warning", 1.0)
+
+
+def test_records_under_two_pseudonyms_are_tried_one_by_one():
+    """Nobody's pseudonym has both known records; one of them names the person."""
+    shown = Published(Traces.of([0, 1, 2], [0, 1, 0]), np.array([0, 0, 1]))
+    found = known_records(shown, np.array([0]), [np.array([0, 1])], 2, claimed=None, most=0.5)
+    assert (found.verdict, found.rate) == ("broken", 1.0)

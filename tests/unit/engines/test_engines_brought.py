@@ -22,6 +22,7 @@ import pytest
 from pyarrow import fs
 
 import shoal
+from release_forging import plain_certificate
 from shoal.errors import UnreadableError, UsageError
 
 TEXT = "age,zip\n30,01234\n30,01234\n41,99999\n"
@@ -259,7 +260,7 @@ def test_iceberg_tables_of_an_object_store(store: str, iceberg: tuple[str, int],
             assert "SECRET" not in str(table.source) + repr(table)
             asked = shoal.anonymize(table, quasi=["age", "zip"], k=2)
             asked.write(tmp_path / f"release{len(source)}")
-            told = json.loads((tmp_path / f"release{len(source)}" / "certificate.json").read_text())["input"]
+            told = plain_certificate(tmp_path / f"release{len(source)}")["input"]
             assert (told["records"], told["snapshot"]) == (2, f"iceberg snapshot {table.source['version']}")
             assert told["keyed_hash"]
     with shoal.open(f"iceberg::{address}?{store}@{first}") as table:
@@ -287,7 +288,7 @@ def test_objects_that_change_between_count_and_recode_are_not_seen(store: str, t
             made = shoal.anonymize(table, quasi=["age", "zip"], k=2, allow={"loss": 1})
             del Store.objects[key]
             made.write(tmp_path / key.replace("/", "-"))
-        told = json.loads((tmp_path / key.replace("/", "-") / "certificate.json").read_text())
+        told = plain_certificate(tmp_path / key.replace("/", "-"))
         assert (told["input"]["records"], told["before"]["records"]) == (3, 3)
         assert told["input"]["keyed_hash"]
         Store.objects = kept

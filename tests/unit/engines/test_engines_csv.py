@@ -247,13 +247,13 @@ def test_vanished_file(tmp_path: Path) -> None:
 
 def test_duplicate_and_confusable_names(tmp_path: Path) -> None:
     with pytest.raises(AmbiguousColumnError, match="same name 'a'"):
-        open_table(write(tmp_path, "a,a\n1,2\n"))
+        open_table(write(tmp_path, "a,a\n1,2\n"), rename_duplicates=False)
     with pytest.raises(AmbiguousColumnError, match="easily confused"):
         open_table(write(tmp_path, "Age,ａｇｅ\n1,2\n"))
     with pytest.raises(AmbiguousColumnError, match=r"'sex' and 's\\u0435x'"):  # a Cyrillic letter
         open_table(write(tmp_path, "sex,s\u0435x\n1,2\n"))
     with pytest.raises(AmbiguousColumnError, match="easily confused"):
-        open_table(write(tmp_path, "\u0412,\u0432\n1,2\n"))
+        open_table(write(tmp_path, "\u0412,\u0432\n1,2\n"), rename_duplicates=False)
     with open_table(write(tmp_path, "вес,рост,возраст,пол,sex\n1,2,3,4,5\n")) as table:
         assert len(table.schema.names) == 5
 

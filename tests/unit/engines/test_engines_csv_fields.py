@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from shoal.engines.files.csv.fields import Field, converted
-from shoal.engines.files.csv.sniff import SHORTEST, _number_type
+from shoal.engines.files.csv.types import SHORTEST, _number_type
 
 TEXTS = [
     None,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from shoal.engines.files.csv.sniff import guess_encoding
+import shoal
+from shoal.engines.files.csv.encodings import UnknownEncodingError, guess_encoding
+from shoal.errors import UnreadableError
 
 CENTRAL = {
     "Czech": "Řehoř,Plzeň\nŽofie,Děčín\nŠtěpán,Kroměříž\n",
@@ -42,5 +46,74 @@ def test_western_languages_stay_western(language: str) -> None:
 
 def test_one_letter_that_differs_proves_nothing() -> None:
     """č of 1250 is è of 1252; š and ž are the same in both."""
-    assert guess_encoding("Škoda,Žilina,è".encode("cp1252")) == "cp1252"
-    assert guess_encoding("Škoda,Žilina,čč".encode("cp1250")) == "cp1250"
+    with pytest.raises(UnknownEncodingError, match="not certain"):
+        guess_encoding("Škoda,Žilina,è".encode("cp1252"))
+
+
+RUSSIAN = "Имя,Город,Возраст\nИванов Пётр,Москва,34\nСидорова Анна,Тверь,41\nКузнецов,Омск,29\n"
+GREEK = "Όνομα,Πόλη,Ηλικία\nΓιώργος,Αθήνα,34\nΆννα,Πάτρα,41\n"
+JAPANESE = "氏名,都市,年齢\n田中太郎,東京,34\nスズキ,大阪,41\n"
+POLISH = "imię,miasto\nŁukasz,Łódź\nŻaneta,Gdańsk\nStanisław,Świdnica\nJaś,Mińsk\n"
+CZECH = "Jméno,Město\nŘehoř,Plzeň\nŽofie,Děčín\nŠtěpán,Kroměříž\n"
+OTHERS = [
+    *((page, RUSSIAN) for page in ("cp1251", "koi8-r", "cp866", "mac-cyrillic", "iso8859-5")),
+    *((page, text) for page in ("iso8859-2", "cp1250") for text in (POLISH, CZECH)),
+    *((page, GREEK) for page in ("cp1253", "iso8859-7")),
+    *((page, JAPANESE) for page in ("shift_jis", "euc-jp")),
+    ("gbk", "姓名,城市,年龄\n王伟,北京,34\n李娜,上海,41\n张敏,广州,29\n"),
+    ("big5", "姓名,城市,年齡\n王偉,臺北,34\n李娜,高雄,41\n張敏,臺中,29\n"),
+    ("euc-kr", "이름,도시,나이\n김철수,서울,34\n이영희,부산,41\n"),
+    ("mac-roman", "Prénom,Ville\nHélène,Besançon\nNoël,Nîmes\n"),
+    ("cp850", "name,town\nJürgen,Köln\nGroß,Münster\n"),
+    ("koi8-u", "Ім'я,Місто\nПетро,Київ\nЄва,Львів\nЇжак,Чернігів\n"),
+    ("cp1254", "Ad,Şehir\nİbrahim,Eskişehir\nÇağrı,Muğla\nIşıl,Kırıkkale\nŞükrü,Ağrı\nGülşah,Çanakkale\n"),
+    ("cp1255", "שם,עיר\nדוד,ירושלים\nמשה,חיפה\n"),
+    ("cp1256", "الاسم,المدينة\nمحمد,القاهرة\n"),
+    ("cp874", "ชื่อ,เมือง\nสมชาย,กรุงเทพ\n"),
+    ("cp1257", "Vārds,Pilsēta\nJānis,Rīga\nŽydrūnas,Šiauliai\n"),
+]
+
+
+@pytest.mark.parametrize(("page", "text"), OTHERS)
+def test_code_pages_are_known_by_their_languages(page: str, text: str) -> None:
+    raw = text.encode(page)
+    assert raw.decode(guess_encoding(raw)) == text
+    assert (raw * 3).decode(guess_encoding(raw * 3)) == text * 3
+
+
+@pytest.mark.parametrize(("page", "text"), OTHERS)
+def test_a_few_letters_are_read_rightly_or_asked_about(page: str, text: str) -> None:
+    for cell in text.replace("\n", ",").split(","):
+        raw = f"{cell},a,1\n".encode(page)
+        try:
+            found = guess_encoding(raw)
+        except UnknownEncodingError:
+            continue
+        assert raw.decode(found) == raw.decode(page) or sum(c > "\x7f" for c in cell) < 6
+
+
+def test_close_readings_are_shown_by_the_names_of_columns_only(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_bytes("Да,n\nНет,1\nНет,2\n".encode("cp1251"))
+    try:
+        guess_encoding(file.read_bytes())
+    except UnknownEncodingError:
+        with pytest.raises(UnreadableError, match="--read encoding=") as caught:
+            shoal.open(file)
+        assert "Нет" not in str(caught.value)
+    assert shoal.open(file, encoding="cp1251").schema.names == ("Да", "n")
+
+
+@pytest.mark.parametrize("raw", [b"PK\x03\x04abc", b"\xd0\xcf\x11\xe0\xa1\xb1", bytes(range(256)) * 8, b"\x00\x01\x02\x03" * 900])
+def test_a_binary_file_is_refused_as_such(tmp_path: Path, raw: bytes) -> None:
+    file = tmp_path / "t.csv"
+    file.write_bytes(raw)
+    with pytest.raises(UnreadableError, match="not a text file"):
+        shoal.open(file)
+
+
+@pytest.mark.parametrize("raw", [b"age,\x1b]0;PWN\x07red\n1,2\n3,4\n", b"a,\x0bb\x7f\n1,2\n"])
+def test_a_short_text_with_a_few_control_characters_is_text(tmp_path: Path, raw: bytes) -> None:
+    file = tmp_path / "t.csv"
+    file.write_bytes(raw)
+    assert len(shoal.open(file).schema.names) == 2

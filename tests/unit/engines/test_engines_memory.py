@@ -241,3 +241,46 @@ def test_a_measurement_of_a_long_file_stays_below_what_was_allowed(tmp_path):
     done = subprocess.run([sys.executable, "-c", PEAK, *words], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert json.loads(done.stdout)["k"] > 1
     assert int(done.stderr.split()[-1]) <= 256 << 10
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "limit"),
+    [
+        ("0::/job/run\n", {"job/run/memory.max": "max", "job/memory.max": f"{3 << 30}"}, 3 << 30),
+        ("0::/job\n", {"job/memory.max": f"{600 << 20}", "memory.max": f"{1 << 30}"}, 600 << 20),
+        ("4:memory:/a\n0::/\n", {"memory/a/memory.limit_in_bytes": f"{1 << 30}"}, 1 << 30),
+        ("4:memory:/a\n", {"memory/memory.limit_in_bytes": f"{1 << 30}"}, 1 << 30),
+        ("4:memory:/a\n", {"memory/a/memory.limit_in_bytes": "9223372036854771712"}, None),
+        ("0::/\n", {}, None),
+        ("nonsense", {}, None),
+    ],
+)
+def test_the_limit_of_a_container(groups, files, limit, tmp_path, monkeypatch):
+    for name, content in {"own": groups, **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content + "\n")
+    monkeypatch.setattr(limits, "GROUPS", tmp_path)
+    monkeypatch.setattr(limits, "OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (-1, -1))
+    assert limits.limit_of_process() == limit
+
+
+@pytest.mark.parametrize(
+    ("limit", "budget"),
+    [(limits.SMALL, limits.SMALL // 10 * 9), (limits.SMALL + 1, None), (None, None), (1 << 20, limits.LEAST)],
+)
+def test_a_small_limit_is_the_budget_of_a_run_that_was_given_none(limit, budget, monkeypatch):
+    monkeypatch.setattr(limits, "limit_of_process", lambda: limit)
+    assert limits.budget_of_process() == budget
+    with shoal.open(table()) as opened, shoal.open(table(), memory="1GB") as asked:
+        assert opened.memory == budget
+        assert asked.memory == 1 << 30
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of address space")
+def test_too_little_address_space_is_refused_in_words():
+    limit = "import resource, runpy; resource.setrlimit(resource.RLIMIT_AS, (1500 << 20,) * 2); "
+    code = limit + "runpy.run_module('shoal', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith("MemoryBudgetError: the process may use 1,500 MB of address space")

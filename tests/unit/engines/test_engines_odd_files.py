@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 import shoal
-from shoal.engines.files.csv.sniff import second_heading
+from shoal.engines.files.layout import second_heading
 from shoal.errors import AmbiguousColumnError, UnreadableError
 
 
@@ -80,15 +80,15 @@ def test_one_heading_row_over_words_stays_one(tmp_path: Path) -> None:
     file = workbook(tmp_path / "t.xlsx", ("name", "town"), ("Anna", "X"), ("Piet", "Y"), ("Eva", "Z"))
     assert len(rows(file)) == 3
     assert not second_heading([["a", "b", "c"], ["x", "y", "z"], ["1", "u", "v"], ["2", "u", "w"]])  # one column of three
-    assert second_heading([["a", "b"], ["x", "y"], ["1", "u"], ["2", "w"]])  # one of two
+    assert second_heading([["a", "b"], ["p", "q"], ["1", "u"], ["2", "w"]])  # one of two, below bare letters
 
 
-def test_doubled_names_are_refused_and_numbered_on_demand(tmp_path: Path) -> None:
+def test_doubled_names_are_numbered_unless_they_shall_be_refused(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("age,sex,age,age\n1,f,2,3\n4,m,5,6\n")
     with pytest.raises(AmbiguousColumnError, match="--rename-duplicates"):
-        shoal.open(file)
-    assert rows(file, rename_duplicates=True)[0] == {"age": 1, "sex": "f", "age_2": 2, "age_3": 3}
+        shoal.open(file, rename_duplicates=False)
+    assert rows(file)[0] == {"age": 1, "sex": "f", "age_2": 2, "age_3": 3}
     book = workbook(tmp_path / "t.xlsx", ("age", "age"), (1, 2), (3, 4))
     assert rows(book, rename_duplicates=True)[1] == {"age": 3, "age_2": 4}
 

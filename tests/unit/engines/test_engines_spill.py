@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.attacks.leftovers import neighbour_score
 from shoal.engines.recode import spill
-from shoal.engines.recode.spill import KEY, Held, in_order
+from shoal.engines.recode.spill import KEY, Held, in_order, shuffled
 from shoal.errors import OutputError
-from shoal.kernels.order import row_hashes, value_hashes
+from shoal.kernels.order import row_hashes, shuffled_order, value_hashes
 from shoal.techniques.kernels.swap import swap_ranks
 
 
@@ -141,3 +142,18 @@ def test_ranks_are_swapped_as_the_plain_definition_says(n, window):
             j = free[min(int(draws[i] * len(free)), len(free) - 1)] if free else i
             partner[i], partner[j] = j, i
     assert swap_ranks(n, window, draws).tolist() == partner
+
+
+@pytest.mark.parametrize("held", [1, 400, 1 << 30])
+def test_equal_rows_stand_apart_in_the_same_order_on_disk_and_in_memory(tmp_path, held):
+    """Issue 36.9: equal rows stood in one block. Sorted on disk or in memory, from any order: the same places."""
+    values = np.repeat(np.arange(6), [1, 2, 50, 300, 7, 40])
+    hashes = row_hashes([pa.array(values)], len(values), 5)
+    expected = values[shuffled_order(hashes)]
+    mixed = np.random.default_rng(2).permutation(len(values))
+    parts = [pa.table({"v": values[p], KEY: hashes[p]}) for p in np.array_split(mixed, 7)]
+    found = pa.concat_tables(list(shuffled(iter(parts), tmp_path, held)))["v"].to_numpy()
+    assert found.tolist() == expected.tolist()
+    assert abs(neighbour_score(found)) < 4
+    assert neighbour_score(np.sort(values)) > 10
+    assert not any(tmp_path.iterdir())

@@ -66,7 +66,6 @@ def test_packed_files_are_known_by_their_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        pytest.param(b"a,b\r\n1,2\n3,4\r\n", "end in different ways", id="line ends mixed"),
         pytest.param(b"\xe9,b\n" + b"x,y\n" * 90_000 + b"\x80,z\n", "cp1252", id="a euro sign after the sample"),
         pytest.param(b"a,b\n" + b"x,y\n" * 90_000 + b"\xe9,z\n", "'t.csv' is not valid", id="an accent after the sample"),
         pytest.param(gzip.compress(b"a,b\n" + b"x,y\n" * 90_000)[:-50], "", id="packed and cut off"),
@@ -318,13 +317,10 @@ def test_excel_cells_that_only_look_filled_are_refused(tmp_path: Path) -> None:
     assert counted(book(tmp_path / "t.xlsx", [["title", None], [1, 2]], merge="A1:B1"), "title") == {1: 1}
 
 
-def test_excel_columns_that_change_after_the_sample(tmp_path: Path) -> None:
+def test_excel_columns_of_two_types(tmp_path: Path) -> None:
     path = book(tmp_path / "t.xlsx", [["a", "b"], *[[i, 1] for i in range(1_100)], [SECRET, 1.5]])
-    for name in ("a", "b"):
-        with pytest.raises(UnreadableError, match=r"column 'a'.*further on") as caught:
-            counted(path, name)
-        assert SECRET not in str(caught.value)
-    with open_table(path, types={"a": "text", "b": "float"}) as table:
+    with open_table(path) as table:
+        assert [c.kind for c in table.schema.columns] == ["text", "float"]
         assert table.distinct("a") == 1_101
         assert table.distinct("b") == 2
 
@@ -406,11 +402,8 @@ def test_workbooks_that_are_not_what_they_seem(tmp_path: Path, monkeypatch: pyte
         cell % b"A1",
         cell % b"XFD1048576",
     )
-    with (
-        open_table(workbook_with(tmp_path / "far.xlsx", SHEET % far, good)) as table,
-        pytest.raises(UnreadableError, match="16384"),
-    ):
-        table.n_rows()
+    with pytest.raises(UnreadableError, match="16,384"):
+        open_table(workbook_with(tmp_path / "far.xlsx", SHEET % far, good))
     bomb = SHEET % (
         b'<sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>' + b"x" * (300 << 20) + b"</t></is></c></row></sheetData>"
     )

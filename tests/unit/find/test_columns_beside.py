@@ -57,7 +57,7 @@ def test_years_are_dates_however_few() -> None:
 
 def test_scores_are_no_occupations() -> None:
     scores = [f"{20 + n}.{(n * 7919) % 1000 + 1001:04d}"[:7] for n in range(50)]
-    assert find_column(facts("pcs", scores, "float")).role is Role.SENSITIVE
+    assert find_column(facts("pcs", scores, "float")).role is Role.UNDECIDED
     assert find_column(facts("pcs", [str(n) for n in range(10, 70)])).role is Role.QUASI
     assert find_column(facts("occupation", [f"{n}.25" for n in range(10, 60)], "float")).role is Role.QUASI  # two decimals
 
@@ -147,7 +147,7 @@ def test_questions_that_begin_alike_are_a_battery(n: int, scale: Scale) -> None:
     names = ["natroad", "natpark", "natsci", "natmass", "nataid"][:n]
     seen = find_columns([facts(name, ["0", "1", "2"]) for name in names])
     assert {f.scale for f in seen} == {scale}
-    assert {f.role for f in seen} == {Role.SENSITIVE if n == 5 else Role.INSENSITIVE}
+    assert {f.role for f in seen} == {Role.SENSITIVE if n == 5 else Role.UNDECIDED}
 
 
 def test_yes_and_no_are_no_battery() -> None:
@@ -173,7 +173,7 @@ def test_grades_of_schools_are_no_marks() -> None:
     assert find_column(ColumnFacts("grade", "integer", years, marks, int(times.sum()))).topic == "marks"
 
 
-@pytest.mark.parametrize(("name", "role"), [("bic", Role.SENSITIVE), ("iban", Role.INSENSITIVE)])
+@pytest.mark.parametrize(("name", "role"), [("bic", Role.UNDECIDED), ("iban", Role.INSENSITIVE)])
 def test_a_short_name_with_few_values_may_be_a_measurement(name: str, role: Role) -> None:
     """Three letters in a table about health: bicarbonate, not a bank; longer names say what they are."""
     table = [facts(n, ["1", "2"]) for n in ("diagnosis", "cancer", "sepsis")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from shoal.find.bands import band_order, open_numbers
 from shoal.find.columns import FEWEST_PHONES
 from shoal.find.missing_values import missing_spellings
 from shoal.find.roles.keys import in_a_block
+from shoal.find.topics import topic_of
 from shoal.model.roles import Role
 
 
@@ -42,10 +45,53 @@ def test_a_few_codes_of_ten_digits_are_no_telephones(n: int, role: Role) -> None
     assert found("telefono", numbers, "text").role is (Role.DIRECT if n > 12 else role)
 
 
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {str(v): 60 for v in (1, 2, 3, 4)},  # as frequent as each other: people with several rows
+        {"3": 300, "10": 200, "15": 100},  # some left out
+        {"2": 300, "3": 200, "4": 100},
+        {"1": 200, "2": 300, "3": 50},
+    ],
+)
+@pytest.mark.parametrize("name", ["RECORD_NO", "subject", "participant", "casualty_reference"])
+def test_numbers_that_do_not_count_up_may_name_people(name: str, counts: dict[str, int]) -> None:
+    assert found(name, counts).role in (Role.DIRECT, Role.QUASI, Role.UNDECIDED)
+
+
+def test_an_abbreviation_is_no_evidence_that_a_column_is_harmless() -> None:
+    assert topic_of("checksum").role is Role.INSENSITIVE  # type: ignore[union-attr]
+    assert topic_of("checks") is None
+    assert found("checks", codes(0, 1, 2, 3)).role is not Role.INSENSITIVE
+
+
+def test_the_weight_of_newborns_is_no_survey_weight() -> None:
+    pounds = {f"{v / 16:.2f}": 3 for v in range(60, 160)}
+    assert found("weight", pounds, "float").role is Role.QUASI
+    assert found("weight", {f"{v / 100:.2f}": 3 for v in range(30, 250)}, "float").mark == "weight"
+
+
+@pytest.mark.parametrize(
+    ("middle", "most", "newborn"), [(1.5, 5, True), (1.49, 5, False), (12, 20, True), (12.01, 20, False), (12, 20.01, False)]
+)
+def test_where_weights_of_newborns_begin_and_end(middle: float, most: float, newborn: bool) -> None:
+    spread = [0.5, 0.6, 0.7, middle, most - 0.2, most - 0.1, most]
+    assert (find_column(facts("weight", {str(v): 9 for v in spread}, "float")).role is Role.QUASI) == newborn
+
+
+def test_a_weight_that_some_do_not_have_is_no_survey_weight() -> None:
+    counts = {str(v): 4 for v in range(41, 125)}
+    whole = facts("repwt", counts)
+    assert find_column(whole).mark == "weight"
+    assert find_column(replace(whole, rows=whole.rows + 1, missing=1)).mark == ""
+
+
 def test_a_number_behind_a_word_counts_inside_a_group() -> None:
-    assert found("VEH_NO", codes(0, 1, 2, 3)).role is Role.INSENSITIVE
-    assert found("PER_NO", codes(*range(1, 6), rows=50)).role is Role.INSENSITIVE
-    assert found("VEH_NO", codes(0, 1, 2, 3, rows=49)).role is Role.QUASI  # fewer than fifty rows each
+    counted = {"0": 300, "1": 200, "2": 80, "3": 40}
+    assert found("VEH_NO", counted).role is Role.INSENSITIVE
+    assert found("PER_NO", {str(i + 1): n for i, n in enumerate((90, 80, 60, 60, 45))}).role is Role.INSENSITIVE
+    assert found("PER_NO", {str(i + 1): n for i, n in enumerate((90, 80, 60, 60, 46))}).role is not Role.INSENSITIVE  # not half
+    assert found("VEH_NO", {"0": 90, "1": 50, "2": 35, "3": 20}).role is Role.QUASI  # fewer than fifty rows each
     assert found("vehicles", codes(0, 1, 2, 3)).role is Role.QUASI
 
 
@@ -94,7 +140,9 @@ def test_numbers_with_a_unit_and_one_open_end_are_bands() -> None:
 
 def test_numbers_beside_a_spelling_of_missing_are_measured() -> None:
     values = {str(i): 2 for i in range(70)} | {"?": 40}
-    assert found("protime", values, "text").role is Role.SENSITIVE
+    finding = found("protime", values, "text")
+    assert finding.scale is Scale.NUMBER
+    assert finding.role is Role.UNDECIDED
 
 
 def test_titles_of_things_are_no_forms_of_address() -> None:

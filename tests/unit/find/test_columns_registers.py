@@ -148,7 +148,7 @@ def test_a_table_of_arrests_is_no_census() -> None:
     assert not speaks_of_crime("REST_DATE")
     names = ("arrest_date", "arrest_hour", "arrest_county", "sex", "race", "age", "somewhat")
     table = find_columns([facts(name, codes(1, 2, 3)) for name in names])
-    assert table[-1].role is Role.SENSITIVE
+    assert table[-1].role is Role.UNDECIDED
     plain = find_columns([facts(name.replace("arrest", "visit"), codes(1, 2, 3)) for name in names])
     assert plain[-1].role is Role.QUASI
 
@@ -368,7 +368,7 @@ def test_words_before_and_behind_are_read() -> None:
     assert topic_of("YearsCodePro").key == "tenure"  # type: ignore[union-attr]
     assert topic_of("years_smoked").key == "habits"  # type: ignore[union-attr]
     assert found("PositionID", codes(*range(1, 31), rows=10)).role is Role.QUASI
-    assert found("casualty_reference", codes(1, 2, 3)).role is Role.INSENSITIVE
+    assert found("casualty_reference", {"1": 100, "2": 60, "3": 20}).role is Role.INSENSITIVE
     assert found("SpecialProjectsCount", codes(*range(9))).role is not Role.QUASI
     assert found("throat_pain", codes(*range(8))).scale is Scale.ORDERED
     order = found(

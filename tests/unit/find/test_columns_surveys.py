@@ -73,7 +73,7 @@ TRUTH = {
     ("social survey", "pspwght"): ("insensitive", "number"),
     ("examination", "SEQN"): ("direct", "id"),
     ("examination", "RIDAGEYR"): ("quasi", "number"),
-    ("examination", "BMXBMI"): ("sensitive", "number"),
+    ("examination", "BMXBMI"): ("quasi", "number"),
     ("examination", "WTMEC2YR"): ("insensitive", "number"),
     ("households", "v012"): ("quasi", "number"),
     ("households", "v501"): ("quasi", "nominal"),

@@ -37,7 +37,7 @@ def test_a_role_has_evidence_of_its_kind(facts: ColumnFacts, kind: str, role: Ro
 
 def test_the_fallback_has_no_evidence() -> None:
     finding = find_column(column("gizmo", ["flux", "blip", "zork"]))
-    assert finding.role is Role.INSENSITIVE
+    assert finding.role is Role.UNDECIDED
     assert finding.evidence == ()
 
 

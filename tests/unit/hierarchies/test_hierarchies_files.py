@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.errors import HierarchyError, OutputError, UnreadableError
+import shoal
+from shoal.errors import HierarchyError, InfeasibleError, OutputError, UnreadableError
 from shoal.hierarchies import FromTree, lint, preview, read_arx, rule_from_json, write_arx
 from shoal.hierarchies.builders.explicit import parse_rows, sniff
 from shoal.hierarchies.values import CodedRows
@@ -26,7 +29,6 @@ from shoal.model.hierarchy import Hierarchy
         pytest.param(b"a;x;*\n\nb;x;*\n", id="empty line"),
         pytest.param(b"a;x;*\r\nb;x;*\n", id="mixed line ends"),
         pytest.param(b"=cmd();x;*\n", id="formula"),
-        pytest.param(b"a;x;*\na;x;*\n", id="a line twice"),
     ],
 )
 def test_what_is_read_is_written_byte_for_byte(tmp_path, raw):
@@ -76,24 +78,89 @@ def test_a_plain_file_makes_no_object_per_field(tmp_path):
 
 
 class TestRepeatedLines:
-    """As ARX takes them: a line may stand twice; a value with two different lines is refused."""
+    """A value listed twice is refused, whether its lines are equal or not."""
 
     @pytest.mark.parametrize("quote", ["", '"'], ids=["plain", "quoted"])
     def test_a_line_twice(self, tmp_path, quote):
         lines = [("a", "x", "*"), ("b", "y", "*"), ("a", "x", "*"), ("a", "x", "*")]
         (tmp_path / "h.csv").write_text("".join(";".join(f"{quote}{f}{quote}" for f in line) + "\n" for line in lines))
-        found = read_arx(tmp_path / "h.csv").over("c", ["b", "a"])
-        assert found.to_rows() == [["b", "y", "*"], ["a", "x", "*"]]
-        assert Hierarchy.from_rows("c", lines).to_rows() == [["a", "x", "*"], ["b", "y", "*"]]
+        with pytest.raises(HierarchyError, match="2 lines of the hierarchy list a value that another line lists already"):
+            read_arx(tmp_path / "h.csv")
 
     @pytest.mark.parametrize("other", [("a", "y", "*"), ("a", "x", "p")], ids=["lower", "upper"])
     def test_two_lines_that_differ(self, tmp_path, other):
-        lines = [("a", "x", "*"), ("a", "x", "*"), other]
+        lines = [("b", "x", "*"), ("a", "x", "*"), other]
         (tmp_path / "h.csv").write_text("".join(";".join(line) + "\n" for line in lines))
-        with pytest.raises(HierarchyError, match=r"1 line of the hierarchy gives .* other parents"):
+        with pytest.raises(HierarchyError, match="1 line of the hierarchy lists a value that another line lists already"):
             read_arx(tmp_path / "h.csv")
         with pytest.raises(HierarchyError, match=r"1 line of hierarchy 'c' gives .* other parents"):
             Hierarchy.from_rows("c", lines)
+
+    def test_a_child_twice(self, tmp_path):
+        (tmp_path / "t.csv").write_text("a,x\nb,x\na,x\n")
+        with pytest.raises(HierarchyError, match=r"1 line of 't\.csv' lists a value that another line lists already"):
+            FromTree.from_file(tmp_path / "t.csv")
+
+
+DISEASES = "flu;lung;*\ncold;lung;*\nhiv;blood;*\n"
+
+
+class TestHeaders:
+    """A header is not a value: with its own root it would make the tree higher, and every distance in it smaller."""
+
+    @pytest.mark.parametrize("header", ["disease;group;top", "x;y;z", "flue;lungs;all", "Level-0;Level-1;Level-2"])
+    def test_a_first_line_with_groups_of_its_own_is_refused(self, tmp_path, header):
+        (tmp_path / "h.csv").write_text(f"{header}\n{DISEASES}")
+        with pytest.raises(HierarchyError, match=r"first line of 'h\.csv' looks like a header") as error:
+            read_arx(tmp_path / "h.csv")
+        assert header.split(";")[0] not in str(error.value)
+
+    @pytest.mark.parametrize("header", ["value;group", "disease;group", "DISEASE ;group"])
+    def test_a_heading_over_several_roots_is_refused_by_its_name(self, tmp_path, header):
+        (tmp_path / "h.csv").write_text(f"{header}\nflu;lung\ncold;lung\nhiv;blood\n")
+        with pytest.raises(HierarchyError, match="looks like a header"):
+            read_arx(tmp_path / "h.csv", "disease")
+
+    @pytest.mark.parametrize("text", [DISEASES, "disease;lung;*\n" + DISEASES, "a;x\nb;y\n", "a;x\nb;y\nc;z\n", "value\na\nb\n"])
+    def test_values_are_not_taken_for_headers(self, tmp_path, text):
+        (tmp_path / "h.csv").write_text(text)
+        assert len(read_arx(tmp_path / "h.csv", "disease").rows) == text.count("\n")
+
+    def test_a_header_of_a_child_and_parent_file(self, tmp_path):
+        (tmp_path / "t.csv").write_text("disease,organ\nflu,lung\ncold,lung\n")
+        with pytest.raises(HierarchyError, match=r"first line of 't\.csv' looks like a header"):
+            FromTree.from_file(tmp_path / "t.csv")
+        (tmp_path / "t.csv").write_text("child,parent\nflu,lung\ncold,lung\n")
+        assert FromTree.from_file(tmp_path / "t.csv").height == 1
+
+
+class TestOneRoot:
+    def test_distances_need_one_root(self, tmp_path):
+        (tmp_path / "h.csv").write_text("flu;lung\ncold;lung\nhiv;blood\n")
+        with pytest.raises(HierarchyError, match="'ill' has 2 groups in its last level"):
+            read_arx(tmp_path / "h.csv").check_one_root("ill")
+        (tmp_path / "t.csv").write_text("flu,lung\ncold,lung\nhiv,blood\n")
+        with pytest.raises(HierarchyError, match="2 groups in its last level"):
+            FromTree.from_file(tmp_path / "t.csv").check_one_root("ill")
+        (tmp_path / "h.csv").write_text(DISEASES)
+        read_arx(tmp_path / "h.csv").check_one_root("ill")
+        FromTree.of({"lung": ["flu", "cold"], "blood": ["hiv"]}).check_one_root("ill")
+
+    def test_the_first_line_of_a_file_does_not_lower_t(self, tmp_path):
+        """Issue 36.8: t was 0.2222 instead of 0.2963, and a release was signed with it."""
+        rows = {"age": [1] * 3 + [2] * 6, "disease": ["flu", "flu", "hiv", *["flu", "cold", "hiv"] * 2]}
+        (tmp_path / "h.csv").write_text(DISEASES)
+        true = shoal.measure(rows, quasi=["age"], sensitive=["disease"], hierarchies={"disease": tmp_path / "h.csv"})
+        roles = {"quasi": {"age": {"max_level": 0}}, "sensitive": {"disease": {"hierarchy": "h.csv"}}}
+        closeness = {"disease": {"t": true.closeness["disease"].t - 0.01, "distance": "hierarchical"}}
+        (tmp_path / "p.yml").write_text(json.dumps({"roles": roles, "require": {"k": 2, "closeness": closeness}}))
+        for header in ("disease;group;top\n", "disease;group;*\n"):
+            (tmp_path / "h.csv").write_text(header + DISEASES)
+            with pytest.raises((HierarchyError, InfeasibleError)):
+                shoal.anonymize(rows, tmp_path / "p.yml")
+        (tmp_path / "h.csv").write_text("disease;group;top\n" + DISEASES)
+        with pytest.raises(HierarchyError):
+            shoal.measure(rows, quasi=["age"], sensitive=["disease"], hierarchies={"disease": tmp_path / "h.csv"})
 
 
 @pytest.mark.data
@@ -142,7 +209,7 @@ def test_a_built_hierarchy_can_be_written(tmp_path):
     [
         (b"", HierarchyError, "no rows"),
         (b"a;b\nc\n", HierarchyError, "line 2 .* has 1 fields"),
-        (b"a;x\na;y\n", HierarchyError, "1 line of the hierarchy gives .* other parents"),
+        (b"a;x\na;y\n", HierarchyError, "1 line of the hierarchy lists a value"),
         (b"a;x;p\nb;x;q\n", HierarchyError, "not monotone: 1 group of level 1 lies in several"),
         (b"\xff\xfe\x00", UnreadableError, "not UTF-8"),
         (b'"a;b\n', UnreadableError, "well-formed"),

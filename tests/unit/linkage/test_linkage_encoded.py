@@ -273,3 +273,34 @@ def test_quality_on_public_tables(shared_data: Path) -> None:
     assert found.quality(known).precision >= 0.999
     assert found.quality(known).recall >= 0.35
     assert found.quality(known, with_possible=True).recall >= 0.55
+
+
+def invented(size: int, twins: int, seed: int) -> list[tuple[str, str, str]]:
+    """People with frequent and rare names of many lengths; the last ``twins`` are twins of the first."""
+    draw = random.Random(seed)
+    parts = "an ber ta li jo mar ka do ra vi el no sa ti ro ge wil hel mi na fre da lu os car pe".split()
+    given = ["".join(draw.choice(parts) for _ in range(draw.randint(1, 4))).title() for _ in range(300)]
+    family = ["".join(draw.choice(parts) for _ in range(draw.randint(2, 6))).title() for _ in range(2000)]
+    weights = [1 / (place + 3) for place in range(300)]
+    births = [f"{draw.randint(1930, 2010)}-{draw.randint(1, 12):02}-{draw.randint(1, 28):02}" for _ in range(size)]
+    people = [(draw.choices(given, weights)[0], draw.choice(family), birth) for birth in births]
+    return people + [(draw.choices(given, weights)[0], last, birth) for _, last, birth in people[:twins]]
+
+
+@pytest.mark.parametrize("twins", [0, 20])
+def test_what_the_comparer_learns_is_what_the_page_says(twins: int) -> None:
+    """Without the key: twins are the nearest pairs, near pairs share a birthday, and bits tell the length of a name."""
+    people = invented(800, twins, 7)
+    columns = {
+        "nr": [str(i) for i in range(len(people))],
+        **dict(zip(("first", "last", "dob"), zip(*people, strict=True), strict=True)),
+    }
+    made = encoded({name: list(values) for name, values in columns.items()})
+    found = compare(made.filters, match=0.9, possible=0.3)
+    nearest = np.argsort(-found.dice, kind="stable")[:40]
+    pairs = [sorted((int(made.ids[found.left[i]]), int(made.ids[found.right[i]]))) for i in nearest]
+    known = [[i, 800 + i] for i in range(twins)]
+    assert sum(pair in pairs for pair in known) >= 0.9 * twins
+    assert sum(people[a][2][5:] == people[b][2][5:] for a, b in pairs) >= 10
+    lengths = [len(people[int(i)][0] + people[int(i)][1]) for i in made.ids]
+    assert np.corrcoef(made.filters.sum(axis=(1, 2)), lengths)[0, 1] > 0.95

@@ -64,6 +64,7 @@ ALL = [
         0.01001,
     ),
     (req.Linkage(0.05), "linkage<=0.05", {"linkage": 0.05}, 0.05, 0.05001),
+    (req.KnownColumns(0.05), "known_columns<=0.05", {"known_columns": 0.05}, 0.05, 0.05001),
     (req.KnownRecords(2, 5), "known[2]>=5", {"known": {"records": 2, "k": 5}}, 5, 4),
     (req.Unicity(4, 0.05), "unicity[4]<=0.05", {"unicity": {"records": 4, "share": 0.05}}, 0.05, 0.05001),
 ]
@@ -235,7 +236,18 @@ def test_a_policy_form_that_does_not_fit_is_refused(said, words):
 def test_all_at_once_come_back_in_order():
     asked = [r for r, *_ in ALL if r.name != "closeness.ill.t"] + [req.TCloseness("ill", 0.2)]
     said = require_of(asked)
-    assert list(said) == ["k", "k_map", "risk", "uniqueness", "diversity", "closeness", "linkage", "known", "unicity"]
+    assert list(said) == [
+        "k",
+        "k_map",
+        "risk",
+        "uniqueness",
+        "diversity",
+        "closeness",
+        "linkage",
+        "known_columns",
+        "known",
+        "unicity",
+    ]
     assert require_of(requirements_of(said)) == said
     assert set(requirements_of(said)) == set(asked)
 
@@ -274,4 +286,4 @@ def test_every_kind_states_its_policy_form_and_its_names(kind: type[Requirement]
     assert kind.spellings
     assert kind.bound in kind.__dataclass_fields__
     assert all(kind.renamed.get(name, name) in kind.__dataclass_fields__ for name in kind.option_fields)
-    assert kind.figure or kind.scope == "trace" or kind.needs_original or kind.table_limit
+    assert kind.figure or kind.scope == "trace" or kind.on_file or kind.table_limit

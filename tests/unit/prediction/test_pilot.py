@@ -46,7 +46,7 @@ def test_a_pilot_comes_near_the_truth_and_independence_does_not(truth: float) ->
     assert blind.meter().unique.value > 2.5 * truth
     assert found.unique.low <= truth <= found.unique.high
     assert abs(found.unique.value - truth) < 0.04
-    assert found.unique.grade == "B"
+    assert found.unique.high - found.unique.low < 0.15
     assert found.pilot is not None and found.pilot["people"] == 1_000  # noqa: PT018
     assert found.waterfall[-1].unique == pytest.approx(truth, abs=0.08)  # the single steps rest on the pilot, too
 

@@ -12,11 +12,11 @@ from scipy.stats import poisson
 import shoal
 from shoal.model.estimate import Estimate
 from shoal.prediction import population_risk
-from shoal.prediction.population import model_choice, pilot, risk
+from shoal.prediction.population import model_choice, risk
 from shoal.prediction.population.class_size_models import SampledClasses
 from shoal.prediction.population.model_choice import choose
 from shoal.prediction.population.sample import Sample
-from shoal.prediction.population.without_model import alone_range, poisson_limits, right_matches_range, unique_share_range
+from shoal.prediction.population.without_model import model_free_ranges, unique_share_range
 
 POPULATIONS = {
     "all in pairs": np.full(2_000, 2),
@@ -40,53 +40,47 @@ def sampled(sizes: np.ndarray, rate: float, seed: int) -> tuple[SampledClasses, 
 
 
 @pytest.mark.parametrize("name", POPULATIONS)
-@pytest.mark.parametrize("rate", [0.02, 0.2, 0.7])
-def test_ranges_without_a_model_hold_whatever_the_population(name: str, rate: float) -> None:
-    missed = [0, 0]
-    for seed in range(100):
+def test_ranges_without_a_model_hold_whatever_the_population(name: str) -> None:
+    """How often, in hundreds of samples: ``benchmarks/coverage_board``."""
+    missed = []
+    for rate, seed in ((0.02, 0), (0.02, 1), (0.2, 0), (0.2, 1), (0.7, 0), (0.7, 1)):
         s, f, whole = sampled(POPULATIONS[name], rate, seed)
-        alone, right = alone_range(s), right_matches_range(s)
-        missed[0] += not alone[0] <= ((f == 1) & (whole == 1)).sum() <= alone[1]
-        missed[1] += not right[0] - 1e-9 <= (f / whole).sum() <= right[1] + 1e-9
-    assert max(missed) <= 9  # five are expected at most; ten and more have a chance of 3 %, and the seeds are fixed
+        found = model_free_ranges(s)
+        truths = (((f == 1) & (whole == 1)).sum(), (f / whole).sum(), (POPULATIONS[name] == 1).sum())
+        missed += [not low - 1e-6 <= true <= high + 1e-6 for (low, high), true in zip(found, truths, strict=True)]
+    assert sum(missed) <= 1
 
 
 def test_ranges_without_a_model_are_not_empty_words() -> None:
     """Where the sample tells much, they are narrow."""
     s, f, whole = sampled(POPULATIONS["crowds only"], 0.7, 1)
-    low, high = right_matches_range(s)
+    low, high = model_free_ranges(s).matches
     assert low > 0.6 * (f / whole).sum()
     assert high < 1.5 * (f / whole).sum()
     s, _, _ = sampled(POPULATIONS["everybody alone"], 0.7, 1)
-    assert alone_range(s)[0] > 0.98 * s.n1
+    assert model_free_ranges(s).alone[0] > 0.98 * s.n1
 
 
-def test_lookalikes_are_never_more_than_those_not_sampled() -> None:
-    s = SampledClasses(np.array([1, 2]), np.array([5, 5]), 15, 10, 5, 5, 16)
-    assert alone_range(s) == (4.0, 5.0)
-    low, high = right_matches_range(s)
-    assert low >= 25 / 6 + 5 * 2 / 16 - 1e-9
-    assert high <= 10.0
-
-
-@pytest.mark.parametrize(("m", "n"), [(40, 40), (40, 120), (120, 40), (40, 2)])
-def test_the_share_of_others_lies_between_the_ends_of_jensen(m: int, n: int) -> None:
-    """Slow definition: E(1-p)^(n-1) over people of several made-up populations."""
-    for seed in range(20):
-        p = np.random.default_rng(seed).dirichlet(np.full(60, 0.3))
-        at = float((p * (1 - p) ** (m - 1)).sum())
-        true = float((p * (1 - p) ** (n - 1)).sum())
-        low, high = unique_share_range(round(at * m), m, n, level=1e-9)  # the ends of the count itself: its median
-        slack = 1.5 / m
-        assert min(low, high) - slack <= true <= max(low, high) + slack
-    wide, narrow = unique_share_range(20, 40, n), unique_share_range(20, 40, n, level=0.5)
-    assert wide[0] < narrow[0] <= narrow[1] < wide[1]
+@pytest.mark.parametrize(("m", "n"), [(400, 100), (400, 400), (400, 1_200)])
+def test_the_share_of_others_lies_in_the_range_without_a_model(m: int, n: int) -> None:
+    """Slow definition: E(1-p)^(n-1) over people of made-up populations."""
+    missed = 0
+    for seed in range(6):
+        rng = np.random.default_rng([seed, m, n])
+        p = rng.dirichlet(np.full(600, 0.3))
+        f = rng.multinomial(m, p)
+        sizes, numbers = np.unique(f[f > 0], return_counts=True)
+        s = SampledClasses(sizes, numbers, m, int((f > 0).sum()), int((f == 1).sum()), int((f == 2).sum()), 10**6)
+        low, high = unique_share_range(s, n)
+        missed += not low <= float((p * (1 - p) ** (n - 1)).sum()) <= high
+        assert high - low < 0.3
+    assert missed <= 1
 
 
 def test_no_one_of_a_kind_is_said_with_a_range_above_nobody() -> None:
-    low, high = unique_share_range(0, 50, 500)
-    assert low == 0.0
-    assert high == pytest.approx(poisson_limits(0, 0.025)[1] / 50)
+    low, high = unique_share_range(SampledClasses(np.array([25]), np.array([2]), 50, 2, 0, 0, 10**6), 500)
+    assert low == pytest.approx(0.0, abs=1e-9)
+    assert 0.02 < high < 0.1
 
 
 def places(n: int, seed: int) -> np.ndarray:
@@ -121,15 +115,15 @@ def test_the_intervals_hold_where_most_values_have_few_people() -> None:
         for e, truth in told:
             assert e.low <= truth <= e.high
             assert e.grade == "C"
-            assert risk.OUTSIDE in e.notes
+            assert any(risk.OUTSIDE in note for note in e.notes)
 
 
 @pytest.mark.parametrize(
     ("people", "values", "grade"),
     [
-        pytest.param(500, 50, "B", id="enough people, ten per value"),
+        pytest.param(500, 100, "B", id="enough people, five per value"),
         pytest.param(499, 40, "C", id="one person too few"),
-        pytest.param(500, 51, "C", id="fewer than ten per value"),
+        pytest.param(500, 101, "C", id="fewer than five per value"),
     ],
 )
 def test_a_model_states_its_own_interval_exactly_inside_its_limits(people: int, values: int, grade: str) -> None:
@@ -137,7 +131,6 @@ def test_a_model_states_its_own_interval_exactly_inside_its_limits(people: int, 
     s = Sample.of(*_two(one, one % 5), 10 * people)
     found = choose(s, "tree")
     assert model_choice.grade_of(s, found) == grade
-    assert pilot.Pilot(s, found).unique(50).grade == grade
 
 
 def _two(a: np.ndarray, b: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
@@ -169,8 +162,9 @@ def test_values_that_one_person_has_leave_the_model_outside_its_limits() -> None
     [
         (model_choice.FIRM, 0.0, "B"),
         (model_choice.FIRM - 0.01, 0.0, "C"),
-        (0.2, model_choice.GAIN, "B"),
-        (0.2, model_choice.GAIN - 0.001, "C"),
+        (model_choice.OPEN, model_choice.GAIN, "B"),
+        (model_choice.OPEN, model_choice.GAIN - 0.001, "C"),
+        (model_choice.OPEN - 0.01, 5.0, "C"),
     ],
 )
 def test_a_model_must_leave_little_open_or_do_better_than_independence(shape: float, gain: float, grade: str) -> None:
@@ -205,13 +199,17 @@ def test_the_intervals_hold_for_amounts_with_a_long_tail() -> None:
 def test_a_model_outside_the_range_without_one_does_not_state_its_own() -> None:
     one = np.arange(500) % 50
     s = Sample.of(*_two(one, one % 5), 5_000)  # fifty classes of ten, nobody alone
-    fit = choose(s, "tree")
     near = [Estimate(x, x, x, grade="B") for x in (0.0, 5.0, 0.0)]
-    assert list(risk._inside_their_limits(s, fit, *near)) == near
+    told, refuted = risk._without_contradiction(s, True, "", *near)
+    assert [(e.value, e.grade) for e in told] == [(0.0, "B"), (5.0, "B"), (0.0, "B")]
+    assert not refuted
+    assert {e.grade for e in risk._without_contradiction(s, False, "", *near)[0]} == {"C"}
     far = [*near[:2], Estimate(900.0, 800.0, 1_000.0)]
-    told = risk._inside_their_limits(s, fit, *far)
+    told, refuted = risk._without_contradiction(s, True, "", *far)
     assert [e.grade for e in told] == ["C", "C", "C"]
-    assert told[2].low < 40 < 900 == told[2].high
+    assert told[2].value == told[2].high < 100
+    assert "outside the range" in refuted
+    assert refuted in told[0].notes[0]
 
 
 @pytest.mark.parametrize("mean", [0.2, 2.0, 9.0])

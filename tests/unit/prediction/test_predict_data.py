@@ -126,7 +126,7 @@ def test_match_probability_is_reliable_and_the_models_spread_is_shown(law: str, 
     assert r.uniques is not None
     assert r.uniques.low <= r.uniques.value <= r.uniques.high
     found = [m.uniques for m in r.models if m.uniques is not None]
-    assert len(found) >= 3
+    assert len(found) >= 2  # Pitman at its boundary is Ewens and counts once
     assert min(found) / 8 < uniques < max(found) * 8
 
 

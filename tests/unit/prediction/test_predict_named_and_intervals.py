@@ -159,3 +159,22 @@ def test_groups_from_kappa_hold_every_distribution_and_say_when_they_leave_their
         assert share <= cells.high * (1 + 1e-9) + 1e-12
         assert people.low <= size * share * d.cells / k + 1e-9 <= people.high + 2e-9
         assert cells.grade == "C" or d.kappa <= 0.05
+
+
+@pytest.mark.parametrize("group_size", [5, 29, 100, 300, 700])
+def test_a_formula_outside_what_is_possible_says_what_is(group_size: int) -> None:
+    from shoal.prediction.summaries.kappa_bounds import singletons_range
+
+    found = predict("singletons", kappa=0.0914, cells=95, group_size=group_size).answer
+    low, high = singletons_range(0.0914, 95, group_size)
+    said = [note for note in found.notes if "no distribution" in note]
+    assert bool(said) == (group_size == 300) == (not low - 1e-9 <= found.value <= high + 1e-9)
+    assert all(f"possible are {low:.6g} to {high:.6g}" in note for note in said)
+    assert found.grade == "C" or not said
+
+
+def test_a_method_is_not_ignored_beside_a_second_value() -> None:
+    asked = {"group_size": 100, "normal": 10.0, "width": 1.0, "second": (5.0, 1.0, 0.5)}
+    with pytest.raises(UsageError, match="method 'first' is for one value"):
+        predict("interval", method="first", **asked)
+    assert predict("interval", method="exact", **asked).answer == predict("interval", **asked).answer

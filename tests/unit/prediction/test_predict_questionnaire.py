@@ -393,7 +393,7 @@ def test_an_xlsform_is_read(tmp_path: Path) -> None:
     book.save(file)
     q = read_questionnaire(file, population=5000, respondents=200)
     assert {n: x.answers for n, x in q.questions.items()} == {"sex": 2, "region": 3, "sports": 8, "age": 82}
-    assert q.skipped == ("salary", "remarks")
+    assert q.skipped == ("region_other", "salary", "remarks")
     assert q.meter().unique.grade == "C"
     with pytest.raises(UsageError, match="how many people"):
         read_questionnaire(file)
@@ -451,12 +451,13 @@ def test_an_xlsform_of_the_real_world(tmp_path: Path) -> None:
         population=1000,
     )
     assert {n: x.answers for n, x in q.questions.items()} == {
-        "alive": 2, "age": 51, "father/alive": 3, "school": 2, "drugs (1 of 2)": 2**16, "drugs (2 of 2)": 2**4, "order": 2,
-        "pain": 11, "weight": 11, "years": 100, "size": 7, "ok": 2,
+        "alive": 2, "age": 50, "father/alive": 3, "school": 2, "drugs (1 of 2)": 2**16, "drugs (2 of 2)": 2**4, "order": 2,
+        "pain": 11, "weight": 11, "years": 100, "size": 7,
     }  # fmt: skip
-    assert q.skipped == ("where", "town", "pay")
-    assert q.notes == ("school may be answered several times; it is counted once",)
-    assert not q.questions["age"].ordered  # "not asked" has no neighbour
+    assert q.skipped == ("start", "where", "town", "pay")
+    assert q.ignored == {"ok": "about taking part"}
+    assert q.notes == ("may be answered several times, counted once: school",)
+    assert q.questions["age"].when == ("alive", (0,))
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:

@@ -60,13 +60,13 @@ def written(folder: Path, name: str, text: str) -> Path:
 def test_answers_come_from_a_file_or_a_mirror_beside_the_questionnaire(folder: Path, registry: str) -> None:
     q = questionnaire(written(folder, registry[:3], ASKED.format(registry=registry)))
     assert q.population == 72_000  # as published, rounded
-    assert (q.questions["age"].source, q.questions["sex"].source) == ("registry", "registry")
+    assert (q.questions["age"].source, q.questions["sex"].source) == ("kappa", "kappa")
     p = np.array(AGES) / sum(AGES)
     q.questions.pop("sex")
     meter = q.meter()
     assert meter.unique.value == pytest.approx(float((p * (1 - p) ** 199).sum()), abs=0.01)
-    assert meter.unique.grade == "B"
-    assert q.notes == ()
+    assert meter.unique.grade == "C", "nobody said that the key is trusted"
+    assert q.notes[0] == "age: the record is signed by a key that you did not say you trust: grade C (name it with --trust)"
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +123,16 @@ def test_a_file_never_makes_us_call_an_address(folder: Path, monkeypatch: pytest
             UsageError,
             "no record of 'income/1k'",
         ),
-        ("population: NL/Utrecht@2021\nquestions: {a: {registry: age/years}}", PolicyError, "none is named"),
+        ("population: NL/Nowhere@2021\nquestions: {a: {registry: income/1k}}", UsageError, "no record of 'income/1k'"),
         ("population: 500\nregistry: reg.db\nquestions: {a: {registry: age/years}}", PolicyError, "about whom"),
         ("population: NL/Utrecht@2021\nregistry: nowhere\nquestions: {a: {registry: sex}}", UnreadableError, "does not exist"),
         ("population: NL/Utrecht@2021\nregistry: reg.db\nquestions: {a: {values: 3}}", PolicyError, "how many people"),
         ("population: NL/Utrecht@2021\nregistry: reg.db\nquestions: {a: {registry: agee}}", UsageError, "not in the vocabulary"),
-        ("population: Utrecht\nregistry: reg.db\nquestions: {a: {registry: sex}}", UsageError, "not well formed"),
+        (
+            "population: Nowhereville\nregistry: reg.db\nquestions: {a: {registry: sex}}",
+            UsageError,
+            "a place called 'Nowhereville'",
+        ),
         ("population: 9\nregistry: reg.db\nquestions: {a: {registry: {cod: sex}}}", PolicyError, "'cod' is not known"),
     ],
 )
@@ -165,3 +169,60 @@ def test_the_command_asks_the_registry(folder: Path) -> None:
     assert out.returncode == 0, out.stderr
     assert json.loads(out.stdout)["grade"] == "C"  # known one by one, not together
     assert str(UTRECHT) == "NL/Utrecht@2021"
+
+
+BUILT_IN = """
+population: UK/Leeds@2019
+respondents: 200
+questions:
+  age: {registry: age/years}
+  sex: {registry: sex}
+"""
+
+
+def test_the_records_that_come_with_shoal_answer_without_a_registry_and_joint_ones_are_used(tmp_path: Path) -> None:
+    from shoal.registry.answer.query import Registry
+
+    q = questionnaire(written(tmp_path, "leeds", BUILT_IN))
+    truth = Registry().query(["age/years", "sex"], "UK/Leeds@2019").unique_share(200)
+    m = q.meter()
+    assert m.unique.grade == "B"
+    assert abs(m.unique.value - truth.value) < 0.01
+    assert truth.low - 0.01 < m.unique.low <= m.unique.value <= m.unique.high < truth.high + 0.01
+    assert m.verdict == "beyond"
+    assert q.questions["sex"].labels == ("F", "M")
+    assert (q.questions["age"].ordered, q.questions["age"].band, q.questions["age"].unit) == (True, 1.0, "year")
+    assert q.suggest().reached
+    assert q.suggest().text.startswith("ask age in ")
+    beside = q.copy()
+    beside.add("dog", shares=[0.2, 0.8])
+    wide = beside.meter()
+    assert wide.unique.grade == "C", "how a dog depends on the rest nobody said"
+    assert wide.unique.high >= m.unique.high
+
+
+@pytest.mark.parametrize("people", ["NL/Utrecht@2021", "NL/Amsterdam@2021"])
+@pytest.mark.parametrize("respondents", [30, 400, 3000])
+def test_a_joint_record_of_three_attributes_gives_the_registrys_own_answer(tmp_path: Path, people: str, respondents: int) -> None:
+    from shoal.registry.answer.query import Registry
+
+    codes = {"age": "age/5y", "place": "postcode/NL/pc4", "sex": "sex"}
+    asked = "\n".join(f"  {name}: {{registry: {code}}}" for name, code in codes.items())
+    q = questionnaire(written(tmp_path, "three", f"population: {people}\nrespondents: {respondents}\nquestions:\n{asked}\n"))
+    truth = Registry().query(list(codes.values()), people).unique_share(respondents)
+    m = q.meter()
+    assert len(q.blocks()) == 1
+    assert m.unique.low <= truth.high
+    assert m.unique.high >= truth.low
+    assert m.unique.value == pytest.approx(truth.value, abs=0.03)
+
+
+def test_a_trusted_key_is_grade_b_and_a_place_nobody_knows_is_an_error(folder: Path, tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{folder / 'reg.db'}")
+    key = store.topic(("sex",), "NL/Utrecht@2021")[0].key
+    store.close()
+    q = questionnaire(written(folder, "trusted", ASKED.format(registry="reg.db")), trust=[key])
+    assert q.questions["age"].source == "registry"
+    assert q.notes == ()
+    with pytest.raises(UsageError, match="no record of 'age/years'"):
+        questionnaire(written(tmp_path, "nowhere", BUILT_IN.replace("UK/Leeds@2019", "DE/Ulm@2019")))

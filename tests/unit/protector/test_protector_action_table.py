@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import typer
 from protector_support import House
 from shoal.cli import build
 from shoal.protector import care
-from shoal.protector.action_table import ACTIONS, REQUIRED, Action, reference
+from shoal.protector.action_table import ACTIONS, REQUIRED, Action, Kind, reference
+from shoal.protector.people.accounts import PERMITS, Caller
 from shoal.protector.remote import RemoteCare, RemoteSession
 from shoal.protector.session import Session
 
@@ -57,6 +59,47 @@ def test_every_action_has_a_command(action: Action) -> None:
         assert isinstance(command, click.Group | typer.core.TyperGroup)
         command = command.get_command(None, word)  # type: ignore[arg-type]
         assert command is not None
+
+
+@BY_NAME
+def test_the_roles_of_the_table_are_those_that_permit_it(
+    action: Action, sqlite_house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the call requires is the permission that the table names, and the table's roles are those that have it."""
+    required: list[str] = []
+
+    class Stop(Exception): ...
+
+    def note(self: Caller, wanted: str, domain: str | None = None) -> None:
+        required.append(wanted)
+        raise Stop
+
+    session = sqlite_house.owner
+    session.create_domain("x")
+    monkeypatch.setattr(Caller, "require", note)
+    given = {p.wire: _SAMPLES.get((action.name, p.wire), _SAMPLES.get(p.wire, _sample(p.kind))) for p in action.parameters}
+    work = work_of(action)
+    with contextlib.suppress(Stop):
+        work(session, **action.arguments(given))
+    if not action.permission:
+        assert action.roles == ""
+        return
+    assert required == [action.permission]
+    able = [role for role in PERMITS if action.permission in PERMITS[role]]
+    assert not action.roles or set(able) == set(action.roles.split(", "))
+
+
+_SAMPLES: dict[Any, Any] = {"roles": ["approver"], "scopes": [], "domains": [], "anchors": [], "since": "", "until": "", "of": ""}
+_SAMPLES |= {("set_limit", "action"): "find", ("delegate", "action"): "requests", ("grant", "roles"): ["operator"]}
+_SAMPLES |= {"places": ["/x"], "recipient": "", "digest": None, "enabled": True, "period": "day", "by": "actor"}
+_SAMPLES |= {"confirm": "x", "kind": "random", "scope": "person", "clean": ["blanks"], "check": "", "prefix": "P-"}
+_SAMPLES |= {"alphabet": "01", "renewal": {}, "matching": "exact"}
+
+
+def _sample(kind: Kind) -> Any:
+    if kind.base is list:
+        return [_sample(kind.item)] if kind.item else []
+    return {str: "x", int: 1, float: 0.6, bool: False, dict: {"given": "x"}, None: ""}[kind.base]
 
 
 def test_the_reference_page_lists_the_table() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -45,7 +44,7 @@ class Client:
 def served(house: House) -> Iterator[tuple[House, dict[str, Client]]]:
     house.owner.create_domain("d")
     house.owner.create_domain("e")
-    house.owner.allow_translation("d", "e")
+    house.connect("d", "e")
     house.owner.create_domain("k", kind="keyed")
     tokens = {**house.tokens, "Otto": house.token("Otto"), "Udo": house.token("Udo")}
     with TestClient(create_app(house.vault), base_url="http://127.0.0.1", raise_server_exceptions=False) as inner:
@@ -179,7 +178,7 @@ def test_schemathesis_finds_no_server_error(sqlite_house: House) -> None:
     from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
 
     house = sqlite_house
-    house.clock.now = time.time()
+    house.catch_up()
     for name, kind in (("d", "random"), ("k", "keyed"), ("own", "self-generated"), ("f", "format-preserving")):
         house.owner.create_domain(name, kind=kind)
     app = create_app(house.vault, hosts=("127.0.0.1", "testserver"))

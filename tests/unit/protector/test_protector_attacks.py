@@ -85,24 +85,24 @@ def test_a_change_is_not_raised_from_the_dead(sqlite_house: House) -> None:
 
 
 def test_planting_honeytokens_is_no_way_to_try_identities_out(sqlite_house: House) -> None:
-    """Each planting reveals a pseudonym of any named person: an owner could enumerate a keyed domain that way."""
+    """The vault invents the person, and plantings are counted."""
     house = sqlite_house
     house.owner.create_domain("k", kind="keyed")
     (limit,) = DEFAULTS["honeytoken"]
     assert (limit.max, limit.alarm) == (100, 20)
-    for i in range(100):
-        house.owner.plant_honeytoken("k", f"{i:06d}")
+    for _ in range(100):
+        house.owner.plant_honeytoken("k")
     with pytest.raises(AccessError, match="over the limit"):
-        house.owner.plant_honeytoken("k", "000100")
+        house.owner.plant_honeytoken("k")
     assert alarms(house) == [("honeytoken", "bulk"), ("honeytoken", "limit")]
 
 
-@pytest.mark.parametrize("spelled", ["ghost", " ghost", "ghost\u200b", "\u00a0ghost "])
+@pytest.mark.parametrize("spelled", ["{}", " {}", "{}\u200b", "\u00a0{} "])
 def test_a_honeytoken_is_recognised_however_it_is_spelled(sqlite_house: House, spelled: str) -> None:
     house = sqlite_house
     house.owner.create_domain("d")
-    house.owner.plant_honeytoken("d", "ghost")
-    assert house.operator.find("d", spelled)
+    planted = house.owner.plant_honeytoken("d")
+    assert house.operator.find("d", spelled.format(planted.identity)) == planted.pseudonym
     assert alarms(house) == [("find", "honeytoken")]
 
 
@@ -183,7 +183,7 @@ TRIED: dict[str, Callable[[House], Any]] = {
     "find": lambda h: h.operator.find("d", SURROGATE),
     "request": lambda h: h.request("f", [SURROGATE * 8]),
     "translate": lambda h: h.operator.translate([SURROGATE], source="d", target=SURROGATE, purpose="x"),
-    "honeytoken": lambda h: h.owner.plant_honeytoken("d", SURROGATE),
+    "honeytoken": lambda h: h.owner.withdraw_honeytoken("d", SURROGATE),
     "person": lambda h: h.owner.add_actor(SURROGATE, ["operator"]),
     "roles": lambda h: h.owner.add_actor("New", [SURROGATE]),
     "token": lambda h: h.owner.issue_token("Rita", domains=[SURROGATE]),

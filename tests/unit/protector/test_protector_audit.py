@@ -254,7 +254,7 @@ def test_reports_say_what_they_do_not_know(busy: House) -> None:
         )
     with pytest.raises(UsageError, match="two people"):
         care.subject_of(busy.owner, busy.owner, "d", "0012-aria", reason="x", **shares)
-    assert [e["outcome"] for e in care.read_log(busy.auditor, actions=["resolve"])] == ["refused"]
+    assert [e["outcome"] for e in care.read_log(busy.auditor, actions=["resolve"])] == ["refused", "alarm"]
 
 
 def test_broken_log_event_is_named(busy: House) -> None:

@@ -26,7 +26,8 @@ def filled(house: House) -> House:
 
 
 def restored(house: House, file: Path, place: str | Path, **more: Any) -> Any:
-    given = {"key": house.key, "anchor": house.folder / "anchor", "accept": (house.tokens["Otto"], house.tokens["Udo"])}
+    accept = (house.tokens["Otto"], house.tokens["Udo"])
+    given = {"key": house.key, "anchor": house.folder / "anchor", "accept": accept, "clock": house.clock}
     return care.restore(file, place, **{**given, **more})
 
 

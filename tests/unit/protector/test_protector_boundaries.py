@@ -421,7 +421,7 @@ def test_a_request_lives_seven_days_unless_said(asked: tuple[House, str]) -> Non
 def test_the_log_says_whether_a_translation_was_allowed_or_ended(sqlite_house: House) -> None:
     for name in ("a", "b"):
         sqlite_house.owner.create_domain(name)
-    sqlite_house.owner.allow_translation("a", "b")
+    sqlite_house.connect("a", "b")
     sqlite_house.owner.allow_translation("a", "b", allowed=False)
     told = [e.get("detail") for e in care.read_log(sqlite_house.auditor, actions=["domain"])][-2:]
     assert told == ["translation allowed", "translation ended"]

@@ -63,7 +63,7 @@ def test_a_mistyped_pseudonym_is_not_called_unknown(sqlite_house: House, kind: s
     house = sqlite_house
     house.owner.create_domain("ward", kind=kind, check_characters=True)
     house.owner.create_domain("study")
-    house.owner.allow_translation("ward", "study")
+    house.connect("ward", "study")
     made, other = house.operator.pseudonymize("ward", ["0012", "0013"])
     assert house.operator.pseudonymize("ward", ["0012"]) == [made]
     if kind == "random":

@@ -113,7 +113,7 @@ def test_owner_commands(shoal: Callable[..., Any], tmp_path: Path) -> None:
     zipf = shoal("domain", "add", "travel", "--renew-zipf", "0.632,2497,42598300,0.05", who="owner")
     assert zipf["renew_uses"] == "2"
     shoal("domain", "add", "bad", "--renew-zipf", "one,two", who="owner", code=2)
-    shoal("domain", "allow", "study7", "second", who="owner")
+    agree(shoal, "domain", "allow", "study7", "second")
     assert {d["name"] for d in shoal("domain", "list", who="owner")["domains"]} == {"study7", "second", "travel"}
     (tmp_path / "in.csv").write_text("patient\n0012-aria\n")
     shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv", who="Olga")
@@ -132,7 +132,10 @@ def test_owner_commands(shoal: Callable[..., Any], tmp_path: Path) -> None:
     shoal("confirm", asked, who="owner", code=1)
     assert shoal("refuse", asked, who="auditor")["status"] == "denied"
     shoal("limit", "reveal", who="owner", code=2)
-    shoal("honeytoken", "study7", "--identity-file", "ids.txt", who="owner")
+    planted = shoal("honeytoken", "plant", "study7", who="owner")
+    (tmp_path / "planted.txt").write_text(planted["pseudonym"])
+    (tmp_path / "planted.txt").chmod(0o600)
+    agree(shoal, "honeytoken", "withdraw", "study7", "--planted-file", "planted.txt")
     shoal("checkpoint", "--out", "outside.json", who="owner")
     assert shoal("audit", "--verify", "--against", "outside.json", who="auditor")["ok"]
     assert shoal("verify", who="owner")["ok"]
@@ -252,7 +255,7 @@ def test_pseudonyms_from_files_and_answers_sealed_to_a_key(shoal: Callable[..., 
     made = [line.strip('"') for line in (tmp_path / "out.csv").read_text().split()[1:]]
     (tmp_path / "list.txt").write_text("\n".join(made) + "\n")
     shoal("domain", "add", "second", who="owner")
-    shoal("domain", "allow", "study7", "second", who="owner")
+    agree(shoal, "domain", "allow", "study7", "second")
     words = ["translate", "--from", "study7", "--to", "second", "--purpose", "p"]
     assert len(shoal(*words, "--file", "list.txt", who="Olga")["pseudonyms"]) == 2
     shoal(*words, made[0], "--file", "list.txt", who="Olga", code=2)
@@ -389,7 +392,7 @@ def test_tables_for_every_verb(shoal: Callable[..., Any], tmp_path: Path) -> Non
     people = "patient;name;cost\n0012-aria;Anna Meier;1,5\n0013-bram;Bert Vos;2\n0012-aria;Anna Meier;3\n"
     (tmp_path / "in.csv").write_text(people)
     shoal("domain", "add", "second", who="owner")
-    shoal("domain", "allow", "study7", "second", who="owner")
+    agree(shoal, "domain", "allow", "study7", "second")
     coded = ["pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "coded.csv"]
     assert shoal(*coded, who="Olga")["left"]["direct"] == ["name"]
     made = first_column("coded.csv")[1:]

@@ -27,7 +27,7 @@ def resolved(house: House, pseudonyms: list[str]) -> list[str | None]:
 def test_merge_and_split(house: House) -> None:
     house.owner.create_domain("d")
     house.owner.create_domain("e")
-    house.owner.allow_translation("d", "e")
+    house.connect("d", "e")
     one, other, third = before = house.operator.pseudonymize("d", ["0012-aria", "0021-cleo", "0030"])
     with pytest.raises(SecondPersonNeeded) as needed:
         care.merge(house.owner, "d", "0021-cleo", "0012-aria")
@@ -68,7 +68,7 @@ def test_only_an_owner_corrects(sqlite_house: House, who: str) -> None:
 def test_what_cannot_be_merged(sqlite_house: House) -> None:
     house = sqlite_house
     house.owner.create_domain("d")
-    house.owner.plant_honeytoken("d", "ghost")
+    ghost = house.owner.plant_honeytoken("d").identity
     house.agree(care.merge, "d", "b", "a")
     house.agree(care.merge, "d", "c", "b")
     wrong = [
@@ -77,7 +77,7 @@ def test_what_cannot_be_merged(sqlite_house: House) -> None:
         ("a", "a", "are one already"),
         ("", "a", "one character"),
     ]
-    for identity, into, why in [*wrong, ("a", " ", "one character"), ("ghost", "a", "planted"), ("z", "ghost", "planted")]:
+    for identity, into, why in [*wrong, ("a", " ", "one character"), (ghost, "a", "planted"), ("z", ghost, "planted")]:
         with pytest.raises(UsageError, match=why):
             house.agree(care.merge, "d", identity, into)
     with pytest.raises(UsageError, match="not merged"):

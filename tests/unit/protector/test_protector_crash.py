@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,7 +128,7 @@ def shared(house: House, nursery: Any, monkeypatch: pytest.MonkeyPatch) -> Share
     key = keys.generate()
     monkeypatch.setenv("SHOAL_TEST_CHILD_KEY", key)
     house.key = keys.from_env("SHOAL_TEST_CHILD_KEY")
-    house.clock.now = time.time()
+    house.catch_up()
     house.agree(care.rotate_master, house.key)
     house.owner.create_domain("d")
     return Shared(house, key, nursery)

@@ -11,6 +11,7 @@ from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector import Holder, Limit, care
 from shoal.protector.people import limits
 from shoal.protector.pseudonyms.identities import CHECKS
+from shoal.protector.store.state import HONEY
 
 
 def alarms(house: House, *actions: str) -> list[str]:
@@ -167,14 +168,14 @@ def test_looking_for_people_who_are_not_there_raises_an_alarm(house: House) -> N
 def test_a_honeytoken_is_one_under_every_pseudonym(house: House, settings: dict[str, Any], context: dict[str, str]) -> None:
     house.owner.create_domain("d", **settings)
     house.owner.create_domain("e")
-    house.owner.allow_translation("d", "e")
-    laid_out = house.owner.plant_honeytoken("d", "nobody")
-    assert (laid_out is None) == bool(context)
-    first = house.operator.pseudonymize("d", ["somebody", "nobody"], **context)
+    house.connect("d", "e")
+    planted = house.owner.plant_honeytoken("d")
+    assert (planted.pseudonym == "") == bool(context)
+    first = house.operator.pseudonymize("d", ["somebody", planted.identity], **context)
     house.clock.now += 5 * 86400
-    later = house.operator.pseudonymize("d", ["nobody "], **context)
+    later = house.operator.pseudonymize("d", [planted.identity + " "], **context)
     assert alarms(house, "pseudonymize") == ["honeytoken", "honeytoken"]
-    for pseudonym in (*first[1:], *later, *([laid_out] if laid_out else [])):
+    for pseudonym in (*first[1:], *later, *([planted.pseudonym] if planted.pseudonym else [])):
         asked = house.request("d", [pseudonym], **context)
         assert asked.flagged
         with pytest.raises(AccessError, match="held back"):
@@ -188,10 +189,16 @@ def test_a_honeytoken_is_one_under_every_pseudonym(house: House, settings: dict[
 def test_a_honeytoken_planted_after_the_approval_still_holds(house: House) -> None:
     domain = house.owner.create_domain("own", kind="self-generated")
     given = Holder.generate().registration(house.vault.id, domain.id)
-    house.operator.register("own", given, identity="nobody")
+    planted = house.owner.plant_honeytoken("own")
+    assert planted.pseudonym == ""
+    house.operator.register("own", given, identity=planted.identity)
+    with house.vault.store.write() as tx:
+        known = tx.get(HONEY, "own")
+        tx.remove(HONEY, "own")
     asked = house.request("own", [given["pseudonym"]])
     house["Aldo"].approve(asked.id)
-    assert house.owner.plant_honeytoken("own", "nobody") is None
+    with house.vault.store.write() as tx:
+        tx.put(HONEY, "own", known or {})
     with pytest.raises(AccessError, match="held back"):
         house["Rita"].reveal(asked.id)
 
@@ -245,7 +252,7 @@ def test_lone_surrogates_are_refused_or_harmless(house: House) -> None:
         lambda: house.operator.find("d", SURROGATE),
         lambda: house.operator.pseudonymize("roles", ["x"], role=SURROGATE),
         lambda: house.operator.register("own", given, identity=SURROGATE),
-        lambda: house.owner.plant_honeytoken("d", SURROGATE),
+        lambda: house.owner.withdraw_honeytoken("d", SURROGATE),
         lambda: house.owner.create_domain(SURROGATE),
         lambda: house.owner.add_actor(SURROGATE, ["operator"]),
         lambda: house.operator.pseudonymize(SURROGATE, ["x"]),

@@ -81,6 +81,76 @@ def test_the_way_back_takes_four_eyes_and_is_gone_once_told(fhir: Fhir) -> None:
     assert [e["action"] for e in care.read_log(house.auditor, last=50)].count("reveal") == 1
 
 
+@pytest.mark.parametrize("approved", [False, True])
+def test_after_its_expiry_the_same_question_is_asked_again(fhir: Fhir, approved: bool) -> None:
+    house = fhir.house
+    (made,) = house.operator.pseudonymize("ward", ["0012"])
+    ask = [("target", "ward"), ("pseudonym", made), ("purpose", "adverse event"), ("case", "12")]
+    assert fhir("Rita", "$de-pseudonymize", *ask).status_code == 202
+    (old,) = house["Rita"].requests()
+    if approved:
+        house["Aldo"].approve(old.id)
+    house.clock.now += 8 * 86400
+    again = fhir("Rita", "$de-pseudonymize", *ask)
+    assert again.status_code == 202
+    fresh = again.headers["content-location"].removeprefix("Task/")
+    assert fresh != old.id
+    house["Aldo"].approve(fresh)
+    assert parts(fhir("Rita", "$de-pseudonymize", *ask))[0]["original"] == "0012"
+
+
+def test_an_approval_that_died_does_not_block_the_question(fhir: Fhir) -> None:
+    house = fhir.house
+    (made,) = house.operator.pseudonymize("ward", ["0012"])
+    ask = [("target", "ward"), ("pseudonym", made), ("purpose", "adverse event"), ("case", "12")]
+    fhir("Rita", "$de-pseudonymize", *ask)
+    house["Aldo"].approve(house["Rita"].requests()[0].id)
+    house.owner.revoke_tokens("Aldo")
+    again = fhir("Rita", "$de-pseudonymize", *ask)
+    assert again.status_code == 202
+    house["Ana"].approve(again.headers["content-location"].removeprefix("Task/"))
+    assert fhir("Rita", "$de-pseudonymize", *ask).status_code == 200
+
+
+def test_what_the_interface_can_do_is_open(fhir: Fhir) -> None:
+    found = fhir.inner.get(BASE + "metadata").json()
+    assert (found["resourceType"], found["fhirVersion"], found["rest"][0]["mode"]) == ("CapabilityStatement", "4.0.1", "server")
+    listed = {"$" + operation["name"] for operation in found["rest"][0]["operation"]}
+    listed |= {f"Task/{{request_id}}/${operation['name']}" for operation in found["rest"][0]["resource"][0]["operation"]}
+    paths = fhir.inner.get("/openapi.json").json()["paths"]
+    assert listed == {path.removeprefix(BASE) for path in paths if "$" in path and path.startswith(BASE)}
+
+
+def test_approvals_are_tasks(fhir: Fhir) -> None:
+    house = fhir.house
+    (made,) = house.operator.pseudonymize("ward", ["0012"])
+    ask = [("target", "ward"), ("pseudonym", made), ("purpose", "adverse event"), ("case", "12")]
+    place = fhir("Rita", "$de-pseudonymize", *ask).headers["content-location"]
+
+    def get(who: str, path: str) -> Any:
+        return fhir.inner.get(BASE + path, headers={"Authorization": f"Bearer {house.tokens[who]}"})
+
+    task = get("Aldo", place).json()
+    told = {i["type"]["text"]: i["valueString"] for i in task["input"]}
+    assert (task["status"], told["pseudonym"], told["case"]) == ("requested", made, "12")
+    assert "0012" not in json.dumps(task)
+    assert [e["resource"]["id"] for e in get("Aldo", "Task").json()["entry"]] == [task["id"]]
+    assert get("Olga", place).status_code in (403, 404)
+    assert fhir("Rita", place + "/$approve", ("digest", told["digest"])).status_code == 403
+    assert fhir("Aldo", place + "/$approve", ("digest", "0" * 64)).status_code == 403
+    assert fhir("Aldo", place + "/$approve", ("digest", told["digest"])).json()["status"] == "accepted"
+    assert fhir("Rita", "$de-pseudonymize", *ask).status_code == 200
+    assert get("Rita", place).json()["status"] == "completed"
+    other = fhir("Rita", "$de-pseudonymize", *ask).headers["content-location"]
+    assert (
+        fhir.inner.post(BASE + other + "/$deny", headers={"Authorization": f"Bearer {house.tokens['Aldo']}"}).json()["status"]
+        == "rejected"
+    )
+    late = fhir("Rita", "$de-pseudonymize", *ask).headers["content-location"]
+    house.clock.now += 8 * 86400
+    assert get("Rita", late).json()["statusReason"] == {"text": "expired"}
+
+
 def test_somebody_elses_approval_serves_nobody_else(fhir: Fhir) -> None:
     house = fhir.house
     house.tokens["Rolf"] = house.add("Rolf", ["requester", "approver"])

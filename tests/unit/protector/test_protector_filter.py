@@ -95,6 +95,7 @@ def test_the_command(logged: House, tmp_path: Path) -> None:
 
     key = keys.generate()
     os.environ["SHOAL_TEST_FILTER_KEY"] = key
+    logged.catch_up()
     logged.agree(care.rotate_master, keys.from_env("SHOAL_TEST_FILTER_KEY", forget=True))
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "SHOAL_VAULT_KEY": key, "SHOAL_VAULT_TOKEN": logged.tokens["Olga"]}
     words = ["filter", "--vault", logged.place, "--anchor", str(logged.folder / "anchor"), "--domain", "log", "--field", "user"]

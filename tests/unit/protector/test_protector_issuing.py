@@ -224,11 +224,25 @@ def test_rights_merges_forgetting_and_honeytokens(members: House) -> None:
     members.agree(care.forget, "members", "Anna")
     members.operator.pseudonymize("members", ["Anna"])
     credential(members, "Anna")
-    members.owner.plant_honeytoken("members", "Nobody")
-    credential(members, "Nobody")
+    credential(members, members.owner.plant_honeytoken("members").identity)
     alarms = [e for e in care.read_log(members.auditor, actions=["issue"]) if e["outcome"] == "alarm"]
     assert [e["reason"] for e in alarms] == ["honeytoken"]
     assert care.verify(members.owner).ok
+
+
+def test_who_has_a_credential_gets_no_second_one_by_a_merge_or_split(members: House) -> None:
+    members.operator.pseudonymize("members", ["Anna", "Bert"])
+    credential(members, "Bert")
+    members.agree(care.merge, "members", "Bert", "Anna")
+    for name in ("Anna", "Bert"):
+        with pytest.raises(AccessError, match="already"):
+            credential(members, name)
+    members.operator.pseudonymize("members", ["Cora", "Dora"])
+    members.agree(care.merge, "members", "Cora", "Dora")
+    credential(members, "Cora")
+    members.agree(care.split, "members", "Cora")
+    with pytest.raises(AccessError, match="already"):
+        credential(members, "Cora")
 
 
 def test_by_command_over_a_service(members: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,15 +9,20 @@ import os
 import pickle
 import re
 import traceback
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from protector_support import House, new_key
-from shoal.errors import ShoalError, TamperError
+from shoal.errors import AccessError, ShoalError, TamperError
 from shoal.protector import Holder, Vault, keys
+from shoal.protector.crypto import base32, master_keys, recipients
 from shoal.protector.crypto.master_keys import KeyRefusedError, LocalKey
 from shoal.protector.crypto.primitives import Secret
+from shoal.protector.log import audit
+from shoal.protector.store.state import SIGNER
 
 
 @pytest.mark.parametrize(
@@ -194,3 +199,90 @@ def test_secret_compares_in_constant_time() -> None:
     assert Secret(b"a" * 32) != Secret(b"b" * 32)
     with pytest.raises(TypeError):
         hash(Secret(b"a"))
+
+
+# -- shares ---------------------------------------------------------------------------------------------------------------
+
+
+def altered(share: str) -> str:
+    """A share with another secret part, spelled as its holder could spell it: the check characters fit."""
+    found = master_keys._read_share(share)
+    return replace(found, part=bytes(b ^ 1 for b in found.part)).text()
+
+
+def test_the_altered_share_is_named() -> None:
+    parts = keys.split(keys.generate(), shares=5, needed=3)
+    with pytest.raises(KeyRefusedError, match="share 4 is altered"):
+        keys.from_shares([*parts[:3], altered(parts[3]), parts[4]])
+    typed = parts[1][:40] + ("0" if parts[1][40] != "0" else "1") + parts[1][41:]
+    with pytest.raises(KeyRefusedError, match="share 2 is altered or mistyped"):
+        keys.from_shares([parts[0], typed, parts[2]])
+    with pytest.raises(KeyRefusedError, match="at least one of the shares 1, 2, 3 is altered"):
+        keys.from_shares([parts[0], parts[1], altered(parts[2])])
+    with pytest.raises(KeyRefusedError, match="share 1 is altered"):
+        keys.from_shares([*parts[:3], altered(parts[0])])
+
+
+def test_shares_of_an_older_shoal_still_join() -> None:
+    found = [master_keys._read_share(p) for p in keys.split(keys.generate(), shares=3, needed=2)]
+    old = [f"key-share-{s.key_id}-2-{s.point}-{base32.encode(s.part)}" for s in found]
+    assert keys.from_shares(old[:2]).key_id == found[0].key_id
+    assert keys.from_shares(old[1:]).share_set == keys.from_shares(old[:2]).share_set
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> tuple[Path, str, list[str]]:
+    """A vault in earnest whose key is in three shares, and the whole key, as text."""
+    text = keys.generate()
+    parts = keys.split(text, shares=3, needed=2)
+    public = recipients.generate()[1]
+    options: Any = {"owner": "Otto", "auditor": "Udo", "auditor_key": public, "anchor": tmp_path / "anchor"}
+    Vault.create(tmp_path / "a.vault", key=keys.from_shares(parts[:2]), **options).vault.close()
+    return tmp_path / "a.vault", text, parts
+
+
+def test_a_whole_key_written_as_shares_opens_nothing(shared: tuple[Path, str, list[str]]) -> None:
+    """The text's own threshold is never believed, and a key that was split again is not the set the vault keeps."""
+    place, text, parts = shared
+    options: Any = {"anchor": place.parent / "anchor", "maintenance": True}
+    whole = base64.b64decode(text)
+    key_id = keys.from_shares(parts[:2]).key_id
+    for forged in (
+        [f"key-share-{key_id}-1-1-{base32.encode(whole)}"],
+        [master_keys._Share(key_id, 1, 1, 1, whole).text()],
+        [f"key-share-{key_id}-2-0-{base32.encode(whole)}", f"key-share-{key_id}-2-1-{base32.encode(whole)}"],
+        [f"key-share-{key_id}-0-1-{base32.encode(whole)}", f"key-share-{key_id}-0-2-{base32.encode(whole)}"],
+    ):
+        with pytest.raises(KeyRefusedError):
+            keys.from_shares(forged)
+    for again in (keys.split(text, shares=3, needed=2), keys.split(text, shares=2, needed=2)):
+        with pytest.raises(AccessError, match="not the shares of this vault"):
+            Vault.open(place, key=keys.from_shares(again[:2]), **options)
+    raised = [replace(master_keys._read_share(p), count=9).text() for p in parts]
+    with pytest.raises(AccessError, match="not the shares of this vault"):
+        Vault.open(place, key=keys.from_shares(raised[:2]), **options)
+    for pair in (parts[:2], parts[1:], parts[::2]):
+        Vault.open(place, key=keys.from_shares(pair), **options).close()
+
+
+def test_shares_of_a_key_that_was_whole_show_nothing(tmp_path: Path) -> None:
+    text = keys.generate()
+    whole = LocalKey(Secret(base64.b64decode(text)), location="environment")
+    options: Any = {"owner": "Otto", "auditor": "Udo", "auditor_key": recipients.generate()[1], "anchor": tmp_path / "anchor"}
+    Vault.create(tmp_path / "a.vault", key=whole, **options).vault.close()
+    parts = keys.split(text, shares=2, needed=2)
+    with pytest.raises(AccessError, match="never in shares"):
+        Vault.open(tmp_path / "a.vault", key=keys.from_shares(parts), anchor=tmp_path / "anchor", maintenance=True)
+
+
+def test_a_vault_without_a_kept_set_keeps_the_first_one_it_sees(shared: tuple[Path, str, list[str]]) -> None:
+    """A vault of Shoal 0.3.0: opened as before, once, and the log says so."""
+    place, text, parts = shared
+    options: Any = {"anchor": place.parent / "anchor", "maintenance": True}
+    with Vault.open(place, key=keys.from_shares(parts[:2]), anchor=place.parent / "anchor") as vault, vault.store.write() as tx:
+        tx.remove(SIGNER, "key shares")
+    with Vault.open(place, key=keys.from_shares(parts[:2]), **options) as vault, vault.store.read() as tx:
+        (event,) = audit.events(tx, actions=["maintenance"])
+        assert event["detail"] == "shares 1, 2; their set is kept from now on"
+    with pytest.raises(AccessError, match="not the shares"):
+        Vault.open(place, key=keys.from_shares(keys.split(text, shares=3, needed=2)[:2]), **options)

@@ -197,7 +197,7 @@ def test_small_formats_are_refused(alphabet: str, shortest: int) -> None:
 def test_one_way_stays_one_way(house: House) -> None:
     house.owner.create_domain("k", kind="keyed")
     house.owner.create_domain("other")
-    house.owner.allow_translation("k", "other")
+    house.connect("k", "other")
     made = house.operator.pseudonymize("k", ["person"])
     with pytest.raises(AccessError, match="one-way"):
         house.operator.translate(made, source="k", target="other", purpose="x")
@@ -216,7 +216,7 @@ def test_forged_pseudonyms_lead_nowhere(house: House) -> None:
     for text in malformed:
         with pytest.raises(UsageError, match="cannot be pseudonyms"):
             house.request("r", [good, text])
-    house.owner.allow_translation("r", "s")
+    house.connect("r", "s")
     moved = house.operator.translate([*forged, *malformed, good], source="r", target="s", purpose="x")
     assert moved[:-1] == [None] * 7
     assert moved[-1] is not None

@@ -66,7 +66,7 @@ def test_the_walk_through_the_service(served: tuple[House, str]) -> None:
     made = otto.create_domain("d", prefix="Q-", clean=("case", "blanks"), renewal=Renewal())
     assert (made.prefix, made.clean) == ("Q-", ("case", "blanks"))
     otto.create_domain("e e")
-    otto.allow_translation("d", "e e")
+    agree(otto, udo, lambda: otto.allow_translation("d", "e e"))
     pseudonyms = olga.pseudonymize("d", ["0012", " 0012", None, "0013"])
     assert pseudonyms[0] == pseudonyms[1] != pseudonyms[3]
     assert pseudonyms[2] is None
@@ -117,7 +117,9 @@ def test_owners_and_the_second_person_through_the_service(served: tuple[House, s
     assert otto.care.verify(otto).ok
     anchors = [otto.care.checkpoint(otto)]
     assert udo.care.verify_log(udo, anchors=anchors).ok
-    assert otto.plant_honeytoken("other", "nobody")
+    planted = otto.plant_honeytoken("other")
+    assert planted.pseudonym.startswith("P-")
+    agree(otto, udo, lambda: otto.withdraw_honeytoken("other", planted.pseudonym))
     assert otto.grant("Nina", ["requester"]) is not None
     assert otto.grant("Nina", ["operator"], enabled=False) is None
     narrow = otto.issue_token("Olga", domains=["other"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from protector_support import PEOPLE, House
-from shoal.errors import AccessError, ShoalError, UsageError
+from shoal.errors import AccessError, ShoalError, TamperError, UsageError
 from shoal.protector import Holder, Limit, care
 from shoal.protector.people.accounts import PERMITS, ROLES
 
@@ -95,9 +95,13 @@ def test_expired(asked: tuple[House, str, str]) -> None:
     house.clock.now += 8 * 86400
     with pytest.raises(AccessError, match="expired"):
         house["Rita"].reveal(request)
+    rita = house["Rita"]
     house.clock.now -= 30 * 86400  # turning the clock back does not revive it
+    with pytest.raises(TamperError, match="days behind"):
+        rita.reveal(request)
+    house.clock.now += 30 * 86400 - 60
     with pytest.raises(AccessError, match="expired"):
-        house["Rita"].reveal(request)
+        rita.reveal(request)
     assert len(log(house, outcome="refused", reason="expired")) == 3
 
 
@@ -136,7 +140,8 @@ ACTIONS: dict[str, Any] = {
     "domain": lambda s: s.create_domain("new"),
     "actor": lambda s: s.add_actor("new", ["operator"]),
     "limit": lambda s: s.set_limit("find", Limit(1.0, 1, 1)),
-    "honeytoken": lambda s: s.plant_honeytoken("d", "h"),
+    "honeytoken": lambda s: s.plant_honeytoken("d"),
+    "revoke": lambda s: s.revoke_tokens("Rita"),
     "rotate": lambda s: care.rotate_signer(s),
     "shred": lambda s: care.shred(s, "k", confirm="k"),
     "checkpoint": lambda s: care.checkpoint(s),
@@ -158,7 +163,7 @@ ACTIONS: dict[str, Any] = {
 
 
 def test_every_action_is_covered() -> None:
-    assert set(itertools.chain(*PERMITS.values())) - set(ACTIONS) == {"anchor", "resolve"}
+    assert set(itertools.chain(*PERMITS.values())) - set(ACTIONS) == {"anchor", "resolve", "time"}
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -267,8 +272,9 @@ def test_reveals_are_limited(house: House) -> None:
 def test_honeytokens(house: House) -> None:
     house.owner.create_domain("d")
     house.owner.create_domain("e")
-    house.owner.allow_translation("d", "e")
-    trap = house.owner.plant_honeytoken("d", "Nobody Real")
+    house.connect("d", "e")
+    planted = house.owner.plant_honeytoken("d")
+    trap = planted.pseudonym
     real = house.operator.pseudonymize("d", ["person"])[0]
     asked = house.request("d", [real, trap.lower()])  # the asker learns nothing
     assert "flagged" not in asked.to_json()
@@ -276,7 +282,7 @@ def test_honeytokens(house: House) -> None:
         house["Aldo"].approve(asked.id)
     with pytest.raises(AccessError, match="held back"):
         house.operator.translate([trap], source="d", target="e", purpose="p")
-    assert house.operator.find("d", "Nobody Real") == trap
+    assert house.operator.find("d", planted.identity) == trap
     assert len(log(house, outcome="alarm", reason="honeytoken")) == 4
 
 
@@ -288,7 +294,7 @@ def test_translation(house: House) -> None:
     with pytest.raises(AccessError, match="is not allowed"):
         house.operator.translate(made, source="a", target="b", purpose="p")
     for target in ("b", "c", "k"):
-        house.owner.allow_translation("a", target)
+        house.connect("a", target)
         moved = house.operator.translate([*made, "P-unknown"], source="a", target=target, purpose="merge")
         assert moved == [*house.operator.pseudonymize(target, ids), None]
     with pytest.raises(AccessError):

@@ -28,14 +28,13 @@ def busy(house: House) -> str:
     house["Rita"].reveal(request.id)
     with pytest.raises(AccessError):
         house["Rita"].reveal(request.id)
-    house.operator.pseudonymize("d", ["Planted"])
+    house.operator.pseudonymize("d", [house.owner.plant_honeytoken("d").identity])
     return made
 
 
 @pytest.fixture
 def worked(house: House) -> House:
     house.owner.create_domain("d")
-    house.owner.plant_honeytoken("d", "Planted")
     busy(house)
     return house
 

@@ -119,7 +119,7 @@ def test_forgetting_self_made_pseudonyms_and_kinds_without_a_table(house: House)
 def test_what_is_held_about_a_person(house: House) -> None:
     house.owner.create_domain("d", scope="role")
     house.owner.create_domain("e")
-    house.owner.allow_translation("d", "e")
+    house.connect("d", "e")
     made = [house.operator.pseudonymize("d", ["0012-aria", "0013-bram"], role=role)[0] for role in ("patient", "donor")]
     house.reveal("d", made[:1], role="patient")
     house.operator.translate(made[:1], source="d", target="e", purpose="study")
@@ -175,8 +175,11 @@ def test_nobody_is_told_what_no_witness_has_seen(house: House, tmp_path: Path, p
     assert [json.loads(body) for body in _Place.kept][-1] == kept[-1]
     assert care.verify_log(house.auditor, anchors=kept).ok
     with house.vault.store.read() as tx:
-        done = [e["n"] for e in audit.events(tx, actions=["reveal"]) if e["outcome"] == "done"]
-    assert {k["seq"] for k in kept} <= set(done)
+        announced = [e["n"] for e in audit.events(tx, actions=["reveal"]) if e["outcome"] == "announced"]
+    assert {k["seq"] for k in kept} <= set(announced)
+    rows = care.report(house.auditor)
+    assert [sum(row[part] for row in rows) for part in ("reveals", "records", "refused")] == [1, 1, 3]
+    assert len(care.reveals(house.auditor)) == 1
     house.auditor.confirm(house.owner.set_witness([]).id)
     house.reveal("d", [made])
     assert witness.read(file) == kept

@@ -146,7 +146,7 @@ def test_after_shredding_nothing_resolves(house: House, kind: str) -> None:
 
     domain = house.owner.create_domain("d", kind=kind)
     house.owner.create_domain("other")
-    house.owner.allow_translation("d", "other")
+    house.connect("d", "other")
     if kind == "self-generated":
         registration = Holder.generate().registration(house.vault.id, domain.id)
         house.operator.register("d", registration, identity="1234567")

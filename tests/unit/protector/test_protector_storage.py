@@ -41,7 +41,7 @@ def fill(house: House) -> list[str]:
     asked = house["Rita"].request(planted("random"), made[:3], purpose=planted("why"), case=planted("case"))
     house["Aldo"].approve(asked.id)
     assert set(house["Rita"].reveal(asked.id).identities.values()) == {planted(f"id-{i}") for i in range(3)}
-    house.owner.plant_honeytoken(planted("random"), planted("honey"))
+    made.append(house.owner.plant_honeytoken(planted("random")).pseudonym)
     return made
 
 

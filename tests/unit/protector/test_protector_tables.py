@@ -186,7 +186,7 @@ def test_semicolons_stay_and_names_left_in_the_output_are_told(house: House, tmp
 def test_a_table_is_translated_as_a_whole(house: House, tmp_path: Path) -> None:
     house.owner.create_domain("d")
     house.owner.create_domain("e")
-    house.owner.allow_translation("d", "e")
+    house.connect("d", "e")
     (tmp_path / "in.csv").write_text("patient,cost\n000000000012,1\n000000000013,2\n000000000012,3\n")
     pseudonymize_table(house.operator, tmp_path / "in.csv", tmp_path / "out.csv", domain="d", columns=["patient"])
     text = (tmp_path / "out.csv").read_text() + '"P-00000000000000000000000000",4\n'

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import shoal
+from release_forging import plain_certificate
 from shoal.api.attack import attack
 from shoal.errors import VerificationError
 
@@ -37,7 +36,7 @@ def refused(tmp_path, *args, match, **how):
 
 
 def verdicts(folder):
-    return {a["name"]: a["verdict"] for a in json.loads((folder / "certificate.json").read_text())["attacks"]}
+    return {a["name"]: a["verdict"] for a in plain_certificate(folder)["attacks"]}
 
 
 PEOPLE = [("y", "1", v) for v in ("flu", "cold") * 6]
@@ -158,7 +157,7 @@ def test_noise_twice_is_said(tmp_path, role):
     noisy = {**asked(0, 0), "transform": {"s": {"noise": {"scale": 12.0}}}}
     noisy["roles"] = {"quasi": noisy["roles"]["quasi"], role: ["s"]}
     found = twice(tmp_path, rows, noisy, rows, noisy)
-    attacks = json.loads((found / "certificate.json").read_text())["attacks"]
+    attacks = plain_certificate(found)["attacks"]
     said = next(a for a in attacks if a["name"] == "intersection: values of 's'")
     assert said["verdict"] == "warning"
     assert "at random" in said["sentence"]

@@ -105,12 +105,26 @@ def test_blank_cells_of_a_local_recoding_are_counted_one_by_one():
 
 
 def test_local_recoding_is_offered_with_its_cost():
-    table = pa.table(
-        {"a": ["p"] * 12 + list("qrstuv") * 2, "b": [*("x" * 6), *("y" * 6), *(str(i) for i in range(12))], "c": ["m", "n"] * 12}
-    )
+    """Two towns are large, ten are small: one level per column hides all towns, local recoding only the small ones."""
+    table = pa.table({"town": ["a", "b"] * 20 + [f"r{i}" for i in range(10)], "sex": ["f", "m"] * 25})
+    words = {"quasi": {"town": {"hierarchy": "flat"}, "sex": {}}, "k": 5}
+    one, local = (shoal.anonymize(table, **words, method=m).decision.loss for m in ("lattice", "local"))
+    limit = (one + local) / 2
     with pytest.raises(InfeasibleError) as told:
-        shoal.anonymize(table, quasi=["a", "b", "c"], k=5, allow={"blank": 0})
-    assert "method: local: loss " in told.value.hint
+        shoal.anonymize(table, **words, method="lattice", allow={"loss": limit})
+    assert f"method: local: loss {local:.2g}" in told.value.hint
+    offers = told.value.alternatives
+    assert len({o.kind for o in offers}) == len(offers) <= 3
+    assert [o.loss for o in offers] == sorted(o.loss for o in offers)
+    assert shoal.anonymize(table, **words, allow={"loss": limit}).decision.method == "local"
+
+
+def test_an_offer_that_breaks_another_limit_is_not_made():
+    """Local recoding loses less here but leaves blank cells too, which the policy forbids."""
+    table = pa.table({"a": ["p"] * 12 + list("qrstuv") * 2, "b": [*("x" * 6), *("y" * 6), *(str(i) for i in range(12))]})
+    with pytest.raises(InfeasibleError) as told:
+        shoal.anonymize(table, quasi=["a", "b"], k=5, method="lattice", allow={"blank": 0})
+    assert "method: local" not in told.value.hint
 
 
 def test_the_command_writes_nothing_and_offers_other_plans(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -128,7 +142,12 @@ def test_the_command_writes_nothing_and_offers_other_plans(tmp_path: Path, capsy
 
 @pytest.mark.parametrize(
     ("gap", "proven", "words"),
-    [(0.0, True, "no plan loses less"), (0.25, False, "save at most 0.25"), (None, False, "is not known")],
+    [
+        (0.0, True, "the best plan with one level per column; other methods were not tried"),
+        (0.25, False, "found so far; none of them loses less than 0.25"),
+        (None, False, "is not known"),
+        (0.5, False, "how far it is from the best is not known"),
+    ],
 )
 def test_how_far_from_the_best(gap, proven, words):
     assert words in Cost((), 2, 0.5, "loss", 0, 0.0, proven, gap).sentence

@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.errors import PolicyError
-from shoal.release.plan.decide import _coded
+from shoal.release.plan.methods import _coded
 from shoal.release.plan.published_classes import _covers, _in_label
 from shoal.release.policy.policy import Policy
 

@@ -199,7 +199,7 @@ def test_two_roles_and_two_levels_are_refused():
 def test_an_unclassified_column_stops_the_run():
     schema = Schema((Column("a"), Column("b"), Column("id"), Column("w")), table="people")
     p = Policy.parse("roles: {quasi: [a]}\nunit: id\nweight: w\nrequire: {k: 5}")
-    with pytest.raises(RoleError, match=r"1 of 4 columns .* no role: b\."):
+    with pytest.raises(RoleError, match=r"1 of 4 columns .* undecided: b\."):
         p.apply(schema)
     full = Policy.parse("roles: {quasi: [a], insensitive: [b]}\nunit: id\nweight: w\nrequire: {k: 5}").apply(schema)
     assert full.quasi == ("a",)

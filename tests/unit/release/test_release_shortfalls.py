@@ -9,7 +9,7 @@ import pytest
 
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
-from shoal.release.plan import decide
+from shoal.release.plan import methods
 
 
 def counts(matrix: list[list[int]]) -> ClassCounts:
@@ -41,9 +41,9 @@ def test_people_and_records_must_both_meet_the_requirements(
         seen.append((base, codes, stays))
         return base
 
-    monkeypatch.setattr(decide, "published", published)
+    monkeypatch.setattr(methods, "published", published)
     decision: Any = SimpleNamespace(released=counts(people), codes="codes", stays="stays", given={})
-    found = decide.shortfalls(prepared(by_record), decision)
+    found = methods.shortfalls(prepared(by_record), decision)
     assert [(v.requirement.name, v.found) for v in found] == missed
     assert seen == ([] if by_record is None else [(by_record, "codes", "stays")])
 
@@ -51,9 +51,9 @@ def test_people_and_records_must_both_meet_the_requirements(
 def test_a_limit_becomes_stricter_by_what_it_was_missed_by() -> None:
     diverse, close = req.EntropyDiversity("ill", 3.0), req.TCloseness("ill", 0.2)
     tight: dict[str, float] = {}
-    assert decide._tighten([diverse.judged(2.5), close.judged(0.25)], tight)
+    assert methods._tighten([diverse.judged(2.5), close.judged(0.25)], tight)
     assert tight == pytest.approx({diverse.name: 3.5 + 1e-6, close.name: 0.15 - 1e-6}, abs=1e-12)
-    assert decide._tighten([diverse.judged(2.9)], tight)
+    assert methods._tighten([diverse.judged(2.9)], tight)
     assert tight[diverse.name] == pytest.approx(3.6 + 2e-6, abs=1e-12)
 
 
@@ -67,4 +67,4 @@ def test_a_limit_becomes_stricter_by_what_it_was_missed_by() -> None:
     ],
 )
 def test_a_limit_that_cannot_become_stricter_ends_the_attempts(verdict: req.Verdict) -> None:
-    assert not decide._tighten([verdict], {})
+    assert not methods._tighten([verdict], {})

@@ -164,7 +164,7 @@ def test_alternatives_are_objects_in_json(tmp_path, capsys):
     offers = json.loads(capsys.readouterr().out)["error"]["alternatives"]
     assert offers
     assert {"change", "sentence"} <= set(offers[0])
-    assert any(o["change"] == "raise level" and o["column"] == "a" for o in offers)
+    assert any(o["kind"] == "raise level" and o["column"] == "a" for o in offers)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,11 @@ def open_vault(folder: Path) -> Vault:
     file = folder.parent / "master.key"
     file.write_text(json.loads((folder / "vault.json").read_text())["key"] + "\n")
     file.chmod(0o600)
-    return Vault.open(folder / "study.vault", key=keys.from_file(file), anchor=folder / "study.anchor")
+    return Vault.open(folder / "study.vault", key=keys.from_file(file), anchor=folder / "study.anchor", clock=lambda: NEXT_DAY)
+
+
+NEXT_DAY = datetime(2026, 11, 18, tzinfo=UTC).timestamp()
+"""The day after these files were written."""
 
 
 def test_a_vault_of_shoal_0_3_0_opens_and_goes_on(vault: tuple[Vault, dict[str, str], list[str]]) -> None:

@@ -87,7 +87,7 @@ def test_counts_are_made_once_and_those_of_four_tables_are_kept(tmp_path: Path, 
 
 def test_errors_are_words_for_whoever_dropped_the_file(tmp_path: Path) -> None:
     twice = tmp_path / "twice.csv"
-    twice.write_text("age,age\n1,2\n", encoding="utf-8")
+    twice.write_text("age,\N{CYRILLIC SMALL LETTER A}ge\n1,2\n", encoding="utf-8")
     cut = tmp_path / "cut.xlsx"
     cut.write_bytes(b"PK\x03\x04nothing")
     empty = tmp_path / "empty.csv"

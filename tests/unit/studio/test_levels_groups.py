@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.api.improvement import improve
 from shoal.errors import UsageError
 from shoal.hierarchies import from_policy
+from shoal.release.policy.policy import Policy
 from shoal.studio.column_levels import _even
 from shoal.studio.value_groups import LONGEST, apart, groups_of, rule_of, together, tree_of
+from shoal.studio.views import improved
 
 VALUES = list("abcdef")
 
@@ -62,3 +65,23 @@ def test_a_file_becomes_a_tree() -> None:
             _even(wrong)
     with pytest.raises(UsageError, match="no groups"):
         tree_of([["NL"], ["BE"]])
+
+
+def test_every_stop_says_what_it_does() -> None:
+    counts = {"baker": 40, "clerk": 30, "nurse": 9, "smith": 8, "judge": 7}
+    rows = [(job, age) for job, n in counts.items() for age in (20, 25, 30) for _ in range(n)]
+    table = {"job": [job for job, _ in rows], "age": [age for _, age in rows], "ill": ["a", "b"] * (len(rows) // 2)}
+    asked = Policy.of(
+        quasi={"job": {"hierarchy": {"frequency": [50]}}, "age": {"hierarchy": {"intervals": [1, 5, 20]}}}, sensitive=["ill"], k=3
+    )
+    told = improved.shown(improve(table, asked), {"job": 1, "age": 2})["stops"]
+    assert [s["label"] for s in told["job"]["stops"]] == ["as it is", "5 → 3: rare values merged", "hidden"]
+    assert told["job"]["label"] == "5 → 3: rare values merged"
+    assert [s["label"] for s in told["age"]["stops"]] == [
+        "as it is",
+        "nothing merges",
+        "nothing merges",
+        "3 → 1: 20-39",
+        "hidden",
+    ]
+    assert all(s["label"] and s["short"] for stops in told.values() for s in stops["stops"])

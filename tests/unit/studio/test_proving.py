@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.studio.prove import proven, repeat, so_far, ticks
+from shoal.studio.prove import findings, proven, repeat, so_far, ticks, undecided
 from shoal.studio.workspace.rows import Job, Kept, Made
 
 TOLD = {
@@ -87,3 +87,20 @@ def test_the_command_that_repeats_a_release() -> None:
     assert repeat(table, made(format="csv")) == "shoal anonymize 'a b.csv' --policy policy.yml --out 'the release'"
     drawn = repeat(table, made(format="parquet", seeded=True))
     assert drawn == "shoal anonymize 'a b.csv' --policy policy-with-seed.yml --format parquet --out 'the release'"
+
+
+def test_findings_are_ranked_and_an_acceptance_holds_for_what_was_read() -> None:
+    attacks = [
+        {"name": "skewness: blood_type", "verdict": "warning", "sentence": "A. B.", "rate": 0.1},
+        {"name": "holding", "verdict": "holds", "sentence": "fine.", "rate": 0.9},
+        {"name": "homogeneity: income", "verdict": "warning", "sentence": "C.", "rate": 0.4},
+        {"name": "new attack", "verdict": "broken", "sentence": "It breaks. More.", "rate": None},
+    ]
+    accepted = {"homogeneity: income": {"sentence": "C.", "reason": "r"}, "new attack": {"sentence": "It broke.", "reason": "r"}}
+    release = made(attacks=attacks, accepted=accepted)
+    found = findings(release)
+    assert [f["name"] for f in found] == ["new attack", "homogeneity: income", "skewness: blood_type"]
+    assert found[0]["said"] == "It breaks."
+    assert "blood type is far more common" in found[2]["said"]
+    assert [f["accepted"] is None for f in found] == [True, False, True], "other numbers are decided again"
+    assert undecided(release) == 2

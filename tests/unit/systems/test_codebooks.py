@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ import pytest
 import shoal
 from shoal.cli import main
 from shoal.errors import OutputError, TamperError, UnreadableError
-from shoal.systems import ddi, from_ddi, from_limesurvey, from_redcap, limesurvey, redcap, to_ddi
+from shoal.systems import ddi, from_ddi, from_limesurvey, from_redcap, limesurvey, redcap, to_ddi, to_signing_page
 from shoal.systems.codebook import Variable, only, spss_names
 
 HEAD = (
@@ -93,15 +94,24 @@ class TestRedcap:
         assert notes == {name: treated[name] for name in notes}
         with pytest.raises(OutputError, match="exists already"):
             to_ddi(tmp_path / "release", tmp_path / "book.xml")
+        with pytest.raises(SystemExit):
+            main(["export", "page", str(tmp_path / "release"), "--out", str(tmp_path / "page.html")])
+        page = (tmp_path / "page.html").read_text()
+        assert f"Every record hides among at least {release.k:,}" in page
+        assert release.certificate.verdict in unescape(page)
+        assert release.certificate.key.fingerprint in page
+        assert all(a.sentence in unescape(page) for a in release.certificate.attacks if a.verdict == "broken")
+        assert "canary" not in page
 
     def test_a_release_that_does_not_hold_gets_no_codebook(self, project, tmp_path):
         from_redcap(project, tmp_path / "out")
         shoal.anonymize(tmp_path / "out" / "data.sav", tmp_path / "out" / "policy.yml").write(tmp_path / "release")
         with (tmp_path / "release" / "data.csv").open("a") as file:
             file.write("\n")
-        with pytest.raises(TamperError, match="does not hold"):
-            to_ddi(tmp_path / "release", tmp_path / "book.xml")
-        assert not (tmp_path / "book.xml").exists()
+        for write in (to_ddi, to_signing_page):
+            with pytest.raises(TamperError, match="does not hold"):
+                write(tmp_path / "release", tmp_path / "book.xml")
+            assert not (tmp_path / "book.xml").exists()
 
     def test_a_folder_without_or_with_two_dictionaries(self, project, tmp_path):
         (project / "again.csv").write_text((project / "dictionary.csv").read_text(encoding="utf-8"), encoding="utf-8")

@@ -355,7 +355,7 @@ FALSIFIERS: dict[str, Callable[[str], None]] = {
     "ranks within the window (at least 5), of numbers to 15 digits": ranks_in_the_window,
     "expected counts of the categories (invariant, or after correction by the matrix)": expected_counts,
     "each person's own value, but 0 stays 0 and small numbers may stay as they are": zero_stays,
-    "order and distances of one person's dates": one_persons_dates,
+    "order and distances of one person's dates in a column": one_persons_dates,
     "calendar dates, seasons, weekdays": calendar_is_lost,
     "every published record is true": published_records_are_true,
     "shares in expectation": shares_in_expectation,

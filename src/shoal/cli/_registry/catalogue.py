@@ -150,8 +150,8 @@ def matches(registry: Source, text: Text = "", trust: Trust = "", as_json: commo
 
 
 def exposed(
-    population: Annotated[str, typer.Option("--population", help="Where you live: place@period, for instance UK/Leeds@2019.")],
-    answers: Annotated[str, typer.Option("--answers", help="Your answers: sex=F,age/years=87. They stay on this computer.")],
+    population: Annotated[str, typer.Option("--population", help="Where you live: Leeds, or place@period: UK/Leeds@2019.")],
+    answers: Annotated[str, typer.Option("--answers", help="Your answers: sex=female,age=34. They stay on this computer.")],
     registry: Annotated[str, typer.Option("--registry", help="A mirrored folder, an SQLite file or a database URL.")] = "",
     trust: Annotated[str, typer.Option("--trust", help="Public keys that you trust, separated by commas.")] = "",
     as_json: common.Json = False,
@@ -162,7 +162,7 @@ def exposed(
 
     found = exposure(Registry(registry).source, population, _pairs(answers), anchors=typed.names(trust))
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json({**found.to_json(), "notes": list(found.notes)} if found.notes else found.to_json())
         return
     value, low, high = found.crowd
     between = f"between {low:,.0f} and {high:,.0f}, grade {found.grade}"
@@ -173,6 +173,8 @@ def exposed(
             typer.echo(f"    {text} instead: about {crowd[0]:,.0f}")
     if len(found.steps) > 1:
         typer.echo(f"Most telling: {found.most_telling}. The number takes your answers as independent of each other.")
+    for note in found.notes:
+        typer.echo(f"  {note}")
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

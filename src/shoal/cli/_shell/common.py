@@ -49,7 +49,7 @@ Qi = Annotated[str | None, typer.Option("--qi", help="The same as --quasi.", hid
 Sensitive = Annotated[str | None, typer.Option("--sensitive", help="Sensitive columns: a,b.")]
 Direct = Annotated[str | None, typer.Option("--direct", help="Columns that identify a person directly: a,b.")]
 Insensitive = Annotated[str | None, typer.Option("--insensitive", help="Columns that are neither: a,b.")]
-Rest = Annotated[str | None, typer.Option("--rest", help="What to do with other columns: drop or insensitive.")]
+Rest = Annotated[str | None, typer.Option("--rest", help="What to do with other columns: quasi or drop.")]
 Unit = Annotated[str | None, typer.Option("--unit", help="Column that identifies a person: k counts people, not rows.")]
 Weight = Annotated[str | None, typer.Option("--weight", help="Column of sampling weights.")]
 

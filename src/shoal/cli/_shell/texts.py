@@ -140,9 +140,20 @@ def numbers(text: str) -> list[float]:
 
 READING = (
     *("format", "delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates", "sheet"),
-    *("user_missing", "booleans", "rename_duplicates"),
+    *(
+        "user_missing",
+        "booleans",
+        "rename_duplicates",
+        "skip",
+        "comment",
+        "totals",
+        "units",
+        "notes",
+        "bad_lines",
+        "quoted_empty",
+    ),
 )
-_BY_COLUMN, _YES_NO = ("types", "dates"), ("header", "booleans", "rename_duplicates")
+_BY_COLUMN, _YES_NO, _LINES = ("types", "dates"), ("header", "booleans", "rename_duplicates"), ("skip", "header")
 
 
 def read_options(
@@ -174,29 +185,42 @@ def read_options(
                 f"'{key}' is not an option of --read.",
                 hint=f"Did you mean '{close}'?" if close else f"Known: {', '.join(READING)}.",
             )
-        if not separator or (key in _BY_COLUMN and not colon) or (key in _YES_NO and value not in ("true", "false")):
+        line = key in _LINES and value.isdecimal() and value.isascii()
+        yes_no = key in _YES_NO and value in ("true", "false")
+        if not separator or (key in _BY_COLUMN and not colon) or (key in (*_YES_NO, *_LINES) and not (line or yes_no)):
             raise UsageError(f"Invalid --read '{text}'.", hint="For example delimiter=; header=false types=zip:text.")
         if key == "null":
             out.setdefault(key, []).append(value)
         elif key in _BY_COLUMN:
             out.setdefault(key, {})[column] = kind
         else:
-            out[key] = value == "true" if key in _YES_NO else "\t" if value == "tab" else value
+            out[key] = int(value) if line else value == "true" if yes_no else "\t" if value == "tab" else value
     return out
 
 
-def how_read(source: Mapping[str, Any]) -> str:
-    """How a text file was read, in one line, so that a wrong guess is seen; empty for other sources.
+def read_as_policy(policy: Path | None, reading: dict[str, Any]) -> dict[str, Any]:
+    """The options of ``shoal.open``: those of the policy, overruled by those that were typed."""
+    if policy is None:
+        return reading
+    from shoal.release.policy.policy import Policy
+
+    return {**Policy.load(policy).read, **reading}
+
+
+def how_read(source: Mapping[str, Any]) -> list[str]:
+    """How a text file or workbook was read, and a line for each repair, so that a wrong guess is seen; empty for other sources.
 
     >>> how_read({"format": "csv", "delimiter": ";", "encoding": "latin-1", "decimal": ",", "header": True})
-    "Read as CSV: delimiter ';', encoding latin-1, decimal ',', first line holds the names. Wrong? See --read."
+    ["Read as CSV: delimiter ';', encoding latin-1, decimal ',', first line holds the names. Wrong? See --read."]
     """
+    repairs = [f"• {line}" for line in source.get("repairs", ())]
     if source.get("format") != "csv":
-        return ""
+        return repairs
     names = "first line holds the names" if source["header"] else "no line of names"
     mark = "tab" if source["delimiter"] == "\t" else f"'{source['delimiter']}'"
     decimal = source.get("decimal") or "."
-    return f"Read as CSV: delimiter {mark}, encoding {source['encoding']}, decimal '{decimal}', {names}. Wrong? See --read."
+    how = f"Read as CSV: delimiter {mark}, encoding {source['encoding']}, decimal '{decimal}', {names}. Wrong? See --read."
+    return [how, *repairs]
 
 
 def explained(words: list[str]) -> list[str]:

@@ -18,10 +18,13 @@ from shoal.cli._vault.shared import (
     Name,
     Place,
     TokenFile,
+    TokenOut,
     acting,
     care_of,
     derived,
+    keyed,
     opened,
+    opening,
     read_secret,
     require_ok,
     secret_file,
@@ -32,8 +35,12 @@ from shoal.cli._vault.shared import (
 )
 from shoal.errors import UsageError
 
+SecondToken = Annotated[
+    Path | None, typer.Option("--second-token-file", help="Token of the second person: another owner, or the auditor.")
+]
 
-@acting
+
+@keyed
 def rotate(
     session: Any,
     domain: Annotated[str | None, typer.Option("--domain", help="New data keys for this domain.")] = None,
@@ -96,16 +103,27 @@ def limit(
 
 
 @acting
-def honeytoken(
+def honeytoken_plant(
     session: Any,
     domain: Name,
-    identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the invented identity.")],
     role: Annotated[str, typer.Option("--role", help="Role, for a pseudonym to lay out in a domain of roles.")] = "",
     relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
 ) -> Answer:
-    """Plant an invented identity. Anyone who requests it raises an alarm, under any pseudonym."""
-    made = session.plant_honeytoken(domain, read_secret(identity_file), role=role, relation=relation)
-    return {"domain": domain, "pseudonym": made}, made or "Planted; name a role or relation for a pseudonym to lay out."
+    """Plant a person invented by the vault. Anyone who requests it raises an alarm, under any pseudonym."""
+    made = session.plant_honeytoken(domain, role=role, relation=relation)
+    words = made.pseudonym or f"Planted: {made.identity}. Name a role or relation for a pseudonym to lay out."
+    return {"domain": domain, "pseudonym": made.pseudonym, "identity": made.identity}, words
+
+
+@acting
+def honeytoken_withdraw(
+    session: Any,
+    domain: Name,
+    planted_file: Annotated[Path, typer.Option("--planted-file", help="File with its identity or pseudonym.")],
+) -> Answer:
+    """Withdraw a honeytoken. Takes two people."""
+    session.withdraw_honeytoken(domain, read_secret(planted_file))
+    return {"domain": domain, "withdrawn": True}, "The honeytoken is withdrawn."
 
 
 def _verified(found: Any, _: Mapping[str, Any]) -> Answer:
@@ -141,9 +159,7 @@ def witness(
 def anchor_command(
     vault: Place,
     accept: Annotated[bool, typer.Option("--accept", help="Take the present state as this machine's beginning.")] = False,
-    second: Annotated[
-        Path | None, typer.Option("--second-token-file", help="Token of the second person: another owner, or the auditor.")
-    ] = None,
+    second: SecondToken = None,
     key_file: KeyFile = None,
     key_share: KeyShares = None,
     token_file: TokenFile = None,
@@ -158,6 +174,40 @@ def anchor_command(
     mark = place.store.check_anchor()
     body = {"generation": mark.generation, "audit_events": mark.audit_seq, "accepted": accept}
     tell(body, f"The anchor stands at generation {mark.generation}.", as_json=json)
+
+
+def time_command(
+    vault: Place,
+    correct: Annotated[bool, typer.Option("--correct", help="Take the clock of this machine as the vault's time.")] = False,
+    second: SecondToken = None,
+    key_file: KeyFile = None,
+    key_share: KeyShares = None,
+    token_file: TokenFile = None,
+    anchor: AnchorFile = None,
+    json: Json = False,
+) -> None:
+    """Show the newest time the vault has seen, or correct it (takes two people; logged permanently)."""
+    if correct and second is None:
+        raise UsageError("correcting the time takes two people.", hint="Add --second-token-file FILE.")
+    place = opened(vault, key_file, key_share, anchor, maintenance=not correct)
+    if correct and second is not None:
+        place.correct_time(token(token_file), read_secret(second))
+    seen = place.status().get("time_seen", "")
+    tell({"time_seen": seen, "corrected": correct}, f"The newest time of this vault is {seen}.", as_json=json)
+
+
+@opening
+def break_glass(
+    vault: Any,
+    owner_share: Annotated[Path, typer.Option("--owner-share-file", help="File with the owner's share.")],
+    auditor_share: Annotated[Path, typer.Option("--auditor-share-file", help="File with the auditor's share.")],
+    token_out: TokenOut,
+    name: Annotated[str, typer.Option("--name", help="Name of the person (default: the first auditor or owner).")] = "",
+) -> Answer:
+    """Give an auditor or owner a token if none can log in. Takes both shares; raises an alarm."""
+    with secret_file(token_out) as put:
+        put(vault.break_glass(read_secret(owner_share), read_secret(auditor_share), name=name))
+    return {"token_file": str(token_out)}, f"The token is in {token_out}. The log says how it was made."
 
 
 @acting
@@ -212,7 +262,10 @@ COMMANDS = {
     "rotate": rotate,
     "shred": shred,
     "limit": limit,
-    "honeytoken": honeytoken,
+    "honeytoken plant": honeytoken_plant,
+    "honeytoken withdraw": honeytoken_withdraw,
+    "time": time_command,
+    "break-glass": break_glass,
     "verify": derived("verify", {}, _verified),
     "checkpoint": checkpoint,
     "anchor": anchor_command,

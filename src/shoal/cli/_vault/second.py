@@ -95,6 +95,14 @@ def factor_command(
 
 
 @acting
+def renew(session: Any, token_out: TokenOut) -> Answer:
+    """Replace your token by a new one, for as long again. What you approved with the old one ends with it."""
+    with secret_file(token_out) as put:
+        put(session.renew())
+    return {"token_file": str(token_out)}, f"Your new token is in {token_out}. The old one has ended."
+
+
+@acting
 def delegate(
     session: Any,
     action: Annotated[str, typer.Argument(help="pseudonymize, find, translate, register, prove, backup, audit, …")],
@@ -154,6 +162,7 @@ COMMANDS = {
     "refuse": derived("refuse", {"change_id": Id}, lambda made, _: (made.to_json(), f"{made.id} is refused.")),
     "enrol": enrol,
     "factor": factor_command,
+    "renew": renew,
     "delegate": delegate,
     "recipient": recipient,
     "unseal": unseal,

@@ -73,6 +73,11 @@ def acting(command: Callable[..., Answer]) -> Callable[..., None]:
     return _with_options(command, session, {"token_file": TokenFile})
 
 
+def keyed(command: Callable[..., Answer]) -> Callable[..., None]:
+    """The same for the change of keys, which two people agree on in any case: a whole key may be changed to shares."""
+    return _with_options(command, functools.partial(session, maintenance=False), {"token_file": TokenFile})
+
+
 def derived(name: str, options: Mapping[str, Any], answer: Callable[[Any, Mapping[str, Any]], Answer]) -> Callable[..., None]:
     """The command of an action of the vault's table whose arguments stand on the command line.
 
@@ -127,10 +132,18 @@ def _with_options(command: Callable[..., Answer], enter: Callable[..., Any], mor
     return run
 
 
-def session(place: str, key_file: Path | None, shares: list[Path] | None, token_file: Path | None, anchor: Path | None) -> Any:
+def session(
+    place: str,
+    key_file: Path | None,
+    shares: list[Path] | None,
+    token_file: Path | None,
+    anchor: Path | None,
+    *,
+    maintenance: bool = True,
+) -> Any:
     """A vault, served or opened here, with the acting person logged in."""
     text = token(token_file)
-    return opened(place, key_file, shares, anchor).login(text)
+    return opened(place, key_file, shares, anchor, maintenance=maintenance).login(text)
 
 
 def opened(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 from shoal.errors import MemoryBudgetError, UsageError
 
@@ -18,7 +20,7 @@ PROGRAM = 200 << 20
 """What a run takes before it has read a row: Python, Arrow, DuckDB and the compiled loops."""
 
 RELEASED, RELEASED_AT_MOST = 90 << 20, 760 << 20
-"""What a release takes beside the program whatever its rows, and where they are so many that they are kept on disk."""
+"""What a release takes beside the program for any number of rows, and if there are so many that they are kept on disk."""
 WRITTEN, WRITTEN_AT_MOST = 20 << 20, 360 << 20
 """The same of rows that a plan is applied to."""
 
@@ -41,6 +43,49 @@ def memory_of(given: str | int | None) -> int | None:
     if size < LEAST:
         raise UsageError(f"a memory of {shown(size)} is too small.", hint=f"The least is {shown(LEAST)}.")
     return size
+
+
+SMALL = 4 << 30
+"""A limit of the container or the process up to which it is the budget of a run that was given none."""
+RESERVED = 3 << 30
+"""Address space that libraries reserve and do not use."""
+GROUPS = Path("/sys/fs/cgroup")
+OWN_GROUPS = Path("/proc/self/cgroup")
+
+
+def limit_of_process() -> int | None:
+    """The bytes that the container (cgroup) or the process (``ulimit -d``, ``-v``) may take; None without a limit."""
+    found = []
+    try:
+        for line in OWN_GROUPS.read_text().splitlines():
+            _, controllers, own = line.split(":", 2)
+            if controllers in ("", "memory"):
+                root, name = (GROUPS, "memory.max") if not controllers else (GROUPS / "memory", "memory.limit_in_bytes")
+                inner = root / own.lstrip("/")
+                found += [_limit_in(folder / name) for folder in (inner, *inner.parents) if folder.is_relative_to(root)]
+    except (OSError, ValueError):
+        pass
+    with suppress(ImportError):  # not on Windows
+        import resource
+
+        for kind, reserved in ((resource.RLIMIT_DATA, 0), (resource.RLIMIT_AS, RESERVED)):
+            soft = resource.getrlimit(kind)[0]
+            found.append(None if soft == resource.RLIM_INFINITY else max(0, soft - reserved))
+    return min((limit for limit in found if limit is not None), default=None)
+
+
+def _limit_in(file: Path) -> int | None:
+    try:
+        text = file.read_text().strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() and int(text) < 1 << 60 else None
+
+
+def budget_of_process() -> int | None:
+    """The budget of a run that was given none: nine tenths of a small limit of the container or the process, else None."""
+    limit = limit_of_process()
+    return None if limit is None or limit > SMALL else max(LEAST, limit // 10 * 9)
 
 
 def left_for_data(budget: int) -> int:

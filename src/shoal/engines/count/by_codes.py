@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from shoal.engines.core.base import Relation
-from shoal.engines.core.memory import bytes_to_count, left_for_data
+from shoal.engines.core.memory import bytes_to_count, left_for_data, limit_of_process
 from shoal.engines.core.request import CountRequest, gap_error
 from shoal.engines.count.codes import CodedColumn, Ranked
 from shoal.engines.count.tally import BoolArray, Tallies, Tally
@@ -51,10 +51,11 @@ def can_count(relation: Relation, request: CountRequest) -> bool:
 
 
 def half_of_memory() -> int:
-    """Half of the machine's memory in bytes (2 GiB where it is not told): beyond it DuckDB counts, which can spill to disk."""
+    """Half of the memory of the machine or container (2 GiB where it is not known): beyond it DuckDB counts, which can spill."""
     if not hasattr(os, "sysconf"):  # Windows
         return 2 << 30
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(whole, limit_of_process() or whole) // 2
 
 
 def count_by_codes(

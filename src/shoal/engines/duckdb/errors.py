@@ -6,6 +6,12 @@ import re
 
 from shoal.errors import EngineError, MemoryBudgetError, OutputError, ShoalError, UnreadableError
 
+UNEVEN = (
+    "Repair the line, or set such lines aside with --read bad_lines=set-aside. If the guess is wrong, pass delimiter=, quote=, "
+    "encoding=, or skip=N for lines above the names."
+)
+"""What to do about a line with another number of fields."""
+
 _CSV_LINE = re.compile(r"CSV Error on Line: (\d+)")
 _JSON_LINE = re.compile(r"Malformed JSON in file .* in line (\d+)")
 _CSV_COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
@@ -73,7 +79,7 @@ def _csv_error(line: int, words: str, source: str) -> UnreadableError:
         expected, seen = int(found.group(1)), int(found.group(2))
         return UnreadableError(
             f"line {line} of '{source}' has {seen} fields; {expected} were expected.",
-            hint="Repair the line, or pass delimiter=, quote= or encoding= if the guess is wrong.",
+            hint=UNEVEN,
             line=line,
             expected=expected,
             found=seen,

@@ -20,7 +20,7 @@ from typing import Any
 from shoal.disk.atomic import disk_full, scratch_of
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.files.csv.sniff import SAMPLE_BYTES, guess_encoding
+from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding
 from shoal.engines.files.packing import opened
 from shoal.errors import OutputError, UnreadableError, UsageError
 

@@ -1,20 +1,21 @@
-"""Excel workbooks (.xlsx): one sheet as a table; openpyxl in read-only mode. Formulas count by their last computed value.
+"""Workbooks (.xlsx, .xlsm, .xls, .xlsb, .ods): one sheet as a table, read by calamine. Formulas count by their last value.
 
-The sheet is the one named, or the first that is not hidden; its first row that is not blank holds the
-names; of two heading rows the second where the first says nothing (X1, X2 …). Formulas that were
-never computed and cells merged with others would be read as missing: they are refused.
+The sheet is the one named, or the one that people see and that holds a table. Notes around the table, rows of units and of totals
+are set aside, as in text files; of two heading rows the second holds the names if the first is bare (X1, X2 …). Formulas that
+were never computed and cells merged with others would be read as missing: they are refused.
 """
 
 from __future__ import annotations
 
 import datetime
+import html
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,165 +26,278 @@ from shoal.disk.atomic import staged
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.files.csv.sniff import HEAD_ROWS, says_nothing, second_heading
 from shoal.engines.files.frames import open_deferred
+from shoal.engines.files.layout import (
+    HEAD_ROWS,
+    Row,
+    filled,
+    heading_line,
+    lay_out,
+    names_at,
+    need_modes,
+    numbered_names,
+    repairs_of,
+    says_nothing,
+    second_heading,
+)
 from shoal.engines.files.packing import require_option
 from shoal.engines.files.statistical.read import need_range
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column, nearest, need
 from shoal.kernels.arrow import seconds, wall_clock
 from shoal.kernels.text import canonical_text
-from shoal.model.roles import check_names, distinct_names
+from shoal.model.roles import check_names
 
-SAMPLE_ROWS = 1000
+OPTIONS = ("sheet", "types", "rename_duplicates", "header", "skip", "totals", "units", "notes")
 KINDS = ("text", "float")
 """What ``types=`` can ask for: other kinds are in the cells."""
 LARGE, MOST_PACKED = 256 << 20, 100
 """A workbook of more bytes than this when unpacked, and more than this many times its packed ones, is not an honest one."""
+MOST_CELLS, SPARSE = 10_000_000, 50
+"""A sheet of more cells than this, of which not one in so many is filled, is refused: its cells are far apart."""
+HEAD = 200
+"""Rows by which a sheet is judged."""
 
 _UNCOMPUTED = re.compile(
     rb'<c (?![^>]*\bt="str")[^>]*>\s*<f[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>'
 )  # an empty text that a formula computed has t="str"
-_MERGED = re.compile(rb'<mergeCell [^>]*ref="[A-Z]+[0-9]+:[A-Z]+([0-9]+)"')
 
 
 def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
-    """An engine and relation over a sheet; the first rows are read now, the rest when first asked for."""
-    require_option(options, ("sheet", "types", "rename_duplicates"), "Excel")
+    """An engine and relation over a sheet, which is read now."""
+    require_option(options, OPTIONS, "Excel")
+    need_modes(options)
     types = dict(options.get("types") or {})
-    names, sheet, head, labels = _read(path, options.get("sheet"), SAMPLE_ROWS)
-    once = bool(options.get("rename_duplicates"))
-    names = distinct_names(names) if once else names
+    with workbook(path) as book:
+        sheet, others = _chosen(book, options.get("sheet"), path)
+        rows = [r if any(c != "" for c in r) else [] for r in sheet.to_python()]
+        start = sheet.start[0] if sheet.start else 0
+        errors = _check_cells(sheet, start + names_at(rows) + 1, path)
+    own, body, labels, header, aside, above = _table_rows(rows, start, str(sheet.name), path, options)
+    names = numbered_names(own, options)
     check_names(names, table=path.name)
     for name, kind in types.items():
         if name not in names:
             raise missing_column(name, names, table=path.name)
         if kind not in KINDS:
             raise UsageError(f"column '{name}' of a workbook cannot be read as '{kind}'.", hint=f"Types: {', '.join(KINDS)}.")
-    schema = _table(names, head, types).schema
+    table = _table(names, body, types)
+    renamed = {new: old for new, old in zip(names, own, strict=True) if new != old}
+    plan = {n: options[n] for n in OPTIONS if n in options} | ({"heading_rows": 2} if any(labels) else {})
+    plan |= {"sheet": str(sheet.name)} if others else {}
+    details = repairs_of(Counter(aside) + Counter({"notes": above}), renamed, plan, above=above)
+    details |= {"heading_rows": 2} if any(labels) else {}
+    if others:
+        shown = ", ".join(f"'{n}'" for n in others[:5]) + (", …" if len(others) > 5 else "")
+        details.setdefault("repairs", []).insert(
+            0, f"Read sheet '{sheet.name}'; not read: {shown}. Choose another with --read sheet=NAME."
+        )
+    if errors:
+        details.setdefault("repairs", []).append(
+            f"Read {errors:,} cell{'s' if errors > 1 else ''} with an Excel error as missing."
+        )
     return open_deferred(
-        lambda: _whole(path, sheet, types, names),
-        schema,
-        [replace(c, note=label) for c, label in zip(columns_of(schema), labels, strict=True)],
+        lambda: _still_there(path, table),
+        table.schema,
+        [replace(c, note=label) for c, label in zip(columns_of(table.schema), labels, strict=True)],
         str(path),
-        hint="Open it with types={{'{column}': 'text'}}.",
         format="excel",
-        sheet=sheet,
-        **({"heading_rows": 2} if any(labels) else {}),
+        sheet=str(sheet.name),
+        header=header,
+        **details,
     )
 
 
-def _whole(path: Path, sheet: str, types: Mapping[str, str], names: list[str]) -> Any:
-    found, _, rows, _ = _read(path, sheet, None)
-    if len(found) > len(names):
-        raise UnreadableError(
-            f"sheet '{sheet}' of '{path.name}' has rows of {len(found)} cells; its first rows have {len(names)}.",
-            hint="Give every column a name.",
-        )
-    return _table(names, rows, types)
+def _still_there(path: Path, table: Any) -> Any:
+    if not path.exists():
+        raise UnreadableError(f"file '{path.name}' is not there any more.", hint="Was it moved or replaced?")
+    return table
 
 
-def _read(path: Path, sheet: str | None, limit: int | None) -> tuple[list[str], str, list[tuple[Any, ...]], list[str]]:
-    """Names, the sheet's title, the rows that are not blank, and the labels where the heading has two rows."""
-    with _opened(path) as book:
-        chosen = _sheet(book, sheet, path)
-        chosen.reset_dimensions()  # what the file says of its size need not be so
-        rows = (tuple(r) for r in chosen.iter_rows(values_only=True))
-        header: tuple[Any, ...] = ()
-        above = 0
-        for header in rows:
-            above += 1
-            if any(v is not None for v in header):
-                break
-        if not any(v is not None for v in header):
-            raise UnreadableError(f"sheet '{chosen.title}' of '{path.name}' is empty.", hint="Its first row must hold the names.")
-        body = [r for r in islice(rows, limit) if any(v is not None for v in r)]
-        if limit is None:
-            _check_cells(book, chosen, above, path)
-        width = max([len(header), *(len(r) for r in body)])
-        header = (*header, *[None] * (width - len(header)))
-        labels: tuple[Any, ...] = (None,) * width
-        if second_heading([header, *body[: HEAD_ROWS + 1]]):
-            labels, header, body = (header, body[0], body[1:]) if says_nothing(header) else (body[0], header, body[1:])
-        names = [str(n) if n is not None else f"column{i}" for i, n in enumerate(header, start=1)]
-        return names, str(chosen.title), body, ["" if label is None else str(label) for label in labels]
+def _table_rows(
+    rows: list[Row], start: int, sheet: str, path: Path, options: Mapping[str, Any]
+) -> tuple[list[str], list[Row], list[str], bool, Counter[str], int]:
+    """Names, records, labels, whether there are names, what was set aside, and how many notes stand above the names."""
+    header, skip = heading_line(options)
+    said = "skip" in options or skip > 0
+    rows = rows[max(0, skip - start) :] if said else rows
+    at = 0 if said else names_at(rows)
+    above = sum(1 for r in rows[:at] if r)
+    rows = rows[at:]
+    held = [r for r in rows if r]
+    if not held:
+        raise UnreadableError(f"sheet '{sheet}' of '{path.name}' is empty.", hint="Its first row must hold the names.")
+    width = max(map(len, held))
+    has_names = header is not False
+    labels: Row = ("",) * width
+    if has_names and options.get("header") is None and not said and second_heading(held[: HEAD_ROWS + 2]):
+        labels, held = (held[0], held[1:]) if says_nothing(held[0]) else (held[1], [held[0], *held[2:]])
+    first = held[0] if has_names else ()
+    body = held[1:] if has_names else held
+    layout = lay_out(body, rows, width, whole=True, names=first).settled(options, path.name)
+    aside: Counter[str] = Counter()
+    kept = []
+    for i, row in enumerate(body):
+        sort = layout.sort_of(row, i == 0, i - len(body))
+        if sort:
+            aside[sort] += 1
+        else:
+            kept.append(row)
+    texts = [str(_plain(c)).strip() for c in first] if has_names else [""] * width
+    names = [n or f"column{i}" for i, n in enumerate(texts, start=1)]
+    return names, kept, [" ".join(str(c).split()) for c in labels], has_names, aside, above
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def workbook(path: Path) -> Iterator[Any]:
     """The workbook; one that is broken, or far larger than it looks, is refused."""
     try:
-        import openpyxl
+        import python_calamine
     except ModuleNotFoundError:
-        raise need("excel", "openpyxl") from None
-    book, file = None, None
+        raise need("excel", "python-calamine") from None
+    book = None
     try:
-        with zipfile.ZipFile(path) as packed:
-            unpacked = sum(part.file_size for part in packed.infolist())
+        if zipfile.is_zipfile(path):
+            _check_size(path)
+        book = python_calamine.CalamineWorkbook.from_path(str(path))
+        yield book
+    except ShoalError:
+        raise
+    except python_calamine.PasswordError:
+        raise UnreadableError(f"'{path.name}' is locked with a password.", hint="Save it without one.") from None
+    except (python_calamine.CalamineError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, OSError, EOFError):
+        raise UnreadableError(f"'{path}' is not a readable Excel workbook.", hint="Save it again as .xlsx.") from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise UnreadableError(f"'{path}' is not a readable Excel workbook.", hint="Save it again as .xlsx.") from None
+    finally:
+        if book is not None:
+            book.close()
+
+
+def _check_size(path: Path) -> None:
+    """Refuse a workbook that unpacks to far more than its size, and sheets whose cells are far apart: both fill the memory."""
+    with zipfile.ZipFile(path) as packed:
+        unpacked = sum(part.file_size for part in packed.infolist())
         if unpacked > LARGE and unpacked > MOST_PACKED * path.stat().st_size:
             raise UnreadableError(
                 f"'{path.name}' unpacks to {unpacked / 2**20:,.0f} MiB, more than a workbook of its size does.",
                 hint="Open and save it in a spreadsheet program, or export the sheet as CSV.",
             )
-        file = path.open("rb")
-        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-        yield book
-    except ShoalError:
-        raise
-    # SyntaxError: what a parser of XML raises
-    except (zipfile.BadZipFile, zlib.error, SyntaxError, KeyError, ValueError, OSError, AttributeError, EOFError):
-        raise UnreadableError(f"'{path}' is not a readable Excel workbook.", hint="Save it again as .xlsx.") from None
-    finally:
-        if book is not None:
-            book.close()
-        if file is not None:
-            file.close()
+        for name in packed.namelist():
+            if name.startswith("xl/worksheets/") and name.endswith(".xml"):
+                text = packed.read(name)
+                width = max((_column_number(c) for c in set(re.findall(rb'<c r="([A-Z]+)', text))), default=0)
+                height = max((int(r) for r in re.findall(rb'<row [^>]*?\br="(\d+)"', text)), default=0)
+                if width * height > max(MOST_CELLS, SPARSE * text.count(b"<c ")):
+                    raise UnreadableError(
+                        f"a sheet of '{path.name}' has cells in {height:,} rows and {width:,} columns, nearly all of them empty.",
+                        hint="Delete the cells far below or beside the table, and save it.",
+                    )
 
 
-def _sheet(book: Any, sheet: str | None, path: Path) -> Any:
-    """The sheet named, else the first that people see."""
-    known = [s.title for s in book.worksheets]
-    if sheet is None:
-        return next((s for s in book.worksheets if s.sheet_state == "visible"), book.worksheets[0])
-    if sheet not in known:
-        close = nearest(sheet, known)
-        raise UsageError(
-            f"sheet '{sheet}' is not in '{path.name}'.",
-            hint=f"Sheets: {', '.join(known)}." + (f" Did you mean '{close}'?" if close else ""),
+def _column_number(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number
+
+
+def _chosen(book: Any, sheet: str | int | None, path: Path) -> tuple[Any, list[str]]:
+    """The sheet named, else the one that people see and that holds a table; and the other sheets that people see."""
+    known = list(book.sheet_names)
+    if isinstance(sheet, int) or (sheet is not None and sheet not in known and sheet.isdecimal()):
+        number = int(sheet)
+        if not 1 <= number <= len(known):
+            raise UsageError(
+                f"'{path.name}' has {len(known)} sheets; there is no sheet {number}.", hint=f"Sheets: {', '.join(known)}."
+            )
+        return book.get_sheet_by_index(number - 1), []
+    if sheet is not None:
+        if sheet not in known:
+            close = nearest(sheet, known)
+            raise UsageError(
+                f"sheet '{sheet}' is not in '{path.name}'.",
+                hint=f"Sheets: {', '.join(known)}." + (f" Did you mean '{close}'?" if close else ""),
+            )
+        return book.get_sheet_by_name(sheet), []
+    visible = [
+        m.name for m in book.sheets_metadata if str(m.visible).endswith(".Visible") and str(m.typ).endswith(".WorkSheet")
+    ] or known
+    sheets = [book.get_sheet_by_name(name) for name in visible]
+    tables = [s for s in sheets if _holds_table(s)] if len(sheets) > 1 else sheets
+    best = tables[0] if tables else sheets[0]
+    if len(tables) > 1 and any(s.height > best.height for s in tables):
+        names = ", ".join(f"'{s.name}'" for s in tables)
+        raise UnreadableError(
+            f"'{path.name}' has several sheets with tables: {names}.", hint=f'Choose one: --read "sheet={best.name}".'
         )
-    return book[sheet]
+    return best, [name for name in visible if name != best.name]
 
 
-def _check_cells(book: Any, sheet: Any, above: int, path: Path) -> None:
-    """Refuse cells that look filled to people and empty to programs."""
-    with book._archive.open(sheet._worksheet_path) as file:
-        text = file.read()
-    formulas = len(_UNCOMPUTED.findall(text))
-    merged = sum(1 for row in _MERGED.findall(text) if int(row) > above)
+def _holds_table(sheet: Any) -> bool:
+    """Whether at least two rows have at least two filled cells each, and most rows have."""
+    rows = [filled(r) for r in sheet.to_python(nrows=HEAD)]
+    rows = [r for r in rows if r]
+    wide = sum(len(r) > 1 for r in rows)
+    return wide > 1 and 2 * wide > len(rows)
+
+
+def _check_cells(sheet: Any, above: int, path: Path) -> int:
+    """Refuse cells that look filled to people and empty to programs; how many hold an error of Excel."""
+    merged = sum(1 for _, (row, _column) in sheet.merged_cell_ranges or () if row >= above)
+    text = _part_of(path, str(sheet.name))
+    formulas = len(_UNCOMPUTED.findall(text)) if b"<f" in text else 0
     if formulas or merged:
         what = f"{formulas} formulas that were never computed" if formulas else f"{merged} groups of merged cells below its names"
         fix = "Open it in a spreadsheet program and save it" if formulas else "Split them and fill in every cell"
-        raise UnreadableError(f"sheet '{sheet.title}' of '{path.name}' has {what}.", hint=f"{fix}, then try again.")
+        raise UnreadableError(f"sheet '{sheet.name}' of '{path.name}' has {what}.", hint=f"{fix}, then try again.")
+    return len(re.findall(rb'<c [^>]*\bt="e"', text))
 
 
-def _table(names: list[str], rows: list[tuple[Any, ...]], types: Mapping[str, str]) -> Any:
-    width = len(names)
-    columns = [[row[i] if i < len(row) else None for row in rows] for i in range(width)]
+def _part_of(path: Path, sheet: str) -> bytes:
+    """The XML of a sheet; empty for other formats than .xlsx."""
+    if not zipfile.is_zipfile(path):
+        return b""
+    with zipfile.ZipFile(path) as packed:
+        if "xl/workbook.xml" not in packed.namelist():
+            return b""
+        book, links = (packed.read(f"xl/{n}").decode("utf-8", "replace") for n in ("workbook.xml", "_rels/workbook.xml.rels"))
+        for tag in re.findall(r"<(?:\w+:)?sheet [^>]*>", book):
+            found = dict(re.findall(r'([\w:]+)="([^"]*)"', tag))
+            if html.unescape(found.get("name", "")) == sheet:
+                target = [dict(re.findall(r'(\w+)="([^"]*)"', link)) for link in re.findall(r"<Relationship [^>]*>", links)]
+                part = next((one["Target"] for one in target if one.get("Id") == found.get("r:id")), "")
+                name = part.lstrip("/") if part.startswith("/") else f"xl/{part}"
+                return packed.read(name) if name in packed.namelist() else b""
+    return b""
+
+
+def _table(names: Sequence[str], rows: Sequence[Row], types: Mapping[str, str]) -> Any:
+    columns = [[row[i] if i < len(row) and row[i] != "" else None for row in rows] for i in range(len(names))]
     return pa.table({name: _array(values, types.get(name)) for name, values in zip(names, columns, strict=True)})
 
 
 def _array(values: list[Any], wanted: str | None) -> Any:
     """One type per column: that of all its cells, or the one wanted; else text as Excel would show it plainly."""
     kinds = {type(v) for v in values if v is not None}
-    if wanted == "float" and kinds <= {int, float}:
-        return pa.array([None if v is None else float(v) for v in values], pa.float64())
+    numbers = kinds <= {int, float} and bool(kinds)
     if wanted == "text":
         kinds = {str}
-    if kinds <= {int, float} and float in kinds:
+    elif numbers and wanted != "float" and all(v is None or (v == v and abs(v) < 2**53 and v == int(v)) for v in values):
+        return pa.array([None if v is None else int(v) for v in values], pa.int64())
+    elif numbers:
         return pa.array([None if v is None else float(v) for v in values], pa.float64())
-    if kinds == {datetime.datetime}:
-        midnight = all(v is None or v.time() == datetime.time(0) for v in values)
-        return pa.array([v if v is None or not midnight else v.date() for v in values])
-    single: dict[type, Any] = {int: pa.int64(), bool: pa.bool_(), datetime.date: pa.date32(), datetime.time: pa.time64("us")}
+    if kinds and kinds <= {datetime.datetime, datetime.date}:
+        moments = [v for v in values if isinstance(v, datetime.datetime)]
+        if all(v.time() == datetime.time(0) for v in moments):
+            return pa.array([v.date() if isinstance(v, datetime.datetime) else v for v in values], pa.date32())
+        clock = datetime.time(0)
+        days = [
+            datetime.datetime.combine(v, clock) if v is not None and not isinstance(v, datetime.datetime) else v for v in values
+        ]
+        return pa.array(days, pa.timestamp("us"))
+    single: dict[type, Any] = {bool: pa.bool_(), datetime.time: pa.time64("us")}
     if len(kinds) == 1 and (kind := kinds.pop()) in single:
         return pa.array(values, single[kind])
     return pa.array([None if v is None else _plain(v) for v in values], pa.string())

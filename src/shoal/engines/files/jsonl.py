@@ -20,8 +20,10 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import is_nested
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.sql import identifier, literal, path_literal
-from shoal.engines.files.csv.read import transcoded
-from shoal.engines.files.csv.sniff import guess_encoding, is_date, sample_bytes
+from shoal.engines.files.csv.clean import transcoded
+from shoal.engines.files.csv.encodings import guess_encoding
+from shoal.engines.files.csv.sniff import sample_bytes
+from shoal.engines.files.csv.types import is_date
 from shoal.engines.files.packing import Packing, packed, packing_of, require_option
 from shoal.engines.files.statistical.read import need_range
 from shoal.errors import ShoalError, UnreadableError
@@ -88,7 +90,7 @@ def open_jsonl(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     engine = DuckDB(stable_order=True)
     engine.source = path.name
     encoding = "utf-8-sig" if raw.startswith(b"\xef\xbb\xbf") else guess_encoding(raw)
-    file = transcoded(path, encoding, engine, ".jsonl") if encoding.startswith(("utf-8-", "utf-16", "utf-32")) else path
+    file = transcoded(path, encoding, engine, ".jsonl")[0] if encoding.startswith(("utf-8-", "utf-16", "utf-32")) else path
     packing = packing_of(file)
     form = "array" if raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[") else "newline_delimited"
     reading = f"read_json_objects({path_literal(file)}, format = '{form}', compression = '{packing}')"

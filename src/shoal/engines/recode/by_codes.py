@@ -28,7 +28,7 @@ from shoal.engines.recode.threads import ahead, each, in_halves
 from shoal.kernels.arrow import as_doubles, from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
-from shoal.kernels.order import mix, sorted_order, start_hashes, value_hashes
+from shoal.kernels.order import mix, shuffled_order, start_hashes, value_hashes
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import words_of
 from shoal.model.display import Progress
@@ -243,7 +243,7 @@ def _named(kept: Any, by: Sequence[str], columns: Sequence[_Ranks], first: npt.N
 
 
 def _shuffled(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
-    """Positions in ``rows`` in the order of a keyed hash of the published content."""
+    """Positions in ``rows`` in a random order, by a keyed hash of the published content and the number of equal rows before."""
     hashes = start_hashes(len(rows), seed)
     for name in names:
         values = data[name]
@@ -258,7 +258,7 @@ def _shuffled(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[n
             mix(hashes[start:stop], table[here])
 
         in_halves(len(rows), mix_part)
-    return sorted_order(hashes)
+    return shuffled_order(hashes)
 
 
 def _changed(coded: CodedColumn, ranked: Ranked, stays: npt.NDArray[np.bool_] | None) -> int:

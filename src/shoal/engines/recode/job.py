@@ -16,7 +16,7 @@ from shoal.engines.connect import connect
 from shoal.engines.core.base import Engine
 from shoal.engines.core.stored_types import can_be_former, former_fits, restored, stored_or_decoded, with_former
 from shoal.engines.files.writers import write_file
-from shoal.engines.recode.spill import KEY, Held, in_order
+from shoal.engines.recode.spill import KEY, Held, shuffled
 from shoal.engines.recode.sql import Rows, facts, final, hashed
 from shoal.kernels.arrow import from_numpy
 from shoal.kernels.order import row_hashes
@@ -94,7 +94,7 @@ class Job:
         former, half = Former(self.columns), 0.0
         tables = former.watched(published)
         if self.plan.shuffle:
-            tables, half = in_order(self._keyed(tables), self.folder, self.held), 0.5
+            tables, half = shuffled(self._keyed(tables), self.folder, self.held), 0.5
         elif former:  # whether all fit is known at the end
             tables = Held(self.folder, "published", tables).tables()
         for table in tables:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from shoal.engines.recode.threads import ahead, behind
 from shoal.errors import OutputError
 from shoal.kernels.arrow import from_numpy, to_numpy
-from shoal.kernels.order import sorted_order
+from shoal.kernels.order import own_keys, sorted_order
 
 KEY = "\x00key"
 """The column that rows are ordered by: uint64, none missing."""
@@ -40,6 +40,30 @@ def in_order(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[
     with tempfile.TemporaryDirectory(dir=folder) as own:  # two orders may be made at the same time
         for table in _joined(_sorted(tables, Path(own), held, 64 - BITS)):
             yield table.drop_columns([KEY])
+
+
+def shuffled(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[Any]:
+    """The rows of tables with a hash of their content under :data:`KEY`, in a random order in which equal rows stand apart.
+
+    Sorted twice on disk, in bounded memory: by the hash, so that equal rows can be numbered, and by the keys of their own.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        alike = _joined(_sorted(tables, Path(own), held, 64 - BITS))
+        yield from in_order(_own_keys(alike), folder, held)
+
+
+def _own_keys(tables: Iterator[Any]) -> Iterator[Any]:
+    last, before = None, 0
+    for table in tables:
+        hashes = to_numpy(table[KEY].combine_chunks())
+        if not len(hashes):
+            yield table
+            continue
+        keys = own_keys(hashes, before if last == hashes[0] else 0)
+        ended = int((hashes == hashes[-1]).sum())
+        before = ended + (before if last == hashes[-1] else 0)
+        last = hashes[-1]
+        yield table.set_column(table.schema.get_field_index(KEY), KEY, from_numpy(keys))
 
 
 def _joined(tables: Iterator[Any]) -> Iterator[Any]:

@@ -10,13 +10,13 @@ import numpy as np
 
 from shoal.find.finding import ColumnFacts, Scale
 from shoal.find.identifiers import spread
-from shoal.find.name_words import folded, raw_words, words_of
+from shoal.find.name_words import raw_words, words_of
 from shoal.find.people import SINGLE_SHARE, names_share
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import CLUSTERED, below_zero, drawn_key, is_key
 from shoal.find.scales import reads_as_text
 from shoal.find.topics import BY_KEY, Topic, expanded
-from shoal.find.vocabulary import word_set
+from shoal.find.vocabulary import folded, word_set
 from shoal.find.whole_numbers import amounts
 from shoal.model.roles import Role
 
@@ -48,6 +48,8 @@ def by_name(view: ColumnView) -> Decision | None:
     if view.guess.scale is Scale.DATE and topic.role is not Role.QUASI and topic.key != "technical" and topic.scale != "date":
         date = BY_KEY["event_date"]
         return Decision(date.role, "its values are dates or times, which others may know", 0.7, date.key, date.hipaa)
+    if topic.key in ("vehicle", "family", "relation") and inside_a_group(view.facts):
+        return counted_inside(view.facts)
     for check in CHECKS:
         if topic.key in check.topics and check.applies(view):
             return check.decision
@@ -64,10 +66,26 @@ def inside_a_group(facts: ColumnFacts) -> bool:
     return raw_words(facts.name)[-1:] in (("no",), ("nr",), ("nbr",), ("reference",)) and _few_small(facts)
 
 
-def counted_inside() -> Decision:
-    """A number inside a group tells nothing by itself."""
-    why = "its name says a number, but it has few values: a number inside a group"
-    return Decision(Role.INSENSITIVE, why, 0.5, "technical", None, Scale.NOMINAL)
+def counts_up(facts: ColumnFacts) -> bool:
+    """Whether it numbers the members of groups from 0 or 1: no number is left out, and each is at most as frequent as the last.
+
+    Numbers of people who have several rows are not: they are about equally frequent, or leave some out.
+    """
+    numbers = facts.numbers
+    if numbers is None or len(facts.counts) != len(numbers) or facts.distinct < 2:
+        return False
+    order = np.argsort(numbers)
+    values, counts = np.asarray(numbers)[order], np.asarray(facts.counts)[order]
+    steady = bool(np.all(np.diff(values) == 1) and np.all(np.diff(counts) <= 0))
+    return steady and float(values[0]) in (0.0, 1.0) and int(counts[0]) >= 2 * int(counts[-1])
+
+
+def counted_inside(facts: ColumnFacts) -> Decision:
+    """A number inside a group tells nothing by itself; whether it is one shows in how often each number stands there."""
+    if counts_up(facts):
+        why = "its name says a number, and it counts up inside groups"
+        return Decision(Role.INSENSITIVE, why, 0.5, "technical", None, Scale.NOMINAL)
+    return Decision(Role.UNDECIDED, "its name says a number, but it has few values", 0.0, "", None, Scale.NOMINAL)
 
 
 def _years_at_school(facts: ColumnFacts) -> bool:
@@ -121,7 +139,7 @@ def _small_groups(facts: ColumnFacts) -> bool:
 
 
 def _lettered_key(view: ColumnView) -> bool:
-    """Codes of letters and digits, nearly every row its own: they number something, whatever the name says it is about."""
+    """Codes of letters and digits, nearly every row its own: they number something, under any name."""
     facts = view.facts
     if drawn_key(facts):
         return True
@@ -139,6 +157,9 @@ def _named_direct(view: ColumnView, topic: Topic) -> Decision | None:
         return _named_name(view, topic, few)
     if topic.key in ("email", "url", "ip", "biometric", "photo") and facts.numbers is not None:
         return None
+    if topic.key == "street" and facts.numbers is not None:
+        why = "its name says address, but its values are numbers: of houses, or of years there"
+        return Decision(Role.QUASI, why, 0.6, "moved", None, Scale.NUMBER)
     if topic.key == "position":
         return _direct(topic) if facts.numbers is not None or not few else None
     if topic.key == "text":
@@ -182,12 +203,10 @@ def _named_number(view: ColumnView, topic: Topic, few: bool) -> Decision | None:
     own = 2 < facts.distinct == facts.filled < FEWEST_ROWS  # a, b, c of a short table
     if facts.kind == "text" and not own and not _written_as_numbers(facts, few):
         return None
-    if few and _few_small(facts) and topic.key != "patient_number":
-        return counted_inside()
+    if few and _few_small(facts) and topic.key != "patient_number" and (topic.key == "record_number" or counts_up(facts)):
+        return counted_inside(facts)
     if few and topic.key == "record_number" and facts.filled >= FEWEST_ROWS:
-        return Decision(
-            Role.INSENSITIVE, "its name says a number or code, but it has few values", 0.5, "technical", None, Scale.NOMINAL
-        )
+        return Decision(Role.UNDECIDED, "its name says a number or code, but it has few values", 0.0, "", None, Scale.NOMINAL)
     return _direct(topic)
 
 
@@ -263,7 +282,6 @@ CHECKS: tuple[Check, ...] = (
             Role.QUASI, "its name says school or grade, and its values are years there", 0.75, "education", None, Scale.NUMBER
         ),
     ),
-    Check(("vehicle", "family", "relation"), lambda view: inside_a_group(view.facts), counted_inside()),
     Check(("care", "technical", "group"), lambda view: _lettered_key(view)),
 )
 """Checks in the order in which they are made."""

@@ -13,7 +13,7 @@ from shoal.find.roles.keys import equally_often, in_a_block, is_key, numbering, 
 from shoal.find.scales import reads_as_text
 from shoal.find.topics import BY_KEY, expanded, topic_of
 from shoal.find.vocabulary import word_set
-from shoal.find.whole_numbers import amounts
+from shoal.find.whole_numbers import MOST_CODES, amounts
 from shoal.model.roles import Role
 
 NO_PEOPLE = frozenset(
@@ -117,7 +117,7 @@ def by_weight(view: ColumnView) -> Decision | None:
     facts, numbers = view.facts, view.facts.numbers
     words = set(expanded(facts.name))
     called = bool(words & _WEIGHT_WORDS)
-    bare = topic_of(facts.name.lower())  # WTMEC2YR is one word, whatever its capitals say
+    bare = topic_of(facts.name.lower())  # WTMEC2YR is one word in spite of its capitals
     survey = any(topic is not None and topic.key == "survey_weight" for topic in (view.topic, bare))
     if not (called or survey) or (called and view.topic is not None and view.topic.key == "pregnancy"):
         return None
@@ -126,13 +126,23 @@ def by_weight(view: ColumnView) -> Decision | None:
     body = called and _human_weight(facts, words | set(expanded(facts.label)))
     if body:
         return Decision(Role.QUASI, "its name says weight and its values are those of bodies", 0.7, "body", None, Scale.NUMBER)
-    if facts.distinct > 5 and float(np.min(numbers)) >= 0:
+    if called and not survey and _newborn_weight(facts):
+        why = "its name says weight and its values may be those of newborns"
+        return Decision(Role.QUASI, why, 0.5, "body", None, Scale.NUMBER)
+    if facts.distinct > 5 and float(np.min(numbers)) >= 0 and not facts.missing:  # every record has a survey weight
         return Decision(Role.INSENSITIVE, "its name says survey weight", 0.88, "survey_weight", None, Scale.NUMBER)
     return None
 
 
+def _newborn_weight(facts: ColumnFacts) -> bool:
+    """Kilograms or pounds of newborns; survey weights lie around 1 or far above."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return 1.5 <= float(np.median(numbers)) <= 12 and float(np.max(numbers)) <= 20
+
+
 def _human_weight(facts: ColumnFacts, words: set[str]) -> bool:
-    """Kilograms or pounds of people, children included."""
+    """Kilograms or pounds of people, children included, or grams of newborns, which lie closer together than survey weights."""
     numbers = facts.numbers
     assert numbers is not None
     if words & {"body", "kg", "lb", "lbs", "pounds", "kilo", "korper", "corporal"}:
@@ -140,4 +150,5 @@ def _human_weight(facts: ColumnFacts, words: set[str]) -> bool:
     if words & {"survey", "sample", "sampling", "final", "person", "design", "household", "hh", "weights"}:
         return False
     centre, high, low = float(np.median(numbers)), float(np.max(numbers)), float(np.min(numbers))
-    return low >= 1 and high <= 700 and 8 <= centre <= 260 and high < 12 * max(centre, 1) and facts.distinct >= 5
+    newborn = facts.whole and facts.distinct > MOST_CODES and 2_300 <= centre <= 4_200 and low >= 100 and high <= 2.2 * centre
+    return newborn or (low >= 1 and high <= 700 and 8 <= centre <= 260 and high < 12 * max(centre, 1) and facts.distinct >= 5)

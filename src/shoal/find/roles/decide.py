@@ -15,8 +15,8 @@ from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import ladder_order
 from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
 from shoal.find.roles.by_values import by_addresses, by_full_names, by_row_numbers, by_shape, by_value_topic, by_weight
-from shoal.find.roles.decision import FEW_VALUES, ColumnView, Decision
-from shoal.find.roles.keys import by_last_word, by_number_word, by_person_word
+from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
+from shoal.find.roles.keys import below_zero, by_last_word, by_number_word, by_person_word
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import MOST_CODES
@@ -28,7 +28,7 @@ def _by_table(view: ColumnView) -> Decision | None:
     facts, scale = view.facts, view.guess.scale
     kind = ladder_order(facts.values)[0] if facts.kind == "text" and facts.distinct <= 12 else ""
     if inside_a_group(facts):
-        return counted_inside()
+        return counted_inside(facts)
     if view.was_asked and scale is not Scale.NUMBER:
         return Decision(Role.SENSITIVE, "some did not know or refused to answer, as with questions of opinion", 0.5, "opinion")
     if kind in ("agreement", "satisfaction", "importance", "frequency", "quality"):
@@ -38,17 +38,17 @@ def _by_table(view: ColumnView) -> Decision | None:
         return Decision(
             Role.SENSITIVE, "one of several questions with the same answers in order, as opinions are asked", 0.5, "opinion"
         )
+    if view.private and scale is Scale.NUMBER and not facts.whole:
+        why = "it is measured with fractions, and the table is about health, money or conduct"
+        return Decision(Role.SENSITIVE, why, 0.5)
     if opaque(facts.name) and facts.distinct == 2 and view.private and view.well_named:
-        why = "its name says nothing; others hardly know a yes or no in a table about health, money or conduct: decide"
-        return Decision(Role.SENSITIVE, why, 0.35)
+        return None  # a yes or no that others hardly know: nothing shows what it is
     if opaque(facts.name) and scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE):
         return Decision(Role.QUASI, "its name says nothing and its values are codes, which others may know: look it up", 0.35)
     if facts.kind == "text" and facts.numbers is None and facts.distinct > FEW_VALUES:
         return Decision(Role.QUASI, "it has many values, which single people out if others know them", 0.4)
     if scale is Scale.NUMBER and not (view.about_people and facts.whole and facts.distinct <= MOST_CODES):
-        return Decision(Role.SENSITIVE, "it is a measurement or amount that others hardly know: decide", 0.4)
-    if view.private:
-        return Decision(Role.SENSITIVE, "others hardly know it, and the table is about health, money or conduct: decide", 0.4)
+        return None
     if view.about_people:
         return Decision(Role.QUASI, "the table is about who and what people are, which others know: decide", 0.4)
     return None
@@ -70,8 +70,39 @@ RULES: tuple[tuple[Callable[[ColumnView], Decision | None], EvidenceKind], ...] 
 """Rules with the kind of evidence they look at. The first one that recognizes the column decides."""
 
 
+FEW_FOUND = 0.05
+"""Share of the rows that a column may find by itself before it is taken for known under any name."""
+
+
 def decide(view: ColumnView) -> Decision:
-    """The role of one column."""
+    """The role of one column: what its name and values say, unless it finds people by itself."""
+    return _by_count(view, _recognized(view))
+
+
+def _by_count(view: ColumnView, decision: Decision) -> Decision:
+    """The decision, or what the count says: a column that finds many rows is not published for want of a meaning.
+
+    A sensitive column stays one: what it is about must be protected too. Drafts and releases count what it finds.
+    """
+    facts = view.facts
+    if decision.role not in (Role.INSENSITIVE, Role.UNDECIDED) or facts.filled < FEWEST_ROWS:
+        return decision
+    if facts.singled_out <= FEW_FOUND or decision.topic == "survey_weight":
+        return decision
+    percent = f"{100 * facts.singled_out:.0f} % of the rows are the only ones with their value"
+    own = facts.distinct == facts.filled and facts.whole and not below_zero(facts) and not view.several
+    if decision.role is Role.UNDECIDED and own:
+        why = "every row has its own whole number, and nothing says that it is an amount"
+        made = Decision(Role.DIRECT, why, 0.6, "all_different", 18, Scale.ID)
+    else:
+        made = Decision(
+            Role.QUASI, f"{percent}: whoever knows it finds them", 0.5, decision.topic, decision.hipaa, decision.scale
+        )
+    return _with_evidence(made, "shape")
+
+
+def _recognized(view: ColumnView) -> Decision:
+    """What the first rule says that recognizes the column."""
     facts = view.facts
     if facts.distinct == 0:
         return _with_evidence(Decision(Role.INSENSITIVE, "it is never filled", 0.95), "shape")
@@ -88,7 +119,7 @@ def decide(view: ColumnView) -> Decision:
         decision = rule(view)
         if decision is not None:
             return _with_evidence(decision, kind)
-    return Decision(Role.INSENSITIVE, "nothing says that others know it, or that it would hurt: decide", 0.35)
+    return Decision.open(facts)
 
 
 def _with_evidence(decision: Decision, kind: EvidenceKind) -> Decision:
@@ -145,6 +176,9 @@ def person_column(made: list[tuple[ColumnFacts, Decision]]) -> str | None:
         return UNITS.index(decision.topic) + len(UNITS) * _household(facts.name), -facts.distinct
 
     best, decision = min(repeating, key=preference)
+    names = [f for f, d in made if d.topic == "person_name" and _several_papers(f, best)]
+    if decision.topic == "record_number" and names:
+        return min(names, key=lambda f: f.distinct).name  # it names people, the other their papers
     if any(f.distinct == f.filled and raw_words(f.name) == ("id",) for f, _ in keys) and decision.topic == "record_number":
         return None  # each row has its own id: the other number is of something else
     by_accident = best.distinct > (1 - ACCIDENTS) * best.filled
@@ -156,6 +190,11 @@ def _repeats(facts: ColumnFacts, decision: Decision) -> bool:
     if decision.topic in _CONTACTS:
         return facts.missing == 0 and facts.distinct < SHARED_CONTACT * facts.filled
     return facts.distinct < facts.filled
+
+
+def _several_papers(people: ColumnFacts, papers: ColumnFacts) -> bool:
+    """Whether people who are named in every row have several numbered papers each, such as orders."""
+    return people.missing == 0 and people.distinct >= FEWEST_ROWS and people.distinct < SHARED_CONTACT * papers.distinct
 
 
 def _household(name: str) -> bool:

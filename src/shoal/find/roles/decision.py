@@ -18,6 +18,7 @@ CHANGE = {
     Role.QUASI: "It is sensitive or insensitive if nobody outside can know it.",
     Role.SENSITIVE: "It is a quasi-identifier if neighbours, colleagues or public lists know it.",
     Role.INSENSITIVE: "It is a quasi-identifier if others know it, sensitive if learning it would hurt.",
+    Role.UNDECIDED: "It is a quasi-identifier if others know it, sensitive if learning it would hurt, insensitive if neither.",
 }
 """What would change a role, by role."""
 
@@ -56,6 +57,15 @@ class Decision:
     hipaa: int | None = None
     scale: Scale | None = None
     evidence: tuple[Evidence, ...] = field(default=())
+
+    @classmethod
+    def open(cls, facts: ColumnFacts) -> Decision:
+        """No rule recognizes the column: a person decides."""
+        alone = int((facts.counts == 1).sum()) if facts.distinct == len(facts.counts) else 0
+        single = f", {alone:,} of them in one row only" if alone else ""
+        return cls(
+            Role.UNDECIDED, f"not recognized by name or values: {facts.kind}, {facts.distinct:,} different values{single}", 0.0
+        )
 
     @classmethod
     def of(cls, topic: Topic) -> Decision:

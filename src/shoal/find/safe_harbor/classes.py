@@ -11,20 +11,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shoal.find.columns import find_column
+from shoal.find.dates import unix_times
 from shoal.find.finding import HIPAA, ColumnFacts, ColumnFinding
+from shoal.find.identifiers import long_numbers
 from shoal.find.name_words import opaque
-from shoal.find.people import FULL_SHARE
+from shoal.find.people import FULL_SHARE, full_names_share, names_share
 from shoal.find.safe_harbor import column_names as words
 from shoal.find.safe_harbor.coarse import fine_date, fine_zip, too_long_ago, too_old
 from shoal.find.safe_harbor.column_names import as_large_as_a_state, kinds_of_places
+from shoal.find.safe_harbor.harmless import coded, harmless, test_codes
 from shoal.find.safe_harbor.spellings import (
     ZIP5,
     ZIP9,
     certain_in,
     date_share,
-    full_names_share,
     month_or_weekday_share,
-    people_share,
     plate_share,
     spread,
 )
@@ -32,16 +33,16 @@ from shoal.find.topics import expanded
 from shoal.model.display import written
 from shoal.model.roles import Role
 
-Kind = Literal["", "remove", "zip", "date", "year", "birth", "age"]
-NONE = "none of the eighteen"
+Kind = Literal["", "remove", "zip", "date", "year", "birth", "age", "unknown"]
+NONE, UNKNOWN = "none of the eighteen", "not known"
 FEW, FEWEST_ROWS = 12, 20
 """A column with at most so many values, over at least so many rows, holds codes of kinds, not numbers of people."""
 OTHER = 18
 MOSTLY, SOME, NAMED = 0.8, 0.05, 0.3
 FIRST_DAY = 20_000
 """The smallest number of a day that is taken for one: in October 1954, as spreadsheets count."""
-FULL_NAMES = FULL_SHARE
-"""Share of full names from which few values are people, under any column name; ``NAMED`` where its name says people."""
+MANY = 15
+"""Different values from which single names count too; few values are people if they are full names."""
 BLANK = ("*", "")
 
 
@@ -50,7 +51,8 @@ class Classed:
     """The class of a column.
 
     ``item`` counts from 1 (A) to 18 (R); ``kind`` says what the rule asks: remove it, or keep only three digits, years, or ages
-    up to 89. ``by`` is ``values``, ``name`` or empty.
+    up to 89. ``unknown``: neither an identifier nor recognized as harmless, so a person must decide. ``by`` is ``values``,
+    ``name`` or empty.
     """
 
     item: int | None
@@ -65,20 +67,35 @@ class Classed:
         >>> Classed(3, "date", "values", "").title
         'C: dates of a person, and ages over 89'
         """
-        return NONE if self.item is None else f"{chr(ord('A') + self.item - 1)}: {HIPAA[self.item]}"
+        if self.item is None:
+            return UNKNOWN if self.kind == "unknown" else NONE
+        return f"{chr(ord('A') + self.item - 1)}: {HIPAA[self.item]}"
 
 
-def class_of(facts: ColumnFacts, *, finding: ColumnFinding | None = None) -> Classed:
-    """The class of a column; blanked values say nothing."""
-    facts = facts.without([v for v in facts.values if v.strip() in BLANK])
+def class_of(facts: ColumnFacts) -> Classed:
+    """The class of a column, none if it is recognized as harmless, else unknown; blanked values say nothing."""
+    facts = _without_blanks(facts)
     if not facts.values:
         return Classed(None, "", "values", "it holds no value")
-    values, found = spread(facts.values), finding or find_column(facts)
-    for rule in (_formed, _certain, _dated, _zip, _aged, _years, _plates, _people, _found, _placed, _named):
-        classed = rule(facts, values, found)
-        if classed is not None:
-            return classed
-    return Classed(None, "", "", f"neither its name nor its {facts.distinct:,} different values point to one")
+    classed = identifier_class(facts, find_column(facts))
+    if classed is not None:
+        return classed
+    why = harmless(facts, spread(facts.values))
+    return Classed(None, "", "values", why) if why else Classed(None, "unknown", "", "nothing shows that it is harmless")
+
+
+def identifier_class(facts: ColumnFacts, finding: ColumnFinding) -> Classed | None:
+    """The class that the values or the name of a column point to; None if they point to none."""
+    facts = _without_blanks(facts)
+    values = spread(facts.values)
+    if not values or (facts.kind == "text" and test_codes(values)):
+        return None
+    rules = (_formed, _certain, _dated, _zip, _aged, _years, _plates, _people, _found, _placed, _named, _numbered)
+    return next((classed for rule in rules if (classed := rule(facts, values, finding)) is not None), None)
+
+
+def _without_blanks(facts: ColumnFacts) -> ColumnFacts:
+    return facts.without([v for v in facts.values if v.strip() in BLANK])
 
 
 def refusal(facts: ColumnFacts, classed: Classed, year: int) -> str:
@@ -87,6 +104,8 @@ def refusal(facts: ColumnFacts, classed: Classed, year: int) -> str:
     ``year`` is the one in which ages count: that of the release, or the last in the data.
     """
     labels = [v for v in facts.values if v.strip() not in BLANK]
+    if labels and classed.kind == "unknown":
+        return "nothing shows that it is none of the eighteen: decide"
     if not labels or classed.item is None:
         return ""
     if classed.kind == "remove":
@@ -126,7 +145,7 @@ def _certain(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Cla
 
 def _dated(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     """Dates finer than a year, in any spelling; parts of dates where the name says so."""
-    kind: Kind = "birth" if found.topic == "birth_date" or words.birth(facts.name) else "date"
+    kind: Kind = "birth" if found.topic == "birth_date" or words.says(facts.name, "birth", unless="not a birth date") else "date"
     if facts.kind in ("date", "timestamp", "time"):
         return Classed(3, kind, "values", "its values are dates or times")
     number = facts.numbers is not None
@@ -138,23 +157,24 @@ def _dated(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
     part = words.part_of_date(facts.name)
     if part and facts.whole and facts.numbers is not None and 0 <= facts.numbers.min() <= facts.numbers.max() <= part:
         return Classed(3, kind, "name", "its name says a month, week or day, and its values fit")
+    if facts.numbers is not None and facts.distinct > FEW and unix_times(facts.numbers):
+        return Classed(3, kind, "values", "its values are seconds or milliseconds since 1970")
     days = facts.whole and facts.numbers is not None and facts.numbers.min() >= FIRST_DAY
-    if days and words.dated(facts.name) and found.role is not Role.DIRECT:
+    if days and words.says(facts.name, "date or event", unless="duration, count or kind") and found.role is not Role.DIRECT:
         return Classed(3, kind, "name", "its name says a date, and its values are numbers of days or seconds")
     return None
 
 
 def _zip(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     digits = [v for v in values if v.rstrip("*").isdigit() or ZIP9.fullmatch(v)]
-    if found.topic == "postcode" or words.zipped(facts.name):
+    if found.topic == "postcode" or words.says(facts.name, "zip", unless="measure or kind"):
         if len(digits) >= SOME * len(values) and not (_few(facts) and max(map(len, values)) < 3):
             return Classed(2, "zip", "name", "its name says ZIP code, and its values are digits")
         return None if _few(facts) else Classed(2, "remove", "name", "its name says postcode")
     if sum(ZIP9.fullmatch(v) is not None for v in values) >= MOSTLY * len(values):
         return Classed(2, "zip", "values", "its values are written as ZIP codes with nine digits")
-    five = sum(ZIP5.fullmatch(v) is not None for v in values)
-    zeros = any(ZIP5.fullmatch(v) and v.startswith("0") for v in values)
-    if five == len(values) and facts.kind in ("text", "integer") and (zeros or facts.distinct > 1) and _unsaid(facts, found):
+    zeros = any(v.startswith("0") for v in values)  # days that a spreadsheet counts have five digits too
+    if zeros and all(map(ZIP5.fullmatch, values)) and _unsaid(facts, found):
         return Classed(2, "zip", "values", "its name says nothing and its values have five digits, as ZIP codes have")
     return None
 
@@ -175,11 +195,11 @@ def _aged(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classe
 def _years(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     """Years alone: of birth, of other events, or unnamed numbers that can be nothing else."""
     numbers = facts.numbers
-    born = found.topic == "birth_date" or words.birth(facts.name)
+    born = found.topic == "birth_date" or words.says(facts.name, "birth", unless="not a birth date")
     yearly = numbers is not None and facts.whole and 1850 <= numbers.min() <= numbers.max() <= 2100
     if born and found.topic != "birth_place" and (yearly or (numbers is None and any(c.isdigit() for v in values for c in v))):
         return Classed(3, "birth", "name", "its name says birth, and its values are years")
-    if yearly and (words.dated(facts.name) or words.yearly(facts.name)):
+    if yearly and (words.says(facts.name, "date or event", unless="duration, count or kind") or words.says(facts.name, "year")):
         return Classed(3, "year", "name", "its name says a date or year, and its values are years")
     if yearly and facts.distinct > 2 and found.topic in ("", "event_date", "hire_date"):
         return Classed(3, "year", "values", "its values are years")
@@ -194,11 +214,12 @@ def _plates(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Clas
 
 
 def _people(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
-    if facts.kind == "text" and people_share(values) >= NAMED:
-        return Classed(1, "remove", "values", "its values are written as names and hold given names")
-    least = NAMED if words.item_of(facts.name) == 1 else FULL_NAMES
-    if facts.kind == "text" and facts.distinct > 1 and full_names_share(values) >= least:
-        return Classed(1, "remove", "values", "its values are written as full names and hold given names")
+    if facts.kind != "text" or facts.distinct < 2:
+        return None
+    if facts.distinct >= MANY and names_share(values) >= NAMED:
+        return Classed(1, "remove", "values", "its values are written as names and hold given or family names")
+    if full_names_share(values) >= (NAMED if words.item_of(facts.name) == 1 else FULL_SHARE):
+        return Classed(1, "remove", "values", "its values are written as full names and hold given or family names")
     return None
 
 
@@ -206,7 +227,7 @@ def _found(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
     """What the finder calls a direct identifier."""
     if found.role is not Role.DIRECT or found.hipaa is None:
         return None
-    if facts.numbers is not None and words.counted(facts.name):
+    if facts.numbers is not None and words.says(facts.name, "amount"):
         return None
     by = "values" if found.value_evidence or found.topic in ("key", "all_different", "uuid", "hash") else "name"
     item = words.item_of(facts.name) if found.hipaa == OTHER else None
@@ -217,17 +238,17 @@ def _found(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
 
 def _placed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     """Places smaller than a state."""
-    named = found.topic in ("place", "birth_place") or words.placed(facts.name)
+    named = found.topic in ("place", "birth_place") or words.says(facts.name, "small place")
     if not named:
         return None
     said = expanded(facts.name)
     if as_large_as_a_state((*said, facts.name.casefold()), values):
         return Classed(None, "", "values", "its name says a place, and its values are as large as states")
     letters = facts.distinct <= 3 and all(len(v) <= 2 and v.isalpha() for v in values)
-    if letters or kinds_of_places(values) or facts.kind == "boolean" or words.measured(facts.name):
+    if letters or kinds_of_places(values) or facts.kind == "boolean" or words.says(facts.name, "measure or kind"):
         return Classed(None, "", "values", "its name says a place, but its values are kinds of places")
-    if words.region(facts.name) and _few(facts):
-        return Classed(None, "", "name", "its name says a region, with few of them: check that each holds a whole state")
+    if words.says(facts.name, "region", unless="small place") and _few(facts):
+        return None  # a region may contain whole states: nothing shows it
     return Classed(2, "remove", "name", "its name says a place, and its values are not states")
 
 
@@ -236,8 +257,15 @@ def _named(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
     item = words.item_of(facts.name)
     if item is None or facts.kind in ("boolean", "float", "decimal", "date", "timestamp"):
         return None
-    if _few(facts) or words.measured(facts.name):
+    if _few(facts) or words.says(facts.name, "measure or kind"):
         return None
     if item == 1 and (facts.numbers is not None or found.scale.value == "ordered"):
         return None
     return Classed(item, "remove", "name", f"its name says {HIPAA[item]}, and it has {facts.distinct:,} different values")
+
+
+def _numbered(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+    """Long numbers of one length, under any name but that of a list of codes that they fit."""
+    if facts.numbers is None or not long_numbers(facts) or coded(facts, values):
+        return None
+    return Classed(OTHER, "remove", "values", "its values are long numbers of one length, as numbers of people are")

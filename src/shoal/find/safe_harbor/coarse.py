@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from shoal.find.name_words import folded, raw_words
+from shoal.find.name_words import raw_words
 from shoal.find.safe_harbor.spellings import date_share, day_or_month, month_or_weekday_share
 from shoal.find.topics import expanded
-from shoal.find.vocabulary import word_set
+from shoal.find.vocabulary import folded, word_set
 from shoal.hierarchies.builders.postcodes import SMALL_ZIP3
 
 if TYPE_CHECKING:

@@ -6,23 +6,15 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from shoal.find.name_words import folded, raw_words, words_of
+from shoal.find.name_words import raw_words, words_of
 from shoal.find.topics import expanded, found_in
-from shoal.find.vocabulary import sections, tagged, word_set
+from shoal.find.vocabulary import folded, sections, tagged, word_set
 
 LIST = "safe_harbor"
 _PARTS = {word: int(most) for word, most in tagged(LIST, "part of a date").items()}
 """The largest number of a month, week or day, by the word for it."""
-_DATED = word_set(LIST, "date or event")
-_DURATIONS = word_set(LIST, "duration, count or kind")
-_BIRTH = word_set(LIST, "birth")
-_YEARS = word_set(LIST, "year")
-_ZIPS = word_set(LIST, "zip")
-_PLACES = word_set(LIST, "small place")
 _AGES = word_set(LIST, "age")
 _AGE_ONLY = word_set(LIST, "age only")
-_COUNTED = word_set(LIST, "amount")
-_MEASURED = word_set(LIST, "measure or kind")
 
 
 _SPLIT = [
@@ -63,52 +55,25 @@ def item_of(name: str) -> int | None:
     return min(found, default=None)
 
 
-def measured(name: str) -> bool:
-    """Whether a name says a number, size or kind of something rather than the thing: ``city_size``, ``device_type``."""
-    return bool(_all(name) & _MEASURED)
+def says(name: str, section: str, *, unless: str = "") -> bool:
+    """Whether a name has a word of a section of the list, and none of another section that speaks against it.
 
-
-def counted(name: str) -> bool:
-    """Whether a name says an amount or a count, of which every row may have its own."""
-    return bool(_all(name) & _COUNTED)
-
-
-def birth(name: str) -> bool:
-    """Whether a name says birth: a day or year of it, not a weight, order or place."""
+    >>> says("admit_dt", "date or event"), says("birth_weight", "birth", unless="not a birth date")
+    (True, False)
+    """
     said = _all(name)
-    return bool(said & _BIRTH) and not said & word_set(LIST, "not a birth date")
+    return bool(said & word_set(LIST, section)) and not (unless and said & word_set(LIST, unless))
 
 
-def dated(name: str) -> bool:
-    """Whether a name says a date or an event that has one, and no length of time, count or kind."""
-    said = _all(name)
-    return bool(said & _DATED) and not said & _DURATIONS
+def quantified(name: str) -> bool:
+    """Whether a name says how much, how many or how long: ``days_in_hospital``, ``n_visits``; a bare ``number`` does not."""
+    things = any(len(w) > 3 and w.endswith("s") for w in raw_words(name))
+    return says(name, "quantity") or (things and bool(_all(name) & {"n", "num", "number", "nr"}))
 
 
 def part_of_date(name: str) -> int:
     """The largest number of a month, week or day, where a name says one; 0 where it says none or a length of time."""
-    said = _all(name)
-    return 0 if said & _DURATIONS else max((_PARTS[w] for w in said if w in _PARTS), default=0)
-
-
-def yearly(name: str) -> bool:
-    """Whether a name says a year."""
-    return bool(_all(name) & _YEARS)
-
-
-def zipped(name: str) -> bool:
-    """Whether a name says a ZIP code."""
-    return bool(_all(name) & _ZIPS) and not measured(name)
-
-
-def placed(name: str) -> bool:
-    """Whether a name says a place smaller than a state."""
-    return bool(_all(name) & _PLACES)
-
-
-def region(name: str) -> bool:
-    """Whether a name says a region, which may hold several states."""
-    return bool(_all(name) & word_set(LIST, "region")) and not placed(name)
+    return 0 if says(name, "duration, count or kind") else max((_PARTS[w] for w in _all(name) if w in _PARTS), default=0)
 
 
 def aged(name: str) -> bool:

@@ -12,18 +12,15 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from shoal.find import checksums
-from shoal.find.dates import CACHED, MONTHS, WEEKDAYS, compact_date, place_in, written_as_date
-from shoal.find.name_words import folded
-from shoal.find.people import GIVEN
+from shoal.find.dates import CACHED, MONTHS, WEEKDAYS, compact_date, holds_date, place_in, written_as_date
+from shoal.find.identifiers import holds_street
+from shoal.find.vocabulary import folded
 from shoal.kernels.text import Pattern
 
 MOST = 200_000
 """Distinct values of a column that are looked at one by one, evenly spread over all."""
 
 _DAY, _MONTH, _YEAR = r"(0[1-9]|[12]\d|3[01])", r"(0[1-9]|1[0-2])", r"(19|20)\d{2}"
-_INSIDE_DATE = Pattern(
-    r"(?<!\d)((18|19|20)\d{2}[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])|\d{1,2}[-/.]\d{1,2}[-/.](18|19|20)\d{2})(?!\d)"
-)
 _PACKED = tuple(
     Pattern(form)
     for form in (
@@ -60,17 +57,38 @@ def _whole(check: Callable[[str], bool]) -> Callable[[str], bool]:
     return lambda text: check(re.sub(r"[ .\-]", "", text).upper())
 
 
-_US_PHONE = r"\(?[2-9]\d{2}\)?[-. ][2-9]\d{2}[-. ]\d{4}"
+_BYTE = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
+
+
+def _vehicle(text: str) -> bool:
+    return any(checksums.vin(word) for word in re.findall(r"\b[A-HJ-NPR-Z0-9]{17}\b", text.upper()))
+
+
 CERTAIN: tuple[Inside, ...] = (
     Inside(6, "e-mail addresses", _search(r"[a-z0-9._%+-]+@[a-z0-9.-]+\.[a-z]{2,24}\b")),
-    Inside(14, "web addresses", _search(r"\bhttps?://\S{3}|\bwww\.[a-z0-9-]+\.\S{2}")),
-    Inside(7, "social security numbers", _search(r"(?<![\d-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])")),
+    Inside(
+        14,
+        "web addresses",
+        _search(r"\bhttps?://\S{3}|\bwww\.[a-z0-9-]+\.\S{2}|\b[a-z0-9-]{2,}\.(com|org|net|edu|gov|info|io)/\S"),
+    ),
+    Inside(7, "social security numbers", _search(r"(?<![\d-])(?!000|666|9)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![\d-])")),
+    Inside(12, "vehicle identification numbers", _vehicle),
     Inside(10, "bank account numbers", _whole(checksums.iban), 0.05),
     Inside(13, "device addresses", _search(r"^([0-9a-f]{2}[:-]){5}[0-9a-f]{2}$")),
-    Inside(15, "internet (IP) addresses", _search(r"^([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}$|^(10|172|192)(\.\d{1,3}){3}$")),
     Inside(
-        4, "telephone numbers", _search(r"^(\+1[-. ]?)?\(?[2-9]\d{2}\)?[-. ][2-9]\d{2}[-. ]\d{4}$|^\+\d{1,3}[ \d().-]{8,18}$")
+        15,
+        "internet (IP) addresses",
+        _search(rf"^([0-9a-f]{{1,4}}:){{7}}[0-9a-f]{{1,4}}$|(?<![\d.]){_BYTE}(\.{_BYTE}){{3}}(?![\d.])"),
     ),
+    Inside(
+        4,
+        "telephone numbers",
+        _search(
+            r"(?<![\d.])\(?[2-9]\d{2}\)?[-. ][2-9]\d{2}[-. ]\d{4}(?!\d)|\+\d{1,3}[ \d().-]{8,18}"
+            r"|(?<!\d)0\d{2,4}[ /-]\d{6,8}(?!\d)"
+        ),
+    ),
+    Inside(2, "street addresses", holds_street),
 )
 """Forms that no other value has, looked for in every cell."""
 
@@ -107,7 +125,7 @@ def day_or_month(text: str) -> bool:
     plain = folded(text.strip())
     if re.fullmatch(r"\d{1,2}:\d{1,2}", plain) and not re.fullmatch(r"([01]?\d|2[0-4]):[0-5]\d", plain):
         return False
-    return bool(written_as_date(plain) or _INSIDE_DATE.search(plain) or _SAS.fullmatch(plain) or _ISO_TIME.fullmatch(plain))
+    return bool(written_as_date(plain) or holds_date(plain) or _SAS.fullmatch(plain) or _ISO_TIME.fullmatch(plain))
 
 
 def date_share(values: Sequence[str], *, numbers: bool = False) -> float:
@@ -163,34 +181,3 @@ def spread(values: Sequence[str], most: int = MOST) -> list[str]:
     """Values evenly spread over all, each cut to a length in which any identifier shows."""
     step = max(1, -(-len(values) // most))
     return [v[:2_000].strip() for v in values[::step]]
-
-
-_UP, _ANY = "A-ZÀ-ÖØ-Þ", "a-zA-ZÀ-ÖØ-öø-ÿ"
-_WRITTEN = re.compile(
-    rf"([{_UP}][{_ANY}'’-]+|[{_UP}]\.?)([ ,]+([{_UP}][{_ANY}'’.-]*)){{0,3}}|[{_UP}'’-]+([ ,]+[{_UP}'’.-]+){{1,3}}"
-)
-LEAST_VALUES = 15
-
-
-def people_share(values: Sequence[str]) -> float:
-    """The share of values that are written as names and hold a given name; 0 where there are few values or other texts.
-
-    >>> people_share([f"{a} {b}" for a in ("Mary", "John", "Qix", "Susan") for b in ("Stone", "Smith", "Ward", "Hall")])
-    0.75
-    """
-    if len(values) < LEAST_VALUES:
-        return 0.0
-    written = [v for v in values if _WRITTEN.fullmatch(v)]
-    if len(written) < 0.9 * len(values):
-        return 0.0
-    return sum(any(w in GIVEN for w in re.split(r"[ ,.]+", folded(v))) for v in written) / len(values)
-
-
-def full_names_share(values: Sequence[str]) -> float:
-    """The share of values of several words that are written as names and hold a given name, however few there are.
-
-    >>> full_names_share(["Mary Jones", "Ruth King", "Qix Brown", "North Ward"])
-    0.5
-    """
-    full = [v for v in values if len(v.split()) > 1 and _WRITTEN.fullmatch(v)]
-    return sum(any(w in GIVEN for w in re.split(r"[ ,.]+", folded(v))) for v in full) / max(len(values), 1)

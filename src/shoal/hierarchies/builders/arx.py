@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from shoal.disk.atomic import atomic
 from shoal.errors import HierarchyError, UnreadableError
-from shoal.hierarchies.builders.explicit import Listed, Rows, parse_rows, sniff
+from shoal.hierarchies.builders.explicit import Listed, Rows, header_line, looks_like_header, parse_rows, several_roots, sniff
 from shoal.hierarchies.rule import TOP, register_rule
 from shoal.hierarchies.values import CodedRows
 from shoal.model.hierarchy import Hierarchy
@@ -30,6 +30,9 @@ class FromFile(Listed):
     bom: bool = False
     verbatim: str | None = None  # the text itself, where the layout alone does not give it back
     kind: ClassVar[str] = "file"
+
+    def check_one_root(self, column: str) -> None:
+        several_roots(column, self._coded.columns[-1].n_labels if len(self._coded.columns) > 1 else 1)
 
     def text(self) -> str:
         """The file's text."""
@@ -51,7 +54,7 @@ def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> 
     Raises
     ------
     HierarchyError
-        Lines of different length, a value with two different lines, or groups that are not nested. The message counts.
+        Lines of different length, a value with two lines, groups that are not nested, or a first line that looks like a header.
 
     Examples
     --------
@@ -82,9 +85,12 @@ def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> 
     if on_gap == "error" and stars in text and re.search(rf"^{re.escape(stars)}\r?$", text, re.MULTILINE):
         on_gap = "suppress"  # a line of stars stands for the values that are not listed
     try:
-        return FromFile(rows, on_gap, column or file.name, delimiter, newline, last, bom, verbatim)
+        made = FromFile(rows, on_gap, column or file.name, delimiter, newline, last, bom, verbatim)
     except HierarchyError as found:
         raise HierarchyError(f"hierarchy '{column or file.name}': {found.message}", hint=found.hint, column=column) from None
+    if looks_like_header(made._coded, column):
+        raise header_line(file.name)
+    return made
 
 
 def write_arx(hierarchy: FromFile | Listed | Hierarchy, path: str | Path) -> None:

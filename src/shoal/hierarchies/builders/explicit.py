@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -84,7 +84,11 @@ class FromTree(Listed):
     (('West', 'North', 'Asia'), 3)
     """
 
+    roots: int = field(default=1, kw_only=True, compare=False)  # of a file; a tree in a policy has the root it hangs from
     kind: ClassVar[str] = "tree"
+
+    def check_one_root(self, column: str) -> None:
+        several_roots(column, self.roots)
 
     @classmethod
     def of(cls, tree: Mapping[str, Any] | Sequence[Any], *, on_gap: OnGap = "error", why: str = "") -> FromTree:
@@ -108,24 +112,66 @@ class FromTree(Listed):
         roots = {path[0] for path in paths}
         if len(roots) == 1 and len(paths) > 1:  # a single root is the top
             paths = [path[1:] if len(path) > 1 else path for path in paths]
-        return cls(_bottom_aligned(paths), on_gap)
+        return cls(_bottom_aligned(paths), on_gap, roots=len(roots))
 
     @classmethod
     def from_file(cls, file: str | Path, *, on_gap: OnGap = "error") -> FromTree:
         """From a CSV of ``child,parent`` lines (a first line ``child,parent`` or ``value,group`` is a heading)."""
         parents: dict[str, str] = {}
-        conflicts = 0
-        for number, row in enumerate(read_rows(Path(file))):
+        repeated = 0
+        rows = read_rows(Path(file))
+        for number, row in enumerate(rows):
             if len(row) != 2:
                 raise UnreadableError(
                     f"line {number + 1} of '{Path(file).name}' has {len(row)} fields instead of child and parent."
                 )
             if number == 0 and (row[0].lower(), row[1].lower()) in (("child", "parent"), ("value", "group")):
                 continue
-            conflicts += parents.setdefault(row[0], row[1]) != row[1]
-        if conflicts:
-            raise HierarchyError(f"'{Path(file).name}' gives {conflicts} values two parents.", hint="Keep one parent per value.")
+            repeated += row[0] in parents
+            parents[row[0]] = row[1]
+        if repeated:
+            lines, list_ = ("line", "lists") if repeated == 1 else ("lines", "list")
+            raise HierarchyError(
+                f"{repeated:,} {lines} of '{Path(file).name}' {list_} a value that another line lists already.",
+                hint="Keep one line, and so one parent, per value.",
+            )
+        first, others = rows[0], {name for row in rows[1:] for name in row}
+        if first[0] in parents and len(rows) > 2 and not others & set(first):
+            raise header_line(Path(file).name)
         return cls.from_edges(parents, on_gap=on_gap)
+
+
+def several_roots(column: str, roots: int) -> None:
+    """Refuse a tree with more than one root where distances in it are measured."""
+    if roots > 1:
+        raise HierarchyError(
+            f"the hierarchy of '{column}' has {roots} groups in its last level, so that distances in it have no common root.",
+            hint="Add a last level with one group ('*') to every line. Delete the first line if it is a header.",
+        )
+
+
+def header_line(name: str) -> HierarchyError:
+    return HierarchyError(
+        f"the first line of '{name}' looks like a header: its groups stand on no other line.",
+        hint="Delete it: a hierarchy file has no header. If it is a value, move it below the first line.",
+    )
+
+
+HEADINGS = ("value", "values", "leaf", "level 0", "level0", "level_0", "level-0", "original")
+
+
+def looks_like_header(rows: CodedRows, column: str) -> bool:
+    """Whether the groups of the first line stand on no other line, and it alone has another root, or is named like a heading.
+
+    >>> flu = [("flu", "lung", "*"), ("cold", "lung", "*"), ("hiv", "blood", "*")]
+    >>> looks_like_header(CodedRows.of([("disease", "group", "all"), *flu]), ""), looks_like_header(CodedRows.of(flu), "flu")
+    (True, False)
+    """
+    above = rows.columns[1:]
+    if len(rows) < 3 or not above or any((c.codes[1:] == c.codes[0]).any() for c in above):
+        return False
+    word = rows[0][0].strip().casefold()
+    return above[-1].n_labels == 2 or word in HEADINGS or word == column.strip().casefold()
 
 
 def read_rows(file: Path) -> list[list[str]]:

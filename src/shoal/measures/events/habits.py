@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -130,14 +130,17 @@ HOUR, DAY = 3_600_000_000, 86_400_000_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Log:
-    """Records of each person or pseudonym (``who``) in order: their moment (µs, None without times) and place (None without).
+    """Records of each person or pseudonym (``who``): their moment (µs, None without times) and place (None without); and the
+    ``trips`` that they tell, each the number of its origin and destination (None if they tell none).
 
-    Places of two logs that are compared have the same codes; moments say no more than what is published of them.
+    Places and trips of two logs that are compared have the same codes; moments say no more than what is published of them. A
+    place below 0 is blank.
     """
 
     who: IntArray
     moment: IntArray | None
     place: IntArray | None
+    trips: IntArray | None = None
 
     @property
     def records(self) -> IntArray:
@@ -145,32 +148,56 @@ class Log:
         return np.unique(self.who, return_counts=True)[1]
 
 
+def trips_of(who: IntArray, order: IntArray, place: IntArray, size: int) -> IntArray:
+    """Consecutive records of one person or pseudonym at two different places: the number of origin and destination of each, with
+    ``size`` places. Records at the same time have no order, so they tell no trip; blank places (below 0) do not either.
+
+    >>> trips_of(np.array([0, 0, 0, 0, 1]), np.array([1, 2, 3, 3, 4]), np.array([0, 1, 2, 0, 0]), 3).tolist()
+    [1]
+    """
+    index = np.lexsort((order, who))
+    who, order, place = who[index], order[index], place[index]
+    one = who[:-1] == who[1:]
+    tie = np.concatenate(([False], one & (order[:-1] == order[1:]), [False]))
+    alone = ~(tie[:-1] | tie[1:])
+    told = one & alone[:-1] & alone[1:] & (place[:-1] != place[1:]) & (place[:-1] >= 0) & (place[1:] >= 0)
+    out: IntArray = place[:-1][told] * size + place[1:][told]
+    return out
+
+
 @dataclass(frozen=True)
 class Compared:
-    """A number before and after, and the share of the whole that agrees (None without such a share)."""
+    """A number before and after, the share of the whole that agrees, and the error: the sum of the differences of all counts over
+    the sum of the counts before (None without such counts)."""
 
     name: str
     sentence: str
     before: float
     after: float
     kept: float | None
+    error: float | None = None
 
 
-def compare_logs(before: Log, after: Log, *, hours: bool, days: bool, trips: bool) -> tuple[Compared, ...]:
-    """Every comparison that the published columns allow; ``hours``, ``days`` and ``trips``: whether the hour of a
-    record, its weekday, and which record of a person came after which are published.
+LARGE = 50
+"""Flows with more trips are compared apart: small ones are left out on purpose."""
 
-    >>> one = Log(np.array([0, 0, 1, 1]), None, np.array([0, 1, 0, 1]))
-    >>> two = Log(np.array([0, 0, 1]), None, np.array([0, 1, 0]))
-    >>> for c in compare_logs(one, two, hours=False, days=False, trips=True):
-    ...     print(c.name, c.before, c.after, c.kept)
-    records 4.0 3.0 0.75
-    records per person 2.0 1.5 None
-    trips 2.0 1.0 0.5
-    people per place 2.0 2.0 0.75
+
+def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[Compared, ...]:
+    """Every comparison that the published columns allow; ``hours`` and ``days``: whether the hour of a record and its weekday are
+    published.
+
+    >>> one = Log(np.array([0, 0, 1, 1]), None, np.array([0, 1, 0, 1]), np.array([1, 1]))
+    >>> two = Log(np.array([0, 0, 1]), None, np.array([0, 1, 0]), np.array([1]))
+    >>> for c in compare_logs(one, two, hours=False, days=False):
+    ...     print(c.name, c.before, c.after, c.kept, c.error)
+    records 4.0 3.0 0.75 0.25
+    records per person 2.0 1.5 None None
+    trips 2.0 1.0 0.5 0.5
+    people per place 2.0 2.0 0.75 0.25
     """
+    shares = (float(len(before.who)), float(len(after.who)))
     out = [
-        Compared("records", "records in all", float(len(before.who)), float(len(after.who)), len(after.who) / len(before.who)),
+        Compared("records", "records in all", *shares, shares[1] / shares[0], 1 - shares[1] / shares[0]),
         Compared(
             "records per person",
             "records per person (before), per pseudonym (after), in the mean",
@@ -179,8 +206,9 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool, trips: boo
             None,
         ),
     ]
+    if before.trips is not None and after.trips is not None:
+        out += _trips(before.trips, after.trips)
     if before.place is not None and after.place is not None:
-        out += [_trips(before, after)] if trips else []
         out.append(_supports(before, after))
     if before.moment is not None and after.moment is not None:
         out += [_profile("hour of the day", before.moment // HOUR % 24, after.moment // HOUR % 24, 24)] if hours else []
@@ -188,28 +216,24 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool, trips: boo
     return tuple(out)
 
 
-def _trips(before: Log, after: Log) -> Compared:
-    """Origin–destination counts: consecutive records of one person or pseudonym at two different places."""
-    size = int(max(_most(before.place), _most(after.place))) + 1
-    one, two = _flows(before, size), _flows(after, size)
-    keys = np.union1d(one[0], two[0])
-    a, b = np.zeros(len(keys)), np.zeros(len(keys))
-    a[np.searchsorted(keys, one[0])] = one[1]
-    b[np.searchsorted(keys, two[0])] = two[1]
-    kept = None if a.sum() == 0 else float(np.minimum(a, b).sum() / a.sum())
-    words = "trips: consecutive records at two different places; kept: of the counts by origin and destination"
-    return Compared("trips", words, float(a.sum()), float(b.sum()), kept)
+def _trips(before: IntArray, after: IntArray) -> list[Compared]:
+    """Trips by origin and destination: all, and those of large flows."""
+    keys = np.union1d(before, after)
+    a, b = (np.bincount(np.searchsorted(keys, t), minlength=len(keys)) for t in (before, after))
+    large = a > LARGE
+    words = "trips by origin and destination"
+    out = [_counts("trips", words, a, b)]
+    if large.any():
+        out.append(_counts(f"trips of flows above {LARGE}", f"{words} that had more than {LARGE}", a[large], b[large]))
+    return out
 
 
-def _most(codes: IntArray | None) -> int:
-    return 0 if codes is None or not len(codes) else int(codes.max())
-
-
-def _flows(log: Log, size: int) -> tuple[IntArray, IntArray]:
-    place = log.place if log.place is not None else np.empty(0, dtype=np.int64)
-    same = (log.who[:-1] == log.who[1:]) & (place[:-1] != place[1:])
-    found = np.unique(place[:-1][same] * size + place[1:][same], return_counts=True)
-    return found[0], found[1]
+def _counts(name: str, words: str, a: IntArray, b: IntArray) -> Compared:
+    """Counts before and after, and their error."""
+    total = float(a.sum())
+    kept = None if total == 0 else float(np.minimum(a, b).sum() / total)
+    error = None if total == 0 else float(np.abs(a - b).sum() / total)
+    return Compared(name, words, total, float(b.sum()), kept, error)
 
 
 def _supports(before: Log, after: Log) -> Compared:
@@ -217,21 +241,24 @@ def _supports(before: Log, after: Log) -> Compared:
     one, two = _visitors(before), _visitors(after)
     size = max(len(one), len(two))
     a, b = np.pad(one, (0, size - len(one))), np.pad(two, (0, size - len(two)))
-    words = "places (or items) that occur; kept: of the people counted at each (pseudonyms, after)"
-    return Compared(
-        "people per place", words, float((a > 0).sum()), float((b > 0).sum()), float(np.minimum(a, b).sum() / a.sum())
-    )
+    words = "places (or items) that occur; kept, error: of the people counted at each (pseudonyms, after)"
+    counts = _counts("people per place", words, a, b)
+    return replace(counts, before=float((a > 0).sum()), after=float((b > 0).sum()))
 
 
 def _visitors(log: Log) -> IntArray:
-    place = log.place if log.place is not None else np.empty(0, dtype=np.int64)
-    both = np.unique(place * (int(log.who.max()) + 1) + log.who)
-    return np.bincount(both // (int(log.who.max()) + 1))
+    clear = np.empty(0, dtype=np.bool_) if log.place is None else log.place >= 0
+    if log.place is None or not clear.any():
+        return np.zeros(1, dtype=np.int64)
+    who, place = log.who[clear], log.place[clear]
+    both = np.unique(place * (int(who.max()) + 1) + who)
+    return np.bincount(both // (int(who.max()) + 1))
 
 
 def _profile(name: str, before: IntArray, after: IntArray, size: int) -> Compared:
-    """Shares of the records by hour or weekday: the largest share, and how much the two profiles overlap."""
-    a = np.bincount(before, minlength=size) / len(before)
-    b = np.bincount(after, minlength=size) / len(after)
-    words = f"largest share of the records in one {name}; kept: how far the two profiles agree"
-    return Compared(name, words, float(a.max()), float(b.max()), float(np.minimum(a, b).sum()))
+    """Records by hour or weekday: the largest share, how much the two profiles overlap, and the error of the counts."""
+    one, two = np.bincount(before, minlength=size), np.bincount(after, minlength=size)
+    a, b = one / len(before), two / len(after)
+    words = f"largest share of the records in one {name}; kept: how far the two profiles agree; error: of the counts"
+    error = float(np.abs(one - two).sum() / one.sum())
+    return Compared(name, words, float(a.max()), float(b.max()), float(np.minimum(a, b).sum()), error)

@@ -138,6 +138,10 @@ def _linkage(m: Figures, r: req.Linkage) -> float:
     raise UsageError("linkage is tried on a release, with the original beside it.", hint="Ask for it in a policy.")
 
 
+def _known_columns(m: Figures, r: req.KnownColumns) -> float:
+    raise UsageError("known_columns is counted in a table with its published columns.", hint="Ask for it in a policy.")
+
+
 def _least_c(m: Figures, r: req.RecursiveDiversity) -> float:
     return diversity.least_c(m.counts, r.column, l=r.l)
 
@@ -153,6 +157,7 @@ _WITH_OPTIONS: dict[type[Requirement], Callable[[Figures, Any], float]] = {
     req.PopulationUniqueness: _population_share,
     req.KMap: _k_map,
     req.Linkage: _linkage,
+    req.KnownColumns: _known_columns,
     req.RecursiveDiversity: _least_c,
     req.TCloseness: _distance,
 }

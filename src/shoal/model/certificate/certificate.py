@@ -15,6 +15,7 @@ from shoal.errors import PolicyError, TamperError, UsageError
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
 from shoal.model.certificate.form import LEFT_OUT
+from shoal.model.certificate.halves import document, flat_form, schema_of_halves
 from shoal.model.certificate.numbers import Attacker, ClassNumbers, Judged, Missing, Population, PublishedNumbers
 from shoal.model.certificate.parts import (
     Classing,
@@ -23,6 +24,8 @@ from shoal.model.certificate.parts import (
     FileEntry,
     Input,
     Key,
+    Known,
+    OtherMethod,
     PlanEntry,
     Proof,
     Purpose,
@@ -34,8 +37,11 @@ from shoal.model.certificate.parts import (
 from shoal.model.display import written
 from shoal.model.requirement import Requirement, requirements_of
 
-FORMAT: Literal["shoal-certificate/1"] = "shoal-certificate/1"
-EVENT_FORMAT: Literal["shoal-event-certificate/1"] = "shoal-event-certificate/1"
+FORMAT: Literal["shoal-certificate/2"] = "shoal-certificate/2"
+FORMAT_1: Literal["shoal-certificate/1"] = "shoal-certificate/1"
+"""The version that 0.3.0 wrote: in one piece, without the parts from which the derived half follows."""
+EVENT_FORMAT: Literal["shoal-event-certificate/2"] = "shoal-event-certificate/2"
+EVENT_FORMAT_1: Literal["shoal-event-certificate/1"] = "shoal-event-certificate/1"
 NAME, PLAN, REPORT = "certificate.json", "plan.json", "report.html"
 """Files that every release folder holds, beside the data."""
 
@@ -46,9 +52,13 @@ class Certificate:
 
     ``after`` counts records (people, where the person column is published); ``after_people`` and ``requirements_people`` count
     people where the policy names a person column.
+
+    The parts after ``identifiers`` are there from version 2 on: numbers that only a population table or the original gives, by
+    requirement; columns that the policy lets stay although they look like identifiers, with reasons, and those that do look so in
+    the published file; and notes that become limits.
     """
 
-    format: Literal["shoal-certificate/1"] = FORMAT
+    format: Literal["shoal-certificate/1", "shoal-certificate/2"] = FORMAT
     title: str
     date: str
     tool: str
@@ -80,6 +90,11 @@ class Certificate:
     after_people: PublishedNumbers | None = field(default=None, metadata=LEFT_OUT)
     requirements_people: tuple[Judged, ...] | None = field(default=None, metadata=LEFT_OUT)
     identifiers: tuple[Classing, ...] | None = field(default=None, metadata=LEFT_OUT)
+    known: Known | None = field(default=None, metadata=LEFT_OUT)
+    given: Mapping[str, float | None] | None = field(default=None, metadata=LEFT_OUT)
+    identifying: Mapping[str, str] | None = field(default=None, metadata=LEFT_OUT)
+    looks_identifying: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT)
+    notes: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT)
     key: Key | None = field(default=None, metadata=LEFT_OUT)
     signature: str | None = field(default=None, metadata=LEFT_OUT)
 
@@ -107,7 +122,7 @@ class Certificate:
     @property
     def as_read(self) -> Certificate:
         """The same certificate as its file gives it back: groups in the order of their names."""
-        return form.typed(Certificate, json.loads(self.to_bytes()))
+        return form.typed(Certificate, flat_form(json.loads(self.to_bytes())))
 
     @property
     def without_report(self) -> Certificate:
@@ -116,18 +131,18 @@ class Certificate:
         return replace(self, files=files, key=None, signature=None)
 
     def to_json(self) -> dict[str, Any]:
-        """The certificate as plain values, as its file holds it."""
+        """The certificate as plain values in one piece; its file has two halves (:mod:`shoal.model.certificate.halves`)."""
         out: dict[str, Any] = form.plain(self)
         return out
 
     def to_bytes(self) -> bytes:
         """The one form in which a certificate is written: sorted, indented by one, UTF-8, a line feed at the end."""
-        text = json.dumps(self.to_json(), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(document(self), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
         return (text + "\n").encode("utf-8")
 
     @classmethod
     def from_json(cls, data: Any) -> Certificate:
-        """A signed certificate from plain values.
+        """A signed certificate from plain values in one piece.
 
         Raises
         ------
@@ -135,7 +150,7 @@ class Certificate:
             Where the version is unknown, or a part is missing, unknown or of the wrong type.
         """
         found = data.get("format") if isinstance(data, dict) else None
-        if found != FORMAT:
+        if found not in (FORMAT, FORMAT_1):
             other = isinstance(found, str) and found.startswith("shoal-certificate/")
             raise TamperError(
                 f"the certificate is of another version than '{FORMAT}'."
@@ -144,6 +159,9 @@ class Certificate:
                 hint="Use the version of Shoal that is named in it under 'tool'." if other else form.HINT,
             )
         made = form.typed(cls, data)
+        later = (made.given, made.identifying, made.looks_identifying, made.notes, made.utility.allowed)
+        if {part is None for part in later} != {found == FORMAT_1} or (made.known is not None and found == FORMAT_1):
+            raise TamperError("the certificate has parts of another version than its own.", hint=form.HINT)
         if made.key is None or made.signature is None:
             raise TamperError("the certificate carries no signature.", hint=form.HINT)
         if (made.after_people is None or made.requirements_people is None) != (made.unit.column is None):
@@ -156,14 +174,31 @@ class Certificate:
 
 
 def certificate_schema() -> dict[str, Any]:
-    """The JSON schema of a signed certificate; ``certificate.schema.json`` in this package holds the same."""
-    made = form.schema(Certificate)
+    """The JSON schema of the file of a signed certificate; ``certificate.schema.json`` in this package holds the same."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Certificate of a Shoal release ({FORMAT})",
-        **made,
-        "required": sorted([*made["required"], "key", "signature"]),
+        **schema_of_halves(form.schema(Certificate), FORMAT),
     }
+
+
+ONE_LEVEL = "with one level per column"
+METHODS = {
+    "lattice": "one level per column",
+    "local": "local recoding",
+    "given plan": "a plan made earlier",
+    "probabilistic": "values allotted by the size of the population",
+}
+"""Methods in words."""
+
+
+def in_words(one: OtherMethod) -> str:
+    """What another method would have cost, or why it was not tried."""
+    name = METHODS.get(one.method, one.method)
+    if one.loss is None:
+        return f"{name} {one.reason}"
+    out = f"{one.suppressed:,} records" if one.suppressed else "nobody"
+    return f"{name} would lose {written(one.loss, 2)} and leave {out} out"
 
 
 @dataclass(frozen=True)
@@ -178,13 +213,17 @@ class Cost:
     suppressed_share: float
     proven: bool
     gap: float | None
+    method: str = "lattice"
+    plans: int | None = None
+    others: tuple[OtherMethod, ...] | None = None
+    first: bool = False
 
     @property
     def sentence(self) -> str:
         """The cost in words, the worst first.
 
-        >>> Cost(("zip",), 3, 0.41, "loss", 0, 0.0, True, 0.0).sentence
-        '1 of 3 quasi-identifiers tells nothing any more: zip. Loss 0.41 of 1; no plan loses less.'
+        >>> print(Cost(("zip",), 3, 0.41, "loss", 0, 0.0, True, 0.0, plans=24, others=()).sentence)
+        1 of 3 quasi-identifiers tells nothing any more: zip. Loss 0.41 of 1; the best of all 24 plans with one level per column.
         """
         parts = []
         if self.blank:
@@ -200,12 +239,40 @@ class Cost:
 
     @property
     def distance(self) -> str:
-        """How far the plan may be from the best."""
+        """How far the plan may be from the best, and what is known of other methods.
+
+        >>> Cost((), 3, 0.1, "loss", 0, 0.0, False, None, "local", others=(OtherMethod("lattice", 0.4, 0),)).distance
+        'local recoding (whether a better one exists is not known); one level per column would lose 0.4 and leave nobody out'
+        """
+        return self._in_version_1 if self.first else "; ".join((self._scope, *self._compared))
+
+    @property
+    def _in_version_1(self) -> str:
+        """The same in the words of certificates of version 1, whose reports ``verify`` makes again byte for byte."""
         if self.proven:
             return "no plan loses less"
         if self.gap is None:
             return "not proven to lose least; how far it is from the best is not known"
         return f"not proven to lose least; a better plan could save at most {written(self.gap, 2)}"
+
+    @property
+    def _scope(self) -> str:
+        """Among which plans this one is the best, as far as that is known."""
+        if self.proven:
+            return f"the best of all {self.plans:,} plans {ONE_LEVEL}" if self.plans else f"the best plan {ONE_LEVEL}"
+        if self.method != "lattice":
+            return f"{METHODS.get(self.method, self.method)} (whether a better one exists is not known)"
+        least = 0.0 if self.gap is None else self.loss - self.gap
+        if least <= 0.005 * self.loss:  # a bound this low says nothing
+            return f"the best plan {ONE_LEVEL} found so far; how far it is from the best is not known"
+        return f"the best plan {ONE_LEVEL} found so far; none of them loses less than {written(least, 2)}"
+
+    @property
+    def _compared(self) -> tuple[str, ...]:
+        """What each other method would have lost."""
+        if self.others is None:
+            return ("other methods were not tried",)
+        return tuple(in_words(one) for one in self.others)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -225,4 +292,5 @@ def cost_of(made: Certificate) -> Cost:
     had = [c for c in made.columns if (c.values_before or 0) > 1]
     blank = tuple(c.name for c in had if (c.values_after or 0) <= 1)
     u = made.utility
-    return Cost(blank, len(had), u.loss, u.optimize, u.suppressed, u.suppressed_share, u.proven, u.gap)
+    how = (u.method, u.plans, u.others, made.format == FORMAT_1)
+    return Cost(blank, len(had), u.loss, u.optimize, u.suppressed, u.suppressed_share, u.proven, u.gap, *how)

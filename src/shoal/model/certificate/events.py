@@ -12,6 +12,7 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
 from shoal.model.certificate.certificate import EVENT_FORMAT, REPORT
 from shoal.model.certificate.form import LEFT_OUT
+from shoal.model.certificate.halves import document, flat_form, schema_of_halves
 from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import FileEntry, Key, Objections, PlanEntry, Proof, Purpose
 from shoal.model.display import written
@@ -75,7 +76,9 @@ class EventSteps:
 class EventCost:
     """What it cost. Of the complete records: beyond the most per person, left out, shown once with others at the same point.
 
-    ``incomplete`` records lacked person, time or place and are not published.
+    ``incomplete`` records lacked person, time or place and are not published. ``trips`` is the share of the trips that can no
+    longer be read (None in certificates of version 0.3.0), ``blank`` counts published records without their place or a part of
+    it (None if there are none).
     """
 
     loss: float
@@ -92,6 +95,8 @@ class EventCost:
     people_left: int
     shapes: int
     tried: int
+    trips: float | None = field(default=None, metadata=LEFT_OUT)
+    blank: int | None = field(default=None, metadata=LEFT_OUT)
 
     @property
     def sentence(self) -> str:
@@ -106,21 +111,41 @@ class EventCost:
         if self.merged:
             parts[0] += f", {self.merged:,} more are shown once with others at the same point"
         parts[0] += f"; {self.people_left:,} of {self.people:,} people have a record left."
+        if self.blank:
+            parts.append(
+                f"{self.blank:,} records ({written(100 * self.blank / self.records, 3)} %) are published without their place."
+            )
         if self.incomplete:
             parts.append(f"{self.incomplete:,} more lack person, time or place and are not published.")
-        parts.append(f"Loss {written(self.loss, 2)} of 1; of the {self.shapes:,} plans looked at none loses less.")
+        if self.trips is None:  # as version 0.3.0 wrote it: the report of such a release is derived from it again
+            parts.append(f"Loss {written(self.loss, 2)} of 1; of the {self.shapes:,} plans looked at none loses less.")
+        else:
+            parts.append(f"Loss {written(self.loss, 2)} of 1: {self._uses()}. {self._scope()}")
         return " ".join(parts)
+
+    def _uses(self) -> str:
+        named = (("time", self.time), ("place", self.place), ("trips", self.trips or 0.0), ("links between records", self.links))
+        return ", ".join(f"{name} {written(100 * lost, 2)} %" for name, lost in named)
+
+    def _scope(self) -> str:
+        if self.shapes == 1:
+            return "One plan was considered."
+        rest = self.shapes - self.tried
+        bound = f"; the other {rest:,} lose at least as much before any record is left out" if rest else ""
+        return f"Best of the {self.shapes:,} plans considered: {self.tried:,} tried on the records{bound}."
 
 
 @dataclass(frozen=True)
 class EventUse:
-    """A result that should survive: a number before and after, and the share of it that is kept (None where it has none)."""
+    """A result that should survive: a number before and after, the share of it that is kept, and the error of its counts: the sum
+    of their differences over the sum before (None if it has none)."""
 
     name: str
     sentence: str
     before: float
     after: float
     kept: float | None
+    error: float | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -132,7 +157,7 @@ class EventCertificate:
     judged by it.
     """
 
-    format: Literal["shoal-event-certificate/1"] = EVENT_FORMAT
+    format: Literal["shoal-event-certificate/1", "shoal-event-certificate/2"] = EVENT_FORMAT
     title: str
     date: str
     tool: str
@@ -176,7 +201,7 @@ class EventCertificate:
     @property
     def as_read(self) -> EventCertificate:
         """The same certificate as its file gives it back: groups in the order of their names."""
-        return form.typed(EventCertificate, json.loads(self.to_bytes()))
+        return form.typed(EventCertificate, flat_form(json.loads(self.to_bytes())))
 
     @property
     def without_report(self) -> EventCertificate:
@@ -184,13 +209,13 @@ class EventCertificate:
         return replace(self, files=tuple(f for f in self.files if f.name != REPORT), key=None, signature=None)
 
     def to_json(self) -> dict[str, Any]:
-        """The certificate as plain values, as its file holds it."""
+        """The certificate as plain values in one piece; its file has two halves."""
         out: dict[str, Any] = form.plain(self)
         return out
 
     def to_bytes(self) -> bytes:
         """The one form in which it is written: sorted, indented by one, UTF-8, a line feed at the end."""
-        text = json.dumps(self.to_json(), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(document(self), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
         return (text + "\n").encode("utf-8")
 
     @classmethod
@@ -207,11 +232,9 @@ class EventCertificate:
 
 
 def event_certificate_schema() -> dict[str, Any]:
-    """The JSON schema of a signed certificate of an event release."""
-    made = form.schema(EventCertificate)
+    """The JSON schema of the file of a signed certificate of an event release."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Certificate of a Shoal event release ({EVENT_FORMAT})",
-        **made,
-        "required": sorted([*made["required"], "key", "signature"]),
+        **schema_of_halves(form.schema(EventCertificate), EVENT_FORMAT),
     }

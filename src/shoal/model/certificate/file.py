@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from shoal.errors import TamperError
 from shoal.model import strict_json
-from shoal.model.certificate.certificate import EVENT_FORMAT, NAME, Certificate
+from shoal.model.certificate.certificate import EVENT_FORMAT, EVENT_FORMAT_1, NAME, Certificate
 from shoal.model.certificate.form import HINT
+from shoal.model.certificate.halves import flat_form
 
 if TYPE_CHECKING:
     from shoal.model.certificate.events import EventCertificate
@@ -41,7 +42,7 @@ def is_of_events(folder: str | Path) -> bool:
         plain = strict_json.loads(read_bytes(Path(folder) / NAME).decode("utf-8"))
     except (ValueError, RecursionError):
         return False
-    return isinstance(plain, dict) and plain.get("format") == EVENT_FORMAT
+    return isinstance(plain, dict) and plain.get("format") in [EVENT_FORMAT, EVENT_FORMAT_1]
 
 
 def _read(path: Path, kind: type[C]) -> C:
@@ -51,7 +52,7 @@ def _read(path: Path, kind: type[C]) -> C:
     except (ValueError, RecursionError):
         raise TamperError("the certificate is not valid JSON.", hint=HINT) from None
     try:
-        made = kind.from_json(plain)
+        made = kind.from_json(flat_form(plain))
         again = made.to_bytes()
     except (ValueError, RecursionError) as error:  # text that is not Unicode
         if isinstance(error, TamperError):

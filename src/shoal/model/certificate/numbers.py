@@ -79,13 +79,14 @@ class PublishedNumbers(ClassNumbers):
 
 @dataclass(frozen=True)
 class Judged:
-    """One requirement: requirement, result, and whether that is enough."""
+    """One requirement: requirement, result, and whether that is enough; ``counted`` says what was counted and in which file."""
 
     requirement: str
     sentence: str
     asked: float
     found: float | None
     met: bool
+    counted: str | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True)

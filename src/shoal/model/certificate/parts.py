@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from shoal.model.certificate.form import LEFT_OUT, left_out_with
+from shoal.model.display import written
 from shoal.model.exclusion import Excluded
 
 
@@ -136,7 +138,7 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """What happened to a column of the input; the last four are there for quasi-identifiers."""
+    """What happened to a column of the input; levels and numbers of values are there for quasi-identifiers."""
 
     name: str
     role: str
@@ -148,6 +150,47 @@ class Column:
     height: int | None = field(default=None, metadata=LEFT_OUT)
     values_before: int | None = field(default=None, metadata=LEFT_OUT)
     values_after: int | None = field(default=None, metadata=LEFT_OUT)
+    decided: str | None = field(default=None, metadata=LEFT_OUT)
+    """Who decided the role: ``found`` by Shoal, ``by hand``, or the ``rest`` of the policy; not stated before 0.4.0."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """Records that are the only ones with their values in a few published columns: anyone who knows these finds them.
+
+    ``columns`` is the worst set of at most three, with ``found`` of ``records``; ``all_columns`` are found by all ``counted``
+    columns together. ``alone`` are columns that were counted by themselves only, because there were too many sets.
+    """
+
+    columns: tuple[str, ...]
+    found: int
+    records: int
+    all_columns: int
+    counted: tuple[str, ...]
+    alone: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        return self.found / self.records if self.records else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """The count in words, for the headline.
+
+        >>> Known(("pay", "team"), 30, 120, 90, ("pay", "team", "sex", "age"), ()).sentence
+        "But whoever knows 'pay' and 'team' finds 30 of 120 records (25 %); whoever knows all columns finds 90."
+        """
+        n, of = len(self.counted) - len(self.alone), len(self.counted)
+        some = f" (sets of {n} of {of} columns were counted)" if self.alone else ""
+        if not self.found:
+            return f"No three published columns single out a record{some}."
+        named = [f"'{c}'" for c in self.columns]
+        known = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else f"{named[0]} alone"
+        share = f"{written(100 * self.share, 2)} %"
+        return (
+            f"But whoever knows {known} finds {self.found:,} of {self.records:,} records ({share}); "
+            f"whoever knows all columns finds {self.all_columns:,}{some}."
+        )
 
 
 @dataclass(frozen=True)
@@ -205,17 +248,35 @@ class TradeOff:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A result that should survive, on the original and on the published records."""
+    """A result that should survive, on the original and on the published records; ``asked`` as the policy states it."""
 
     analysis: str
     before: str
     after: str
     change: str
+    asked: Mapping[str, Any] | None = field(default=None, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True)
+class OtherMethod:
+    """What another method would have lost and left out; ``loss`` is None if it gave no plan, and ``reason`` says why,
+    as the end of a sentence about the method."""
+
+    method: str
+    loss: float | None
+    suppressed: int
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Utility:
-    """What the release lost, and by whom."""
+    """What the release lost, and by whom.
+
+    ``allowed`` is the share of records that the policy lets be suppressed. Where people are counted and rows are suppressed,
+    ``people_before`` are those of the original, and ``people_with_less`` those who lost some of their records, not all. ``plans``
+    counts the plans with one level per column that ``proven`` is about; ``others`` are the methods that were compared, None if
+    the policy names one method.
+    """
 
     optimize: str
     loss: float
@@ -231,6 +292,11 @@ class Utility:
     who_note: str
     frontier: tuple[TradeOff, ...]
     analyses: tuple[Analysis, ...]
+    plans: int | None = field(default=None, metadata=LEFT_OUT)
+    others: tuple[OtherMethod, ...] | None = field(default=None, metadata=LEFT_OUT)
+    allowed: float | None = field(default=None, metadata=LEFT_OUT)
+    people_before: int | None = field(default=None, metadata=LEFT_OUT)
+    people_with_less: int | None = field(default=None, metadata=left_out_with("people_before"))
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from shoal.model.requirement.diversity import AlphaK, DistinctDiversity, Entropy
 from shoal.model.requirement.events import MOST_SETS, KnownRecords, Unicity
 from shoal.model.requirement.policy_form import ordered, require_of, require_schema, requirements_of
 from shoal.model.requirement.sizes import Attacker, K, KMap, MaxRisk, smallest_class
-from shoal.model.requirement.whole_table import AverageRisk, Linkage, PopulationUniqueness, SampleUniqueness
+from shoal.model.requirement.whole_table import AverageRisk, KnownColumns, Linkage, PopulationUniqueness, SampleUniqueness
 
 __all__ = [
     "MOST_SETS",
@@ -60,6 +60,7 @@ __all__ = [
     "EntropyDiversity",
     "K",
     "KMap",
+    "KnownColumns",
     "KnownRecords",
     "Law",
     "Linkage",

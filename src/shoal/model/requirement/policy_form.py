@@ -9,7 +9,8 @@
       uniqueness: {sample: 0.1, population: {share: 0.01, of: 17500000, method: dankar}}
       diversity: {diagnosis: {distinct: 3, p_sensitive: 3, entropy: 2.5, recursive: {c: 3, l: 2}, alpha: 0.5}}
       closeness: {diagnosis: {t: 0.2, distance: ordered, delta: 1.5, beta: 1, enhanced_beta: 1}}
-      linkage: 0.05                               # share of records that one known value may find
+      linkage: 0.05                               # share of records that known columns may find
+      known_columns: 0.05                         # share of records that any three published columns may find
       known: {records: 2, k: 5}                   # event tables; a list of such groups for several
       unicity: {records: 4, share: 0.05}
 
@@ -25,7 +26,7 @@ from typing import Any
 from shoal.errors import PolicyError, nearest
 from shoal.model.requirement.base import Requirement, requirement_kinds
 
-_PARTS = ("k", "k_map", "risk", "uniqueness", "diversity", "closeness", "linkage", "known", "unicity")
+_PARTS = ("k", "k_map", "risk", "uniqueness", "diversity", "closeness", "linkage", "known_columns", "known", "unicity")
 """Sections in the order of a policy; requirements are sorted by it."""
 
 

@@ -1,4 +1,4 @@
-"""Requirements on the released table as a whole: average risk, uniques in the sample, estimated uniques, linkage by value."""
+"""Requirements on the whole released table: average risk, uniques in the sample, estimated uniques, linkage."""
 
 from __future__ import annotations
 
@@ -142,9 +142,10 @@ class PopulationUniqueness(Requirement):
 @register
 @dataclass(frozen=True)
 class Linkage(Requirement):
-    """At most ``share`` of the records are found by one who knows the true value of one published column, and nothing else.
+    """At most ``share`` of the records are found, or their sensitive values learnt as if they were, by anyone who knows the
+    quasi-identifiers and any other published columns.
 
-    It is about every number, date and place that is not a quasi-identifier, changed or not; the worst column decides. Only the
+    The strongest attacker tried decides; sensitive columns with few values are what he learns, not what he knows. Only the
     holder of the original can try it, and no law about joining classes is proven.
     """
 
@@ -154,17 +155,45 @@ class Linkage(Requirement):
     schema: ClassVar[Schema] = {
         "linkage": described(
             RISK,
-            "Largest share of records that one known number, date or place finds; by default 1/k and at least 0.05 "
-            "for columns that a transformation changes.",
+            "Largest share of records that the quasi-identifiers and any other known columns find; by default 1/k and at "
+            "least 0.05 for the columns that a transformation changes, known alone.",
         )
     }
     scope: ClassVar[Scope] = "table"
     law: ClassVar[Law] = "none"
     bound: ClassVar[str] = "share"
+    on_file: ClassVar[bool] = True
     needs_original: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_share(self.share, "the share of records found by value", above_zero=True)
+        check_share(self.share, "the share of records found by known columns", above_zero=True)
 
     def sentence(self) -> str:
-        return f"knowing one published value finds at most {written(self.share, 4)} of the records"
+        return f"knowing any published columns finds at most {written(self.share, 4)} of the records"
+
+
+@register
+@dataclass(frozen=True)
+class KnownColumns(Requirement):
+    """At most ``share`` of the records are found by one who knows any one, two or three published columns.
+
+    It is about quasi-identifiers as published and every column that is published as it was; the worst set decides. Anyone can
+    count it again from the published file.
+    """
+
+    share: float
+    kind: ClassVar[str] = "known-columns"
+    spellings: ClassVar[Spellings] = {"known_columns": {}}
+    schema: ClassVar[Schema] = {
+        "known_columns": described(SHARE, "Largest share of records that any one, two or three published columns single out.")
+    }
+    scope: ClassVar[Scope] = "table"
+    law: ClassVar[Law] = "none"
+    bound: ClassVar[str] = "share"
+    on_file: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_share(self.share, "the share of records that known columns find", above_zero=False)
+
+    def sentence(self) -> str:
+        return f"any three published columns find at most {written(self.share, 4)} of the records"

@@ -164,14 +164,15 @@ ENOUGH = 500
 """People from which a fit is graded B."""
 
 
-PER_VALUE = 10
-"""People per value of the column with most values from which a fit is graded B; below five, a model's intervals failed."""
+PER_VALUE = 5
+"""People per value of the column with most values from which a fit is graded B; below, a model's intervals failed."""
 
 
 RARE = 0.1
 """Share of those alone in the sample who have a value that nobody else of it has, above which no model tells how rare."""
-FIRM, GAIN = 2.0, 0.1
-"""A shape from which the model misses little; below, it must predict held-out people so much better than independence, each."""
+FIRM, OPEN, GAIN = 2.0, 1.0, 0.1
+"""A shape from which the model misses little; below, it must predict held-out people so much better than independence, each.
+Below the second shape the gamma factor varies by more than its mean: the model leaves nearly everything open."""
 
 
 def grade_of(s: Sample, fit: Fit) -> Grade:
@@ -186,7 +187,7 @@ def _explains(s: Sample, fit: Fit) -> bool:
     if fit.model == "independent":
         return s.columns == 1
     gain = fit.scores[fit.model] - fit.scores.get("independent", fit.scores[fit.model])
-    return fit.shape >= FIRM or gain >= GAIN
+    return fit.shape >= FIRM or (fit.shape >= OPEN and gain >= GAIN)
 
 
 def rare_share(s: Sample) -> float:

@@ -153,6 +153,7 @@ class Shares:
     observed: Floats
     at: Floats
     numbers: Floats
+    drawn: bool = True
 
     @classmethod
     def listed(cls, model: str, observed: Floats, every: Floats) -> Shares:
@@ -162,7 +163,7 @@ class Shares:
         place -= int(place.min())
         count, total = np.bincount(place), np.bincount(place, weights=share)
         full = count > 0
-        return cls(model, observed, total[full] / count[full], count[full].astype(np.float64))
+        return cls(model, observed, total[full] / count[full], count[full].astype(np.float64), drawn=False)
 
 
 def independent(s: Sample, rng: np.random.Generator) -> Shares:

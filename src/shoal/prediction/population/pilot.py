@@ -19,11 +19,12 @@ import numpy as np
 
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import Floats
+from shoal.prediction.population.fit_check import refutation
 from shoal.prediction.population.model_choice import Fit, choose, grade_of
 from shoal.prediction.population.models import MOST_CELLS, outer, two_way_table
-from shoal.prediction.population.risk import LEVEL, OUTSIDE, Z
+from shoal.prediction.population.risk import KNOWN, OUTSIDE, Z, counted_classes
 from shoal.prediction.population.sample import Sample
-from shoal.prediction.population.without_model import unique_share_range
+from shoal.prediction.population.without_model import LEVEL, unique_share_range
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,26 +47,41 @@ class Pilot:
     def people(self) -> int:
         return self.sample.people
 
+    @cached_property
+    def refutation(self) -> str:
+        """Why the pilot refutes the fitted population; empty if it does not."""
+        return refutation(self.sample, self.fit.every, self.fit.shape)
+
     @property
     def grade(self) -> Grade:
-        return grade_of(self.sample, self.fit)
+        """B if the model is inside its limits, is not refuted, and pairs show how many look alike."""
+        pairs = int((self.sample.sizes == 2).sum())
+        few = pairs < KNOWN and bool((self.sample.sizes == 1).any())
+        return "C" if few or self.refutation else grade_of(self.sample, self.fit)
 
     def unique(self, respondents: int) -> Estimate:
-        """Expected share of ``respondents`` who are one of a kind."""
+        """Expected share of ``respondents`` who are one of a kind, within the range that needs no model."""
         method = f"pilot of {self.people:,} people, fitted population ({self.fit.model})"
         if respondents <= 1:
             return Estimate.exact(float(respondents), method="at most one person")
         middle = self._share(self.fit.shape, self.fit.mean, respondents)
-        ends = [self._share(a, m, respondents) for a in self.fit.shape_range for m in (self.fit.kept, self.fit.left_out)]
         spread = Z * math.sqrt(max(middle * (1 - middle), 1 / respondents) / respondents)
-        own = Z * math.sqrt(max(middle * (1 - middle), 1 / self.people) / self.people)
-        chance = math.hypot(spread, own)
+        least, most = unique_share_range(counted_classes(self.sample), respondents)
+        least, most, grade = max(least - spread, 0.0), min(most + spread, 1.0), self.grade
         notes: tuple[str, ...] = ("the pilot is taken as drawn at random from those who will be asked",)
-        if self.grade == "C":
-            ends = list(unique_share_range(int((self.sample.sizes == 1).sum()), self.people, respondents, level=LEVEL))
-            chance, notes = spread, (*notes, OUTSIDE)
-        low, high = max(0.0, min(*ends, middle) - chance), min(1.0, max(*ends, middle) + chance)
-        return Estimate(middle, low, high, level=LEVEL, method=method, grade=self.grade, notes=notes)
+        if grade == "B":
+            ends = [self._share(a, m, respondents) for a in self.fit.shape_range for m in (self.fit.kept, self.fit.left_out)]
+            own = Z * math.sqrt(max(middle * (1 - middle), 1 / self.people) / self.people)
+            chance = math.hypot(spread, own)
+            low, high = min(*ends, middle) - chance, max(*ends, middle) + chance
+            if low > most or high < least:
+                grade = "C"
+            else:
+                least, most = max(least, low), min(most, high)
+        if grade == "C":
+            notes = (*notes, f"the model is refuted: {self.refutation}. {OUTSIDE}" if self.refutation else OUTSIDE)
+        middle = min(max(middle, least), most)
+        return Estimate(middle, least, most, level=LEVEL, method=method, grade=grade, notes=notes)
 
     def _share(self, a: float, means: Floats, n: int) -> float:
         s, every = self.sample, self.fit.every
@@ -94,6 +110,7 @@ class Pilot:
             "model": self.fit.model,
             "scores": dict(self.fit.scores),
             "refused": dict(self.fit.refused),
+            "refutation": self.refutation or None,
         }
 
 

@@ -2,9 +2,10 @@
 
 Takes    the classes of a sample with a code per column, and the size of the population it was drawn from at random
 Returns  :class:`PopulationRisk`
-Keeps    1/crowd_high ≤ risk ≤ 1/f; unique is 0 for nobody, and 0 < unique ≤ 1 where f = 1
+Keeps    1/crowd_high ≤ risk ≤ 1/f; unique is 0 for nobody, and 0 < unique ≤ 1 where f = 1. The expected people of the population
+         who look like the sample uniques add up to the number that needs no model (Skinner & Elliot), if ten pairs show it
 Source   METHODS §33; Skinner & Holmes 1998; Skinner & Shlomo 2008; sums as in sdcMicro's modRisk (both global risks)
-How often the intervals hold: ``benchmarks/population_risk``.
+How often the intervals hold: ``benchmarks/coverage_board``, ``benchmarks/population_risk``.
 """
 
 from __future__ import annotations
@@ -20,15 +21,32 @@ from shoal.model.estimate import Estimate
 from shoal.prediction.distribution import Floats
 from shoal.prediction.population import crowd
 from shoal.prediction.population.class_size_models import SampledClasses
+from shoal.prediction.population.fit_check import refutation
 from shoal.prediction.population.model_choice import Fit, choose, grade_of, rare
 from shoal.prediction.population.sample import Ints, Sample
-from shoal.prediction.population.without_model import alone_range, right_matches_range, uniques_range
+from shoal.prediction.population.without_model import LEVEL, lookalikes, model_free_ranges, poisson_limits
 
-LEVEL = 0.95
 Z = 1.96
 STEPS = (0.05, 0.1, 0.2, 0.5)
 """Risks at and above which records are counted."""
-OUTSIDE = "the model is outside its limits here: the interval is the one that holds without a model"
+OUTSIDE = "The interval is the one that holds without a model."
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Per rate how many intervals held of how many, and by which factor each interval was widened."""
+
+    held: Mapping[float, tuple[int, int]]
+    factors: Mapping[str, float]
+
+    @property
+    def coverage(self) -> float:
+        """Share of the intervals of all subsamples that held."""
+        return sum(held for held, _ in self.held.values()) / sum(tried for _, tried in self.held.values())
+
+    def to_json(self) -> dict[str, Any]:
+        rates = [{"rate": rate, "held": held, "tried": tried} for rate, (held, tried) in self.held.items()]
+        return {"coverage": self.coverage, "rates": rates, "factors": dict(self.factors)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +74,10 @@ class PopulationRisk:
     shape_range: tuple[float, float] | None = None
     scores: Mapping[str, float] | None = None
     refused: Mapping[str, str] | None = None
+    refutation: str = ""
+    """Why the sample refutes the fitted population; empty if it does not."""
+    calibration: Calibration | None = None
+    """How often the intervals held on subsamples of the sample, if that was tried."""
 
     def __repr__(self) -> str:
         said = f"{self.people:,} of {self.population:,} people, model {self.model}"
@@ -89,10 +111,14 @@ class PopulationRisk:
             "shape_range": None if self.shape_range is None else list(self.shape_range),
             "scores": dict(self.scores or {}),
             "refused": dict(self.refused or {}),
+            "refutation": self.refutation or None,
+            "calibration": None if self.calibration is None else self.calibration.to_json(),
         }
 
 
-def population_risk(codes: Sequence[Any], sizes: Any, population: int, *, model: str = "auto", seed: int = 0) -> PopulationRisk:
+def population_risk(
+    codes: Sequence[Any], sizes: Any, population: int, *, model: str = "auto", seed: int = 0, limits: bool = True
+) -> PopulationRisk:
     """Risk per class of a sample, by a model of how the columns depend on each other.
 
     Parameters
@@ -108,6 +134,8 @@ def population_risk(codes: Sequence[Any], sizes: Any, population: int, *, model:
         "auto" keeps the model with the highest held-out likelihood.
     seed : int
         For dealing people into parts; the same seed gives the same numbers, in any order of the rows.
+    limits : bool
+        False lets a model that is not refuted state its own interval outside its limits, too: for calibration only.
 
     Examples
     --------
@@ -121,18 +149,19 @@ def population_risk(codes: Sequence[Any], sizes: Any, population: int, *, model:
     s = Sample.of(codes, sizes, population)
     if s.people == s.population:
         return _counted(s)
-    return _assembled(s, choose(s, model, seed=seed))
+    return assembled_risk(s, choose(s, model, seed=seed), limits=limits)
 
 
-def _assembled(s: Sample, fit: Fit) -> PopulationRisk:
-    f, rate, mean, a = s.sizes, s.rate, fit.mean, fit.shape
+def assembled_risk(s: Sample, fit: Fit, *, limits: bool = True) -> PopulationRisk:
+    """The risk of a sample from a fit of it."""
+    f, rate = s.sizes, s.rate
+    totals = Totals.of(s)
+    mean, a = totals.scaled(s, fit.shape, fit.mean), fit.shape
     risk = crowd.match_chance(a, mean, f, rate)
-    widest = fit.shape_range[0]  # how far the model is off is itself uncertain, and so is whether a record counts in its own fit
-    low = crowd.crowd_range(widest, np.minimum(fit.left_out, mean), f, rate, LEVEL)[0]
-    low = np.where(rare(s), f, low)  # of a value that one person has, no model tells how common it is
-    high = crowd.crowd_range(widest, np.maximum(fit.kept, mean), f, rate, LEVEL)[1]
     unique = np.where(f == 1, crowd.unique_chance(a, mean, f, rate), 0.0)
     alone = f == 1
+    ends = [(fit.shape, totals.scaled(s, fit.shape, means)) for means in (fit.kept, fit.left_out)]
+    ends += [(shape, totals.scaled(s, shape, fit.mean, side)) for shape in fit.shape_range for side in (-1, 1)]
 
     def uniques(shape: float, means: Floats) -> float:
         return float(crowd.unique_chance(shape, means[alone], f[alone], rate).sum())
@@ -141,11 +170,22 @@ def _assembled(s: Sample, fit: Fit) -> PopulationRisk:
         return float((f * crowd.match_chance(shape, means, f, rate)).sum())
 
     why = f"fitted population ({fit.model})"
-    tau = _ranged(uniques, fit, float((unique * (1 - unique)).sum()), int(alone.sum()), why)
-    right = _ranged(matches, fit, float((f**2 * risk * np.maximum(1 / f - risk, 0)).sum()), float(f.size), why)
+    tau = _ranged([uniques(*x) for x in ((a, mean), *ends)], float((unique * (1 - unique)).sum()), int(alone.sum()), why)
+    variance = float((f**2 * risk * np.maximum(1 / f - risk, 0)).sum())
+    right = _ranged([matches(*x) for x in ((a, mean), *ends)], variance, float(f.size), why)
     alive = [_scaled(x, s, sign) for x, sign in ((tau.low, -1), (tau.value, 0), (tau.high, 1))]
     whole = Estimate(alive[1], min(alive), max(alive), level=LEVEL, method=why)
-    tau, right, whole = _inside_their_limits(s, fit, tau, right, whole)
+    refuted = refutation(s, fit.every, fit.shape)
+    firm = not limits or grade_of(s, fit) == "B"
+    (tau, right, whole), refuted = _without_contradiction(s, firm, refuted, tau, right, whole)
+    widest = fit.shape_range[0]  # how far the model is off is itself uncertain, and so is whether a record counts in its own fit
+    few = np.minimum(totals.scaled(s, widest, fit.left_out, -1), mean)
+    many = np.maximum(totals.scaled(s, widest, fit.kept, 1), mean)
+    low = crowd.crowd_range(widest, few, f, rate, LEVEL)[0]
+    high = crowd.crowd_range(widest, many, f, rate, LEVEL)[1]
+    unknown = rare(s) | (right.grade == "C")  # of a value that one person has, no model tells how common it is
+    low = np.where(unknown, f, low)
+    high = np.where(unknown, np.maximum(high, _largest_crowds(s)), high)
     back = np.empty_like(s.order)
     back[s.order] = np.arange(s.order.size)
     return PopulationRisk(
@@ -165,36 +205,104 @@ def _assembled(s: Sample, fit: Fit) -> PopulationRisk:
         shape_range=fit.shape_range,
         scores=fit.scores,
         refused=fit.refused,
+        refutation=refuted,
     )
 
 
-def _inside_their_limits(s: Sample, fit: Fit, *found: Estimate) -> tuple[Estimate, ...]:
-    """The estimates as the model gives them where it is inside its limits; else its values in the ranges that need no model.
+def _largest_crowds(s: Sample) -> Floats:
+    """The largest class of the population of which a sample plausibly shows so few people, without a model."""
+    sizes, place = np.unique(s.sizes, return_inverse=True)
+    limits = np.array([poisson_limits(int(f), (1 - LEVEL) / 2)[1] / s.rate for f in sizes])
+    out: Floats = np.minimum(np.ceil(limits), s.population - s.people + sizes)[place]
+    return out
 
-    A model whose interval does not meet the range without a model is outside its limits, too.
-    """
+
+def _without_contradiction(s: Sample, firm: bool, refuted: str, *found: Estimate) -> tuple[tuple[Estimate, ...], str]:
+    """The estimates within the ranges that need no model. Of a model that is refuted or outside its limits the value stays, in
+    the range without a model. A model whose interval does not meet that range is refuted, too."""
+    ranges = model_free_ranges(counted_classes(s))
+    apart = any(e.high < low or e.low > high for e, (low, high) in zip(found, ranges, strict=True))
+    if apart and not refuted:
+        refuted = "its interval lies outside the range that the class sizes alone leave plausible"
+    firm = firm and not refuted
+    out = []
+    for e, (low, high) in zip(found, ranges, strict=True):
+        details = {"without_a_model": [low, high]}
+        if firm:
+            low, high = max(low, e.low), min(high, e.high)
+        value = min(max(e.value, low), high)
+        notes = () if firm else (f"the model is refuted: {refuted}. {OUTSIDE}" if refuted else OUTSIDE,)
+        out.append(replace(e, value=value, low=low, high=high, grade="B" if firm else "C", notes=notes, details=details))
+    return tuple(out), refuted
+
+
+@dataclass(frozen=True)
+class Totals:
+    """How many people of the population look like the sample's classes of one, and like its larger classes, and were not
+    sampled: with its range, without a model (Skinner & Elliot; Good)."""
+
+    ones: tuple[float, float, float]
+    others: tuple[float, float, float]
+
+    @classmethod
+    def of(cls, s: Sample) -> Totals:
+        seen, odds, tail = counted_classes(s), (1 - s.rate) / s.rate, (1 - LEVEL) / 2
+        threes = int(seen.numbers[seen.sizes == 3].sum())
+        low, high = lookalikes(seen.n2, threes, 2 * odds, tail)
+        most = float(s.population - s.people)
+        large = seen.sizes > 2
+        people = float((seen.sizes * seen.numbers)[large].sum())
+        chance = Z * math.sqrt(float((seen.sizes**2 * seen.numbers)[large].sum()) + Z**2)
+        rest = (max(people - chance, 0.0) * odds, people * odds, (people + chance) * odds)
+        ones = (low, 2 * odds * seen.n2, high) if seen.n2 >= KNOWN else (low, math.nan, high)
+        return cls((min(ones[0], most), min(ones[1], most), min(ones[2], most)), rest)
+
+    def scaled(self, s: Sample, shape: float, means: Floats, side: int = 0) -> Floats:
+        """The means of each class, those of one person and of more each times a factor, so that the expected crowds add up to
+        the totals; on one side, to the end of their range. A total that is not known well only limits the model's own."""
+        out = means.copy()
+        for here, total in ((s.sizes == 1, self.ones), (s.sizes > 1, self.others)):
+            if not here.any():
+                continue
+            f, m = s.sizes[here], means[here]
+            own = float((crowd.expected_crowd(shape, m, f, s.rate) - f).sum())
+            goal = total[1 + side] if side else total[1]
+            if math.isnan(goal):
+                goal = min(max(own, total[0]), total[2])
+            out[here] = m * _factor(shape, m, f, s.rate, goal)
+        return out
+
+
+KNOWN = 10
+"""Classes of two people from which the number of lookalikes counts as known."""
+
+
+def _factor(shape: float, means: Floats, f: Ints, rate: float, goal: float) -> float:
+    """The factor of the means under which the expected number of others of the population is the goal."""
+    low, high = math.log(1e-9), math.log(1e9)
+    for _ in range(50):
+        middle = (low + high) / 2
+        if float((crowd.expected_crowd(shape, math.exp(middle) * means, f, rate) - f).sum()) < goal:
+            low = middle
+        else:
+            high = middle
+    return math.exp((low + high) / 2)
+
+
+def counted_classes(s: Sample) -> SampledClasses:
+    """The sizes of the sample's classes, without what they are."""
     sizes, numbers = np.unique(s.sizes, return_counts=True)
     ones, twos = (int(numbers[sizes == j].sum()) for j in (1, 2))
-    seen = SampledClasses(sizes, numbers, s.people, s.sizes.size, ones, twos, s.population)
-    ranges = (alone_range(seen, level=LEVEL), right_matches_range(seen, level=LEVEL), uniques_range(seen, level=LEVEL))
-    apart = any(e.high < low or e.low > high for e, (low, high) in zip(found, ranges, strict=True))
-    if not apart and grade_of(s, fit) == "B":
-        return found
-    return tuple(
-        replace(e, low=min(e.value, low), high=max(e.value, high), grade="C", notes=(OUTSIDE,))
-        for e, (low, high) in zip(found, ranges, strict=True)
-    )
+    return SampledClasses(sizes, numbers, s.people, s.sizes.size, ones, twos, s.population)
 
 
-def _ranged(value: Any, fit: Fit, variance: float, most: float, method: str) -> Estimate:
-    """From the low end of the fit with each record itself to the high end of the fit without it, and chance beyond both."""
-    shapes = (fit.shape_range[0], fit.shape, fit.shape_range[1])
-    middle = value(fit.shape, fit.mean)
-    ends = [middle, *(value(a, means) for a in shapes for means in (fit.kept, fit.left_out))]
+def _ranged(values: list[float], variance: float, most: float, method: str) -> Estimate:
+    """The first value; from the least to the greatest of all, and chance beyond both."""
+    middle = values[0]
     chance = Z * math.sqrt(variance + Z**2 / 4)  # score limits of a mean: they hold where few are expected, too
-    counts = _plausible_counts(min(ends), max(ends), variance / middle if middle > 0 else 0.0)
-    low = min(min(ends) + Z**2 / 2 - chance, middle, counts[0])
-    high = max(max(ends) + Z**2 / 2 + chance, counts[1])
+    counts = _plausible_counts(min(values), max(values), variance / middle if middle > 0 else 0.0)
+    low = min(min(values) + Z**2 / 2 - chance, middle, counts[0])
+    high = max(max(values) + Z**2 / 2 + chance, counts[1])
     return Estimate(middle, max(0.0, low), max(middle, min(most, high)), level=LEVEL, method=method)
 
 

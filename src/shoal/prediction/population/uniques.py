@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -113,6 +113,7 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
     fits = tuple(_try(name, fit, data, cells) for name, fit in models.MODELS)
     found = {m.name: m.uniques for m in fits}
     chosen, rule = dankar(found.get, rate, n1)
+    fits = tuple(_no_second_opinion(m) for m in fits)
     return PopulationEstimate(
         n,
         total,
@@ -199,6 +200,13 @@ def _try(name: str, fit: Any, data: models.SampledClasses, cells: int | None) ->
     if not math.isfinite(uniques) or uniques < 0:
         return ModelEstimate(name, None, "the fit gave no finite number", parameters)
     return ModelEstimate(name, min(uniques, float(data.population)), "", parameters)
+
+
+def _no_second_opinion(m: ModelEstimate) -> ModelEstimate:
+    """Pitman's law fitted at the boundary alpha = 0 is Ewens': it says the same and confirms nothing."""
+    if m.name != "pitman" or m.parameters.get("alpha", 1.0) > 1e-6:
+        return m
+    return replace(m, uniques=None, failed="the fit is Ewens' law (alpha = 0): not a second opinion")
 
 
 def dankar(uniques: Callable[[str], float | None], rate: float, n1: int) -> tuple[float | None, str]:

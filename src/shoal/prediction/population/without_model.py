@@ -1,26 +1,41 @@
-r"""What a sample says of its population whatever the population is like: ranges that need no model.
+r"""What a sample shows of its population whatever the population is like: ranges that need no model.
 
-A class of F people shows j of them in a sample at rate :math:`\pi` so often that :math:`(F-j)` summed over the classes with j
-is, in expectation, :math:`(j+1)\frac{1-\pi}\pi` times the number of classes with j + 1. So the people who look like somebody
-who is alone in the sample, but were not drawn, are estimated from the classes of two.
+A class of F people shows j of them in a sample at rate :math:`\pi` with the binomial chance. So the numbers of classes seen once,
+twice … :data:`SEEN` times, and more often, have means that are linear in the numbers of classes of the population by their size.
+All populations are considered whose means make the observed numbers plausible: as Poisson counts, the likelihood is at most
+:data:`DROP` below the greatest, with each count's likelihood scaled so that alone it has the exact limits of a Poisson count. The
+least and the most that any of them gives are two linear programs (concave terms are replaced by tangents, which only widens).
 
 Takes    the sizes of the sample's classes, and the population
-Returns  a range at a level, for the uniques of the population, records unique in both, and records named correctly
-Source   Skinner & Elliot 2002; Good 1953. How often they hold: ``benchmarks/interval_coverage``, ``benchmarks/population_risk``
+Returns  ranges at 95 %: uniques of the population, records unique in both, records named correctly; unique share of a later group
+Source   Skinner & Elliot 2002 and Good 1953 (lookalikes); Kuusela & Stark 2017 (strict bounds). How often they hold:
+         ``benchmarks/coverage_board``, ``benchmarks/interval_coverage``
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-import numpy as np  # noqa: F401  (the examples below)
+import numpy as np
 
+from shoal.prediction.distribution import Floats
 from shoal.prediction.population.class_size_models import SampledClasses
 
 LEVEL = 0.95
+DROP = 1.92
+"""Half of the 95 % point of chi-squared with one degree of freedom."""
+SEEN = 5
+"""Classes of up to this many people in the sample are counted by their size, larger ones together."""
+TANGENTS = np.linspace(-4.2, 4.2, 15)
+"""Where each count's likelihood has a tangent, in standard deviations from the count."""
+NOISE = 2.24
+"""Standard deviations of chance beyond the mean: 97.5 % on each side."""
+Range = tuple[float, float]
 
 
-def lookalikes(pairs: int, threes: int, c: float, tail: float) -> tuple[float, float]:
+def lookalikes(pairs: int, threes: int, c: float, tail: float) -> Range:
     """Least and most people of the population who look like a sample unique, with ``tail`` on either side.
 
     Two ways, the wider of them: the logarithm with Student's quantile and the variance of classes of three; and the exact limits
@@ -39,8 +54,9 @@ def lookalikes(pairs: int, threes: int, c: float, tail: float) -> tuple[float, f
     return least, most
 
 
-def uniques_range(s: SampledClasses, *, level: float = 0.95) -> tuple[float, float]:
-    """Least and most uniques of the population that the sample leaves plausible, for any classes of the population.
+def uniques_range(s: SampledClasses, *, level: float = LEVEL) -> tuple[float, float]:
+    """Least and most uniques of the population from the classes of one and of two people alone: quick, and wider than
+    :func:`model_free_ranges`.
 
     The classes of one and of two people are taken as Poisson counts with their exact limits; the lower end combines two limits,
     each with half of its tail, so the level is kept when pairs are few.
@@ -56,7 +72,7 @@ def uniques_range(s: SampledClasses, *, level: float = 0.95) -> tuple[float, flo
     return max(0.0, low / pi), min(high / pi, float(s.population - s.people + s.n1))
 
 
-def poisson_limits(count: int, tail: float) -> tuple[float, float]:
+def poisson_limits(count: int, tail: float) -> Range:
     """Exact limits of the mean of a Poisson count: below the first, or above the second, the count has at most the chance
     ``tail`` on that side.
 
@@ -68,55 +84,132 @@ def poisson_limits(count: int, tail: float) -> tuple[float, float]:
     return float(gammaincinv(count, tail)) if count else 0.0, float(gammaincinv(count + 1, 1 - tail))
 
 
-def alone_range(s: SampledClasses, *, level: float = LEVEL) -> tuple[float, float]:
-    """Least and most records that are unique in the sample and in the population.
+class Ranges(NamedTuple):
+    """Least and most records unique in sample and population, records named correctly, and uniques of the population."""
 
-    Anyone who is alone in the sample and not in the population has somebody who looks alike, so no more are mistaken than there
-    are lookalikes.
+    alone: Range
+    matches: Range
+    uniques: Range
 
-    >>> sizes, numbers = np.array([1, 2]), np.array([120, 25])
-    >>> [round(x) for x in alone_range(SampledClasses(sizes, numbers, 170, 145, 120, 25, 340))]
-    [22, 120]
+
+def model_free_ranges(s: SampledClasses) -> Ranges:
+    r"""The three ranges at 95 %.
+
+    Of the :math:`n_1` records that are unique in the sample, those of classes of F ≥ 2 are not unique in the population. Of the u
+    classes of the sample, :math:`\sum(1-f/F)` are not matched correctly. The means of both numbers are bounded over the plausible
+    populations, and chance is added.
+
+    >>> twins = SampledClasses(np.array([1, 2]), np.array([2094, 453]), 3_000, 2_547, 2094, 453, 10_000)
+    >>> found = model_free_ranges(twins)  # every combination belongs to two people: nobody is unique, 1,500 matches are right
+    >>> [[round(x, -2) for x in ends] for ends in found]
+    [[0.0, 300.0], [1500.0, 1600.0], [0.0, 600.0]]
     """
-    return max(0.0, s.n1 - _most_lookalikes(s, (1 - level) / 2)), float(s.n1)
+    from shoal.kernels.scipy.stats import poisson
+
+    rate, sizes = s.people / s.population, possible_sizes(s.population)
+    chances = seen_chances(sizes, rate)
+    shown = chances.sum(axis=0)
+    mistaken = np.where(sizes > 1, chances[0], 0.0)
+    wrong = np.maximum(shown - rate, 0.0)
+    square = 1 - 2 * rate + rate * (1 - rate) / sizes + rate**2 - (1 - shown)
+    varies = np.maximum(square - wrong**2, 0.0)
+    alone = (sizes == 1).astype(np.float64)
+    found = extremes(chances / sizes, seen_numbers(s), [x / sizes for x in (mistaken, wrong, alone, varies)], s.population)
+    tail = (1 - LEVEL) / 4
+    noise = NOISE * math.sqrt(found[3][1])
+    least = s.n1 - float(poisson.ppf(1 - tail, found[0][1])) if found[0][1] > 0 else s.n1
+    most = s.n1 - float(poisson.ppf(tail, found[0][0])) if found[0][0] > 0 else s.n1
+    named = (s.classes - found[1][1] - noise, s.classes - max(found[1][0] - noise, 0.0))
+    here = (max(least, 0.0), float(most))
+    most_uniques = min(found[2][1], float(s.population - s.people + s.n1))
+    return Ranges(here, (max(named[0], here[0], 0.0), named[1]), (min(found[2][0], most_uniques), most_uniques))
 
 
-def right_matches_range(s: SampledClasses, *, level: float = LEVEL) -> tuple[float, float]:
-    """Least and most records named correctly when everybody is matched: f/F, summed over the classes.
+def unique_share_range(s: SampledClasses, others: int) -> Range:
+    r"""Least and most expected share of ``others`` of the same population who will be unique among themselves.
 
-    Of the classes of one, at least :math:`n_1^2/(n_1+R)` with R lookalikes (Jensen), at most all. Of each larger class F lies
-    between limits of a Poisson count f, for all classes at once.
+    A person of a class of F is unique among a share r of the population with the chance :math:`(1-r)^{F-1}`.
 
-    >>> sizes, numbers = np.array([1, 400]), np.array([10, 50])
-    >>> [round(x, 1) for x in right_matches_range(SampledClasses(sizes, numbers, 20_010, 60, 10, 0, 40_020))]
-    [24.5, 42.5]
+    >>> s = SampledClasses(np.array([1, 2]), np.array([50, 25]), 100, 75, 50, 25, 10**6)
+    >>> [round(x, 1) for x in unique_share_range(s, 100)], [round(x, 1) for x in unique_share_range(s, 1_000)]
+    ([0.4, 0.6], [0.0, 0.2])
     """
-    rate, tail = s.people / s.population, (1 - level) / 4
-    low, high = (s.n1**2 / (s.n1 + _most_lookalikes(s, tail)) if s.n1 else 0.0), float(s.n1)
-    for f, number in zip(s.sizes.tolist(), s.numbers.tolist(), strict=True):
-        if f > 1:
-            most = min(poisson_limits(f, tail / s.classes)[1] / rate, float(s.population))
-            least = max(poisson_limits(f, tail / s.population)[0] / rate, float(f))
-            low, high = low + number * f / max(most, float(f)), high + number * f / least
-    return low, high
+    sizes, share = possible_sizes(s.population), min(others / s.population, 1.0)
+    chances = seen_chances(sizes, s.people / s.population)
+    ((low, high),) = extremes(chances / sizes, seen_numbers(s), [(1 - share) ** (sizes - 1)], s.population)
+    return max(low / s.population, 0.0), min(high / s.population, 1.0)
 
 
-def unique_share_range(ones: int, people: int, others: int, *, level: float = LEVEL) -> tuple[float, float]:
-    r"""Least and most share of ``others`` who will be one of a kind among themselves, where ``ones`` of ``people`` are.
+def seen_numbers(s: SampledClasses) -> list[int]:
+    """Classes of the sample with 1, 2 … :data:`SEEN` people, and with more."""
+    out = [int(s.numbers[s.sizes == j].sum()) for j in range(1, SEEN + 1)]
+    return [*out, int(s.numbers[s.sizes > SEEN].sum())]
 
-    Of n people it is :math:`s(n)=E(1-p)^{n-1}`, p the share of a person's combination: s falls with n, and by Jensen's inequality
-    s(n) lies between s(m) and :math:`s(m)^{(n-1)/(m-1)}`. The end of s(m) is that of a Poisson count.
 
-    >>> [round(x, 2) for x in unique_share_range(50, 100, 100)], [round(x, 2) for x in unique_share_range(50, 100, 199)]
-    ([0.37, 0.66], [0.14, 0.66])
+def possible_sizes(population: int) -> Floats:
+    """Sizes of classes: every one up to forty, then by steps of a few percent to the population."""
+    large = np.round(np.geomspace(41, max(population, 41), 80))
+    sizes = np.unique(np.concatenate([np.arange(1.0, 41.0), large]))
+    out: Floats = sizes[sizes <= population]
+    return out
+
+
+def seen_chances(sizes: Floats, rate: float) -> Floats:
+    """Chance that a class of each size shows 1, 2 … :data:`SEEN` people, and more: one row each."""
+    from shoal.kernels.scipy.stats import binom
+
+    out: Floats = np.array([binom.pmf(j, sizes, rate) for j in range(1, SEEN + 1)] + [binom.sf(SEEN, sizes, rate)])
+    return out
+
+
+def extremes(means: Floats, counts: Sequence[int], targets: Sequence[Floats], total: float) -> list[Range]:
+    """Least and most of each target over all x ≥ 0 that add up to ``total`` and make ``counts`` plausible.
+
+    ``means`` has a row per count: its expected value per unit of each x. ``targets`` give a value per unit of each x.
     """
-    low, high = (min(x / people, 1.0) for x in poisson_limits(ones, (1 - level) / 2))
-    power = (others - 1) / (people - 1)
-    return min(low, low**power), max(high, high**power)
+    from shoal.kernels.scipy.optimize import linprog
+
+    cells, kinds = means.shape[1], len(counts)
+    rows, limits = [], []
+    for j, count in enumerate(counts):
+        for height, slope, at in _tangents(count):
+            row = np.zeros(cells + kinds)
+            row[:cells], row[cells + j] = -slope * total * means[j], 1.0
+            rows.append(row)
+            limits.append(height - slope * at)
+    likelihood = np.concatenate([np.zeros(cells), np.ones(kinds)])
+    people = np.concatenate([np.ones(cells), np.zeros(kinds)])[None]
+    bounds = [(0.0, None)] * cells + [(None, 0.0)] * kinds
+
+    def solve(cost: Floats, above: Any, limit: Any) -> float | None:
+        found = linprog(cost, A_ub=above, b_ub=limit, A_eq=people, b_eq=[1.0], bounds=bounds, method="highs")
+        return float(found.fun) if found.status == 0 else None
+
+    above, limit = np.array(rows), np.array(limits)
+    best = solve(-likelihood, above, limit)
+    every = [(total * float(t.min()), total * float(t.max())) for t in targets]
+    if best is None:  # the solver gave up: all that is possible stays plausible
+        return every
+    above, limit = np.vstack([above, -likelihood]), np.append(limit, best + DROP)
+    out = []
+    for target, (least, most) in zip(targets, every, strict=True):
+        cost = np.concatenate([target, np.zeros(kinds)])
+        low, high = solve(cost, above, limit), solve(-cost, above, limit)
+        out.append((least if low is None else max(total * low, least), most if high is None else min(-total * high, most)))
+    return out
 
 
-def _most_lookalikes(s: SampledClasses, tail: float) -> float:
-    """Most people of the population who look like somebody who is alone in the sample, and are not in it."""
-    rate = s.people / s.population
-    threes = int(s.numbers[s.sizes == 3].sum())
-    return min(lookalikes(s.n2, threes, 2 * (1 - rate) / rate, tail)[1], float(s.population - s.people))
+def _tangents(count: int) -> list[tuple[float, float, float]]:
+    """Height, slope and place of tangents to the likelihood of the mean of a count, 0 at its greatest."""
+    low, high = poisson_limits(count, (1 - LEVEL) / 2)
+    if count == 0:
+        return [(0.0, -DROP / high, 0.0)]
+    out = []
+    for at in np.maximum(count + math.sqrt(count) * TANGENTS, 0.01 * count):
+        scale = DROP / -_log_likelihood(count, low if at < count else high)
+        out.append((scale * _log_likelihood(count, float(at)), scale * (count / float(at) - 1), float(at)))
+    return out
+
+
+def _log_likelihood(count: int, mean: float) -> float:
+    return count * math.log(mean / count) - (mean - count)

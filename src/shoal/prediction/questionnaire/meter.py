@@ -10,19 +10,26 @@ from typing import Any
 
 import numpy as np
 
+from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.attributes import loggrid as _loggrid
 from shoal.prediction.attributes.loggrid import Factor
 from shoal.prediction.distribution import Distribution, Floats
-from shoal.prediction.questionnaire.questions import QuestionBlock
+from shoal.prediction.questionnaire.branches import Branches
+from shoal.prediction.questionnaire.questions import QuestionBlock, SummarizedBlock
+
+Block = QuestionBlock | Branches | SummarizedBlock
+"""Questions whose answers belong together."""
 
 ENUMERATE = 60_000
 COARSE = 1 << 11
+ANYTHING = 0.95
+"""Width of a range that says nothing."""
 SIZES_ONLY = ("uniform", "kappa", "guess")
 """Sources of a question of whose answers little more than the number is known."""
 
 
-def parts(blocks: Sequence[QuestionBlock], chosen: Sequence[str]) -> list[tuple[Distribution, Factor]]:
+def parts(blocks: Sequence[Block], chosen: Sequence[str]) -> list[tuple[Distribution, Factor]]:
     """One factor per block that holds a chosen question."""
     wanted = set(chosen)
     return [b.part(chosen) for b in blocks if wanted.intersection(b.names)]
@@ -137,12 +144,18 @@ def smallest_group_of_any(pieces: Sequence[tuple[Distribution, Factor]], people:
     return Estimate(value, min(1.0, value), most, level=guess.level, method=guess.method, grade="C", notes=notes)
 
 
-def rank(blocks: Sequence[QuestionBlock], names: Sequence[str], people: int, size: int) -> list[tuple[tuple[str, ...], float]]:
+def rank(blocks: Sequence[Block], names: Sequence[str], people: int, size: int) -> list[tuple[tuple[str, ...], float]]:
     """Every set of ``size`` questions with its unique share, most identifying first."""
     found: list[tuple[tuple[str, ...], float]] = []
     for subset in itertools.combinations(names, size):
         found.append((subset, unique_share(parts(blocks, subset), people, points=COARSE, listed=2000)[0]))
     return sorted(found, key=lambda item: (-item[1], item[0]))
+
+
+def about_percent(share: float) -> str:
+    """A share that is an estimate: about 12 %, over 99.9 %."""
+    said = as_percent(share)
+    return said if said.startswith(("over", "under")) else f"about {said}"
 
 
 @dataclass(frozen=True)
@@ -170,6 +183,14 @@ class Meter:
     warnings: tuple[str, ...]
     target: float
     combinations: float
+    respondents: int = 0
+    surely_known: Estimate | None = None
+    """The unique share by the questions that others surely know, where it is open whether they know some of the others."""
+    every_answer: Estimate | None = None
+    """The unique share by every answer, where some questions do not count because others do not know the answers."""
+    would_tell: str = ""
+    open_questions: tuple[str, ...] = ()
+    """Questions with open answers, which do not count though others may know the answers."""
     sizes_only: bool = False
     pilot: Mapping[str, Any] | None = None
     """People, model and scores of the pilot that the shares rest on."""
@@ -184,6 +205,42 @@ class Meter:
         return self.unique.value <= self.target
 
     @property
+    def verdict(self) -> str:
+        """``within`` the target or ``beyond`` it, for every value that what is known allows; else ``not known``.
+
+        With open answers that others may know, it is never ``within``.
+        """
+        if self.unique.high <= self.target:
+            return "not known" if self.open_questions else "within"
+        return "beyond" if self.unique.low > self.target else "not known"
+
+    @property
+    def sentence(self) -> str:
+        """The result in a sentence or two that one may act on."""
+        u, target = self.unique, as_percent(self.target)
+        people = f"{self.respondents:,} respondents"
+        sure = "" if u.level >= 1 else f" (with a confidence of {u.level:.0%})"
+        if self.verdict == "within":
+            return f"Within the target of {target}: at most {as_percent(u.high)} of {people} would be one of a kind{sure}."
+        if self.verdict == "beyond":
+            about = f"{about_percent(u.value)}, " if u.value > u.low else ""
+            return f"Beyond the target of {target}: {about}at least {as_percent(u.low)} of {people} would be one of a kind{sure}."
+        if u.high <= self.target:
+            listed = ", ".join(self.open_questions[:3]) + (" …" if len(self.open_questions) > 3 else "")
+            closed = f"at most {as_percent(u.high)} of {people} would be one of a kind by the closed questions{sure}"
+            tell = "What would tell: answers to choose from."
+            return f"Not known whether the target of {target} is met: {closed}, but the answers of {listed} are open. {tell}"
+        guess = f"{about_percent(u.value)} of {people} would be one of a kind"
+        if self.pilot is not None:
+            how = f"{guess}, judged by the pilot"
+        else:
+            likely = "each answer were as likely as the next and " if self.sizes_only else ""
+            how = f"{guess} if {likely}the answers did not depend on each other"
+        wide = u.high - u.low > ANYTHING
+        rest = "what is known rules nothing out" if wide else f"between {as_percent(u.low)} and {as_percent(u.high)} is possible"
+        return f"Not known whether the target of {target} is met: {how}; {rest}. What would tell: {self.would_tell}"
+
+    @property
     def light(self) -> str:
         """green, amber or red, against the target; never green from sizes only, nor where the range of a grade C reaches it."""
         if not self.reached:
@@ -196,6 +253,11 @@ class Meter:
         out = self.unique.to_json()
         out |= {
             "light": self.light,
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "would_tell": self.would_tell,
+            "surely_known": None if self.surely_known is None else self.surely_known.to_json(),
+            "every_answer": None if self.every_answer is None else self.every_answer.to_json(),
             "target": self.target,
             "reached": self.reached,
             "population_unique": self.population_unique.to_json(),

@@ -10,13 +10,15 @@ Returns  :class:`.Meter`, and by :meth:`Questionnaire.suggest` the cheapest chan
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from shoal.errors import UsageError
+from shoal.find.answers import meant
 from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import Distribution, Floats, fraction, whole
@@ -24,10 +26,19 @@ from shoal.prediction.group.uniqueness import Degradation, degradation
 from shoal.prediction.population.pilot import Pilot
 from shoal.prediction.questionnaire import meter as _meter
 from shoal.prediction.questionnaire import questions as _blocks
-from shoal.prediction.questionnaire.meter import Meter, WaterfallStep
-from shoal.prediction.questionnaire.questions import Piece, Question, share_range
-from shoal.prediction.questionnaire.suggest import Suggestion, single_changes, suggest
+from shoal.prediction.questionnaire.branches import Branches
+from shoal.prediction.questionnaire.meter import Block, Meter, WaterfallStep
+from shoal.prediction.questionnaire.questions import Flag, Piece, Question, QuestionBlock, SummarizedBlock, share_range
+from shoal.prediction.questionnaire.suggest import Suggestion, single_changes, suggest, suggestions
+from shoal.prediction.summaries.published import PublishedSummary, shape_of
 
+ROLES = ("quasi", "undecided", "sensitive", "insensitive")
+"""Roles of questions. The first two count: a question of which nobody knows whether others know the answer counts."""
+COUNTED = ROLES[:2]
+APART = ("name", "place")
+"""Kinds of flagged questions that are kept apart from the answers."""
+PILOT = 500
+"""People from which a pilot is grade B."""
 MARGIN = 0.02
 """A joint table and the questions' own shares may differ by this much: they come from different sources."""
 
@@ -66,13 +77,19 @@ class Questionnaire:
         self.questions: dict[str, Question] = {}
         self.links: list[dict[str, Any]] = []
         self.subgroups: tuple[str, ...] = ()
-        self.skipped: tuple[str, ...] = ()
+        self.flags: tuple[Flag, ...] = ()
+        self.ignored: dict[str, str] = {}
         self.notes: tuple[str, ...] = ()
         self.pilot: Pilot | None = None
 
     def __repr__(self) -> str:
         asked = f"{len(self.questions)} questions to {self.respondents:,} of {self.population:,} people"
         return f"<Questionnaire: {asked}>"
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Questions that are flagged instead of counted."""
+        return tuple(flag.question for flag in self.flags)
 
     def add(
         self,
@@ -87,6 +104,7 @@ class Questionnaire:
         """Add a question by the shares or counts of its answers, by their number (uniform), or by kappa and number."""
         if name in self.questions:
             raise UsageError(f"question '{name}' is there twice.", hint="Give each question its own name.")
+        self._check_when(name, options)
         given = [x is not None for x in (shares, counts, values, kappa)]
         if sum(given) != 1:
             raise UsageError(f"question '{name}' needs exactly one of shares, counts, values, kappa.")
@@ -108,17 +126,46 @@ class Questionnaire:
         self.questions[name] = Question(name, p, source, **options)
         return self
 
+    def mark(self, name: str, role: str) -> Questionnaire:
+        """Say whether others may know the answer to a question: ``quasi``, ``undecided``, ``sensitive`` or ``insensitive``."""
+        self.questions[name] = replace(self._require(name), role=role)
+        return self
+
+    def _check_when(self, name: str, options: Mapping[str, Any]) -> None:
+        """``when`` names an earlier question and some of its answers; of the roles only quasi counts."""
+        if options.get("role", "quasi") not in ROLES:
+            raise UsageError(f"the role of question '{name}' is {' or '.join(ROLES)}.", hint="Only quasi-identifiers count.")
+        if options.get("when") is None:
+            return
+        gate, answers = options["when"]
+        most = self._require(gate).answers
+        if not answers or not all(0 <= a < most for a in answers):
+            raise UsageError(
+                f"question '{name}' is asked after answers that '{gate}' does not have.",
+                hint=f"Give numbers from 0 to {most - 1}.",
+            )
+
     def link(
-        self, *names: str, correlation: float | None = None, joint: Any = None, information: float | None = None
+        self,
+        *names: str,
+        correlation: float | None = None,
+        joint: Any = None,
+        information: float | None = None,
+        summaries: Mapping[tuple[str, ...], PublishedSummary] | None = None,
     ) -> Questionnaire:
-        """Tie questions: by a correlation, a joint table, or (two questions) their mutual information in nats."""
+        """Tie questions: by a correlation, a joint table, or (two questions) their mutual information in nats.
+
+        ``summaries`` are what a registry publishes about all of them together, and perhaps about some.
+        """
         if len(names) < 2 or not all(isinstance(n, str) for n in names) or len(set(names)) != len(names):
             raise UsageError("a link ties at least two different questions.", hint='Name them one by one: link("age", "income").')
         for n in names:
             self._require(n)
             if any(n in link["names"] for link in self.links):
                 raise UsageError(f"question '{n}' is in two links.", hint="Tie all of them in one link.")
-        if sum(x is not None for x in (correlation, joint, information)) != 1:
+            if self.questions[n].when is not None or self._following(n):
+                raise UsageError(f"question '{n}' is not asked of everybody, or decides who is asked: it cannot be linked.")
+        if sum(x is not None for x in (correlation, joint, information, summaries)) != 1:
             raise UsageError("a link needs exactly one of correlation, joint, information.")
         if information is not None:
             from shoal.prediction.attributes.correlation import rho_for_information
@@ -130,7 +177,7 @@ class Questionnaire:
             self._take_margins(names, joint)
         elif correlation is not None and not -1 <= float(correlation) <= 1:
             raise UsageError(f"a correlation lies between -1 and 1; found {correlation!r}.")
-        self.links.append({"names": names, "correlation": correlation, "joint": joint})
+        self.links.append({"names": names, "correlation": correlation, "joint": joint, "summaries": summaries})
         return self
 
     def _take_margins(self, names: Sequence[str], joint: Any) -> None:
@@ -148,48 +195,91 @@ class Questionnaire:
                     hint="Correct one of the two, or describe the question by the number of its answers only.",
                 )
 
-    def blocks(self) -> list[_blocks.QuestionBlock]:
-        """Linked questions with their joint distribution, the others alone, in the order asked."""
+    @property
+    def counted(self) -> dict[str, Question]:
+        """The questions whose answers others may know; all of them where none is marked so."""
+        known = {name: q for name, q in self.questions.items() if q.role in COUNTED}
+        return known or dict(self.questions)
+
+    def _following(self, name: str) -> list[Question]:
+        """The questions that some answers of this one lead to."""
+        return [q for q in self.questions.values() if q.when is not None and q.when[0] == name]
+
+    def blocks(self, only: Collection[str] | None = None) -> list[Block]:
+        """Linked questions with their joint distribution, a gate with what it leads to, the others alone, in the order asked.
+
+        ``only`` names the questions that matter; the others are left out, but for what they decide about these.
+        """
         if not self.questions:
             raise UsageError("the questionnaire has no questions.", hint="Add one with add().")
-        out, done = [], set()
+        wanted = set(self.questions if only is None else only)
+        out: list[Block] = []
+        done = set()
         for name, q in self.questions.items():
-            if name in done:
+            if name in done or q.when is not None:
                 continue
             link = next((x for x in self.links if name in x["names"]), None)
             if link is None:
-                out.append(_blocks.single(name, q.p))
+                out += self._block(q, q.p, wanted)
                 continue
             done.update(link["names"])
             margins = [self.questions[n].p for n in link["names"]]
             if link["joint"] is not None:
-                out.append(_blocks.tabulated(link["names"], link["joint"], margins))
+                block: Block | None = _blocks.tabulated(link["names"], link["joint"], margins)
+            elif link.get("summaries") is not None:
+                laws = {part: Distribution.of(shape_of(found)[0]) for part, found in link["summaries"].items()}
+                singles = [_blocks.single(n, p) for n, p in zip(link["names"], margins, strict=True)]
+                block = SummarizedBlock(tuple(singles), laws)
             else:
-                out.append(_blocks.linked(link["names"], margins, float(link["correlation"])))
+                block = _blocks.linked(link["names"], margins, float(link["correlation"]))
+            for n in link["names"]:
+                block = block.changed(n, None) if block is not None and n not in wanted else block
+            out += [] if block is None else [block]
         return out
+
+    def _block(self, q: Question, p: Floats, wanted: set[str]) -> list[QuestionBlock | Branches]:
+        """A question with shares ``p``, and everything that its answers lead to; nothing where none of it matters."""
+        own = _blocks.single(q.name, p)
+        options = []
+        for child in self._following(q.name):
+            answers = () if child.when is None else child.when[1]
+            rows = [child.p] if child.given is None else list(child.given)
+            made = [block for row in rows for block in self._block(child, row, wanted)]
+            if made:
+                led = dict(zip(answers, made * len(answers) if child.given is None else made, strict=False))
+                options.append(tuple(led.get(a) for a in range(q.answers)))
+        if options:
+            return [Branches(own, tuple(options), hidden=q.name not in wanted)]
+        return [own] if q.name in wanted else []
 
     def meter(self, *, worst: int = 5) -> Meter:
         """All numbers at once; ``worst`` is how many pairs and triples are listed."""
-        blocks, names, n = self.blocks(), list(self.questions), self.respondents
+        blocks, names, n = self.blocks(self.counted), list(self.counted), self.respondents
         pieces = _meter.parts(blocks, names)
-        assumed = any(link["joint"] is None for link in self.links)
-        free = len(blocks) > 1 and not self.independence_known
-        sources = [q.source for q in self.questions.values()]
-        grade = _meter.grade_of(sources, len(blocks), independence_known=self.independence_known, assumed=assumed)
+        assumed = any(link["correlation"] is not None for link in self.links)
+        free = self._free(blocks)
+        sources = [q.source for q in self.counted.values()]
+        whole = [link["summaries"][link["names"]] for link in self.links if link.get("summaries")]
+        sources += ["registry" if found.trusted and shape_of(found)[1] else "kappa" for found in whole]
+        grade = _meter.grade_of(sources, 1 + free, independence_known=self.independence_known, assumed=assumed)
         ranked = sorted(names, key=lambda x: -self.questions[x].law.entropy)[:14]
-        combos = float(np.prod([q.answers for q in self.questions.values()], dtype=np.float64))
         asked, everybody = _meter.unique_shares(pieces, [n, self.population])
         return Meter(
-            unique=self._share(blocks, n, asked, grade),
-            population_unique=self._share(blocks, self.population, everybody, grade),
+            unique=self._share(blocks, names, n, asked, grade),
+            population_unique=self._share(blocks, names, self.population, everybody, grade),
             smallest_group=(_meter.smallest_group_of_any if assumed or free else _meter.smallest_group)(pieces, n),
+            respondents=n,
+            surely_known=self._by([name for name, q in self.counted.items() if q.role == "quasi"], grade),
+            every_answer=self._by(list(self.questions), grade),
+            would_tell=self._would_tell(),
+            open_questions=tuple(f.question for f in self.flags if f.kind not in APART),
             crowd=max(1.0, self.population * float(np.exp(-_meter.entropy(pieces)))),
             waterfall=tuple(self._waterfall(blocks)),
             pairs=tuple(_meter.rank(blocks, ranked, n, 2)[:worst]),
             triples=tuple(_meter.rank(blocks, ranked, n, 3)[:worst]),
             warnings=tuple(self._warnings(blocks)),
             target=self.target,
-            combinations=combos,
+            combinations=math.prod(float(d.cells) for d, _ in pieces),
             sizes_only=any(s in _meter.SIZES_ONLY for s in sources),
             pilot=None if self.pilot is None else self.pilot.to_json(),
         )
@@ -197,34 +287,69 @@ class Questionnaire:
     def suggest(self, target: float | None = None) -> Suggestion:
         """The cheapest change of bands or questions that reaches the target (:mod:`shoal.prediction.questionnaire.suggest`)."""
         aim = self.target if target is None else fraction(target, what="target")
-        return suggest(self.questions, self.blocks(), self.respondents, aim)
+        return suggest(self._changeable(), self.blocks(self.counted), self.respondents, aim)
+
+    def suggestions(self, most: int = 3) -> list[Suggestion]:
+        """At most ``most`` ways to reach the target, the cheapest first; each further one spares a question of the one before."""
+        return suggestions(self._changeable(), self.blocks(self.counted), self.respondents, self.target, most)
 
     def single_changes(self, most: int = 4) -> list[Suggestion]:
         """Changes of one question each that help most, where the target is missed."""
-        return single_changes(self.questions, self.blocks(), self.respondents, self.target, most)
+        return single_changes(self._changeable(), self.blocks(self.counted), self.respondents, self.target, most)
+
+    def _changeable(self) -> dict[str, Question]:
+        """The questions that count, each gate with what goes with it."""
+        leads = {name: tuple(q.name for q in self._following(name)) for name in self.questions}
+        return {name: replace(q, leads_to=leads[name]) for name, q in self.counted.items()}
+
+    def enough(self) -> tuple[int | None, int | None]:
+        """The fewest respondents with which the target is met: expected, and for certain; None where all people are not enough.
+
+        More people who answer are more people alike: the share of unique ones falls.
+        """
+        blocks, names = self.blocks(self.counted), list(self.counted)
+        pieces, known = _meter.parts(blocks, names), self._pieces(blocks, names)
+
+        def expected(sizes: Sequence[int]) -> list[float]:
+            if self.pilot is not None:
+                return [self.pilot.unique(n).value for n in sizes]
+            return [value for value, _ in _meter.unique_shares(pieces, sizes)]
+
+        def at_most(sizes: Sequence[int]) -> list[float]:
+            return [self.pilot.unique(n).high if self.pilot is not None else share_range(known, n)[1] for n in sizes]
+
+        sure = expected if self._exact(blocks, names) and self.pilot is None else at_most
+        return _fewest(expected, self.population, self.target), _fewest(sure, self.population, self.target)
 
     def answer(self, answers: Mapping[str, int | str]) -> Degradation:
-        """The crowd of one person with these answers (by index or label), question after question."""
+        """The crowd of one person with these answers, question after question.
+
+        An answer is a label or what it means in plain words (``34``, ``female``); without labels it is a number from 0.
+        """
         shares = []
         for name, value in answers.items():
             q = self._require(name)
-            i = q.labels.index(value) if isinstance(value, str) and value in q.labels else value
+            label = meant(q.labels, str(value)) if q.labels else None
+            i = q.labels.index(label) if label is not None else None if q.labels and isinstance(value, str) else value
             if not isinstance(i, (int, np.integer)) or not 0 <= int(i) < q.answers:
                 raise UsageError(f"question '{name}' has no such answer.", hint=f"Give a number from 0 to {q.answers - 1}.")
-            shares.append(float(q.p[int(i)]))
+            asked = 1.0 if q.when is None or q.when[0] in answers else self._asked_share(q)
+            shares.append(asked * float(q.p[int(i)]))
         return degradation(self.population, shares)
 
     def paragraph(self) -> str:
         """A paragraph for the information letter."""
         m = self.meter()
-        however = "however the answers depend on each other"
+        however = f"between {as_percent(m.unique.low)} and {as_percent(m.unique.high)}, however the answers depend on each other"
         if self.pilot is not None:
-            however = f"judged from a pilot of {self.pilot.people} people"
+            between = f"between {as_percent(m.unique.low)} and {as_percent(m.unique.high)}"
+            however = f"{between}, judged from a pilot of {self.pilot.people} people"
+        elif m.unique.high - m.unique.low > _meter.ANYTHING:
+            however = "a guess: what is known about the answers rules nothing out"
         return (
             f"We ask {len(self.questions)} questions of {self.respondents} people out of about {self.population}. "
             f"By our estimate (grade {m.unique.grade}) {as_percent(m.unique.value)} of the respondents would be "
-            f"the only one among the respondents with their answers (between {as_percent(m.unique.low)} and "
-            f"{as_percent(m.unique.high)}, {however}), and a typical set of answers is "
+            f"the only one among the respondents with their answers ({however}), and a typical set of answers is "
             f"shared by about {m.crowd:.0f} {'person' if round(m.crowd) == 1 else 'people'} in the population."
         )
 
@@ -235,26 +360,80 @@ class Questionnaire:
             raise missing_column(name, list(self.questions), table="questionnaire", what="question")
         return self.questions[name]
 
-    def _pieces(self, blocks: Sequence[_blocks.QuestionBlock]) -> list[Piece]:
+    def _pieces(self, blocks: Sequence[Block], names: Sequence[str]) -> list[Piece]:
         """What is really known: shares, joint tables, published kappas, numbers of answers; no assumed shape, no copula."""
         tables = [link["names"] for link in self.links if link["joint"] is not None]
-        joint = [b for b in blocks if b.names in tables]
-        out = [Piece(b.joint.size, law=b.part(b.names)[0]) for b in joint]
-        tied = {n for b in joint for n in b.names}
-        return out + [q.known for name, q in self.questions.items() if name not in tied]
+        out, tied = [], set[str]()
+        for b in blocks:
+            if isinstance(b, SummarizedBlock) and (found := self._published_of(b.names)) is not None:
+                out.append(Piece(found.cells, kappa=found.kappa_range, unique=found.unique_range))
+                tied.update(b.names)
+            if not isinstance(b, Branches) and not any(set(b.names) <= set(table) for table in tables):
+                continue
+            law = b.part(names)[0]
+            out.append(Piece(law.cells, law=None if isinstance(b, Branches) else law))
+            tied.update(b.names)
+        return out + [self.questions[name].known for name in names if name not in tied]
 
-    def _share(self, blocks: Sequence[_blocks.QuestionBlock], people: int, found: tuple[float, float], grade: Grade) -> Estimate:
+    def _published_of(self, names: tuple[str, ...]) -> PublishedSummary | None:
+        """What a registry publishes about these questions together."""
+        every = [link["summaries"] for link in self.links if link.get("summaries")]
+        return next((summaries[names] for summaries in every if names in summaries), None)
+
+    def _free(self, blocks: Sequence[Block]) -> bool:
+        """Whether the answers may depend on each other in ways that nobody said."""
+        several = any(
+            len(b.names) > 1
+            and (isinstance(b, Branches) or (isinstance(b, SummarizedBlock) and self._published_of(b.names) is None))
+            for b in blocks
+        )
+        return not self.independence_known and (several or len(blocks) > 1)
+
+    def _exact(self, blocks: Sequence[Block], names: Sequence[str]) -> bool:
+        """Whether shares and dependence are all known."""
+        shapes = any(self.questions[n].source not in ("given", "table") for n in names)
+        return not shapes and not self._free(blocks) and all(link["joint"] is not None for link in self.links)
+
+    def _by(self, names: Sequence[str], grade: Grade) -> Estimate | None:
+        """The unique share by some questions; None where they are those that count, or none."""
+        if len(names) in (0, len(self.counted)) or self.pilot is not None:
+            return None
+        blocks = self.blocks(names)
+        found = _meter.unique_share(_meter.parts(blocks, names), self.respondents)
+        return self._share(blocks, names, self.respondents, found, grade)
+
+    def _would_tell(self) -> str:
+        """What would narrow the range; empty where nothing is missing."""
+        if self.pilot is not None:
+            return f"a pilot of more than {self.pilot.people:,} people."
+        if self._exact(self.blocks(self.counted), list(self.counted)):
+            return ""
+        vague = sorted(
+            (q for q in self.counted.values() if q.source in _meter.SIZES_ONLY), key=lambda q: (-q.law.entropy, q.name)
+        )
+        said = f"a pilot of {PILOT} people like those who will be asked (--pilot TABLE)"
+        if vague:
+            rest = f" and {len(vague) - 3} more" if len(vague) > 3 else ""
+            said += f"; or the shares of the answers of {', '.join(q.name for q in vague[:3])}{rest} (shares: or registry:)"
+        if len(self.counted) > 1:
+            said += f"{', and' if vague else '; or'} how the answers depend on each other (linked: with a joint table)"
+        return said + "."
+
+    def _share(
+        self, blocks: Sequence[Block], names: Sequence[str], people: int, found: tuple[float, float], grade: Grade
+    ) -> Estimate:
         if self.pilot is not None:
             return self.pilot.unique(people)
         value, error = found
         notes = []
         low, high = max(0.0, value - error), min(1.0, value + error)
-        shapes = any(q.source not in ("given", "table") for q in self.questions.values())
-        assumed = any(link["joint"] is None for link in self.links)
-        if shapes or assumed or (len(blocks) > 1 and not self.independence_known):
-            low_all, high_all = share_range(self._pieces(blocks), people)
+        shapes = any(self.questions[n].source not in ("given", "table") for n in names)
+        assumed = any(link["correlation"] is not None for link in self.links)
+        free = self._free(blocks)
+        if shapes or assumed or free:
+            low_all, high_all = share_range(self._pieces(blocks, names), people)
             low, high = min(low, low_all), max(high, high_all)
-        if len(blocks) > 1 and not self.independence_known:
+        if free:
             notes.append("unlinked questions are taken as independent; the range holds for every dependence")
         if assumed:
             notes.append("a correlation does not say all about dependence: a Gaussian copula is taken; the range holds for all")
@@ -271,8 +450,8 @@ class Questionnaire:
             notes=tuple(notes),
         )
 
-    def _waterfall(self, blocks: Sequence[_blocks.QuestionBlock]) -> list[WaterfallStep]:
-        steps, before, names = [], 0.0, list(self.questions)
+    def _waterfall(self, blocks: Sequence[Block]) -> list[WaterfallStep]:
+        steps, before, names = [], 0.0, list(self.counted)
         for i, name in enumerate(names, start=1):
             pieces = _meter.parts(blocks, names[:i])
             h = _meter.entropy(pieces)
@@ -288,10 +467,17 @@ class Questionnaire:
             before = h
         return steps
 
-    def _warnings(self, blocks: Sequence[_blocks.QuestionBlock]) -> list[str]:
+    def _asked_share(self, q: Question) -> float:
+        """The share of people who are asked a question."""
+        if q.when is None:
+            return 1.0
+        gate = self.questions[q.when[0]]
+        return self._asked_share(gate) * float(gate.p[list(q.when[1])].sum())
+
+    def _warnings(self, blocks: Sequence[Block]) -> list[str]:
         out = []
-        for name, q in self.questions.items():
-            expected = self.respondents * q.p
+        for name, q in self.counted.items():
+            expected = self.respondents * self._asked_share(q) * q.p
             small = int(np.count_nonzero((expected > 0) & (expected < self.small_group)))
             if small:
                 out.append(f"{name}: {small} of {q.answers} answers expect fewer than {self.small_group} respondents")
@@ -316,8 +502,22 @@ class Questionnaire:
         )
         out.questions = {k: replace(v) for k, v in self.questions.items()}
         out.links = [dict(x) for x in self.links]
-        out.subgroups, out.skipped, out.notes, out.pilot = self.subgroups, self.skipped, self.notes, self.pilot
+        out.subgroups, out.notes, out.pilot = self.subgroups, self.notes, self.pilot
+        out.flags, out.ignored = self.flags, self.ignored
         return out
+
+
+def _fewest(shares: Callable[[Sequence[int]], list[float]], population: int, target: float) -> int | None:
+    """The smallest number of people, to three digits, for which a falling share is within the target."""
+    low, high = 1, population  # the smallest number lies between them
+    for _ in range(5):
+        sizes = sorted({min(high, max(low, round(x))) for x in np.geomspace(low, high, 6)})
+        meets = [share <= target for share in shares(sizes)]
+        if not any(meets):
+            return None
+        first = meets.index(True)
+        low, high = sizes[max(first - 1, 0)], sizes[first]
+    return high
 
 
 def _outer(laws: Sequence[Distribution]) -> Floats:

@@ -19,10 +19,12 @@ import numpy as np
 from shoal.model.display import as_percent, written
 from shoal.prediction.distribution import Distribution, Floats
 from shoal.prediction.questionnaire import meter as _meter
-from shoal.prediction.questionnaire.questions import Question, QuestionBlock
+from shoal.prediction.questionnaire.questions import Question
 
 FACTORS = (2, 3, 4, 5, 10, 20, 25, 50)
 FURTHER = 0.1
+MANY = 15
+"""Questions beyond which only leaving some out is suggested: nobody makes thirty changes of answers."""
 MOST_TRIALS = 1_000
 """Combinations that are computed before the search ends with the best so far."""
 
@@ -49,6 +51,8 @@ class Suggestion:
     after: float
     reached: bool
     proven: bool = True
+    asked: tuple[str, ...] = ()
+    """The questions that stay, of very many."""
     single: Suggestion | None = None
     """The cheapest change of one question alone that meets the target, where ``changes`` are several."""
 
@@ -65,7 +69,11 @@ class Suggestion:
         """The sentence to show."""
         if not self.changes:
             return f"nothing to change: {as_percent(self.before)} of the respondents would be unique"
-        what = "; ".join(c.text for c in self.changes)
+        gone = [c.text.removeprefix("do not ask ") for c in self.changes if c.groups is None]
+        kept = [c.text for c in self.changes if c.groups is not None]
+        if self.asked:
+            kept, gone = [f"ask only {', '.join(self.asked)} of all {len(self.asked) + len(gone)}"], []
+        what = "; ".join([*kept, *([f"do not ask {', '.join(gone)}"] if gone else [])])
         arrow = f"{as_percent(self.before)} → {as_percent(self.after)}"
         alone = f"; or, with one change: {self.single.text}" if self.single else ""
         return f"{what}: {arrow}" + ("" if self.reached else " (the target is not reached)") + alone
@@ -88,11 +96,35 @@ def total_cost(changes: Sequence[Change]) -> float:
     return sum(c.cost for c in changes) * (1.0 + FURTHER * max(0, len(changes) - 1))
 
 
-def suggest(questions: Mapping[str, Question], blocks: Sequence[QuestionBlock], n: int, target: float) -> Suggestion:
+def suggestions(
+    questions: Mapping[str, Question], blocks: Sequence[_meter.Block], n: int, target: float, most: int
+) -> list[Suggestion]:
+    """The cheapest change, then the cheapest ones that leave a question as it is which the one before changed most."""
+    found: list[Suggestion] = []
+    left = dict(questions)
+    for _ in range(most):
+        one = suggest(left, blocks, n, target)
+        if not one.changes or (found and not one.reached):
+            break
+        if all({c.text for c in one.changes} != {c.text for c in other.changes} for other in found):
+            found.append(replace(one, single=None) if found else one)
+        changed = [c for c in one.changes if not left[c.question].fixed]
+        if not changed:
+            break
+        dearest = max(changed, key=lambda c: (c.cost, c.question))
+        if one.asked:  # of many, the one that tells least among those left out is spared
+            dearest = min(changed, key=lambda c: (c.cost, c.question))
+        left[dearest.question] = replace(left[dearest.question], fixed=True)
+    return found
+
+
+def suggest(questions: Mapping[str, Question], blocks: Sequence[_meter.Block], n: int, target: float) -> Suggestion:
     """The cheapest change that brings the expected unique share of ``n`` respondents to ``target``."""
     before = _meter.unique_share(_meter.parts(blocks, list(questions)), n)[0]
     if before <= target:
         return Suggestion((), before, before, True)
+    if len(questions) > MANY:
+        return _keep_most(questions, blocks, n, before, target)
     options = {name: sorted(changes_of(x), key=lambda c: (c.cost, c.text)) for name, x in questions.items()}
     singles = sorted((c for found in options.values() for c in found), key=lambda c: (c.cost, c.question, c.text))
     hit = next((c for c in singles if _share(apply(blocks, c), n) <= target), None)
@@ -112,7 +144,7 @@ class _Search:
     """Branch and bound over one option, or none, per question."""
 
     def __init__(
-        self, blocks: Sequence[QuestionBlock], options: list[list[Change]], n: int, target: float, first: tuple[Change, ...]
+        self, blocks: Sequence[_meter.Block], options: list[list[Change]], n: int, target: float, first: tuple[Change, ...]
     ) -> None:
         self.blocks, self.options, self.n, self.target = blocks, options, n, target
         self.best = first
@@ -139,9 +171,9 @@ class _Search:
         return _share(_apply_all(self.blocks, changes), self.n) <= self.target
 
 
-def apply(blocks: Sequence[QuestionBlock], change: Change) -> list[QuestionBlock]:
+def apply(blocks: Sequence[_meter.Block], change: Change) -> list[_meter.Block]:
     """The blocks after one change."""
-    out: list[QuestionBlock] = []
+    out: list[_meter.Block] = []
     for b in blocks:
         after = b.changed(change.question, change.groups) if change.question in b.names else b
         out.extend([after] if after is not None else [])
@@ -150,9 +182,13 @@ def apply(blocks: Sequence[QuestionBlock], change: Change) -> list[QuestionBlock
 
 def changes_of(q: Question) -> list[Change]:
     """Every change of one question, with what it costs."""
+    if q.fixed:
+        return []
     out: list[Change] = []
     h = q.law.entropy
-    if q.ordered:
+    if q.leads_to:  # merged answers would not say what is asked next
+        pass
+    elif q.ordered:
         for factor in FACTORS:
             if math.ceil(q.answers / factor) >= 2:
                 groups = np.arange(q.answers) // factor
@@ -166,7 +202,8 @@ def changes_of(q: Question) -> list[Change]:
                 text = f"keep the {kept} most common answers of {q.name} and join the rest"
                 out.append(Change(q.name, tuple(groups.tolist()), text, q.weight * (h - _merged(q.p, groups))))
     if not q.keep:
-        out.append(Change(q.name, None, f"do not ask {q.name}", q.weight * h * 1.0001))
+        also = f" (nor {', '.join(q.leads_to)}, which it leads to)" if q.leads_to else ""
+        out.append(Change(q.name, None, f"do not ask {q.name}{also}", q.weight * h * 1.0001))
     return [c for c in out if c.cost > 1e-12 or c.groups is None]
 
 
@@ -182,13 +219,41 @@ def _merged(p: Floats, groups: Any) -> float:
     return Distribution.of(np.bincount(groups, weights=p), normalize=True).entropy
 
 
-def _share(blocks: Sequence[QuestionBlock], people: int) -> float:
+def _share(blocks: Sequence[_meter.Block], people: int) -> float:
     names = [n for b in blocks for n in b.names]
     pieces = _meter.parts(blocks, names)
     return _meter.unique_share(pieces, people, points=_meter.COARSE, listed=2000)[0] if pieces else float(people == 1)
 
 
-def _greedy(blocks: Sequence[QuestionBlock], singles: Sequence[Change], n: int, target: float) -> tuple[Change, ...]:
+def _keep_most(
+    questions: Mapping[str, Question], blocks: Sequence[_meter.Block], n: int, before: float, target: float
+) -> Suggestion:
+    """Of many questions as many as the target allows, those that tell least first; what must stay stays."""
+    stays = [q for q in questions.values() if q.keep or q.fixed]
+    rest = sorted((q for q in questions.values() if q not in stays), key=lambda q: (q.law.entropy / q.weight, q.name))
+    ordered = [*stays, *rest]
+
+    def kept(count: int) -> list[str]:
+        names = {q.name for q in ordered[:count]}
+        while loose := {q.name for q in ordered if q.name in names and q.when and q.when[0] in questions} - {
+            q.name for q in ordered if q.name in names and q.when and q.when[0] in names
+        }:
+            names -= loose
+        return [name for name in questions if name in names]
+
+    low, high = len(stays), len(ordered)
+    while high - low > 1:
+        middle = (low + high) // 2
+        names = kept(middle)
+        share = _meter.unique_share(_meter.parts(blocks, names), n, points=_meter.COARSE)[0] if names else float(n == 1)
+        low, high = (middle, high) if share <= target else (low, middle)
+    names = kept(low)
+    dropped = tuple(c for q in ordered if q.name not in names for c in changes_of(replace(q, fixed=False)) if c.groups is None)
+    found = _verified(blocks, dropped, n, before, target, proven=False)
+    return replace(found, asked=tuple(names))
+
+
+def _greedy(blocks: Sequence[_meter.Block], singles: Sequence[Change], n: int, target: float) -> tuple[Change, ...]:
     """One change per question after the other, each time the one that gains most per cost; then each made milder again."""
     chosen: dict[str, Change] = {}
     share = _share(blocks, n)
@@ -215,7 +280,7 @@ def _greedy(blocks: Sequence[QuestionBlock], singles: Sequence[Change], n: int, 
     return tuple(chosen.values())
 
 
-def _apply_all(blocks: Sequence[QuestionBlock], changes: Iterable[Change]) -> list[QuestionBlock]:
+def _apply_all(blocks: Sequence[_meter.Block], changes: Iterable[Change]) -> list[_meter.Block]:
     current = list(blocks)
     for c in changes:
         current = apply(current, c)
@@ -228,7 +293,7 @@ def _logit(share: float) -> float:
 
 
 def _verified(
-    blocks: Sequence[QuestionBlock], changes: tuple[Change, ...], n: int, before: float, target: float, *, proven: bool
+    blocks: Sequence[_meter.Block], changes: tuple[Change, ...], n: int, before: float, target: float, *, proven: bool
 ) -> Suggestion:
     """The effect again on the fine grid."""
     current = _apply_all(blocks, changes)
@@ -242,7 +307,7 @@ LEAST_GAIN = 0.002
 
 
 def single_changes(
-    questions: Mapping[str, Question], blocks: Sequence[QuestionBlock], n: int, target: float, most: int
+    questions: Mapping[str, Question], blocks: Sequence[_meter.Block], n: int, target: float, most: int
 ) -> list[Suggestion]:
     """At most ``most`` changes of one question each, those that spare most respondents first.
 
@@ -264,6 +329,6 @@ def single_changes(
     return [Suggestion(s.changes, s.before, s.after, s.after <= target) for s in best]
 
 
-def _after(blocks: Sequence[QuestionBlock], n: int) -> float:
+def _after(blocks: Sequence[_meter.Block], n: int) -> float:
     names = [name for b in blocks for name in b.names]
     return _meter.unique_share(_meter.parts(blocks, names), n)[0] if names else float(n == 1)

@@ -20,7 +20,7 @@ from shoal.prediction.distribution import log_uniform, whole
 from shoal.prediction.summaries import kappa_bounds as _kappa_bounds
 from shoal.prediction.summaries.kappa_bounds import smallest_kappa
 
-_IMPOSSIBLE = "no distribution with this kappa has the value of the formula"
+_IMPOSSIBLE = "no distribution with this kappa has the value of the formula: possible are {0:.6g} to {1:.6g}"
 _ONE_CELL = "everybody in one cell: kappa is ln N"
 
 
@@ -47,7 +47,7 @@ def uniqueness_from_kappa(
     log_value, name, broken = uniqueness_formula(kappa, n, k, p_max, limit=limit)
     log_low, log_high = _kappa_bounds.log_uniqueness_range(kappa, n, k, p_max)
     if not log_low - 1e-9 <= log_value <= log_high + 1e-9:
-        broken.append(_IMPOSSIBLE)
+        broken.append(_IMPOSSIBLE.format(math.exp(log_low), math.exp(log_high)))
     low, high = math.exp(min(log_low, log_value)), math.exp(max(log_high, log_value))
     grade: Grade = "C" if broken else "B"
     return Estimate(math.exp(log_value), low, high, level=1.0, method=name, grade=grade, log_value=log_value, notes=tuple(broken))
@@ -122,7 +122,7 @@ def _enclosed(value: float, bounds: tuple[float, float], name: str, broken: list
     """A formula's value with the range of all distributions around it."""
     low, high = bounds
     if not low * (1 - 1e-9) <= value <= high * (1 + 1e-9):
-        broken.append(_IMPOSSIBLE)
+        broken.append(_IMPOSSIBLE.format(low, high))
     grade: Grade = "C" if broken else "B"
     return Estimate(value, min(low, value), max(high, value), level=1.0, method=name, grade=grade, notes=tuple(broken))
 

@@ -38,14 +38,26 @@ class PublishedSummary:
     exact: bool = True
     note: str = ""
     kappa_error: float = 0.0
+    trusted: bool = True
+    """Whether the record is of a key that the asker trusts."""
+    shares: Mapping[str, float] | None = None
+    """The share of each answer, where the record lists them."""
+    width: float = 0.0
+    """How many units one answer spans, where answers have an order."""
+    unit: str = ""
 
     @property
     def kappa_range(self) -> tuple[float, float]:
         return max(0.0, self.kappa - self.kappa_error), min(math.log(self.cells), self.kappa + self.kappa_error)
 
+    @property
+    def unique_range(self) -> dict[int, tuple[float, float]]:
+        """Where the published shares of unique people lie, by group size."""
+        return {n: (max(0.0, share - error), min(1.0, share + error)) for n, (share, error) in self.unique.items()}
+
 
 Resolver = Callable[[str, str], PublishedSummary]
-"""What is published about an attribute code in a population; raises UsageError where nothing is."""
+"""What is published about an attribute code, or several with commas, in a population; raises UsageError where nothing is."""
 
 
 def shape_of(published: PublishedSummary) -> tuple[Floats, bool]:
@@ -55,6 +67,9 @@ def shape_of(published: PublishedSummary) -> tuple[Floats, bool]:
     >>> len(p), round(Distribution.of(p).kappa, 4), agrees
     (95, 0.0914, True)
     """
+    if published.shares:
+        listed = np.array(list(published.shares.values()), dtype=np.float64)
+        return listed / listed.sum(), True
     p = shape_with_kappa(published.kappa, published.cells, collision=published.collision)
     agrees = all(
         abs(float((p * np.exp((k - 1) * np.log1p(-np.minimum(p, 1 - 1e-12)))).sum()) - share) <= error + 1e-9

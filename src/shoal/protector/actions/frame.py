@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
@@ -48,6 +48,11 @@ class Frame:
     def caller(self, tx: Tx, now: float) -> Caller:
         """The caller, for any roles; a token that is no longer valid is refused."""
         return accounts.caller(tx, self.token, now)
+
+    def require_token(self) -> None:
+        """Refuse a token that has ended since the person logged in."""
+        with self.vault.store.read() as tx:
+            self.caller(tx, tx.now(self.vault.clock))
 
     def require(self, tx: Tx, now: float, action: str, domain: str | None = None) -> Caller:
         """The caller, if the token permits the action in the domain."""
@@ -184,21 +189,37 @@ class OpenVault(Opaque):
 
 
 def require_shares(vault: OpenVault, key: KeyProvider) -> None:
-    """Refuse a whole key in one person's hands, unless the vault is for trying out."""
+    """Refuse a whole key in one person's hands, and shares that are not those of the vault, unless it is for trying out.
+
+    Only the sealed record counts: a text can claim anything about itself, and a whole key can be split again by its holder.
+    """
     with vault.store.read() as tx:
-        trial = shares.is_trial(tx)
-    if not trial and not getattr(key, "shares", ()):
+        trial, kept = shares.is_trial(tx), shares.kept_set(tx)
+    if trial:
+        return
+    if not getattr(key, "shares", ()):
         raise AccessError(
             "the key of this vault stays with its service; here it is used by two people with their shares only.",
             hint="Work with --vault https://… or unix:…; for maintenance give --key-share twice.",
             reason="maintenance",
         )
+    if kept is not None and kept != asdict(key.share_set):  # type: ignore[attr-defined]
+        raise AccessError(
+            "these are not the shares of this vault."
+            if kept
+            else "the key of this vault was never in shares: these were made by somebody who holds it whole.",
+            hint="Use the shares made with the key; or two people change the key with `shoal vault rotate --new-key-share`.",
+            reason="maintenance",
+        )
 
 
 def log_maintenance(vault: OpenVault, key: KeyProvider) -> None:
-    """Write into the log which shares opened the vault."""
+    """Write into the log which shares opened the vault; in a vault of Shoal 0.3.0, keep their set from now on."""
     given = getattr(key, "shares", ())
     if given:
         with vault.store.write() as tx:
             detail = "shares " + ", ".join(str(n) for n in given)
+            if shares.kept_set(tx) is None:
+                shares.keep_set(tx, key)
+                detail += "; their set is kept from now on"
             vault.recorder.record(tx, tx.now(vault.clock), "", "maintenance", detail=detail)

@@ -1,4 +1,5 @@
-"""What an owner does: domains and honeytokens alone; rights, tokens and limits together with a second person."""
+"""What an owner does: domains and honeytokens alone; rights, tokens, limits, connections of domains, and anything that lessens
+oversight together with a second person."""
 
 from __future__ import annotations
 
@@ -8,14 +9,16 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from shoal.errors import UsageError
+from shoal.model.names import alike, require_plain
 from shoal.protector.actions.frame import Frame, SessionPart
-from shoal.protector.actions.pseudonyms import plant_identity
+from shoal.protector.actions.pseudonyms import Honeytoken, any_planted, plant_identity, withdraw_identity
 from shoal.protector.log import witness
 from shoal.protector.log.audit import actor_pseudonym
 from shoal.protector.people import accounts, changes, factors, limits
 from shoal.protector.people.changes import Change
 from shoal.protector.people.limits import Limit
 from shoal.protector.pseudonyms.domains import Context, Domain, Renewal
+from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store.database import Tx
 from shoal.protector.store.state import ACTOR, DOMAIN
 
@@ -27,10 +30,12 @@ class OwnerActions(SessionPart):
         """A new domain; see :class:`shoal.protector.pseudonyms.domains.Domain` for the settings."""
         if isinstance(settings.get("renewal"), dict):
             settings["renewal"] = Renewal(**settings["renewal"])
-        wanted = Domain(name, **settings)
+        wanted = Domain(require_plain(name, "domain"), **settings)
         with self._frame.acting("domain", name) as (tx, now):
-            if tx.get(DOMAIN, name) is not None:
-                raise UsageError(f"there is a domain '{name}' already.", hint="Choose another name.")
+            if any(alike(body["name"], name) for body in tx.all(DOMAIN)):
+                raise UsageError(
+                    f"a domain '{name}', or one whose name looks the same, exists already.", hint="Choose another name."
+                )
             numbered = replace(wanted, number=tx.state.next_domain, id=os.urandom(8).hex())
             tx.state.next_domain += 1
             made = self._frame.vault.keyring.new_domain(tx, numbered)
@@ -46,9 +51,14 @@ class OwnerActions(SessionPart):
             return sorted((d for d in found if caller.reaches(d.name)), key=lambda d: d.number)
 
     def allow_translation(self, source: str, target: str, *, allowed: bool = True) -> Domain:
-        """Let operators translate from one domain to another (or no longer)."""
+        """Let operators translate from one domain to another, after a second person confirmed it; or, alone, no longer."""
         keyring = self._frame.vault.keyring
+        with self._frame.reading("domain") as (tx, _):
+            keyring.domain(tx, source), keyring.domain(tx, target)
+        change = self._frame.agreed("domain", source, target=target) if allowed else None
         with self._frame.acting("domain", source, target=target) as (tx, now):
+            if change is not None:
+                self._frame.use(tx, now, change)
             one, other = keyring.domain(tx, source), keyring.domain(tx, target)
             kept = [d for d in one.translate_to if d != other.id]
             made = replace(one, translate_to=(*kept, other.id) if allowed else tuple(kept))
@@ -71,10 +81,14 @@ class OwnerActions(SessionPart):
     def grant(self, name: str, roles: Sequence[str], *, enabled: bool = True) -> Change | None:
         """Set the roles of an actor, or disable it; its tokens follow at once.
 
-        Taking rights away takes effect at once (None). Giving any is a change that a second person confirms.
+        Taking rights away takes effect at once (None), except an auditor's, which takes a second person. Giving any is a change
+        that a second person confirms.
         """
+        change = None if enabled else self._agreed_for_auditor(name, disable=True)
         with self._frame.acting("actor") as (tx, now):
             actor = self._grantable(tx, name, roles, enabled=enabled)
+            if change is not None:
+                self._frame.use(tx, now, change)
             if enabled and (not actor["enabled"] or not set(roles) <= set(actor["roles"])):
                 return self._frame.propose(tx, now, "grant", {"name": name, "roles": list(accounts.check_roles(roles))})
             apply_grant(self._frame, tx, now, {"name": name, "roles": list(roles)}, enabled=enabled)
@@ -101,10 +115,20 @@ class OwnerActions(SessionPart):
             accounts.check_token(tx, name, **token)
             return self._frame.propose(tx, now, "token", {"name": name, "token": _plain(token)}, code=accounts.new_code())
 
+    def _agreed_for_auditor(self, name: str, **what: Any) -> Change | None:
+        """The confirmed change that takes something from an auditor: nobody blinds the auditor alone. None for other people."""
+        with self._frame.reading("revoke") as (tx, _):
+            actor = tx.get(ACTOR, name)
+        is_auditor = actor is not None and "auditor" in actor["roles"]
+        return self._frame.agreed("revoke", person=name, **what) if is_auditor else None
+
     def revoke_tokens(self, name: str) -> int:
-        """Take back every token of a person, and every enrolment code."""
-        with self._frame.acting("actor") as (tx, now):
+        """Take back every token of a person, and every enrolment code; an auditor's with a second person."""
+        change = self._agreed_for_auditor(name)
+        with self._frame.acting("revoke") as (tx, now):
             accounts.require_another(tx, name, "owner")
+            if change is not None:
+                self._frame.use(tx, now, change)
             gone = accounts.revoke_tokens(tx, name)
             accounts.withdraw(tx, name)
             factors.withdraw(tx, name)
@@ -130,17 +154,42 @@ class OwnerActions(SessionPart):
         with self._frame.acting("witness") as (tx, now):
             return self._frame.propose(tx, now, "witness", {"places": list(places)})
 
-    def plant_honeytoken(self, domain: str, identity: str, *, role: str = "", relation: str = "") -> str | None:
-        """Plant an invented identity; anyone who asks for it raises an alarm, under any pseudonym.
+    def plant_honeytoken(self, domain: str, *, role: str = "", relation: str = "") -> Honeytoken:
+        """Plant a person invented by the vault; anyone who asks for that person raises an alarm, under any pseudonym.
 
-        A pseudonym of it to lay out; None where the domain needs a role or relation for one, or its people make their own.
+        The pseudonym can be laid out in data, the identity in the source system. No pseudonym is made (empty) if the domain
+        needs a role or relation for one, or if its people make their own.
         """
         with self._frame.acting("honeytoken", domain) as (tx, now):
             opened = self._frame.open_domain(tx, domain)
-            self._frame.count(tx, now, "honeytoken", "", 1, domain=domain)  # planting reveals a pseudonym of any named person
-            made = plant_identity(tx, opened, identity, Context(role, relation), now)
+            self._frame.count(tx, now, "honeytoken", "", 1, domain=domain)
+            made = plant_identity(tx, opened, Context(role, relation), now)
             self._frame.log(tx, now, "honeytoken", domain=domain)
         return made
+
+    def withdraw_honeytoken(self, domain: str, planted: str) -> None:
+        """Withdraw a honeytoken, named by its identity or pseudonym, after a second person confirmed it."""
+        frame = self._frame
+        with frame.reading("honeytoken") as (tx, now):
+            subject = _planted_subject(tx, frame.open_domain(tx, domain), planted, now)
+        change = frame.agreed("honeytoken", domain, withdraw=subject)
+        with frame.acting("honeytoken", domain) as (tx, now):
+            frame.use(tx, now, change)
+            opened = frame.open_domain(tx, domain)
+            if not withdraw_identity(tx, opened, subject):
+                raise UsageError(f"this is not a honeytoken of domain '{domain}'.")
+            frame.log(tx, now, "honeytoken", domain=domain, detail="withdrawn", subjects=[subject])
+
+
+def _planted_subject(tx: Tx, opened: OpenDomain, planted: str, time: float) -> str:
+    """The audit pseudonym of a planted identity, from the identity or one of its pseudonyms."""
+    named = [opened.plain(planted)]
+    if opened.domain.kind in ("random", "reversible") and opened.has_form(opened.canonical(planted)):
+        named += [p for p in opened.resolve(tx, [opened.canonical(planted)], time=time) if p is not None]
+    for identity in named:
+        if any_planted(tx, opened, [identity]):
+            return opened.subject(opened.matched(identity))
+    raise UsageError(f"this is not a honeytoken of domain '{opened.domain.name}'.", hint="Give its identity or its pseudonym.")
 
 
 def _plain(token: dict[str, Any]) -> dict[str, Any]:
@@ -262,6 +311,15 @@ class OwnActions(SessionPart):
             frame.caller(tx, now).require_whole()
             made = factors.set_up(tx, frame.name, f"Shoal vault {frame.vault.id[:8]}")
             frame.log(tx, now, "factor", detail="set up")
+        return made
+
+    def renew(self) -> str:
+        """A new token in place of yours, for as long again; what you approved or confirmed with the old one ends with it."""
+        frame = self._frame
+        with frame.vault.recorder.refusals(frame.name, "renew"), frame.vault.store.write() as tx:
+            now = tx.now(frame.vault.clock)
+            made = accounts.renew_token(tx, frame.token, now)
+            frame.log(tx, now, "renew")
         return made
 
     def delegate(self, action: str, *, domains: Iterable[str] = (), seconds: float = 900.0) -> str:

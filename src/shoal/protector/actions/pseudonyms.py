@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
 from shoal.protector.actions.frame import SessionPart, log_names, require_typed
+from shoal.protector.crypto import base32
 from shoal.protector.people import limits
 from shoal.protector.pseudonyms import self_generated
 from shoal.protector.pseudonyms.domains import Context
@@ -100,21 +103,40 @@ class PseudonymActions(SessionPart):
         return out
 
 
-def plant_identity(tx: Tx, opened: OpenDomain, identity: str, context: Context, time: float) -> str | None:
-    """Remember an invented identity; a pseudonym of it, to be laid out, where one can be made without a role or relation."""
-    column, _ = text_column([identity])
+@dataclass(frozen=True)
+class Honeytoken:
+    """A person invented by the vault: the identity, and a pseudonym of it (empty if none can be made)."""
+
+    identity: str
+    pseudonym: str
+
+
+def plant_identity(tx: Tx, opened: OpenDomain, context: Context, time: float) -> Honeytoken:
+    """Invent a person that nobody is, remember it, and make a pseudonym of it if that needs no role or relation."""
     domain = opened.domain
-    made: str | None = None
+    if domain.kind == "format-preserving":
+        raise UsageError(
+            f"domain '{domain.name}' is format-preserving: every value may be a real person's.",
+            hint="Plant honeytokens in a domain of another kind.",
+        )
+    identity = "HONEY" + base32.encode(os.urandom(15))
+    column, _ = text_column([identity])
+    made = ""
     needs_more = domain.scope not in ("person", "transaction") and context == Context()
     if domain.kind != "self-generated" and not needs_more:
-        made = opened.pseudonymize(tx, column, context, time)[0].as_py()
+        made = opened.pseudonymize(tx, column, context, time, check=False)[0].as_py()
     (known,) = opened.cleaned(column).to_pylist()
-    if not known:
-        raise UsageError("an invented identity has at least one character.")
     body = tx.get(HONEY, domain.name) or {"identities": []}
-    body["identities"] = sorted({*body["identities"], known})
-    tx.put(HONEY, domain.name, body)
-    return made
+    tx.put(HONEY, domain.name, {"identities": sorted({*body["identities"], known})})
+    return Honeytoken(identity, made)
+
+
+def withdraw_identity(tx: Tx, opened: OpenDomain, subject: str) -> bool:
+    """Forget that the identity behind an audit pseudonym was planted; whether it was."""
+    planted = (tx.get(HONEY, opened.domain.name) or {"identities": []})["identities"]
+    kept = [text for text in planted if opened.subject(opened.matched(text.encode())) != subject]
+    tx.put(HONEY, opened.domain.name, {"identities": kept})
+    return len(kept) < len(planted)
 
 
 def any_planted(tx: Tx, opened: OpenDomain, identities: Iterable[bytes | None]) -> bool:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 from shoal.errors import AccessError, EngineError, UsageError
 from shoal.protector.actions.frame import SessionPart, log_names, require_typed
 from shoal.protector.actions.pseudonyms import any_planted, sealed_identity
 from shoal.protector.crypto import recipients
 from shoal.protector.log import checkpoints, witness
-from shoal.protector.people import requests
+from shoal.protector.people import accounts, requests
 from shoal.protector.people.requests import Request
 from shoal.protector.pseudonyms.domains import Context
 from shoal.protector.pseudonyms.minting import OpenDomain
@@ -130,9 +129,15 @@ class RequestActions(SessionPart):
         return made
 
     def reveal(self, request_id: str) -> Revealed:
-        """The identities of one's own approved request: once."""
+        """The identities of one's own approved request: once.
+
+        If the log has witnesses, the reveal is first announced in the log, and each witness takes the signed head with the
+        announcement. Only then is the request delivered, and logged as done.
+        """
         frame = self._frame
+        self._announce(request_id)
         with frame.acting("reveal", request=_for_log(request_id)) as (tx, now):
+            self._require_oversight(tx, now)
             made = requests.deliver(tx, request_id, requester=frame.name, time=now)
             frame.require(tx, now, "reveal", made.domain)
             opened = frame.open_domain(tx, made.domain)
@@ -143,25 +148,43 @@ class RequestActions(SessionPart):
                 raise AccessError(f"{made.id} is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
             subjects = log_names(tx, opened, plain, most=requests.MOST_RECORDS)
             frame.log(tx, now, "reveal", **_told(made), subjects=subjects)
-            witnesses = witness.places(tx)
-            checkpoint = checkpoints.sign_checkpoint(tx, now) if witnesses else {}
-        self._witnessed(made, witnesses, checkpoint)
         texts = (None if p is None else p.decode() for p in plain)
         found = dict(zip(made.pseudonyms, texts, strict=True))
         if made.recipient:
             return Revealed(made, {}, recipients.seal(made.recipient, found, made.id))
         return Revealed(made, found)
 
-    def _witnessed(self, made: Request, places: Sequence[str], checkpoint: Mapping[str, Any]) -> None:
-        """Give the signed head to the witnesses; if one does not take it, the request stays approved and nothing is revealed."""
+    def _announce(self, request_id: str) -> None:
+        """Log that a request is about to be delivered and give the signed head to every witness; nothing without witnesses."""
+        frame = self._frame
+        with frame.vault.store.read() as tx:
+            places = witness.places(tx)
+        if not places:
+            return
+        with frame.acting("reveal", request=_for_log(request_id)) as (tx, now):
+            self._require_oversight(tx, now)
+            made = requests.deliverable(tx, request_id, requester=frame.name, time=now)
+            frame.require(tx, now, "reveal", made.domain)
+            frame.log(tx, now, "reveal", outcome="announced", **_told(made))
+            checkpoint = checkpoints.sign_checkpoint(tx, now)
         try:
             witness.send(places, checkpoint)
         except EngineError:
-            with self._frame.vault.store.write() as tx:
-                requests.save(tx, replace(made, status="approved"))
-                now = tx.now(self._frame.vault.clock)
-                self._frame.log(tx, now, "reveal", outcome="refused", reason="witness", request=made.id, domain=made.domain)
+            with frame.vault.store.write() as tx:
+                now = tx.now(frame.vault.clock)
+                frame.log(tx, now, "reveal", outcome="refused", reason="witness", request=made.id, domain=made.domain)
             raise
+        with frame.vault.store.write() as tx:
+            witness.note_sent(tx, checkpoint["seq"])
+            frame.log(tx, tx.now(frame.vault.clock), "witness", count=len(places), request=made.id)
+
+    def _require_oversight(self, tx: Tx, now: float) -> None:
+        if not accounts.can_log_in(tx, "auditor", now):
+            raise AccessError(
+                "nothing is revealed while no auditor can log in: nobody could check it.",
+                hint="Two people give the auditor a token (`shoal vault actor token`), or use `shoal vault break-glass`.",
+                reason="oversight",
+            )
 
 
 def _resolved(

@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import struct
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +88,13 @@ def check(path: str | Path, key: KeyProvider) -> Backup:
 
 
 def restore(
-    path: str | Path, place: str | Path, *, key: KeyProvider, accept: tuple[str, str], anchor: str | Path | None = None
+    path: str | Path,
+    place: str | Path,
+    *,
+    key: KeyProvider,
+    accept: tuple[str, str],
+    anchor: str | Path | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> Restored:
     """Put a backup into a new, empty place (SQLite or PostgreSQL), whole or not at all, and check every row.
 
@@ -101,7 +108,7 @@ def restore(
         for table, rows in _rows(file, root, front):
             insert(connection, table, rows)
     try:
-        vault = Vault.open(place, key=key, anchor=anchor, accept=accept)
+        vault = Vault.open(place, key=key, anchor=anchor, accept=accept, clock=clock)
     except BaseException:
         _remove(place)
         raise

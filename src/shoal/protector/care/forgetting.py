@@ -35,7 +35,7 @@ _CHUNK = 2048
 
 def export(session: Session, domain: str, identity: str) -> dict[str, Any]:
     """What is held about a person in a domain: pseudonyms, and every time the identity was revealed (to whom, when, what for)."""
-    subject = _subject(session, domain, identity)
+    subject = _subject(session, "export", domain, identity)
     change = session.frame.agreed("export", domain, person=subject)
     with session.frame.acting("export", domain) as (tx, now):
         session.frame.use(tx, now, change)
@@ -66,7 +66,7 @@ def forget(session: Session, domain: str, identity: str) -> dict[str, Any]:
     In a domain of self-generated pseudonyms, ``identity`` is the pseudonym. Domains of other kinds hold nothing about anybody.
     """
     vault = session.vault
-    subject = _subject(session, domain, identity)
+    subject = _subject(session, "forget", domain, identity)
     change = session.frame.agreed("forget", domain, person=subject)
     with session.frame.acting("forget", domain) as (tx, now):
         session.frame.use(tx, now, change)
@@ -97,9 +97,9 @@ def forget(session: Session, domain: str, identity: str) -> dict[str, Any]:
         return signed(tx, body)
 
 
-def _subject(session: Session, domain: str, identity: str) -> str:
+def _subject(session: Session, action: str, domain: str, identity: str) -> str:
     """The audit pseudonym of the person, which stands for the identity in changes and in the log."""
-    with session.vault.store.read() as tx:
+    with session.frame.reading(action) as (tx, _):
         opened = session.frame.open_domain(tx, domain)
         if opened.domain.kind not in ("random", "self-generated"):
             raise UsageError(
@@ -180,7 +180,7 @@ def merge(session: Session, domain: str, identity: str, into: str) -> dict[str, 
 
     Pseudonyms made before stay valid: those of ``identity`` lead to ``into`` as long as the two are merged.
     """
-    with session.vault.store.read() as tx:
+    with session.frame.reading("correct") as (tx, _):
         opened = _opened(session, tx, domain)
         one, other = opened.plain(identity), opened.plain(into)
     if not one or not other:
@@ -202,7 +202,7 @@ def split(session: Session, domain: str, identity: str) -> dict[str, Any]:
 
     Rows that were given the other's pseudonym in between keep it; who has them makes these tables again.
     """
-    with session.vault.store.read() as tx:
+    with session.frame.reading("correct") as (tx, _):
         opened = _opened(session, tx, domain)
         one = opened.plain(identity)
     change = session.frame.agreed("correct", domain, split=opened.subject(one))

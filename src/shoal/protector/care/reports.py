@@ -69,7 +69,7 @@ def reveals(
     details = ("n", "time", "actor", "request", "domain", "purpose", "case")
     return [
         {"subject": subject, **{name: event.get(name, "") for name in details}}
-        for event in read_log(session, actions=["reveal"])
+        for event in _happened(read_log(session, actions=["reveal"]))
         if event["outcome"] == "done" and first <= event["time"][:10] <= last
         if not purpose or event.get("purpose", "").casefold() == purpose.strip().casefold()
         for subject in event.get("subjects", ())
@@ -87,8 +87,19 @@ def report(session: Session, *, period: str = "month", action: str = "reveal", b
         raise UsageError(f"period '{period}' is not known.", hint=f"Known: {', '.join(_PERIODS)}.")
     if by not in ("actor", "subject"):
         raise UsageError(f"a report by '{by}' is not known.", hint="Known: actor, subject.")
-    events = read_log(session, actions=[action])
+    events = _happened(read_log(session, actions=[action]))
     return _by_actor(events, period, action) if by == "actor" else _by_subject(events, period, action)
+
+
+def _happened(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events, without reveals that were only announced, or that Shoal 0.3.0 logged before a witness refused them."""
+    kept: list[dict[str, Any]] = []
+    for event in events:
+        if event["outcome"] == "refused" and event.get("reason") == "witness":
+            kept = [e for e in kept if e["outcome"] != "done" or e.get("request") != event["request"]]
+        if event["outcome"] != "announced":
+            kept.append(event)
+    return kept
 
 
 def _by_actor(events: Iterable[dict[str, Any]], period: str, action: str) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.protector.crypto.master_keys import KeyProvider, require_provider
-from shoal.protector.log import checkpoints, segments, witness
+from shoal.protector.log import checkpoints, segments, shares, witness
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.store import entries, head, index, pages
 from shoal.protector.store.anchor import default_path, replace_path
@@ -32,7 +32,7 @@ def rotate_domain(session: Session, name: str) -> Domain:
     ``random``: every row is sealed again, part by part, pseudonyms stay, and the old key is destroyed at the end. Other kinds:
     new pseudonyms come from the new key; the old key is retired and still leads back (see :func:`destroy_key`).
     """
-    with session.vault.store.read() as tx:
+    with session.frame.reading("rotate") as (tx, _):
         broken_off = bool(session.vault.keyring.domain(tx, name).reseal)
     change = None if broken_off else session.frame.agreed("rotate", name, key="domain")
     with session.frame.acting("rotate", name) as (tx, now):
@@ -111,7 +111,9 @@ def rotate_master(session: Session, new_key: KeyProvider) -> str:
     provider = require_provider(new_key)
     head.require_separation(session.vault.place, provider)
     vault = session.vault
-    change = session.frame.agreed("rotate", master_key=provider.key_id)
+    made = getattr(provider, "share_set", None)
+    words = "none: a whole key" if made is None else f"{made.needed} of {made.count} are needed ({made.digest[:16]})"
+    change = session.frame.agreed("rotate", master_key=provider.key_id, shares=words)
     with session.frame.acting("rotate") as (tx, now):
         session.frame.use(tx, now, change)
         from shoal.protector.store.schema import meta
@@ -119,6 +121,7 @@ def rotate_master(session: Session, new_key: KeyProvider) -> str:
         wrapped = provider.wrap(vault.root.expose(), head.context(vault.id))
         for name, value in (("root", wrapped), ("master_key", provider.key_id.encode())):
             tx.connection.execute(meta.update().where(meta.c.name == name).values(value=value))
+        shares.keep_set(tx, provider)
         session.frame.log(tx, now, "rotate", detail=f"master key {vault.key_id} to {provider.key_id}")
     _move_anchor(vault, provider)
     vault.key_id, vault.key_location = provider.key_id, provider.location

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
+import ctypes
+import hashlib
 import itertools
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, runtime_checkable
@@ -25,6 +29,8 @@ from shoal.protector.crypto.primitives import Secret, derive
 ENVIRONMENT = "SHOAL_VAULT_KEY"
 SHARE_PREFIX = "key-share-"
 KEY_BYTES = 32
+_MOST_TRIED = 5000
+"""Choices of shares that are tried if some are altered."""
 _MIN_DISTINCT_BYTES = 20  # 32 random bytes have 30 distinct ones on average; fewer than 20 never happens by chance
 _MIN_DISTINCT_STEPS = 16  # differences of neighbours: a counting pattern has few
 _CONFIG_SUFFIXES = {".yml", ".yaml", ".toml", ".json", ".ini", ".cfg", ".conf", ".env", ".py", ".xml", ".properties"}
@@ -55,15 +61,19 @@ class KeyProvider(Protocol):
 
 
 class LocalKey:
-    """A master key held in this process: AES-256-GCM under 32 random bytes; ``shares`` are the numbers it was joined from."""
+    """A master key held in this process: AES-256-GCM under 32 random bytes.
 
-    def __init__(self, secret: Secret, *, location: str, shares: tuple[int, ...] = ()) -> None:
+    ``shares`` are the numbers of the shares it was joined from, ``share_set`` the set they belong to.
+    """
+
+    def __init__(self, secret: Secret, *, location: str, shares: tuple[int, ...] = (), share_set: ShareSet | None = None) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         check_strength(secret)
         self._box = AESGCM(secret.expose())
         self._location = location
         self.shares = shares
+        self.share_set = share_set
         self._key_id = _fingerprint(secret)
 
     @property
@@ -107,13 +117,27 @@ def generate() -> str:
 
 def from_env(name: str = ENVIRONMENT, *, forget: bool = False) -> LocalKey:
     """The master key in the environment variable ``name``; ``forget`` removes the variable, so that no child inherits it."""
-    text = os.environ.pop(name, None) if forget else os.environ.get(name)
+    text = _taken_from_environment(name) if forget else os.environ.get(name)
     if not text:
         raise KeyRefusedError(
             f"the environment variable '{name}' holds no master key.",
             hint="Make one with `shoal vault key` and set the variable from your secret store.",
         )
     return LocalKey(_decode(text, f"the environment variable '{name}'"), location="environment")
+
+
+def _taken_from_environment(name: str) -> str | None:
+    """The value of a variable, which is then nowhere in the environment: not for children, and not in /proc/PID/environ."""
+    text = os.environ.get(name)
+    if text and os.name == "posix":
+        with contextlib.suppress(OSError, AttributeError):
+            getenv = ctypes.CDLL(None).getenv
+            getenv.restype = ctypes.c_void_p
+            place = getenv(os.fsencode(name))
+            if place:
+                ctypes.memset(place, ord("x"), len(os.fsencode(text)))
+    os.environ.pop(name, None)
+    return text
 
 
 def from_file(path: str | Path) -> LocalKey:
@@ -142,7 +166,10 @@ def _secret_in(file: Path) -> Secret:
         ) from None
     if not stat.S_ISREG(info.st_mode) or info.st_size > 4096:
         raise KeyRefusedError(f"'{file.name}' is not a key file.", hint="A key file holds one base64 line of 44 characters.")
-    if os.name == "posix" and info.st_mode & 0o077:
+    shown = os.environ.get("CREDENTIALS_DIRECTORY", "")
+    passed_on = bool(shown) and file.resolve().parent == Path(shown).resolve()  # systemd lets the service's user in by an ACL,
+    others = 0o037 if passed_on and info.st_uid == 0 else 0o077  # which shows as rights of the group
+    if os.name == "posix" and info.st_mode & others:
         raise KeyRefusedError(
             f"other users can read or change the key file '{file.name}' (mode {stat.S_IMODE(info.st_mode):04o}).",
             hint=f"Run: chmod 600 {file.name}",
@@ -153,36 +180,98 @@ def _secret_in(file: Path) -> Secret:
     return _decode(text, f"the key file '{file.name}'")
 
 
+@dataclass(frozen=True)
+class ShareSet:
+    """The set that a master key was shared in: how many shares, how many are needed, and a digest of the shares themselves.
+
+    The vault keeps it sealed. Someone who has the whole key can split it again, but never into the same shares.
+    """
+
+    needed: int
+    count: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class _Share:
+    """One share as it is written; ``count`` is 0 in shares of Shoal 0.3.0, which also have no check characters."""
+
+    key_id: str
+    needed: int
+    count: int
+    point: int
+    part: bytes
+
+    def text(self) -> str:
+        """The share as text, with check characters over all of it."""
+        body = f"{self.key_id}-{self.needed}-{self.count}-{self.point}-{base32.encode(self.part)}"
+        return f"{SHARE_PREFIX}{body}-{_check_characters(body)}"
+
+
+def _check_characters(body: str) -> str:
+    return base32.encode(hashlib.sha256(b"shoal key share " + body.encode()).digest()[:5])
+
+
+def _read_share(text: str) -> _Share:
+    parts = text.strip().removeprefix(SHARE_PREFIX).split("-")
+    try:
+        if not text.strip().startswith(SHARE_PREFIX) or len(parts) not in (4, 6):
+            raise ValueError
+        key_id, needed, *count, point = parts[:3] if len(parts) == 4 else parts[:4]
+        part = base32.decode(parts[-1] if len(parts) == 4 else parts[4])
+        share = _Share(key_id, int(needed), int(count[0]) if count else 0, int(point), part or b"")
+    except ValueError:
+        raise KeyRefusedError("this is not a share of a master key.", hint=f"Shares begin with {SHARE_PREFIX}.") from None
+    if len(share.part) != KEY_BYTES or (len(parts) == 6 and share.text() != text.strip()):
+        raise _altered([share.point])
+    return share
+
+
+def _altered(points: Sequence[int]) -> KeyRefusedError:
+    listed = ", ".join(str(point) for point in points)
+    words = f"share {listed} is" if len(points) == 1 else f"at least one of the shares {listed} is"
+    return KeyRefusedError(f"{words} altered or mistyped.", hint="Compare it with the original, or ask another holder.")
+
+
 def split(key_text: str, *, shares: int, needed: int) -> list[str]:
     """Shares of a master key as texts: any ``needed`` of them open the vault, fewer tell nothing."""
     secret = _decode(key_text, "the key")
     check_strength(secret)
     parts = split_secret(secret.expose(), shares, needed)
-    return [f"{SHARE_PREFIX}{_fingerprint(secret)}-{needed}-{p}-{base32.encode(part)}" for p, part in parts.items()]
+    return [_Share(_fingerprint(secret), needed, shares, point, part).text() for point, part in parts.items()]
 
 
 def from_shares(texts: Sequence[str]) -> LocalKey:
-    """The master key from enough of its shares; it is nowhere but in the memory of this process."""
-    parts: dict[int, bytes] = {}
-    heads = set()
-    for text in texts:
-        try:
-            key_id, needed, point, part = text.strip().removeprefix(SHARE_PREFIX).split("-")
-            heads.add((key_id, int(needed)))
-            parts[int(point)] = base32.decode(part) or b""
-        except ValueError:
-            raise KeyRefusedError("this is not a share of a master key.", hint=f"Shares begin with {SHARE_PREFIX}.") from None
+    """The master key from enough of its shares; it is nowhere but in the memory of this process.
+
+    An altered share is named if enough others are good. What a share says about itself is not believed before the vault has
+    compared it with the set that it keeps (:class:`ShareSet`).
+    """
+    found = [_read_share(text) for text in texts]
+    heads = {(share.key_id, share.needed, share.count) for share in found}
     if len(heads) != 1:
         raise KeyRefusedError("these shares do not belong to one master key.", hint="The id after the prefix is the same.")
-    ((key_id, needed_shares),) = heads
-    if len(parts) < needed_shares:
-        raise KeyRefusedError(
-            f"{needed_shares} different shares are needed, {len(parts)} were given.", hint="Ask another holder."
-        )
-    key = LocalKey(Secret(join_secret(parts)), location="shares", shares=tuple(sorted(parts)))
-    if key.key_id != key_id:
-        raise KeyRefusedError("the shares do not give the key they name: one of them is altered.")
-    return key
+    ((key_id, needed, count),) = heads
+    most = count or MOST
+    if not 2 <= needed <= most <= MOST or any(not 1 <= share.point <= most for share in found):
+        raise KeyRefusedError("a share of these numbers does not exist.", hint="At least two shares open a vault.")
+    parts = {share.point: share.part for share in found}
+    if doubled := sorted({share.point for share in found if share.part != parts[share.point]}):
+        raise _altered(doubled)
+    if len(parts) < needed:
+        raise KeyRefusedError(f"{needed} different shares are needed, {len(parts)} were given.", hint="Ask another holder.")
+    for chosen in itertools.islice(itertools.combinations(sorted(parts), needed), _MOST_TRIED):
+        good = {point: parts[point] for point in chosen}
+        secret = Secret(join_secret(good))
+        if _fingerprint(secret) == key_id:
+            break
+    else:
+        raise _altered(sorted(parts))
+    if wrong := [point for point in sorted(parts) if join_secret(good, point) != parts[point]]:
+        raise _altered(wrong)
+    curve = b"".join(join_secret(good, point) for point in range(1, needed + 1))
+    digest = hashlib.sha256(f"shoal share set {key_id} {needed} {count} ".encode() + curve).hexdigest()
+    return LocalKey(secret, location="shares", shares=tuple(sorted(parts)), share_set=ShareSet(needed, count, digest))
 
 
 def read_private(path: str | Path) -> str:
@@ -299,11 +388,11 @@ def split_secret(secret: bytes, shares: int, needed: int) -> dict[int, bytes]:
     return {point: bytes(_value(byte, point) for byte in zip(*coefficients, strict=True)) for point in range(1, shares + 1)}
 
 
-def join_secret(parts: Mapping[int, bytes]) -> bytes:
-    """The secret from enough shares; from fewer, or from altered ones, other bytes."""
+def join_secret(parts: Mapping[int, bytes], at: int = 0) -> bytes:
+    """The secret from enough shares, or the share with the number ``at``; from fewer, or from altered ones, other bytes."""
     if len({len(part) for part in parts.values()}) != 1 or not all(1 <= point <= MOST for point in parts):
         raise UsageError("these shares do not belong together.")
-    weights = {point: _weight(point, [other for other in parts if other != point]) for point in parts}
+    weights = {point: _weight(point, [other for other in parts if other != point], at) for point in parts}
     size = len(next(iter(parts.values())))
     return bytes(reduce(int.__xor__, (_times(parts[p][i], weights[p]) for p in parts)) for i in range(size))
 
@@ -313,9 +402,9 @@ def _value(coefficients: tuple[int, ...], point: int) -> int:
     return reduce(lambda total, c: _times(total, point) ^ c, reversed(coefficients), 0)
 
 
-def _weight(point: int, others: list[int]) -> int:
-    """Lagrange's weight of a point for the value at 0."""
-    return reduce(_times, (_times(other, _inverse(other ^ point)) for other in others), 1)
+def _weight(point: int, others: list[int], at: int) -> int:
+    """Lagrange's weight of a point for the value at ``at``."""
+    return reduce(_times, (_times(other ^ at, _inverse(other ^ point)) for other in others), 1)
 
 
 def _times(a: int, b: int) -> int:

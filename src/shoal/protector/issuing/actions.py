@@ -83,12 +83,14 @@ class IssuingActions(SessionPart):
             planted = any_planted(tx, opened, [person])
             details: dict[str, Any] = {"domain": domain, "purpose": purpose}
             frame.watch(tx, now, "find", usage, [identity], missed=not there, planted=planted, logged_as="issue", **details)
-            mark = mark_of(body, opened, person)
-            refusal = _refusal(there, used=tx.get(SETTING, mark) is not None)
+            everybody = merges.person(opened, merges.read(tx, opened), person)  # under any earlier identity
+            marks = [mark_of(body, opened, one) for one in sorted(everybody)]
+            refusal = _refusal(there, used=any(tx.get(SETTING, mark) is not None for mark in marks))
             signed = b""
             if refusal is None:
                 signed = blind_rsa.blind_sign(_key(tx, body), request)
-                tx.put(SETTING, mark, {})
+                for mark in marks:
+                    tx.put(SETTING, mark, {})
                 subjects = log_names(tx, opened, [person], most=1)
                 frame.log(tx, now, "issue", **details, key=body["key"], subjects=subjects)
             else:

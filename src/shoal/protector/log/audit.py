@@ -29,10 +29,12 @@ EVERY = 128
 """Events between two checkpoints at most; reveals, approvals and key events are signed at once."""
 
 SIGNED_AT_ONCE = frozenset(
-    "reveal approve shred rotate resolve create checkpoint grant agreed anchor enrol maintenance retire".split()
+    "reveal approve shred rotate resolve create checkpoint grant agreed anchor enrol maintenance retire time break-glass".split()
 )
 _BLOCK = 128
 _CHUNK = 2000
+_WITNESSED = 100
+"""Newest checkpoints of the witnesses that are compared when a vault is opened."""
 ZERO = b"\0" * 32
 
 
@@ -222,6 +224,26 @@ def _check_outside(
         problems.append(f"the log was rolled back: it ends at event {max(hashes)}, but {body['seq']} was signed before.")
     elif hashes.get(body["seq"], b"").hex() != body["head"]:
         problems.append(f"the log at event {body['seq']} differs from the checkpoint kept outside.")
+
+
+def check_witnesses(tx: Tx, given: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a log that the newest checkpoints kept outside contradict: it was rolled back or changed.
+
+    The whole log is walked only by :func:`verify`; here the stored hash of each event that a witness saw is compared.
+    """
+    keys = {k["id"]: bytes.fromhex(k["public"]) for k in signing_keys(tx)}
+    for body in sorted((b for b in given if isinstance(b.get("seq"), int)), key=lambda b: b["seq"])[-_WITNESSED:]:
+        if body["seq"] <= tx.state.retired_seq:
+            continue
+        row = tx.first("SELECT hash FROM vault_audit WHERE seq = ?", body["seq"])
+        hashes = {tx.state.audit_seq: b"", **({} if row is None else {int(body["seq"]): blob(row[0])})}
+        problems: list[str] = []
+        _check_outside(tx, keys, body, hashes, problems)
+        if problems:
+            raise TamperError(
+                f"a witness contradicts this vault: {problems[0]}",
+                hint="Restore the newest copy. If the state is right, two people accept it with `shoal vault anchor --accept`.",
+            )
 
 
 def _stored(tx: Tx, first: int) -> Iterator[tuple[int, bytes, bytes]]:

@@ -13,7 +13,7 @@ from shoal.protector.log import audit, shares
 from shoal.protector.store.database import Store, Tx
 
 _program_log = logging.getLogger("shoal.protector")
-_ALARMING = ("honeytoken", "limit", "self-approval", "digest", "factor")
+_ALARMING = ("honeytoken", "limit", "self-approval", "digest", "factor", "oversight", "shares")
 
 
 class Recorder:

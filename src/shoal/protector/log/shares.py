@@ -9,6 +9,7 @@ domain's key before that, so crypto-shredding the domain ends them too.
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
@@ -90,6 +91,17 @@ def begin(tx: Tx, auditor_key: str) -> None:
 def auditor_key(tx: Tx) -> str:
     """That key, to be compared with the auditor's own."""
     return str((tx.get(SIGNER, "beginning") or {"auditor_key": ""})["auditor_key"])
+
+
+def keep_set(tx: Tx, key: object) -> None:
+    """Remember, sealed, the set of shares that the master key was joined from; that there is none for a whole key."""
+    made = getattr(key, "share_set", None)
+    tx.put(SIGNER, "key shares", {} if made is None else asdict(made))
+
+
+def kept_set(tx: Tx) -> dict[str, Any] | None:
+    """That set: empty for a key that was never shared, None in a vault that Shoal 0.3.0 made."""
+    return tx.get(SIGNER, "key shares")
 
 
 def is_trial(tx: Tx) -> bool:

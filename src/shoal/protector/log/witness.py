@@ -24,11 +24,13 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from shoal.disk.atomic import atomic
-from shoal.errors import EngineError, UsageError
+from shoal.errors import EngineError, TamperError, UsageError
 from shoal.protector.store.database import Tx
 from shoal.protector.store.state import SIGNER
 
 _SECONDS = 20.0
+_READ_SECONDS = 5.0
+_MOST_READ = 50_000_000
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _KINDS = "a witness is a file, an https:// address, a mailbox (smtp://SERVER/name@example.org) or a folder (eml:/path)."
 
@@ -55,11 +57,57 @@ def check(places: Sequence[str]) -> None:
 
 def put(tx: Tx, places: Sequence[str]) -> None:
     """Remember where checkpoints go; none ends it."""
-    tx.put(SIGNER, "witness", {"places": list(places)})
+    tx.put(SIGNER, "witness", {"places": list(places), "sent": 0})
 
 
 def places(tx: Tx) -> list[str]:
     return list((tx.get(SIGNER, "witness") or {"places": []})["places"])
+
+
+def note_sent(tx: Tx, seq: int) -> None:
+    """Remember the newest event that every witness has seen."""
+    tx.put(SIGNER, "witness", {**(tx.get(SIGNER, "witness") or {"places": []}), "sent": seq})
+
+
+def held(tx: Tx) -> list[dict[str, Any]]:
+    """What the witnesses that can be read from here hold about this vault: files, folders of letters, and addresses that answer.
+
+    A file or folder that is gone although it was written is refused: somebody took the evidence away. An address that does not
+    answer is passed over; reveals wait for it anyway.
+    """
+    sent = int((tx.get(SIGNER, "witness") or {}).get("sent", 0))
+    found: list[dict[str, Any]] = []
+    for place in places(tx):
+        parts = urlsplit(place)
+        if parts.scheme in ("", "eml"):
+            file = Path(parts.path if parts.scheme else place)
+            if file.exists() and (file.is_dir() or file.stat().st_size):
+                found += read(file)
+            elif sent:
+                raise TamperError(
+                    f"the witness '{file.name}' is gone, but it took checkpoints of this log.",
+                    hint="Put it back, or let two people accept the present state with `shoal vault anchor --accept`.",
+                )
+        elif parts.scheme in ("https", "http"):
+            found += _get(place)
+    return [body for body in found if body.get("vault") == tx.store.vault_id]
+
+
+def _get(place: str) -> list[dict[str, Any]]:
+    """The checkpoints that an address returns, one on each line; none if it does not return any."""
+    parts = urlsplit(place)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=_READ_SECONDS)
+    try:
+        connection.request("GET", parts.path or "/", headers={"Accept": "application/json"})
+        answer = connection.getresponse()
+        lines = answer.read(_MOST_READ).decode("utf-8", "replace").splitlines() if answer.status == 200 else []
+        found = [json.loads(line) for line in lines if line.strip()]
+    except (OSError, ValueError, http.client.HTTPException):
+        return []
+    finally:
+        connection.close()
+    return [body for body in found if isinstance(body, dict)]
 
 
 def send(to: Sequence[str], checkpoint: Mapping[str, Any]) -> None:

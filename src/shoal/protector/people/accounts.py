@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.errors import AccessError, AmbiguousColumnError, UsageError, nearest
-from shoal.model.roles import check_names
+from shoal.errors import AccessError, UsageError, nearest
+from shoal.model.names import alike, require_plain
 from shoal.protector.crypto import base32
 from shoal.protector.store.database import Store, Tx
 from shoal.protector.store.state import ACTOR, DOMAIN, ENROLMENT, TOKEN
@@ -45,12 +45,16 @@ PERMITS: Mapping[str, frozenset[str]] = {
             "correct",
             "witness",
             "retire",
+            "revoke",
+            "time",
         }
     ),
 }
 """What each role may do. Approving one's own request or confirming one's own change is not among it for anybody."""
 
 ROLES = tuple(PERMITS)
+TOKEN_LIFE = 365 * 86400.0
+"""Seconds that a token lives unless its proposal states another end."""
 TOKEN_PREFIX = "shoal-"  # noqa: S105  the public start of every token, for secret scanners
 
 
@@ -110,20 +114,7 @@ def check_roles(roles: Iterable[str]) -> tuple[str, ...]:
 def check_name(name: str) -> str:
     if not name or len(name) > 100 or not name.isprintable() or name != name.strip():
         raise UsageError("the name of an actor has 1 to 100 printable characters without blanks around it.")
-    return name
-
-
-def same_name(one: str, other: str) -> bool:
-    """Whether two names may be taken for one: by the rule for column names, also with letters of another script.
-
-    >>> same_name("Anna", "anna"), same_name("Rita", "Ｒita"), same_name("Rita", "Rieta"), same_name("Anna", "\u0410nna")
-    (True, True, False, True)
-    """
-    try:
-        check_names((one, other), table="actors")
-    except AmbiguousColumnError:
-        return True
-    return False
+    return require_plain(name, "actor")
 
 
 def require_another(tx: Tx, name: str, role: str) -> None:
@@ -142,21 +133,59 @@ def add(tx: Tx, name: str, roles: Sequence[str], time: float) -> None:
 def check_new(tx: Tx, name: str) -> None:
     """Refuse a name that an actor has, or that looks like one."""
     check_name(name)
-    if any(same_name(actor["name"], name) for actor in tx.all(ACTOR)):
+    if any(alike(actor["name"], name) for actor in tx.all(ACTOR)):
         raise UsageError(
             "an actor of that name, or one that looks the same, exists already.",
             hint="Change its roles with `shoal vault actor grant`.",
         )
 
 
-def issue_token(
-    tx: Tx, name: str, *, scopes: Iterable[str] = (), domains: Iterable[str] = (), expires: float | None = None, label: str = ""
-) -> str:
-    """A new token of an actor, shown once to the person who claims it; the vault keeps its HMAC."""
-    body = check_token(tx, name, scopes=scopes, domains=domains, expires=expires, label=label)
+def issue_token(tx: Tx, name: str, time: float, **settings: Any) -> str:
+    """A new token of an actor, shown once to the person who claims it; the vault keeps its HMAC.
+
+    ``settings`` as in :func:`check_token`; without ``expires`` it ends after :data:`TOKEN_LIFE`.
+    """
+    body = check_token(tx, name, **settings)
+    expires = time + TOKEN_LIFE if body["expires"] is None else body["expires"]
     text = TOKEN_PREFIX + base32.encode(os.urandom(20))
-    tx.put(TOKEN, token_digest(tx.store, text), {"actor": name, **body})
+    tx.put(TOKEN, token_digest(tx.store, text), {"actor": name, **body, "expires": expires, "issued": time})
     return text
+
+
+def extend_token(tx: Tx, digest: str, time: float) -> None:
+    """Let an ended token live on from now, as long as it did: when two people accept an old state of the vault."""
+    body = tx.get(TOKEN, digest)
+    assert body is not None
+    if body["expires"] is not None and time >= body["expires"]:
+        tx.put(TOKEN, digest, {**body, "issued": time, "expires": time + _life(body)})
+
+
+def _life(token: Mapping[str, Any]) -> float:
+    """The seconds that a token was given."""
+    ends = token["expires"]
+    return TOKEN_LIFE if ends is None or "issued" not in token else float(ends - token["issued"])
+
+
+def renew_token(tx: Tx, digest: str, time: float) -> str:
+    """A new token in place of one that is still valid, with the same scopes, domains and length of life."""
+    caller(tx, digest, time).require_whole()
+    old = tx.get(TOKEN, digest)
+    assert old is not None
+    tx.remove(TOKEN, digest)
+    kept = {name: old[name] for name in ("scopes", "domains", "label")}
+    return issue_token(tx, old["actor"], time, expires=time + _life(old), **kept)
+
+
+def can_log_in(tx: Tx, role: str, time: float) -> bool:
+    """Whether somebody with this role holds a token for it that is valid now; a delegated token does not count."""
+    able = {a["name"] for a in tx.all(ACTOR) if a["enabled"] and role in a["roles"]}
+    return any(
+        body["actor"] in able
+        and role in body["scopes"]
+        and not body.get("own")
+        and (body["expires"] is None or time < body["expires"])
+        for body in tx.all(TOKEN)
+    )
 
 
 def check_token(
@@ -226,7 +255,7 @@ def claim(tx: Tx, codes: Sequence[str], time: float) -> tuple[str, str]:
             reason="token",
         )
     tx.remove(ENROLMENT, name)
-    return found["actor"], issue_token(tx, found["actor"], **found["token"])
+    return found["actor"], issue_token(tx, found["actor"], time, **found["token"])
 
 
 def withdraw(tx: Tx, name: str) -> int:
@@ -269,5 +298,5 @@ def lend(tx: Tx, own: str, action: str, *, domains: Sequence[str], seconds: floa
     text = TOKEN_PREFIX + base32.encode(os.urandom(20))
     reach = sorted(domains) or sorted(lender.domains)
     body = {"actor": lender.name, "scopes": sorted(lender.roles), "domains": reach, "expires": time + seconds, "label": "lent"}
-    tx.put(TOKEN, token_digest(tx.store, text), {**body, "action": action, "own": own})
+    tx.put(TOKEN, token_digest(tx.store, text), {**body, "action": action, "own": own, "issued": time})
     return text

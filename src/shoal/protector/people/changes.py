@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from shoal.errors import AccessError
+from shoal.model.names import alike
 from shoal.protector.crypto import base32
 from shoal.protector.people import accounts
 from shoal.protector.store.database import Tx
@@ -81,7 +82,7 @@ def same(tx: Tx, action: str, what: Mapping[str, Any], *, proposer: str, time: f
 def decide(tx: Tx, change_id: str, *, second: str, token: str, agree: bool, time: float) -> Change:
     """Agree or refuse, as another person than the proposer, while the change and the proposer's rights live."""
     change = load(tx, change_id)
-    if accounts.same_name(change.proposer, second):
+    if alike(change.proposer, second):
         raise AccessError(f"{change.id}: nobody confirms their own change.", hint="Ask another person.", reason="self-approval")
     if change.status != "pending":
         raise AccessError(f"{change.id} is {change.status}: it can no longer be decided.", reason="replay")
@@ -99,7 +100,7 @@ def decide(tx: Tx, change_id: str, *, second: str, token: str, agree: bool, time
 def use(tx: Tx, change: Change, *, time: float) -> Change:
     """Mark a confirmed change as applied: the one moment at which it may be."""
     found = load(tx, change.id)
-    if found.status != "confirmed" or not found.second or accounts.same_name(found.second, found.proposer):
+    if found.status != "confirmed" or not found.second or alike(found.second, found.proposer):
         raise AccessError(f"{found.id} is {found.status}: a second person has to confirm it first.", reason="unapproved")
     if time >= found.expires:
         raise AccessError(f"{found.id} has expired.", hint="It can be proposed again.", reason="expired")

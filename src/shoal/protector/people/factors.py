@@ -60,6 +60,7 @@ def check(tx: Tx, name: str, given: str, time: float) -> bool:
     kept = tx.get(USAGE, _entry(name))
     if kept is None:
         raise AccessError("a second factor is needed here.", hint="Set yours up with `shoal vault factor`.", reason="factor")
+    kept |= {"after": min(kept["after"], counter(time) + 1), "since": min(kept["since"], time)}  # if the time was set back
     resting = kept["wrong"] >= MOST_WRONG and time < kept["since"] + REST
     step = None if resting else matching(bytes.fromhex(kept["secret"]), given, time, after=kept["after"])
     if step is not None:

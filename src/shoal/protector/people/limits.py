@@ -104,7 +104,7 @@ def keep(tx: Tx, actor: str, action: str, usage: Usage) -> None:
 def _count_one(usage: Usage, name: str, action: str, limit: Limit, records: int, time: float) -> bool:
     window = int(time // limit.seconds)
     used = usage.get(name, {})
-    if used.get("window") != window:
+    if used.get("window", -1) < window:  # after the vault's time was set back, what was counted goes on counting
         used = {"window": window, "records": 0, "alarmed": False}
     total = used["records"] + records
     if limit.max is not None and total > limit.max:
@@ -141,7 +141,7 @@ def enumeration_signs(tx: Tx, usage: Usage, identities: Iterable[str | None], mi
     """Take note of a call in ``usage``; the signs that became clear with it: ``misses``, ``sequence``."""
     window = int(time // WINDOW)
     seen = usage.get(_ENTRY, {})
-    if seen.get("window") != window:
+    if seen.get("window", -1) < window:
         seen = {"window": window, "asked": 0, "missed": 0, "steps": 0, "ends": seen.get("ends", []), "told": []}
     known = [text for text in islice(identities, SAMPLE) if text is not None]
     steps, ends = _steps(tx, known, seen["ends"])

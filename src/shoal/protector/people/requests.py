@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from shoal.errors import AccessError, UsageError
+from shoal.model.names import alike
 from shoal.protector.crypto import base32
 from shoal.protector.people import accounts
 from shoal.protector.store.database import Tx
@@ -167,7 +168,7 @@ def decide(
     request = load(tx, request_id)
     if digest is not None and digest != request.digest:
         raise AccessError(f"{request.id} is not the request that was read.", hint="Read it again.", reason="digest")
-    if accounts.same_name(request.requester, approver):
+    if alike(request.requester, approver):
         raise AccessError(
             f"{request.id}: nobody approves their own request.", hint="Ask another approver.", reason="self-approval"
         )
@@ -186,6 +187,13 @@ def decide(
 
 def deliver(tx: Tx, request_id: str, *, requester: str, time: float) -> Request:
     """Mark an approved request as delivered: the one moment at which identities may leave."""
+    delivered = replace(deliverable(tx, request_id, requester=requester, time=time), status="delivered")
+    save(tx, delivered)
+    return delivered
+
+
+def deliverable(tx: Tx, request_id: str, *, requester: str, time: float) -> Request:
+    """An approved request that may be delivered now to the one who made it; any other is refused."""
     request = load(tx, request_id)
     if request.requester != requester:
         raise AccessError(f"{request.id} belongs to somebody else.", reason="stranger")
@@ -196,9 +204,7 @@ def deliver(tx: Tx, request_id: str, *, requester: str, time: float) -> Request:
     if time >= request.expires:
         raise AccessError(f"{request.id} has expired.", hint="Make a new request.", reason="expired")
     _require_approval(tx, request, time)
-    delivered = replace(request, status="delivered")
-    save(tx, delivered)
-    return delivered
+    return request
 
 
 def _require_approval(tx: Tx, request: Request, time: float) -> None:

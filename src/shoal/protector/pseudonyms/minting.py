@@ -71,15 +71,18 @@ class OpenDomain(Opaque):
     def frame(self, context: Context, time: float) -> bytes:
         return context.frame(self.domain, self.domain.renewal.epoch(day(time)))
 
-    def pseudonymize(self, tx: Tx, column: Any, context: Context, time: float) -> Any:
-        """An Arrow text column of pseudonyms for one of identities; missing stays missing."""
+    def pseudonymize(self, tx: Tx, column: Any, context: Context, time: float, *, check: bool = True) -> Any:
+        """An Arrow text column of pseudonyms for one of identities; missing stays missing.
+
+        Without ``check``, identities need no check digit: only those that the vault invents.
+        """
         if self.domain.kind == "self-generated":
             raise UsageError(
                 f"domain '{self.domain.name}' takes the pseudonyms that people made themselves.",
                 hint="Register them with `shoal vault register`; nothing can be pseudonymised into it.",
             )
         column = merges.replaced(tx, self, self.cleaned(column))
-        if self.domain.check:
+        if self.domain.check and check:
             identities.check(column.unique().drop_null().to_pylist(), self.domain.check)
         with _uncollected(len(column)):
             return self._pseudonymize(tx, column, self.frame(context, time))

@@ -22,6 +22,7 @@ from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.primitives import Blocks, Box, Prf, Secret, Sum
 from shoal.protector.store import guard
 from shoal.protector.store.anchor import Anchor, Mark, rolled_back
+from shoal.protector.store.clock import advanced
 from shoal.protector.store.connection import blob, engine_errors, execute, forget_history
 from shoal.protector.store.state import KEY, ONCE, DomainRows, State, padded
 
@@ -263,6 +264,10 @@ class Tx:
         """Store an object, new or changed."""
         self._store(kind, name, json.dumps(body, separators=(",", ":"), sort_keys=True).encode())
 
+    def replace(self, kind: int, tag: bytes, body: dict[str, Any]) -> None:
+        """Store another content of an object, by its tag (:meth:`items`)."""
+        self._store_tag(kind, tag, json.dumps(body, separators=(",", ":"), sort_keys=True).encode())
+
     def put_secret(self, kind: int, name: str, secret: Secret) -> None:
         self._store(kind, name, secret.expose().hex().encode())
 
@@ -306,8 +311,8 @@ class Tx:
         return [body for _, body in self.items(kind)]
 
     def now(self, clock: Callable[[], float]) -> float:
-        """The present time, never before the newest time the vault has seen."""
-        self.state.clock = max(self.state.clock, clock())
+        """The present time, never before the newest time the vault has seen; a clock far from it is refused."""
+        self.state.clock = advanced(self.state.clock, clock())
         return self.state.clock
 
     def _fetch(self, kind: int, tag: bytes) -> bytes | None:
@@ -321,7 +326,9 @@ class Tx:
         return None if found is None else blob(found[0])
 
     def _store(self, kind: int, name: str, plain: bytes) -> None:
-        tag = self.store.tag(kind, name)
+        self._store_tag(kind, self.store.tag(kind, name), plain)
+
+    def _store_tag(self, kind: int, tag: bytes, plain: bytes) -> None:
         bound = b"object" + bytes([kind]) + tag + self.store.bound
         sealed = self.store.box.seal(padded(plain, _OBJECT_BLOCK), bound)
         old = self._sealed(kind, tag)

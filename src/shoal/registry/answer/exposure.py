@@ -19,9 +19,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import UsageError
-from shoal.registry.answer.answer import one_of
+from shoal.find.answers import meant
+from shoal.registry.answer.answer import UNKNOWN, one_of
+from shoal.registry.answer.plain import codes_of, population_of
 from shoal.registry.answer.source import RecordSource
-from shoal.registry.records.population import Population, key_of
+from shoal.registry.keep.builtin import KEY as BUILT_IN
+from shoal.registry.records.population import key_of
 from shoal.registry.records.record import SHARE_STEP, Record, check_key
 from shoal.registry.records.trust import dispute, trusted_keys
 from shoal.registry.records.vocabulary import attribute, label
@@ -53,6 +56,12 @@ class Exposure:
     steps: tuple[Step, ...]
     most_telling: str | None
     grade: str
+    unknown: bool = False
+    """Whether the person named nobody to trust, and a record is signed by a key other than that of Shoal's own records."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (UNKNOWN,) if self.unknown else ()
 
     @property
     def crowd(self) -> Ends:
@@ -74,7 +83,8 @@ def exposure(
 ) -> Exposure:
     """The crowd of somebody of a population who gives these answers, one after the other.
 
-    An answer is the text that the record lists; where a record lists none, the empty text stands for a typical answer.
+    An answer is the text that the record lists, or what it means in plain words (``34``, ``female``); where a record lists none,
+    the empty text stands for a typical answer.
     ``anchors`` are public keys that the person trusts.
 
     >>> from shoal.registry.keep.builtin import BuiltIn
@@ -82,9 +92,12 @@ def exposure(
     >>> e.most_telling, round(e.crowd[0])
     ('age/years', 1126)
     """
-    people = Population.parse(population)
+    people, anchors = population_of(source, population), tuple(anchors)
     counts = _counting(source, anchors)
-    place = place_data(counts(c, str(people)) for c in source.codings(str(people)) if len(c) == 1)
+    topics = [counts(c, str(people)) for c in source.codings(str(people)) if len(c) == 1]
+    place = place_data(topics, trusting=bool(anchors))
+    codes = codes_of(source, [code for code, _ in answers], people)
+    answers = [(code, answer) for code, (_, answer) in zip(codes, answers, strict=True)]
     if place is None:
         raise UsageError("no single attribute is known about this population.", hint="See: shoal registry search NAME")
     if len({attribute(code) for code, _ in answers}) != len(answers):
@@ -99,21 +112,21 @@ def _counting(source: RecordSource, anchors: Iterable[str]) -> Callable[[tuple[s
     return lambda codes, people: [r for r in source.topic(codes, people) if trust is None or r.key in trust]
 
 
-def place_data(topics: Iterable[Sequence[Record]]) -> dict[str, Any] | None:
+def place_data(topics: Iterable[Sequence[Record]], *, trusting: bool) -> dict[str, Any] | None:
     """What the page needs of one population: its size, and for each attribute the shares or the typical share, and the source.
 
-    ``topics`` are the records that count, attribute by attribute.
+    ``topics`` are the records that count, attribute by attribute; ``trusting``: they are of keys that the person trusts.
     """
     known = sorted((topic for topic in topics if topic), key=lambda topic: topic[0].codes)
     if not known:
         return None
     sizes = [r.summary for topic in known for r in topic]
     people = [min(s.size for s in sizes), min(s.size - s.slack for s in sizes), max(s.size + s.slack for s in sizes)]
-    return {"people": [float(n) for n in people], "attributes": {topic[0].codes[0]: _about(topic) for topic in known}}
+    return {"people": [float(n) for n in people], "attributes": {topic[0].codes[0]: _about(topic, trusting) for topic in known}}
 
 
-def _about(topic: Sequence[Record]) -> dict[str, Any]:
-    """One attribute: the cautious of the statements about it, and whether it is in doubt."""
+def _about(topic: Sequence[Record], trusting: bool) -> dict[str, Any]:
+    """One attribute: the cautious of the statements about it, whether it is in doubt, and whether nobody vouches for it."""
     record = one_of(topic)
     listed = [r.shares for r in topic if r.shares is not None]
     doubt = dispute(topic) is not None or any(shares != listed[0] for shares in listed)
@@ -122,7 +135,8 @@ def _about(topic: Sequence[Record]) -> dict[str, Any]:
     shares = {a: min(s[a] for s in listed if a in s) for s in listed for a in s} if listed else None
     holders = ", ".join(sorted({r.holder for r in topic})) if doubt else record.holder
     about = {"label": label(record.codes[0]), "holder": holders, "date": record.date, "source": record.source}
-    return {**about, "typical": typical, "shares": shares, "doubt": doubt}
+    unknown = not trusting and any(r.key != BUILT_IN for r in topic)
+    return {**about, "typical": typical, "shares": shares, "doubt": doubt, "unknown": unknown}
 
 
 def _exposure(population: str, place: dict[str, Any], answers: Sequence[tuple[str, str]]) -> Exposure:
@@ -132,15 +146,17 @@ def _exposure(population: str, place: dict[str, Any], answers: Sequence[tuple[st
         entry = place["attributes"].get(code)
         if entry is None:
             raise UsageError(f"nothing is known about '{code}' there.", hint=f"Known: {', '.join(place['attributes'])}.")
+        answer = answer if entry["shares"] is None else meant(list(entry["shares"]), answer) or answer
         share = _share(entry, answer)
         wider = [(text, _crowd(place["people"], [*shares, s])) for text, s in _coarser(code, entry["shares"], answer)]
         shares.append(share)
         steps.append(Step(code, answer, share, _crowd(place["people"], shares), tuple(wider)))
     telling = min(range(len(shares)), key=lambda i: shares[i][0], default=None)
+    unknown = any(place["attributes"][c]["unknown"] for c, _ in answers)
     known = all(place["attributes"][c]["shares"] is not None and not place["attributes"][c]["doubt"] for c, _ in answers)
     return Exposure(
         population, _ends(place["people"]), tuple(steps), None if telling is None else steps[telling].code,
-        "B" if known and len(steps) < 2 else "C",
+        "B" if known and len(steps) < 2 and not unknown else "C", unknown,
     )  # fmt: skip
 
 
@@ -203,10 +219,11 @@ def _first(answer: str) -> int:
 
 def places_of(source: RecordSource, *, most: int = 20_000, anchors: Iterable[str] = ()) -> dict[str, Any]:
     """Everything that the page needs, by population; of at most so many records, of the keys that the anchors reach or of all."""
+    anchors = tuple(anchors)
     counts = _counting(source, anchors)
     found: dict[str, list[list[Record]]] = {}
     for population, codes in sorted(set(source.topics("", limit=most))):
         if len(codes) == 1 and (records := counts(codes, population)):
             found.setdefault(key_of(population), []).append(records)
-    named = ((str(topics[0][0].population), place_data(topics)) for topics in found.values())
+    named = ((str(topics[0][0].population), place_data(topics, trusting=bool(anchors))) for topics in found.values())
     return {name: data for name, data in sorted(named) if data is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -10,6 +11,7 @@ from typing import Protocol
 
 from shoal.errors import UnreadableError, UsageError, nearest
 from shoal.registry.answer.answer import ENOUGH, Answer, Fit, one_of
+from shoal.registry.answer.plain import codes_of, population_of
 from shoal.registry.answer.source import KeptReadings, RecordSource, View
 from shoal.registry.keep.builtin import KEY as BUILT_IN
 from shoal.registry.keep.builtin import BuiltIn
@@ -52,8 +54,8 @@ class Registry:
         is part of the answer, and the cautious numbers of all are given. ``size`` is the number of people of the population,
         where the asker knows it: it sharpens the estimate from neighbours.
         """
-        wanted = canonical(codes)
-        people = population if isinstance(population, Population) else Population.parse(population)
+        people = population if isinstance(population, Population) else population_of(self.source, population)
+        wanted = canonical(codes_of(self.source, codes, people))
         roots = self.anchors if anchors is None else tuple(check_key(key) for key in anchors)
         with self.source.reading():
             return self._query(wanted, people, roots, size)
@@ -260,10 +262,22 @@ class Listed:
 
 
 def populations(source: Shelf, text: str = "", *, limit: int = 50) -> list[Listed]:
-    """Populations whose name contains the text, small and capital letters alike, in order of their names."""
+    """Populations whose name contains the text, small and capital letters alike, in order of their names.
+
+    Without a text, the first of every country come first, so that a page of them shows what there is.
+    """
     found: dict[str, list[tuple[str, ...]]] = {}
-    for population, codes in source.topics(text, limit=limit * 40):
+    for population, codes in source.topics(text, limit=limit * 40 if text else 100_000):
         found.setdefault(population, []).append(codes)
+    if not text:
+        seen: Counter[str] = Counter()
+        rank = {}
+        for p in sorted(found):
+            country = p.partition("@")[0].partition("/")[0]
+            rank[p] = (seen[country], country)
+            seen[country] += 1
+        first = sorted(found, key=lambda p: rank[p])[:limit]
+        return [Listed(p, tuple(sorted(set(found[p])))) for p in sorted(first)]
     return [Listed(p, tuple(sorted(set(found[p])))) for p in sorted(found)[:limit]]
 
 

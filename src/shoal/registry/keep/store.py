@@ -22,6 +22,7 @@ from shoal.registry.keep.notices import Notices, withdraw, withdraw_all
 from shoal.registry.keep.submissions import (
     EVERYTHING,
     HEAD,
+    NAMES,
     OWNER,
     SAID,
     Tokens,
@@ -30,6 +31,7 @@ from shoal.registry.keep.submissions import (
     check_next,
     check_owner,
     check_time,
+    owner_of_like,
     revoked,
     run,
     take_name,
@@ -231,7 +233,11 @@ class Store:
 
     def check_name(self, holder: str, key: str) -> None:
         """Refuse a name that belongs to another key, before anything is counted; :meth:`submit` refuses it for certain."""
-        check_owner(self.rows(OWNER, look(holder)), key, lambda: self.rows(SAID, *EVERYTHING))
+        check_owner(
+            self.rows(OWNER, look(holder)) or owner_of_like(self.rows(NAMES), look(holder)),
+            key,
+            lambda: self.rows(SAID, *EVERYTHING),
+        )
 
     def statements(self, *, after: tuple[str, int] = ("", 0), limit: int = 10**9) -> list[Statement]:
         """Endorsements and revocations in order of key and number."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.errors import AccessError, DataError, TamperError
+from shoal.model.names import alike, require_plain
 from shoal.model.roles import look
 from shoal.registry.keep.database import TOKENS, sa, writing
 from shoal.registry.records.chain import START, digest_of, link
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 HEAD = "SELECT line, hash FROM registry_log ORDER BY line DESC LIMIT 1"
+NAMES = "SELECT holder, key FROM registry_names ORDER BY holder"
 OWNER = "SELECT key FROM registry_names WHERE holder = ?"
 SAID = "SELECT body FROM registry_statements WHERE key > ? OR (key = ? AND number > ?) ORDER BY key, number LIMIT ?"
 EVERYTHING = ("", "", 0, 10**9)
@@ -56,14 +58,21 @@ def check_key_stands(db: Connection, key: str) -> None:
 
 
 def take_name(db: Connection, holder: str, key: str) -> None:
-    """Refuse a name that belongs to another key; a free one belongs to this key from now on."""
+    """Refuse a name that belongs to another key, or looks like one that does; a free one belongs to this key from now on."""
     name = look(holder)
-    owner = run(db, OWNER, name)
-    check_owner(owner, key, lambda: run(db, SAID, *EVERYTHING))
+    owner = run(db, OWNER, name) or owner_of_like(run(db, NAMES), name)
     if not owner:
+        require_plain(holder, "holder")
+    check_owner(owner, key, lambda: run(db, SAID, *EVERYTHING))
+    if not run(db, OWNER, name):
         run(db, "INSERT INTO registry_names (holder, key) VALUES (?, ?)", name, key)
     elif owner[0][0] != key and revoked(db, owner[0][0]):
         run(db, "UPDATE registry_names SET key = ? WHERE holder = ?", key, name)
+
+
+def owner_of_like(known: Iterable[Any], name: str) -> list[tuple[str]]:
+    """The key of the first holder whose name, as it is kept, looks like ``name``."""
+    return [(str(key),) for kept, key in known if alike(kept, name)][:1]
 
 
 def check_owner(owner: Sequence[Any], key: str, said: Callable[[], Iterable[Any]]) -> None:

@@ -15,23 +15,22 @@ import numpy as np
 
 from shoal.kernels.arrow import to_numpy
 from shoal.kernels.group import sum_by
-from shoal.measures.classes.missing import k_under_all_policies
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
-from shoal.model.certificate.certificate import PLAN, Certificate
-from shoal.model.certificate.numbers import ClassNumbers, Judged, Missing, MissingK, PublishedNumbers
+from shoal.model.certificate.certificate import Certificate
+from shoal.model.certificate.numbers import ClassNumbers, Missing, MissingK, Population, PublishedNumbers
 from shoal.model.certificate.parts import (
     Analysis,
     Classing,
     Column,
     Controls,
     Data,
-    FileEntry,
     Input,
     LostGroup,
     Objections,
     PlanEntry,
     PresetRule,
+    Proof,
     Purpose,
     Threshold,
     TradeOff,
@@ -41,17 +40,14 @@ from shoal.model.certificate.parts import (
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import written
 from shoal.model.plan import Step
-from shoal.model.requirement import Verdict
-from shoal.release.certificate import sentences as derived
-from shoal.release.certificate.sentences import GUESSED, TRIGGERS, proof, today, verdict
+from shoal.release.certificate.sentences import GUESSED, today, treatment_of
 from shoal.release.certificate.signing import file_entry
 from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.plan.loss_limits import shown_records
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision, Shown
-from shoal.release.policy.policy import Policy
 from shoal.release.proof.facts import Facts
-from shoal.steps import Drop, Keep, Round
+from shoal.steps import Round
 from shoal.version import __version__
 
 if TYPE_CHECKING:
@@ -69,8 +65,7 @@ class Written:
     """
 
     facts: Facts
-    findings: Sequence[Verdict]
-    people: tuple[Facts, Sequence[Verdict]] | None
+    people: Facts | None
     suppressed: int
     records_in: int
     unsampled: int
@@ -89,45 +84,45 @@ class Written:
 
 
 def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Certificate:
-    """Everything that is claimed of a release, not signed yet."""
-    policy = prepared.policy
-    entries = tuple(file_entry(f, made.place) for f in made.files)
-    before = class_numbers(_of_base(prepared.base) if prepared.coarser is None else prepared.coarser.before)
-    after, people = published_numbers(made.facts), published_numbers(made.people[0]) if made.people else None
-    whole = Certificate(
+    """The signed half of a certificate, not signed yet; :func:`~shoal.release.certificate.derive.derive` fills in the other."""
+    policy, preset = prepared.policy, prepared.policy.preset
+    people = None if made.people is None else published_numbers(made.people)
+    numbers = {r.name: decision.given.get(r.place) for r in policy.requirements if r.needs_population or r.needs_original}
+    return Certificate(
         title=policy.about.get("title", "Release"),
         date=today(policy.about.get("date")),
         tool=f"shoal {__version__}",
         verdict="",
-        k=(people or after).k,
+        k=0,
         require=policy.require_json(),
-        requirements=_judged(made.findings),
-        threshold=_threshold(policy),
+        requirements=(),
+        threshold=Threshold(form.typed(PresetRule, preset.to_json()) if preset else None, 0),
         release=purpose_of(policy.about),
-        proof=proof(policy.unit, made.data.unit),
+        proof=Proof("", "", "", ""),
         data=made.data,
-        files=entries,
-        plan=_plan(decision, entries, made.commitment),
+        files=tuple(file_entry(f, made.place) for f in made.files),
+        plan=PlanEntry("", 0, "", made.commitment, False),
         input=_input(prepared, made),
         columns=columns_of(prepared, decision, made.changed),
         unit=Unit(policy.unit, policy.publish_unit if policy.unit else None),
         weight=policy.weight,
-        missing=_missing(decision, (people or after).k),
-        population=derived.population(policy.population, made.facts.records),
-        before=before,
-        after=after,
-        attackers=derived.attackers(prepared.quasi, before, people or after),
-        wp216=derived.questions(after, made.attacks),
+        missing=Missing("", "", MissingK(None, None, None)),
+        population=Population(policy.population, ""),
+        before=class_numbers(_of_base(prepared.base) if prepared.coarser is None else prepared.coarser.before),
+        after=published_numbers(made.facts),
+        attackers=(),
+        wp216=(),
         attacks=tuple(made.attacks),
         utility=_utility(prepared, decision, made),
         limits=(),
-        triggers=TRIGGERS,
-        verify=derived.VERIFY,
+        triggers="",
+        verify="",
         after_people=people,
-        requirements_people=_judged(made.people[1]) if made.people else None,
         identifiers=made.identifiers,
+        given=numbers,
+        identifying=dict(policy.identifying),
+        notes=_notes(prepared, decision),
     )
-    return replace(whole, verdict=verdict(whole), limits=(*derived.limits(whole), *_further_limits(prepared, decision)))
 
 
 def published_numbers(facts: Facts) -> PublishedNumbers:
@@ -150,15 +145,6 @@ def _of_base(base: ClassCounts) -> Facts:
     return facts_of_counts(replace(base, sensitive={}))
 
 
-def _judged(findings: Sequence[Verdict]) -> tuple[Judged, ...]:
-    return tuple(form.typed(Judged, f.to_json()) for f in findings)
-
-
-def _threshold(policy: Policy) -> Threshold:
-    rule = form.typed(PresetRule, policy.preset.to_json()) if policy.preset else None
-    return Threshold(rule, policy.smallest_class)
-
-
 def purpose_of(about: Mapping[str, Any]) -> Purpose:
     controls = about.get("controls", {})
     names = ("purpose", "recipient", "run_by", "approved_by", "contact", "review")
@@ -169,33 +155,16 @@ def purpose_of(about: Mapping[str, Any]) -> Purpose:
     )
 
 
-def _plan(decision: Decision, files: Sequence[FileEntry], commitment: str | None) -> PlanEntry:
-    sha256 = next(f.sha256 for f in files if f.name == PLAN)
-    return PlanEntry(sha256, len(decision.plan.steps), "not published", commitment, decision.plan.truthful)
-
-
 def _input(prepared: Prepared, made: Written) -> Input:
     drawn = None if prepared.sampled is None else made.records_in
-    records, columns = made.records_in + made.unsampled, len(prepared.schema.names)
-    return Input(records, drawn, columns, made.input_hash, derived.INPUT_NOTE, made.objections, made.snapshot)
-
-
-def _missing(decision: Decision, counted: int) -> Missing:
-    """k of the published classes under the three rules for missing values, side by side; ``own`` as counted in the file."""
-    found = k_under_all_policies(decision.released)
-    return Missing(*derived.MISSING_RULE, MissingK(own=counted, wildcard=found["wildcard"], drop=found["drop"]))
+    records = made.records_in + made.unsampled
+    return Input(records, drawn, 0, made.input_hash, "", made.objections, made.snapshot)
 
 
 def _utility(prepared: Prepared, decision: Decision, made: Written) -> Utility:
     """What was lost, and by whom."""
-    policy, suppressed, records_in = prepared.policy, made.suppressed, made.records_in
-    sentence = derived.suppressed_sentence(suppressed, records_in, policy.scope)
-    sentence += f" the policy allows {written(100 * policy.suppress, 3)} %."
-    came, left = prepared.base.n_people, made.people[0].people if made.people else None
-    if policy.scope == "rows" and came is not None and left is not None:
-        sentence += f" {came - left:,} of {came:,} people have no record in it."
-        some = people_with_less(prepared, decision)
-        sentence += f" {some:,} more have lost some of their records." if some else ""
+    policy = prepared.policy
+    rows = policy.scope == "rows" and made.people is not None
     return Utility(
         optimize=decision.loss_name,
         loss=float(decision.loss),
@@ -203,14 +172,19 @@ def _utility(prepared: Prepared, decision: Decision, made: Written) -> Utility:
         levels=dict(decision.levels),
         proven=decision.proven,
         gap=None if decision.gap is None else float(decision.gap),
-        suppressed=suppressed,
-        suppressed_share=suppressed / records_in,
-        suppressed_sentence=sentence,
-        scope=policy.scope,
+        suppressed=made.suppressed,
+        suppressed_share=0.0,
+        suppressed_sentence="",
+        scope="",
         who=lost_groups(prepared, decision),
-        who_note=derived.who_note(policy.cells.minimum),
+        who_note="",
         frontier=tuple(made.frontier),
         analyses=tuple(made.analyses),
+        plans=decision.plans,
+        others=decision.others,
+        allowed=policy.suppress,
+        people_before=prepared.base.n_people if rows else None,
+        people_with_less=people_with_less(prepared, decision) if rows else None,
     )
 
 
@@ -223,17 +197,15 @@ def people_with_less(prepared: Prepared, decision: Decision) -> int:
     return len(np.intersect1d(person[stays], person[~stays]))
 
 
-def _further_limits(prepared: Prepared, decision: Decision) -> tuple[str, ...]:
-    """What a reader must know beyond what follows from the rest: it rests on the signature."""
-    allowed = "; ".join(f"{c} ({why})" if why else f"{c} (no reason given)" for c, why in prepared.policy.identifying.items())
-    said = f"Published as they are although they look like identifiers, as the policy allows: {allowed}."
+def _notes(prepared: Prepared, decision: Decision) -> tuple[str, ...]:
+    """What a reader must know beyond what follows from the rest."""
     gone = "; ".join(f"{c.name} ({', '.join(c.missing_values)})" for c in prepared.schema.columns if c.missing_values)
-    read = f"Read as missing, as specified: {gone}."
-    return (*((said,) if allowed else ()), *((read,) if gone else ()), *decision.notes)
+    aside = (f"Not read as records: {rows}.",) if (rows := prepared.table.set_aside) else ()
+    return (*((f"Read as missing, as specified: {gone}.",) if gone else ()), *aside, *decision.notes)
 
 
 def columns_of(prepared: Prepared, decision: Decision, changed: Mapping[str, float]) -> tuple[Column, ...]:
-    """One line per column of the input: role, treatment, level, share of cells changed."""
+    """One line per column of the input: role, level, share of cells changed."""
     policy, out = prepared.policy, list[Column]()
     for column in prepared.schema.columns:
         name = column.name
@@ -246,39 +218,25 @@ def columns_of(prepared: Prepared, decision: Decision, changed: Mapping[str, flo
         treatment = treatment_of(steps)
         why = magnitude(prepared, steps[0]) if treatment not in ("removed", "retained") else ""
         kind, share = column.kind, changed.get(name)
-        out.append(Column(name=name, role=word, kind=kind, treatment=treatment, changed=share, why=why))
+        who = policy.who_decided(name) if role else None
+        out.append(Column(name=name, role=word, kind=kind, treatment=treatment, changed=share, why=why, decided=who))
     return tuple(out)
 
 
 def _generalized(prepared: Prepared, decision: Decision, name: str, changed: float | None) -> Column:
-    j = prepared.base.column(name)
     level, height = decision.levels.get(name), prepared.hierarchies[name].height
     return Column(
         name=name,
         role="quasi",
         kind=prepared.schema[name].kind,
-        treatment=generalized(level, height),
+        treatment="",
         level=level,
         height=height,
         changed=changed,
         values_before=prepared.n_values(name),
-        values_after=len(np.unique(decision.released.codes[j])),
         why=f"{GUESSED}{prepared.inferred[name]}" if name in prepared.inferred else "hierarchy as given",
+        decided=prepared.policy.who_decided(name),
     )
-
-
-def treatment_of(steps: Sequence[Step]) -> str:
-    """What the steps of a column that is not a quasi-identifier do to it, in one word."""
-    if any(isinstance(s, Drop) for s in steps):
-        return "removed"
-    return "retained" if not steps or isinstance(steps[0], Keep) else steps[0].kind
-
-
-def generalized(level: int | None, height: int) -> str:
-    """What a level does to a quasi-identifier, in words; without one the groups differ from class to class."""
-    if level == 0:
-        return "retained"
-    return "generalized" if level is None or level < height else "generalized to one group"
 
 
 MOST_LINES = 8

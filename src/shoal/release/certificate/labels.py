@@ -6,41 +6,40 @@ compared; :data:`SIGNED_ONLY` names what no reader can work out from the folder.
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError, TamperError, VerificationError
-from shoal.find.safe_harbor.classes import NONE, Classed
+from shoal.find.safe_harbor.classes import NONE, UNKNOWN, Classed
 from shoal.model.certificate import form
-from shoal.model.certificate.certificate import Certificate
+from shoal.model.certificate.certificate import FORMAT_1, Certificate
 from shoal.model.certificate.form import plain
-from shoal.model.certificate.numbers import ClassNumbers, PublishedNumbers
+from shoal.model.certificate.numbers import ClassNumbers
 from shoal.model.certificate.parts import Classing, PresetRule
 from shoal.model.compare import equal
 from shoal.model.plan import Plan
-from shoal.release.certificate import sentences as derived
-from shoal.release.certificate.contents import generalized, treatment_of
-from shoal.release.certificate.sentences import TRIGGERS
+from shoal.release.certificate import sentences
+from shoal.release.certificate.derive import facts_of, least_named, preset_named
+from shoal.release.certificate.sentences import TRIGGERS, generalized, treatment_of
 from shoal.release.gate.count_facts import estimates
 from shoal.release.gate.identifying import looks_sensitive
-from shoal.release.gate.safe_harbor import Published, finer, published, refused_as_sensitive, refused_by_list
+from shoal.release.gate.safe_harbor import Published, finer, published, refused_as_sensitive, refused_by_list, undecided
 from shoal.release.plan.prepare import Prepared
-from shoal.release.policy.policy import DEFAULT_CELLS
-from shoal.release.policy.presets import Preset, below, check_sensitive_named, floor_of, preset
-from shoal.release.proof.facts import Facts, Given, Inside, alike, judge
-from shoal.version import __version__
+from shoal.release.policy.presets import Preset, below, check_sensitive_named, floor_of
+from shoal.release.proof.facts import Given, alike, judge
+from shoal.release.proof.read import check_records
 
 SIGNED_ONLY = (
     "title, purpose and people named",
     "roles that were given to columns",
-    "the attacks",
+    "attacks that need more than the published classes",
     "levels, loss and trade-off of the plan",
     "shares of cells changed",
     "numbers about the original table",
-    "k under the other rules for missing values",
 )
-"""What rests on the publisher's word."""
+"""What rests on the publisher's word; of version 1 also :data:`SIGNED_IN_1`."""
+SIGNED_IN_1 = ("all attacks", "k under the other rules for missing values", "values of columns and results of analyses")
 
 
 def check_labels(certificate: Certificate, plan: Plan, given: Given) -> str:
@@ -49,12 +48,12 @@ def check_labels(certificate: Certificate, plan: Plan, given: Given) -> str:
     after = certificate.after
     same = {
         "the attackers": _attackers(certificate),
-        "the questions of WP216": derived.questions(after, certificate.attacks) == certificate.wp216,
-        "the population": derived.population(certificate.population.size, after.records) == certificate.population,
-        "the rule for missing values": (certificate.missing.rule, certificate.missing.sentence) == derived.MISSING_RULE
-        and certificate.missing.k.own == certificate.k,
+        "the questions of WP216": sentences.questions(after, certificate.attacks) == certificate.wp216,
+        "the population": sentences.population(certificate.population.size, after.records) == certificate.population,
+        "the rule for missing values": (certificate.missing.rule, certificate.missing.sentence) == sentences.MISSING_RULE
+        and certificate.missing.k.own == (certificate.k if certificate.format == FORMAT_1 else after.k),
         "the standing sentences": (certificate.triggers, certificate.verify, certificate.input.note)
-        == (TRIGGERS, derived.VERIFY, derived.INPUT_NOTE),
+        == (TRIGGERS, sentences.VERIFY, sentences.INPUT_NOTE),
         "the limits": _limits(certificate),
         "the columns": _columns(certificate, plan),
         "who was left out": _left_out(certificate),
@@ -64,11 +63,12 @@ def check_labels(certificate: Certificate, plan: Plan, given: Given) -> str:
     wrong = [name for name, holds in same.items() if not holds]
     if wrong:
         raise TamperError(f"the certificate says of {wrong[0]} what does not follow from its numbers.")
-    return f"{named}the labels follow from the numbers. Signed only: {'; '.join(SIGNED_ONLY)}"
+    more = SIGNED_IN_1 if certificate.format == FORMAT_1 else ()
+    return f"{named}the labels follow from the numbers. Signed only: {'; '.join((*SIGNED_ONLY, *more))}"
 
 
 def _attackers(certificate: Certificate) -> bool:
-    found = derived.attackers(certificate.data.quasi, certificate.before, certificate.counted)
+    found = sentences.attackers(certificate.data.quasi, certificate.before, certificate.counted)
     return alike([plain(a) for a in found], [plain(a) for a in certificate.attackers])
 
 
@@ -77,7 +77,7 @@ def _preset(certificate: Certificate, given: Given) -> str:
     stated = certificate.threshold.preset
     if stated is None:
         return ""
-    rule = _known(stated, certificate.tool)
+    rule = _known(stated)
     sensitive, asked = certificate.data.sensitive, certificate.asked
     try:
         check_sensitive_named(rule, sensitive)
@@ -93,21 +93,17 @@ def _preset(certificate: Certificate, given: Given) -> str:
     return f"preset '{rule.name}' holds in every part; "
 
 
-def _known(stated: PresetRule, tool: str) -> Preset:
-    """The preset that is named; its words must be this version's, where this version wrote the certificate."""
-    try:
-        rule = preset(stated.name)
-    except PolicyError:
-        raise TamperError("the certificate claims a preset that is not known.") from None
-    same = form.typed(PresetRule, rule.to_json()) == stated
-    if rule.name != stated.name or (tool == f"shoal {__version__}" and not same):
+def _known(stated: PresetRule) -> Preset:
+    """The preset that is named, in its own words."""
+    rule = preset_named(stated.name)
+    if form.typed(PresetRule, rule.to_json()) != stated:
         raise TamperError("the certificate says of its preset what the preset does not say.")
     return rule
 
 
 def _limits(certificate: Certificate) -> bool:
-    must = derived.limits(certificate)
-    return certificate.limits[: len(must)] == must and not any(map(derived.contradicting, certificate.limits[len(must) :]))
+    must = sentences.limits(certificate)
+    return certificate.limits[: len(must)] == must and not any(map(sentences.contradicting, certificate.limits[len(must) :]))
 
 
 def _columns(certificate: Certificate, plan: Plan) -> bool:
@@ -124,11 +120,10 @@ def _columns(certificate: Certificate, plan: Plan) -> bool:
 
 def _left_out(certificate: Certificate) -> bool:
     """The sentence about suppressed records; no group is named on fewer records than the small-cell rule allows."""
-    utility, rule = certificate.utility, certificate.threshold.preset
-    least = max(certificate.threshold.smallest_class, DEFAULT_CELLS.minimum, preset(rule.name).cells.minimum if rule else 0)
+    utility, least = certificate.utility, least_named(certificate)
     named = all(g.suppressed >= least and (isinstance(g.records, str) or g.records >= least) for g in utility.who)
-    said = derived.suppressed_sentence(utility.suppressed, certificate.input.used, utility.scope)
-    return named and utility.who_note == derived.who_note(least) and utility.suppressed_sentence.startswith(said)
+    said = sentences.suppressed_sentence(certificate)
+    return named and utility.who_note == sentences.who_note(least) and utility.suppressed_sentence.startswith(said)
 
 
 def _fit(numbers: ClassNumbers) -> bool:
@@ -151,40 +146,11 @@ def _people(certificate: Certificate, given: Given) -> bool:
         return certificate.requirements_people is None
     facts, asked = facts_of(people), certificate.asked
     found = [v.to_json() for v in judge(asked, facts, {**given, **estimates(asked, facts)})]
-    return _fit(people) and alike(found, plain(certificate.requirements_people))
+    return _fit(people) and alike(found, plain(tuple(replace(f, counted=None) for f in certificate.requirements_people or ())))
 
 
-def facts_of(numbers: PublishedNumbers) -> Facts:
-    """Published numbers as the facts that requirements are judged by."""
-    inside = {
-        column: Inside(
-            distinct=s.distinct,
-            entropy=s.entropy,
-            equal=s.t_equal,
-            ordered=s.t_ordered,
-            recursive={int(level): ratio for level, ratio in s.recursive.items()},
-            hierarchical=s.t_hierarchical,
-            alpha=s.alpha,
-            delta=math.inf if s.delta is None else s.delta,
-            beta=math.inf if s.beta is None else s.beta,
-            enhanced_beta=math.inf if s.enhanced_beta is None else s.enhanced_beta,
-        )
-        for column, s in numbers.sensitive.items()
-    }
-    return Facts(
-        records=numbers.records,
-        classes=numbers.classes,
-        k=numbers.k,
-        unique=numbers.unique,
-        sizes={int(size): n for size, n in numbers.sizes.items()},
-        sensitive=inside,
-        blanked=numbers.blanked,
-        people=numbers.people,
-        linked_k=numbers.linked_k,
-        smallest=None if numbers.smallest is None else {int(size): n for size, n in numbers.smallest.items()},
-    )
-
-
+FORMER = "neither its name nor its"
+"""How the evidence of a harmless column began before columns had to be recognized as harmless."""
 REMOVED, STATED = "removed", "stated by the publisher"
 SIGNED = "Signed only: what the list found in the original columns, and reasons why a column is none of it"
 
@@ -202,7 +168,8 @@ def classings(prepared: Prepared, source: Any, names: tuple[str, ...], date: str
         return None
     classed, refused = refused_by_list(found, date, policy.none_of_the_eighteen)
     if refused:
-        raise finer(refused[0].column, refused[0].why)
+        unknown = [one.column for one in refused if one.unknown]
+        raise undecided(unknown) if refused[0].unknown else finer(refused[0].column, refused[0].why)
     out = []
     for name, one in prepared.on_list.items():
         released, checked = _released(name, found, classed)
@@ -223,7 +190,7 @@ def _released(name: str, found: Published, classed: dict[str, Classed]) -> tuple
 def check_preset_columns(place: Path, certificate: Certificate, table: Any) -> str:
     """The rules of the preset about columns hold for the published values; every class is the one that follows from them."""
     stated = certificate.threshold.preset
-    rule = None if stated is None else _rule(stated.name)
+    rule = None if stated is None else preset_named(stated.name)
     lines = certificate.identifiers
     if (lines is not None) != bool(rule is not None and rule.checklist):
         raise TamperError("the certificate lists classes of identifiers without a preset that asks for them, or the reverse.")
@@ -232,6 +199,8 @@ def check_preset_columns(place: Path, certificate: Certificate, table: Any) -> s
     data = certificate.data
     if data.file is None and table is None:
         raise VerificationError(f"the data are table '{data.table}' of a database; name it with --table ENGINE-URL::table")
+    if data.file is not None:
+        check_records(place / data.file, certificate.after.records)
     found = published(table if data.file is None else place / data.file, data.columns)
     plain = [c.name for c in certificate.columns if c.role == "insensitive" and c.name in found.columns]
     weak = refused_as_sensitive(rule, [found.columns[c] for c in plain])
@@ -242,28 +211,23 @@ def check_preset_columns(place: Path, certificate: Certificate, table: Any) -> s
     return _check_list(certificate, lines, found)
 
 
-def _rule(name: str) -> Preset:
-    try:
-        return preset(name)
-    except PolicyError:
-        raise TamperError("the certificate claims a preset that is not known.") from None
-
-
 def _check_list(certificate: Certificate, lines: tuple[Classing, ...], found: Published) -> str:
     if [line.column for line in lines] != [c.name for c in certificate.columns]:
         raise TamperError("the certificate does not class every column under the list of its preset.")
     reasons = {line.column: line.reason for line in lines if line.reason is not None}
     if not all(reason.strip() for reason in reasons.values()):
         raise TamperError("the certificate states that a column is none of the eighteen without a reason.")
-    classed, refused = refused_by_list(found, certificate.date, {c: r for c, r in reasons.items() if c in found.columns})
+    former = frozenset(line.column for line in lines if line.released == NONE and line.checked.startswith(FORMER))
+    stated = {c: r for c, r in reasons.items() if c in found.columns}
+    classed, refused = refused_by_list(found, certificate.date, stated, former)
     if refused:
         raise TamperError(f"the safe-harbor list does not let column '{refused[0].column}' stay: {refused[0].why}.")
     for line in lines:
         said = _released(line.column, found, classed)
-        gone = said[0] == REMOVED and line.released == REMOVED
-        if gone or (certificate.tool != f"shoal {__version__}" and line.released != REMOVED and said[0] != REMOVED):
+        if line.column in former and said[0] in (NONE, UNKNOWN):
             continue
-        if (line.released, line.checked) != said:
+        if (line.released, line.checked) != said and {line.released, said[0]} != {REMOVED}:
             raise TamperError(f"the certificate says of column '{line.column}' what does not follow from its published values.")
     kept = len(found.columns) - len(reasons)
-    return f"{kept:,} published columns classed again under the eighteen, {len(reasons):,} stated to be none. {SIGNED}"
+    early = f"; {len(former):,} of them by the earlier rule, which took for harmless what nothing spoke against" if former else ""
+    return f"{kept:,} published columns classed again under the eighteen{early}, {len(reasons):,} stated to be none. {SIGNED}"

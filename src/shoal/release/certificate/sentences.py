@@ -6,12 +6,21 @@ import datetime
 import json
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from shoal.model.attack import AttackResult
+from shoal.model.certificate import form
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.numbers import Attacker, ClassNumbers, Population, PublishedNumbers
 from shoal.model.certificate.parts import Proof, Question
 from shoal.model.display import written
+from shoal.model.plan import Step
+from shoal.steps import Drop, Keep
+
+if TYPE_CHECKING:
+    from shoal.release.linked.certificate import LinkedCertificate
+
+C = TypeVar("C", Certificate, "LinkedCertificate")
 
 LIMITS = (
     "The numbers hold for the columns named as quasi-identifiers: an attacker who knows others may do better.",
@@ -48,7 +57,7 @@ def verdict(certificate: Certificate) -> str:
         f"Everyone is alike with at least {k - 1:,} others on {quasi}: the smallest class holds {k:,} {who} "
         f"({after.records:,} records in {classes}, {certificate.utility.suppressed:,} {lost}).{part} "
         "Missing values count as values of their own."
-    )
+    ) + ("" if certificate.known is None else f" {certificate.known.sentence}")
 
 
 def proof(unit: str | None, published: str | None) -> Proof:
@@ -81,6 +90,20 @@ def proof(unit: str | None, published: str | None) -> Proof:
     )
 
 
+POPULATION = "people of the population table, which is not in the folder"
+ORIGINAL = "records of the published file, found with the original, which is not in the folder"
+BEHIND = "people behind the published file, counted before their column was left out"
+
+
+def counted(unit: str | None) -> str:
+    """What the numbers of the published file count, and where.
+
+    >>> counted(None), counted("id")
+    ('records of the published file', "people of the published file, by its column 'id'")
+    """
+    return "records of the published file" if unit is None else f"people of the published file, by its column '{unit}'"
+
+
 MISSING_RULE = ("own", "a missing value is a value of its own (the strict rule)")
 INPUT_NOTE = "keyed with the signing key, so that it cannot be used to test guesses"
 VERIFY = "shoal verify FOLDER"
@@ -89,22 +112,34 @@ ONE_EACH = "Each record is taken as one person. If people have several records, 
 NOTHING_SENSITIVE = "No column is named as sensitive, so nothing is claimed about what a class reveals."
 POPULATION_SIGNED = "The k-map was counted against a population table that is not in the folder: signed, not counted again."
 LINKAGE_SIGNED = "Linkage by value was tried against the original, which is not in the folder: signed, not counted again."
-PROVEN = "No plan that meets the requirements loses less; that it was chosen tells a little (minimality, downcoding)."
-NOT_PROVEN = "The plan meets the requirements but is not proven to lose least."
+PROVEN = (
+    "Of all plans with one level per column, none that meets the requirements loses less; that it was chosen tells a little "
+    "(minimality, downcoding)."
+)
+NOT_PROVEN = "The plan meets the requirements; it is not known whether another one loses less."
+_IDENTIFYING = "Published as they are although they look like identifiers: "
 _GUESSED_FOR = "Hierarchies were guessed from the data for: "
 EARLIER_WORDING = {
     "expected to be matched rightly": "expected to be matched correctly",
     "so nothing is said about what a class reveals": "so nothing is claimed about what a class reveals",
+    "No plan that meets the requirements loses less;": (
+        "Of all plans with one level per column, none that meets the requirements loses less;"
+    ),
+    "The plan meets the requirements but is not proven to lose least.": NOT_PROVEN,
+    "Of whom is a value of '": "Whose value of '",
+    "' known as soon as the group is known?": "' is known as soon as the group is known?",
 }
 """Sentences of certificates of 0.3.0, and the same sentences today. ``verify`` compares sentences word for word."""
 
 
-def in_current_wording(certificate: Certificate) -> Certificate:
-    """The certificate with sentences of earlier versions in today's words; the signed bytes are checked before."""
+def in_current_wording(certificate: C) -> C:
+    """A certificate of version 1 with its sentences in today's words; the signed bytes are checked before."""
+    if not certificate.format.endswith("/1"):
+        return certificate
     text = json.dumps(certificate.to_json())
     for earlier, today in EARLIER_WORDING.items():
         text = text.replace(earlier, today)
-    return Certificate.from_json(json.loads(text))
+    return form.typed(type(certificate), json.loads(text))
 
 
 def chances(counted: ClassNumbers) -> list[float | int]:
@@ -163,7 +198,10 @@ def population(size: int | None, records: int) -> Population:
 
 
 def limits(certificate: Certificate) -> tuple[str, ...]:
-    """What a reader must know before relying on the numbers, as far as it follows from the rest of the certificate."""
+    """What a reader must know before relying on the numbers, as far as it follows from the rest of the certificate.
+
+    From version 2 on this is all: columns that look like identifiers, and the notes of the signed half, are among it.
+    """
     out = list(LIMITS)
     if certificate.unit.column is None:
         out.append(ONE_EACH)
@@ -176,7 +214,13 @@ def limits(certificate: Certificate) -> tuple[str, ...]:
         out.append(POPULATION_SIGNED)
     if any(r.needs_original for r in certificate.asked):
         out.append(LINKAGE_SIGNED)
-    return (*out, PROVEN if certificate.utility.proven else NOT_PROVEN)
+    out.append(PROVEN if certificate.utility.proven else NOT_PROVEN)
+    stated = certificate.identifying or {}
+    names = sorted({*stated, *(certificate.looks_identifying or ())})
+    if names:
+        reasons = "; ".join(f"{name} ({stated.get(name) or 'no reason given'})" for name in names)
+        out.append(f"{_IDENTIFYING}{reasons}.")
+    return (*out, *(certificate.notes or ()))
 
 
 def contradicting(sentence: str) -> bool:
@@ -190,7 +234,29 @@ def who_note(minimum: int) -> str:
     return f"Groups with fewer than {minimum} records published or left out are not named."
 
 
-def suppressed_sentence(suppressed: int, records_in: int, scope: str) -> str:
-    """How many records were left out, without the share that the policy allows."""
-    what = "left out" if scope == "rows" else "published with blanked quasi-identifiers"
-    return f"{suppressed:,} of {records_in:,} records were {what};"
+def suppressed_sentence(certificate: Certificate) -> str:
+    """How many records were left out; from version 2 on with the share that the policy allows, and the people behind them."""
+    utility, people = certificate.utility, certificate.after_people
+    what = "left out" if utility.scope == "rows" else "published with blanked quasi-identifiers"
+    out = f"{utility.suppressed:,} of {certificate.input.used:,} records were {what};"
+    if utility.allowed is not None:
+        out += f" the policy allows {written(100 * utility.allowed, 3)} %."
+    if utility.people_before is not None and people is not None and people.people is not None:
+        out += f" {utility.people_before - people.people:,} of {utility.people_before:,} people have no record in it."
+        some = utility.people_with_less
+        out += f" {some:,} more have lost some of their records." if some else ""
+    return out
+
+
+def treatment_of(steps: Sequence[Step]) -> str:
+    """What the steps of a column that is not a quasi-identifier do to it, in one word."""
+    if any(isinstance(s, Drop) for s in steps):
+        return "removed"
+    return "retained" if not steps or isinstance(steps[0], Keep) else steps[0].kind
+
+
+def generalized(level: int | None, height: int) -> str:
+    """What a level does to a quasi-identifier, in words; without one the groups differ from class to class."""
+    if level == 0:
+        return "retained"
+    return "generalized" if level is None or level < height else "generalized to one group"

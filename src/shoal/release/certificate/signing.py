@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from shoal.errors import TamperError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, PLAN, REPORT, Certificate
+from shoal.model.certificate.halves import document
 from shoal.model.certificate.parts import FileEntry, Key
 from shoal.release.proof import bounds, trees
 from shoal.release.proof import read as recount_read
@@ -35,20 +36,25 @@ def file_entry(path: Path, place: Path | None = None) -> FileEntry:
 def signed(certificate: C, signer: sign.Signer) -> C:
     """The certificate with the public key, and with the signature over everything else."""
     whole = replace(certificate, key=Key("Ed25519", signer.public, signer.fingerprint, signer.origin), signature=None)
-    return replace(whole, signature=signer.sign(whole.to_json()))
+    return replace(whole, signature=signer.sign(document(whole)))
 
 
 def check_signature(certificate: Certificate | EventCertificate | LinkedCertificate) -> Key:
-    """The key of the signature; :class:`~shoal.errors.TamperError` unless the signature covers the certificate."""
+    """The key of the signature; :class:`~shoal.errors.TamperError` unless the signature covers the certificate.
+
+    Its fingerprint is the whole one: certificates of earlier versions state the first half of it, which is safe only because the
+    key itself stands beside it.
+    """
     key, signature = certificate.key, certificate.signature
     if key is None or signature is None:
         raise TamperError("the certificate carries no signature.")
-    sign.check_signature(replace(certificate, signature=None).to_json(), signature, key.public)
-    if key.fingerprint != sign.fingerprint(key.public):
+    sign.check_signature(document(replace(certificate, signature=None)), signature, key.public)
+    whole = sign.fingerprint(key.public)
+    if key.fingerprint not in (whole, sign.fingerprint(key.public, sign.SHORT_DIGITS)):
         raise TamperError("the fingerprint of the key in the certificate is not its own.")
     if key.origin not in sign.ORIGINS or key.algorithm != "Ed25519":
         raise TamperError("the certificate says of its key what Shoal never writes.")
-    return key
+    return replace(key, fingerprint=whole)
 
 
 MOST_FILES = 1_000

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 from shoal.engines.exclusion import ids_of
 from shoal.errors import TamperError, VerificationError
 from shoal.kernels import signatures as sign
-from shoal.model.certificate.certificate import PLAN, Certificate
+from shoal.model.certificate.certificate import FORMAT_1, PLAN, Certificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections, PlanEntry
@@ -17,6 +19,7 @@ from shoal.model.compare import equal
 from shoal.model.plan import Plan
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts
 from shoal.release.certificate.database_table import digest, facts_of_table
+from shoal.release.certificate.derive import check_derived, signed_only
 from shoal.release.certificate.labels import check_labels, check_preset_columns
 from shoal.release.certificate.sentences import in_current_wording
 from shoal.release.certificate.signing import check_files, signed_digest
@@ -50,13 +53,24 @@ class TableClaim(Claim[Certificate]):
     def plan_steps(self) -> list[Step]:
         return [("plan", lambda: _plan(self.place, self.certificate))]
 
+    @cached_property
+    def facts(self) -> Facts:
+        """The data, counted again; those at hand, if they are of the bytes that were signed."""
+        c, known = self.certificate, _known(self.certificate, self.known_facts)
+        return known or (_table_facts(self.place, c, self.table) if c.data.table else facts_of(self.place, c))
+
     def count(self) -> str:
-        return _count(self.place, self.certificate, self.table, self.known_facts)
+        return _count(self.certificate, self.facts)
+
+    def _derived(self) -> str:
+        return check_derived(self.certificate, self.facts, self.place, self.table)
 
     def further_steps(self) -> list[Step]:
-        c = self.certificate if self.same_version else in_current_wording(self.certificate)
+        c = in_current_wording(self.certificate)
+        later = [] if c.format == FORMAT_1 else [("derived", lambda: self._derived())]
         return [
-            ("labels", lambda: check_labels(c, _read_plan(self.place), signed_only(c))),
+            *later,
+            ("labels", lambda: check_labels(c, _read_plan(self.place), _given(c))),
             ("columns", lambda: check_preset_columns(self.place, c, self.table)),
         ]
 
@@ -114,6 +128,7 @@ def facts_of(place: Path, certificate: Certificate) -> Facts:
     header = recount_read.header(path)
     if logical(header, data.columns) != list(data.columns):
         raise TamperError("the data have other columns than the certificate names.")
+    recount_read.check_records(path, certificate.after.records)
     return recount(
         path,
         data.quasi,
@@ -145,16 +160,14 @@ def _known(certificate: Certificate, counted: tuple[str, Facts] | None) -> Facts
     return counted[1]
 
 
-def _count(place: Path, certificate: Certificate, table: Any, counted: tuple[str, Facts] | None) -> str:
-    known = _known(certificate, counted)
-    facts = known or (_table_facts(place, certificate, table) if certificate.data.table else facts_of(place, certificate))
+def _count(certificate: Certificate, facts: Facts) -> str:
     found, stated = facts.to_json(), plain(certificate.after)
     wrong = sorted(name for name in found if not alike(found[name], stated.get(name)))
     if wrong or set(found) != set(stated):
         raise VerificationError(f"counting the data again gives other numbers for: {', '.join(wrong) or 'the whole'}.")
     asked = certificate.asked
-    findings = [f.to_json() for f in judge(asked, facts, {**signed_only(certificate), **estimates(asked, facts)})]
-    if not alike(findings, plain(certificate.requirements)):
+    findings = [f.to_json() for f in judge(asked, facts, {**_given(certificate), **estimates(asked, facts)})]
+    if not alike(findings, plain(tuple(replace(f, counted=None) for f in certificate.requirements))):
         raise VerificationError("the requirements, judged again, come out differently.")
     unmet = [f["sentence"] for f in findings if not f["met"]]
     if unmet:
@@ -163,18 +176,9 @@ def _count(place: Path, certificate: Certificate, table: Any, counted: tuple[str
     return f"counted again: {facts.records:,} records in {facts.classes:,} classes, k = {facts.k:,}; every requirement is met"
 
 
-def signed_only(certificate: Certificate) -> Given:
-    """Numbers that only the population table or the original tells: signed, and not to be counted again from the folder."""
-    asked = [r for r in certificate.asked if r.needs_population or r.needs_original]
-    stated = {f.requirement: f.found for f in certificate.requirements}
-    for r in asked:
-        found = stated.get(r.name)
-        if r.needs_original:
-            if found is None or not 0 <= found <= 1:
-                raise VerificationError(f"the number stated for '{r.name}' is not possible: it is a share.")
-        elif found is None or found != round(found) or found < certificate.k:
-            raise VerificationError(f"the number stated for '{r.name}' is not possible: the population holds the release.")
-    return {r.place: stated[r.name] for r in asked}
+def _given(certificate: Certificate) -> Given:
+    """Numbers that are stated beside the facts: signed ones, and what known columns find (everybody if it was not counted)."""
+    return {**signed_only(certificate), ("known_columns",): 1.0 if certificate.known is None else certificate.known.share}
 
 
 def _records(certificate: Certificate, facts: Facts) -> None:

@@ -9,12 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.attacks import ATTACKING, tell
-from shoal.attacks.traces import MOST_TARGETS, Published, draw, known_records, relinking, sparse_matching, targets, trail_matching
+from shoal.attacks.traces import (
+    MOST_TARGETS,
+    Published,
+    approximate_times,
+    draw,
+    known_length,
+    known_records,
+    relinking,
+    sparse_matching,
+    targets,
+    trail_matching,
+)
 from shoal.disk.atomic import scratch
 from shoal.errors import UsageError, missing_column
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.granularity import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
-from shoal.measures.events.habits import Log, compare_logs
+from shoal.measures.events.granularity import CYCLES, EXACT, MONDAY, NONE, UNITS, microseconds, time_length
+from shoal.measures.events.habits import Log, compare_logs, trips_of
 from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
@@ -24,11 +35,11 @@ from shoal.model.counts.classes import IntArray
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import KnownRecords, Requirement, Unicity
 from shoal.release.events.plan_file import EventPlan, joined_with
-from shoal.release.events.publish import place_labels, time_labels, write_table
-from shoal.release.events.records import EventTable, column_of, complete, places_at, time_of, times_at
+from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, time_labels, write_table
+from shoal.release.events.records import EventTable, column_of, complete, places_at, several_places, time_of, times_at
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found
-from shoal.search.events.problem import CUT, EVERY, NEVER
+from shoal.search.events.problem import CUT, EVERY, LOCAL, NEVER
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -56,12 +67,20 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
         taken = draw(trails, s, rng)
         claim = claim_of(asked, s, renewed=found.shape.renew != NEVER)
         progress(0.3 * i, f"{ATTACKING}: known records")
-        out.append(known_records(published, people, taken, s, claimed=claim))
+        out.append(known_records(published, people, taken, s, claimed=claim, most=most_chance(asked, s)))
         tell(progress, 0.3 * i + 0.15, out[-1:])
+        if s == most:
+            out.append(known_length(published, people, taken, s, most=most_chance(asked, s)))
+            near = _near(events, found, codes[point], people, s, rng)
+            out += [] if near is None else [approximate_times(published, people, near, s, most=most_chance(asked, s))]
+            tell(progress, 0.3 * i + 0.15, out[1:])
         if s > 1:
             progress(0.3 * i + 0.15, f"{ATTACKING}: sparse matching")
             out.append(sparse_matching(published, people, taken, s, claimed=claim))
             tell(progress, 0.3 * i + 0.3, out[-1:])
+    if events.rules.shift and events.time is not None and found.shape.time != NONE:
+        out.append(_fixed_shifts(events, found))
+        tell(progress, 0.6, out[-1:])
     if events.policy.insensitive:
         progress(0.6, f"{ATTACKING}: further knowledge")
     for name in events.policy.insensitive:
@@ -76,11 +95,67 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
     return worst_first(out)
 
 
+def _near(
+    events: EventTable, found: Found, code: IntArray, people: IntArray, s: int, rng: np.random.Generator
+) -> list[list[IntArray]] | None:
+    """For up to s random records of each of these people, the published points at the same place within an hour; None without
+    timestamps, or if they are shifted or not published."""
+    time = events.time
+    if time is None or time.kind != "timestamp" or found.shape.time == NONE or events.rules.shift:
+        return None
+    moment = microseconds(time.values, time.kind)[time.codes]
+    place = published_places(events, found)
+    place = np.zeros(len(code), dtype=np.int64) if place is None else place
+    shown = np.flatnonzero(found.stays)
+    shown = shown[np.lexsort((moment[shown], place[shown]))]
+    there, at = place[shown], moment[shown]
+    mine = np.argsort(events.problem.person, kind="stable")
+    bounds = np.searchsorted(events.problem.person[mine], np.stack((people, people + 1)))
+    out = []
+    for low, high in bounds.T.tolist():
+        groups = []
+        for r in rng.permutation(mine[low:high])[:s].tolist():
+            first, last = np.searchsorted(there, (place[r], place[r] + 1))
+            a, b = first + np.searchsorted(at[first:last], (moment[r] - UNITS["h"], moment[r] + UNITS["h"] + 1))
+            groups.append(np.unique(code[shown[a:b]]))
+        out.append(groups)
+    return out
+
+
+def _fixed_shifts(events: EventTable, found: Found) -> AttackResult:
+    """Pseudonyms whose shift is the only one that leaves all their dates within the time in which the records were collected."""
+    step, moved = shift_step(found.shape.time), shifts(events, found.shape.time)
+    index = np.flatnonzero(found.stays)
+    moment = microseconds(events.time.values, events.time.kind)[events.time.codes]  # type: ignore[union-attr]
+    day = (moment - (MONDAY if step % 7 == 0 else 0)) // (DAY * step)
+    who, trace = events.problem.person[index], np.unique(found.trace[index], return_inverse=True)[1]
+    at = day[index] + moved[who] // step
+    first, last = np.full(int(trace.max()) + 1, at.max()), np.full(int(trace.max()) + 1, at.min())
+    np.minimum.at(first, trace, at)
+    np.maximum.at(last, trace, at)
+    most = events.rules.shift // step
+    possible = np.minimum(first - int(day.min()), most) - np.maximum(last - int(day.max()), -most) + 1
+    fixed = int((possible <= 1).sum())
+    rate = fixed / len(possible)
+    sentence = (
+        f"The time in which the records were collected leaves one shift possible for {rate:.1%} of {len(possible):,} pseudonyms, "
+    )
+    sentence += f"and {int(np.median(possible)):,} of {2 * most + 1:,} for half of them; the shift is not counted as protection."
+    verdict: Verdict = "warning" if fixed else "holds"
+    question = "Somebody knows when the records were collected: is the shift of a pseudonym undone?"
+    return AttackResult("shift: collection period", question, rate, rate, rate, None, "", verdict, sentence)
+
+
 def claim_of(asked: tuple[Requirement, ...], s: int, *, renewed: bool) -> float | None:
     """The chance of naming a person by s known records that the requirements leave at most; None where they say nothing of it."""
-    bounds = [1.0 / r.k for r in asked if isinstance(r, KnownRecords) and r.records >= s]
+    bounds = [most_chance(asked, s)] if any(isinstance(r, KnownRecords) and r.records >= s for r in asked) else []
     bounds += [r.share + (1 - r.share) / 2 for r in asked if isinstance(r, Unicity) and r.records == s and not renewed]
     return min(bounds, default=None)
+
+
+def most_chance(asked: tuple[Requirement, ...], s: int) -> float:
+    """The chance of naming a person that any s known records leave at most."""
+    return min((1.0 / r.k for r in asked if isinstance(r, KnownRecords) and r.records >= s), default=1.0)
 
 
 def _points(events: EventTable, found: Found) -> IntArray:
@@ -170,7 +245,8 @@ def _own(c: EventCertificate, found: Published, trails: list[IntArray], rng: np.
     for s in (most, most + BEYOND):
         taken = draw([trails[i] for i in chosen.tolist()], s, rng)
         claim = claim_of(asked, s, renewed=c.people is not None) if not c.steps.shift else None
-        out.append(known_records(found, chosen, taken, s, claimed=claim))
+        bound = 1.0 if c.steps.shift else most_chance(asked, s)
+        out.append(known_records(found, chosen, taken, s, claimed=claim, most=bound))
         if s > 1:
             out.append(sparse_matching(found, chosen, taken, s, claimed=claim))
     return out
@@ -251,16 +327,28 @@ def _carried(plan: EventPlan, outside: Table, person: str, told: list[str], endi
 
 
 def uses_of(events: EventTable, found: Found) -> tuple[EventUse, ...]:
-    """Every comparison that the published columns allow."""
-    width = found.shape.time
+    """Every comparison that the published columns allow: before, in the true order and at the published level of the places;
+    after, as anybody computes it from the published file."""
+    problem, width = events.problem, found.shape.time
     hours, days = _told(events, width)
-    place = published_places(events, found)
-    order = None if width in CYCLES else times_at(events.time, width)  # a cycle does not tell what came first
-    everything = np.ones(events.problem.n, dtype=np.bool_)
-    before = _log(events, events.problem.person, everything, place, order)
-    after = _log(events, found.trace, found.stays, place, order)
-    made = compare_logs(before, after, hours=hours, days=days, trips=order is not None)
-    return tuple(EventUse(c.name, c.sentence, c.before, c.after, c.kept) for c in made)
+    true = after = published_places(events, found)
+    if after is not None and found.shape.place == LOCAL and found.blank is not None:
+        true, after = problem.ladder[0], np.where(found.blank == 0, after, -1)
+    index = np.flatnonzero(found.stays)
+    order = times_at(events.time, width) if problem.ordered(found.shape) else None
+    trips: tuple[IntArray | None, IntArray | None] = (None, None)
+    if true is not None and after is not None and several_places(events.places):
+        trips = true, after[index][after[index] >= 0]
+    elif true is not None and after is not None and order is not None:
+        size = int(true.max()) + 1
+        trips = trips_of(problem.person, problem.rank, true, size), trips_of(found.trace[index], order[index], after[index], size)
+    moment = None
+    if events.time is not None and events.time.kind in ("timestamp", "date", "time"):
+        moment = microseconds(events.time.values, events.time.kind)[events.time.codes]
+    before = Log(problem.person, moment, true, trips[0])
+    left = Log(found.trace[index], None if moment is None else moment[index], None if after is None else after[index], trips[1])
+    made = compare_logs(before, left, hours=hours, days=days)
+    return tuple(EventUse(c.name, c.sentence, c.before, c.after, c.kept, c.error) for c in made)
 
 
 def _told(events: EventTable, width: str) -> tuple[bool, bool]:
@@ -278,20 +366,12 @@ def _told(events: EventTable, width: str) -> tuple[bool, bool]:
 def published_places(events: EventTable, found: Found) -> IntArray | None:
     """The place of each record as it is published."""
     level = found.shape.place
+    if level == LOCAL and found.blank is not None:
+        shown: IntArray = np.stack(events.problem.ladder)[found.blank, np.arange(events.problem.n)]
+        return shown
     if level != CUT:
         codes: IntArray | None = places_at(events.places, level, events.trees)
         return codes
     labels: list[Any] = place_labels(events.places[0], level, events.trees, found.levels).to_pylist()
     numbers = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)[1]
     return numbers[events.places[0].codes].astype(np.int64)
-
-
-def _log(events: EventTable, who: IntArray, which: Any, place: IntArray | None, order: Any) -> Log:
-    """The chosen records of each, in the order of the published times; those at the same time in the order of their places."""
-    index = np.flatnonzero(which)
-    keys = [k[index] for k in (place, order) if k is not None]
-    index = index[np.lexsort((*keys, who[index]))]
-    moment = None
-    if events.time is not None and events.time.kind in ("timestamp", "date", "time"):
-        moment = microseconds(events.time.values, events.time.kind)[events.time.codes[index]]
-    return Log(who[index], moment, None if place is None else place[index])

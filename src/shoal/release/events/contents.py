@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from shoal.measures.events.granularity import EXACT, NONE
 from shoal.measures.events.traces import Traces
 from shoal.measures.events.unicity import known
 from shoal.model.attack import AttackResult
+from shoal.model.certificate.certificate import EVENT_FORMAT_1, PLAN
 from shoal.model.certificate.events import (
     Before,
     EventCertificate,
@@ -25,14 +27,16 @@ from shoal.model.certificate.form import typed
 from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import Objections, PlanEntry, Proof
 from shoal.model.display import written
-from shoal.model.requirement import Verdict
 from shoal.release.certificate.contents import purpose_of
+from shoal.release.certificate.derive import FORMATS, data_file
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
+from shoal.release.events.plan_file import EventPlan
 from shoal.release.events.records import EventTable
-from shoal.release.proof.events import EventFacts
+from shoal.release.proof.events import EventFacts, judge_events
+from shoal.release.proof.read import header, logical
 from shoal.search.events.event_search import Found
-from shoal.search.events.problem import EVERY, NEVER, pairs_of
+from shoal.search.events.problem import EVERY, LOCAL, NEEDED, NEVER, pairs_of
 from shoal.version import __version__
 
 VERIFY = "shoal verify FOLDER"
@@ -48,9 +52,7 @@ class WrittenEvents:
     files: Sequence[Path]
     facts: EventFacts
     people: EventFacts | None
-    findings: Sequence[Verdict]
     commitment: str
-    plan_hash: str
     attacks: Sequence[AttackResult]
     uses: Sequence[EventUse]
     objections: Objections | None = None
@@ -59,20 +61,20 @@ class WrittenEvents:
 
 
 def certificate_of(events: EventTable, found: Found, made: WrittenEvents) -> EventCertificate:
-    """Everything that is claimed, not signed yet."""
-    policy, rules = events.policy, events.rules
-    whole = EventCertificate(
+    """The signed half of a certificate, not signed yet; :func:`derive` fills in the other."""
+    policy = events.policy
+    return EventCertificate(
         title=policy.about.get("title", "Release"),
         date=today(policy.about.get("date")),
         tool=f"shoal {__version__}",
         verdict="",
         require=policy.require_json(),
-        requirements=tuple(Judged(**f.to_json()) for f in made.findings),
+        requirements=(),
         release=purpose_of(policy.about),
-        proof=proof_of(linked=made.people is not None),
+        proof=Proof("", "", "", ""),
         data=made.data,
         files=tuple(file_entry(f) for f in made.files),
-        plan=PlanEntry(made.plan_hash, 1, "not published", made.commitment, rules.shift == 0),
+        plan=PlanEntry("", 0, "", made.commitment, False),
         steps=steps_of(events, found),
         cost=_cost(events, found),
         before=before_of(events, max(int(s) for s in made.facts.smallest)),
@@ -80,13 +82,63 @@ def certificate_of(events: EventTable, found: Found, made: WrittenEvents) -> Eve
         uses=tuple(made.uses),
         attacks=tuple(made.attacks),
         limits=(),
-        verify=VERIFY,
+        verify="",
         people=None if made.people is None else numbers_of(made.people),
         objections=made.objections,
         snapshot=made.snapshot,
         keyed_hash=made.input_hash,
     )
-    return replace(whole, verdict=verdict_of(whole), limits=limits_of(whole))
+
+
+def derive(signed: EventCertificate, facts: EventFacts, place: Path) -> EventCertificate:
+    """The certificate with its derived half, from the published files and the signed one: for making and for verifying."""
+    text = (place / PLAN).read_text(encoding="utf-8")
+    plan = EventPlan.from_json(text)
+    file = data_file(place)
+    c = replace(
+        signed,
+        data=replace(
+            signed.data,
+            file=file.name,
+            format=FORMATS[file.suffix[1:]],
+            columns=tuple(logical(header(file), (*signed.data.points, *signed.data.columns))),
+        ),
+        after=numbers_of(facts),
+        plan=PlanEntry(
+            hashlib.sha256(text.encode()).hexdigest(), 1, "not published", signed.plan.seed_commitment, plan.shift == 0
+        ),
+        steps=EventSteps(
+            time=plan.time_width if plan.time else None,
+            place=plan.place_level if plan.place else None,
+            most_records=plan.most_records,
+            renew=plan.renew,
+            shift=plan.shift,
+            vault=plan.vault,
+        ),
+        cost=replace(signed.cost, left_out_share=(signed.cost.truncated + signed.cost.suppressed) / signed.cost.records),
+        proof=proof_of(linked=signed.people is not None),
+        verify=VERIFY,
+    )
+    found = judge_events(c.asked, facts if c.people is None else facts_of(c.people))
+    c = replace(c, requirements=tuple(Judged(**f.to_json(), counted=counted(c)) for f in found))
+    return replace(c, verdict=verdict_of(c), limits=limits_of(c))
+
+
+def counted(c: EventCertificate) -> str:
+    """Whom the requirements count, and in which file."""
+    if c.people is None:
+        return f"{'records' if c.data.unit is None else 'pseudonyms'} of the published file"
+    if c.steps.shift:
+        return "people, at their dates before the shift; the published file has the shifted dates"
+    return "people behind the pseudonyms of the published file"
+
+
+def facts_of(numbers: EventNumbers) -> EventFacts:
+    """Stated numbers as the facts that requirements are judged by."""
+    smallest = {int(s): k for s, k in numbers.smallest.items()}
+    alone = {int(s): a for s, a in numbers.alone.items()}
+    n = numbers
+    return EventFacts(n.records, n.traces, n.people, n.points, n.longest, smallest, alone)
 
 
 def steps_of(events: EventTable, found: Found) -> EventSteps:
@@ -124,6 +176,8 @@ def _cost(events: EventTable, found: Found) -> EventCost:
         people_left=len(np.unique(problem.person[found.stays])),
         shapes=len(problem.shapes),
         tried=found.tried,
+        trips=found.trips_loss,
+        blank=None if found.blank is None else int((found.blank[found.stays] > 0).sum()) or None,
     )
 
 
@@ -149,8 +203,23 @@ def verdict_of(c: EventCertificate) -> str:
     if held is None:
         s = max(int(s) for s in n.alone)
         return f"{s} random known records single out {written(n.alone[str(s)], 3)} of the people; every requirement is met."
-    what = "Every record of a person" if held[0] == 1 else f"Every set of up to {held[0]} records of a person"
-    return f"{what} is shared by at least {held[1]:,} people; every requirement is met."
+    split = c.cost.trips is not None and c.steps.renew not in (NEVER, EVERY)  # not in certificates of version 0.3.0
+    whose = "under one pseudonym" if split else "of a person"
+    what = f"Every record {whose}" if held[0] == 1 else f"Every set of up to {held[0]} records {whose}"
+    said = f"{what} is shared by at least {held[1]:,} people; every requirement is met."
+    return said if c.format == EVENT_FORMAT_1 else f"{said}{_objects(c)}"
+
+
+def _objects(c: EventCertificate) -> str:
+    """Which people the verdict counts, and what the published file shows of its pseudonyms, where these are not the same."""
+    if c.people is None:
+        return ""
+    shown = "pseudonym" if c.data.unit else "record"
+    fewest, alone = c.after.smallest["1"], written(100 * c.after.alone["1"], 3)
+    return (
+        f" This counts {counted(c)}. As published, a record is shared by as few as {fewest:,} "
+        f"{shown}{'' if fewest == 1 else 's'}; on average {alone} % of the records of a {shown} are unique."
+    )
 
 
 def proof_of(*, linked: bool) -> Proof:
@@ -182,6 +251,12 @@ def limits_of(c: EventCertificate) -> tuple[str, ...]:
     others = [n for n in c.data.columns if n not in points]
     if others:
         out.append(f"Published as they are and not counted among what is known: {', '.join(others)}.")
+    if c.steps.place == LOCAL:
+        out.append("A record with the place '*' was at a place that too few people share at that time.")
+    if c.steps.renew.endswith(NEEDED):
+        out.append(
+            "Where a pseudonym ends depends on the records: it ends before records that too few people share with the others."
+        )
     if c.steps.renew not in (NEVER, EVERY):
         out.append("Pseudonyms of one person can perhaps be joined again by habits that go on; see the attacks.")
     if c.steps.vault:

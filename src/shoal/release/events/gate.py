@@ -23,11 +23,18 @@ class EventCheckResult(CheckResult):
     """What the gate found in an event table."""
 
     facts: EventFacts | None = None
+    unit: str | None = None
+
+    @property
+    def named(self) -> str:
+        """Whom the table distinguishes: the values of the person column, or only records."""
+        return "records" if self.unit is None else f"values of '{self.unit}'"
 
     def to_json(self) -> dict[str, Any]:
         return {
             "ok": self.met,
             "table": self.table,
+            "counted": f"{self.named} of this table as it is",
             **({} if self.facts is None else self.facts.to_json()),
             "requirements": [f.to_json() for f in self.findings],
         }
@@ -35,11 +42,17 @@ class EventCheckResult(CheckResult):
     @property
     def counted(self) -> str:
         f = self.facts
-        return "" if f is None else f"{f.records:,} records of {f.traces:,} people at {f.points:,} points."
+        return "" if f is None else f"{f.records:,} records of {f.traces:,} {self.named} at {f.points:,} points."
 
     @property
     def closing(self) -> str:
-        return "The gate is open." if self.met else "Known records tell too much."
+        where = f"Counted in this table as it is, over its {self.named}."
+        if self.met:
+            return f"The gate is open. {where}"
+        return (
+            f"Known records tell too much. {where} If its dates were shifted, shoal verify states what holds at the dates before "
+            "the shift."
+        )
 
 
 def check_events(table: Table, policy: Policy, *, progress: Progress | None = None) -> EventCheckResult:
@@ -61,7 +74,7 @@ def check_events(table: Table, policy: Policy, *, progress: Progress | None = No
     left = [n for n in policy.direct if n in table.schema]
     extra = [NoDirect().judged(len(left))] if policy.direct else []
     findings = (*judge_events(policy.requirements, facts), *extra)
-    return EventCheckResult(table.name, findings, file_of(table), facts=facts)
+    return EventCheckResult(table.name, findings, file_of(table), facts=facts, unit=rules.unit if unit else None)
 
 
 def _rows(table: Table, names: list[str]) -> Iterator[tuple[Any, ...]]:

@@ -18,7 +18,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
 from shoal.release.events.records import Column, EventTable
 from shoal.search.events.event_search import Found, label_texts
-from shoal.search.events.problem import CUT, EVERY, NEVER
+from shoal.search.events.problem import CUT, EVERY, LOCAL, NEVER
 
 DAY = UNITS["d"]
 
@@ -54,24 +54,37 @@ def private(events: EventTable, found: Found) -> tuple[Any, list[str]]:
 def _points(events: EventTable, found: Found, index: IntArray, *, shifted: bool) -> dict[str, Any]:
     """Time and places of some records as the plan shows them."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     columns: dict[str, Any] = {}
     if events.time is not None and found.shape.time != NONE:
         move = shifted and events.rules.shift
         days = shifts(events, found.shape.time)[events.problem.person[index]] if move else None
         columns[events.time.name] = _times(events.time, found.shape.time, index, days)
-    for place in events.places if found.shape.place != NONE else ():
+    for i, place in enumerate(events.places if found.shape.place != NONE else ()):
         labels = place_labels(place, found.shape.place, events.trees, found.levels)
         columns[place.name] = labels.take(pa.array(place.codes[index]))
+        if found.shape.place == LOCAL and found.blank is not None:
+            hidden = pa.array(found.blank[index] >= len(events.places) - i)
+            columns[place.name] = pc.if_else(hidden, BLANK, columns[place.name])
     return columns
+
+
+BLANK = "*"
+"""The place of a record that cannot show it."""
 
 
 def shifts(events: EventTable, width: str) -> IntArray:
     """Days by which each person's dates are moved, up to the policy's number both ways; whole weeks where weeks are published."""
-    step = max(1, (time_length(width) or DAY) // DAY)
+    step = shift_step(width)
     most = events.rules.shift // step
     rng = np.random.default_rng([events.policy.seed, 3])
     return rng.integers(-most, most + 1, events.n_people) * step
+
+
+def shift_step(width: str) -> int:
+    """The days of which every shift is a multiple."""
+    return max(1, (time_length(width) or DAY) // DAY)
 
 
 def _times(time: Column, width: str, index: IntArray, days: IntArray | None) -> Any:
@@ -119,6 +132,8 @@ def place_labels(place: Column, level: str, trees: Mapping[str, Hierarchy], leve
 
     if level == EXACT:
         return place.values
+    if level == LOCAL:
+        return canonical_text(place.values)
     if level == CUT or level.startswith("level:"):
         tree = trees[place.name]
         at = levels if level == CUT else np.full(tree.n_leaves, int(level.removeprefix("level:")), dtype=np.int64)

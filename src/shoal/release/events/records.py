@@ -16,10 +16,11 @@ from shoal.measures.events.traces import moments_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import written
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.requirement import KnownRecords
 from shoal.release.gate.identifying import check_identifying
 from shoal.release.policy.events import EventRules
 from shoal.release.policy.policy import Policy
-from shoal.search.events.problem import CUT, EVERY, NEVER, RECORDS, EventProblem, Shape, Weights, renewal
+from shoal.search.events.problem import CUT, DAYS, EVERY, LOCAL, NEEDED, NEVER, RECORDS, EventProblem, Shape, Weights, renewal
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -65,7 +66,7 @@ def read_events(table: Table, policy: Policy) -> EventTable:
     places = tuple(column_of(records, n, table.schema[n].kind) for n in rules.place)
     trees = {n: _tree(policy, rules, c) for n, c in ((c.name, c) for c in places) if n in rules.hierarchy}
     widths, levels = widths_of(rules, time), levels_of(rules, places, trees)
-    renewals = {r: renewal_of(r, places, int(person.max()) + 1) for r in rules.renew}
+    renewals = {r: renewal_of(r, places, int(person.max()) + 1) for r in renewals_of(policy, rules, time)}
     shapes = tuple(
         Shape(w, p, most, renewals[r])
         for most, r, p, w in product((0, *rules.most_records), renewals, levels, widths)
@@ -103,7 +104,7 @@ def check_named(table: Table, policy: Policy, columns: Sequence[str]) -> None:
     twice = [n for n in columns if n in policy.direct or n in policy.insensitive]
     if twice:
         raise RoleError(f"column '{twice[0]}' stands under events and under roles.", hint="Name each column once.")
-    if policy.rest == "insensitive":
+    if policy.rest == "quasi":
         raise RoleError("the columns of an event table are named one by one.", hint="Write rest: drop, or name those that stay.")
     known = {*columns, *policy.direct, *policy.insensitive}
     left = [n for n in table.schema.names if n not in known]
@@ -184,25 +185,43 @@ def _problem(
     if time is not None and time.kind in ("date", "timestamp"):
         day = (microseconds(time.values, time.kind) // UNITS["d"])[time.codes]
     tree = trees[places[0].name] if CUT in levels else None
-    linked = len({s.renew for s in shapes}) > 1 or shapes[0].renew != NEVER
-    given = {"time": 1.0, "place": 1.0, "links": 1.0, **rules.weights}
-    weights = Weights(given["time"] * (time is not None), given["place"] * bool(places), given["links"] * linked)
-    if weights.time + weights.place + weights.links <= 0:
-        raise PolicyError("all weights of the losses are 0.", hint="Let one be above 0.", path="events.weights")
+    given = {**vars(Weights()), **rules.weights}
+    trips = bool(places) and time is not None and not several_places(places)
+    weights = Weights(given["time"] * (time is not None), given["place"] * bool(places), given["trips"] * trips, given["links"])
+    if not any(vars(weights).values()):
+        raise PolicyError(
+            "All weights are 0 for this table.",
+            hint="At least one of time, place, trips and links must count.",
+            path="events.weights",
+        )
     return EventProblem(
         person=person,
         rank=_within(person, (where, moment)),
         draw=_within(person, (rng.random(n),)),
         day=day,
-        times={w: times_at(time, w) for w in {EXACT, NONE, *widths} if time is not None or w == NONE},
-        places={p: places_at(places, p, trees) for p in {EXACT, NONE, *levels} - {CUT} if places or p == NONE},
+        times={w: times_at(time, w) for w in (EXACT, NONE, *_hours(time), *widths) if time is not None or w == NONE},
+        places={p: places_at(places, p, trees) for p in {EXACT, NONE, *levels} - {CUT, LOCAL} if places or p == NONE},
         asked=tuple(policy.requirements),  # type: ignore[arg-type]
         allow=policy.suppress,
         shapes=shapes,
         weights=weights,
         tree=tree,
         leaf=None if tree is None else _leaves(tree, places[0])[places[0].codes],
+        ladder=_ladder(places) if LOCAL in levels else (),
     )
+
+
+def _hours(time: Column | None) -> tuple[str, ...]:
+    return ("hour",) if time is not None and time.kind == "timestamp" else ()
+
+
+def several_places(places: tuple[Column, ...]) -> bool:
+    """Whether a record has an origin and a destination: then it is a trip by itself."""
+    return len(places) > 1 and not _coordinates(places)
+
+
+def _coordinates(places: tuple[Column, ...]) -> bool:
+    return all(p.kind in ("float", "decimal") for p in places)
 
 
 def _within(person: IntArray, keys: tuple[Any, ...]) -> IntArray:
@@ -234,13 +253,22 @@ def places_at(places: tuple[Column, ...], level: str, trees: Mapping[str, Hierar
     return out
 
 
+def _ladder(places: tuple[Column, ...]) -> tuple[IntArray, ...]:
+    """The places of the records with 0, 1, … of their columns blank, the last one first; every number stands for one of these."""
+    out: list[IntArray] = []
+    for n in range(len(places), -1, -1):
+        codes = places_at(places[:n], EXACT, {}) if n else np.zeros(len(places[0].codes), dtype=np.int64)
+        out.append(codes + (int(out[-1].max()) + 1 if out else 0))
+    return tuple(out)
+
+
 def _leaves(tree: Hierarchy, place: Column) -> IntArray:
     """The leaf of each distinct place."""
     return np.array([tree.position[t] for t in canonical_text(place.values).to_pylist()], dtype=np.int64)
 
 
 WIDTHS = {
-    "timestamp": (EXACT, "hour", "6h", "day", "week", "month", NONE),
+    "timestamp": (EXACT, "hour", "6h", "day", "week", "month", "hour of day", "part of day", NONE),
     "date": (EXACT, "week", "month", "quarter", NONE),
     "time": (EXACT, "hour", "part of day", NONE),
 }
@@ -294,31 +322,53 @@ def levels_of(rules: EventRules, places: tuple[Column, ...], trees: Mapping[str,
     if rules.place_levels:
         if CUT in rules.place_levels and not (len(places) == 1 and trees):
             raise PolicyError("a cut needs one place with a hierarchy.", hint="Add events: {hierarchy: {place: FILE}}.")
+        if LOCAL in rules.place_levels and _coordinates(places):
+            raise PolicyError(
+                "'local' blanks names of places, not coordinates.", hint="Use grid:0.1.", path="events.place_levels"
+            )
         return rules.place_levels
     first = places[0]
     if len(trees) == len(places) == 1:
         height = trees[first.name].height
-        return (EXACT, CUT, *(f"level:{i}" for i in range(1, height)), NONE)
-    if all(p.kind in ("float", "decimal") for p in places):
+        return (LOCAL, CUT, *(f"level:{i}" for i in range(1, height)), NONE)
+    if _coordinates(places):
         return GRIDS
     if len(places) == 1 and first.kind == "text":
-        lengths = {len(t) for t in canonical_text(first.values).to_pylist()}
-        if len(lengths) == 1 and (length := lengths.pop()) > 2:
+        texts = canonical_text(first.values).to_pylist()
+        lengths = {len(t) for t in texts}
+        if len(lengths) == 1 and not any(" " in t for t in texts) and (length := lengths.pop()) > 2:
             return _prefixes(length)
-    return (EXACT, NONE)
+    return (LOCAL, NONE)
 
 
 def _prefixes(length: int) -> tuple[str, ...]:
     """Codes of one length, ever shorter."""
-    return (EXACT, *(f"prefix:{n}" for n in range(length - 1, max(0, length - 5), -1)), NONE)
+    return (LOCAL, *(f"prefix:{n}" for n in range(length - 1, max(0, length - 5), -1)), NONE)
+
+
+RENEWALS = (NEVER, NEEDED, f"7 {DAYS} or {NEEDED}", f"1 {DAYS} or {NEEDED}", f"2 {RECORDS} or {NEEDED}", EVERY)
+"""What is tried if a policy names no renewal; two records are a trip."""
+
+
+def renewals_of(policy: Policy, rules: EventRules, time: Column | None) -> tuple[str, ...]:
+    """The renewals to choose from. Pseudonyms of a vault stay, because its domain may give a person one only; without dates
+    nothing is renewed by days, without times nothing by records."""
+    if rules.renew:
+        return rules.renew
+    if rules.vault:
+        return (NEVER,)
+    dated = time is not None and time.kind in ("date", "timestamp")
+    split = any(isinstance(r, KnownRecords) for r in policy.requirements)
+    out = [r for r in RENEWALS if (dated or DAYS not in r) and (time is not None or RECORDS not in r)]
+    return tuple(r for r in out if split or not r.endswith(NEEDED))
 
 
 def renewal_of(text: str, places: tuple[Column, ...], people: int) -> str:
     """A renewal with its number: ``model 0.05`` becomes the records that the popularity of the places allows."""
-    if text in (NEVER, EVERY):
+    if text in (NEVER, EVERY, NEEDED):
         return text
     if not text.startswith(MODEL):
-        renewal(text)
+        renewal(text.removesuffix(f" or {NEEDED}"))
         return text
     from shoal.prediction.distribution import Distribution
     from shoal.prediction.zipf.records import pseudonym_life

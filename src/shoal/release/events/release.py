@@ -18,9 +18,9 @@ from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
-from shoal.model.requirement import Requirement, Verdict
+from shoal.model.requirement import Requirement
 from shoal.release.events.attacks import run_attacks, uses_of
-from shoal.release.events.contents import WrittenEvents, certificate_of, steps_of
+from shoal.release.events.contents import WrittenEvents, certificate_of, derive, steps_of
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
 from shoal.release.events.publish import private, published, write_table
 from shoal.release.events.records import EventTable, read_events
@@ -229,7 +229,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     known = _known(events, found)
     facts = recount_events(data, unit=told.unit, points=told.points, known=known)
     people = _people(events, found, stage, known)
-    findings = _judged(events.policy.requirements, people or facts)
+    _require_met(events.policy.requirements, people or facts)
     if facts.records != int(found.stays.sum()):
         raise VerificationError("the written file has another number of records than was planned; nothing was released.")
     plan_text = plan_of(events, found).to_json()
@@ -254,9 +254,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
         files=[data, stage / PLAN],
         facts=facts,
         people=people,
-        findings=findings,
         commitment=str(kept.commitment),
-        plan_hash=digest,
         attacks=attacks,
         uses=uses_of(events, found),
         objections=objected[0] if objected else None,
@@ -264,7 +262,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
         input_hash=_input_hash(events, output, signer),
     )
     progress(0.95, "certifying")
-    return _certify(certificate_of(events, found, written), stage, signer, kept)
+    return _certify(derive(certificate_of(events, found, written), facts, stage), stage, signer, kept)
 
 
 def _input_hash(events: EventTable, output: Output, signer: sign.Signer) -> str | None:
@@ -329,13 +327,11 @@ def _people(events: EventTable, found: Found, stage: Path, known: int) -> EventF
         shutil.rmtree(hidden)
 
 
-def _judged(asked: Sequence[Requirement], facts: EventFacts) -> list[Verdict]:
-    findings = judge_events(asked, facts)
-    unmet = [f for f in findings if not f.met]
+def _require_met(asked: Sequence[Requirement], facts: EventFacts) -> None:
+    unmet = [f for f in judge_events(asked, facts) if not f.met]
     if unmet:
         raise VerificationError(
             f"the written file does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}. Nothing was released.",
             hint="This is caught before release. Ask for a little more than needed, or allow more suppression.",
             findings=tuple(unmet),
         )
-    return findings

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import TamperError, VerificationError
-from shoal.model.certificate.certificate import PLAN
+from shoal.measures.events.granularity import time_length
+from shoal.model.certificate.certificate import EVENT_FORMAT_1, PLAN
 from shoal.model.certificate.events import EventCertificate, EventNumbers
 from shoal.model.certificate.file import read_event_certificate
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections, PlanEntry
 from shoal.model.compare import equal
 from shoal.release.certificate.consistency import objections_fit
+from shoal.release.certificate.derive import compare_halves
 from shoal.release.certificate.signing import check_files
 from shoal.release.claim import Claim, Step
-from shoal.release.events.contents import VERIFY, limits_of, proof_of, verdict_of
+from shoal.release.events.contents import VERIFY, counted, derive, facts_of, limits_of, proof_of, verdict_of
 from shoal.release.events.plan_file import EventPlan
-from shoal.release.proof.events import EventFacts, judge_events, recount_events
+from shoal.release.proof.events import EventFacts, judge_events, recount_events, recount_uses
 from shoal.release.proof.facts import alike
-from shoal.release.proof.read import header, logical
+from shoal.release.proof.read import check_records, header, logical
 from shoal.report.event_release_report import render
 
 
@@ -42,7 +46,18 @@ class EventClaim(Claim[EventCertificate]):
         return [("plan", lambda: _plan(self.place, self.certificate))]
 
     def count(self) -> str:
-        return _count(self.place, self.certificate)
+        return _count(self.certificate, self.facts)
+
+    def further_steps(self) -> list[Step]:
+        c = self.certificate
+        if c.format == EVENT_FORMAT_1:
+            return []
+        steps: list[Step] = [("derived", lambda: compare_halves(derive(c, self.facts, self.place).as_read, c))]
+        return steps if c.cost.trips is None else [*steps, ("uses", lambda: _uses(self.place, c))]
+
+    @cached_property
+    def facts(self) -> EventFacts:
+        return event_facts(self.place, self.certificate)
 
     def sentences(self) -> str:
         return _claims(self.certificate)
@@ -129,32 +144,44 @@ def event_facts(place: Path, c: EventCertificate) -> EventFacts:
         raise TamperError("the data have other columns than the certificate names.")
     if not set(c.data.points) <= set(c.data.columns) or not c.data.points:
         raise TamperError("the certificate names points that the data do not have.")
+    check_records(data, c.after.records)
     known = max(int(s) for s in c.after.smallest)
     return recount_events(data, unit=c.data.unit, points=c.data.points, known=known)
 
 
-def _count(place: Path, c: EventCertificate) -> str:
-    facts = event_facts(place, c)
+def _count(c: EventCertificate, facts: EventFacts) -> str:
     if not alike(facts.to_json(), plain(c.after)):
         raise VerificationError("counting the data again gives other numbers.")
-    judged = c.judged_by
-    stated = EventFacts(
-        judged.records,
-        judged.traces,
-        judged.people,
-        judged.points,
-        judged.longest,
-        {int(s): k for s, k in judged.smallest.items()},
-        {int(s): a for s, a in judged.alone.items()},
-    )
-    findings = [f.to_json() for f in judge_events(c.asked, facts if c.people is None else stated)]
-    if not alike(findings, plain(c.requirements)):
+    findings = [f.to_json() for f in judge_events(c.asked, facts if c.people is None else facts_of(c.people))]
+    if not alike(findings, plain(tuple(replace(f, counted=None) for f in c.requirements))):
         raise VerificationError("the requirements, judged again, come out differently.")
     unmet = [f["sentence"] for f in findings if not f["met"]]
     if unmet or not findings:
         raise VerificationError(f"a requirement is not met: {unmet[0]}." if unmet else "nothing is required.")
-    by = "" if c.people is None else " (people are signed: the folder does not tell who is behind a pseudonym)"
-    return f"counted again: {facts.records:,} records of {facts.traces:,} pseudonyms; every requirement is met{by}"
+    said = f"counted again: {facts.records:,} records of {facts.traces:,} pseudonyms in the published file"
+    if c.people is None:
+        return f"{said}; every requirement is met, counted over {counted(c)}"
+    fewest = facts.smallest[1]
+    return (
+        f"{said}, where a record as published is shared by as few as {fewest:,} of them. Every requirement is met, counted over "
+        f"{counted(c)}: signed, because the folder does not tell who is behind a pseudonym"
+    )
+
+
+def _uses(place: Path, c: EventCertificate) -> str:
+    """The uses that the published file tells, counted again; what they were before is signed only."""
+    told = recount_uses(place / c.data.file, unit=c.data.unit, time=c.data.time, place=c.data.place)
+    if c.steps.time not in TEXTS_IN_ORDER and time_length(c.steps.time or "") is None:
+        told.pop("trips", None)
+    stated = {u.name: u.after for u in c.uses if u.name in told}
+    wrong = [name for name, after in stated.items() if not equal(after, told[name])]
+    if wrong:
+        raise VerificationError(f"counting the uses again gives another number of {wrong[0]}.")
+    return f"counted again in the published file: {', '.join(stated)}"
+
+
+TEXTS_IN_ORDER = ("exact", "hour", "day", "week", "month", "quarter", "year", "hour of day", "part of day", "weekday and hour")
+"""Widths whose published times sort by what they are written as, within one pseudonym."""
 
 
 def _claims(c: EventCertificate) -> str:

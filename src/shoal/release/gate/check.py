@@ -10,8 +10,8 @@ from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress
 from shoal.model.requirement import Requirement, Verdict
-from shoal.model.roles import Role, Schema
-from shoal.release.gate.column_facts import ColumnReader, linkage_as_it_is
+from shoal.model.roles import DECIDED, Role, Schema
+from shoal.release.gate.column_facts import ColumnReader, found_roles, known_as_it_is, linkage_as_it_is, role_evidence
 from shoal.release.gate.count_facts import estimates, facts_of_counts, population_counts, sensitive_trees
 from shoal.release.gate.identifying import check_insensitive
 from shoal.release.gate.result import CheckResult, file_of
@@ -54,15 +54,15 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Cl
     """Count a table where it is and judge it; nothing is written.
 
     Direct identifiers that the policy names must be gone: each one still there is a failed requirement; so is each column that
-    no line names where the policy says ``rest: drop``. Else only the columns of which something is asked need a role, unless the
-    policy names a preset, which is about the whole table.
+    no line names if the policy says ``rest: drop``. A column without a role fails too, unless its name or values show that it is
+    insensitive or sensitive; with a preset, which is about the whole table, every column needs a role.
     """
     table = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values)
     named = {c for c in (*policy.direct, *table.schema.direct) if c in table.schema}
     policy = policy.completed(table.schema)
     schema = _apply(policy, table.schema)
     if table.only_aggregates:  # values may be read of the columns that the policy names
-        table = table.with_roles(**{r.value: [n for n, said in schema.roles.items() if said is r] for r in Role})
+        table = table.with_roles(**{r.value: [n for n, said in schema.roles.items() if said is r] for r in DECIDED})
     check_insensitive(ColumnReader(table), policy)
     counts = table.count(
         schema.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight, progress=progress
@@ -74,13 +74,25 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Cl
     extra: list[Verdict] = [NoDirect().judged(len(named))] if set(policy.direct) - (set(schema.direct) - named) else []
     if policy.rest == "drop":
         extra.append(NoneDropped().judged(len(schema.direct) - len(named)))
+    extra += _undecided(table, schema)
     small = counts.sizes[counts.sizes < policy.smallest_class]
-    given = {**estimates(policy.requirements, facts), **_against_population(policy, counts), **linkage_as_it_is(table, policy)}
+    given = {**estimates(policy.requirements, facts), **_against_population(policy, counts)}
+    given |= {**linkage_as_it_is(table, policy), **known_as_it_is(table, policy)}
     judged = judge(policy.requirements, facts, given)
     columns = _columns(table, policy)
     findings = (*judged, *extra, *columns, *_preset(policy, (*judged, *columns)))
     below = (len(small), int(small.sum()))
     return ClassCheckResult(table=table.name, facts=facts, findings=findings, below=below, file=file_of(table))
+
+
+def _undecided(table: Any, schema: Schema) -> list[Verdict]:
+    """Columns that neither the policy nor the evidence decides about, each with what is known of it."""
+    left = [c for c in schema.unclassified if c not in (schema.unit, schema.weight)]
+    if table.only_aggregates or not left:
+        return [Decided(c, "not looked at: only aggregates are read").judged(1) for c in left]
+    found = found_roles(ColumnReader(table), left)
+    open_ = {n: f for n, f in found.items() if f.role not in (Role.INSENSITIVE, Role.SENSITIVE)}
+    return [Decided(n, why).judged(1) for n, why in role_evidence(open_).items()]
 
 
 def _against_population(policy: Policy, counts: ClassCounts) -> Given:
@@ -138,6 +150,30 @@ class PresetHolds(Requirement):
 
     def sentence(self) -> str:
         return f"no part of preset '{self.preset}' is missed"
+
+
+@dataclass(frozen=True)
+class Decided(Requirement):
+    """A column has a role: asked by the gate, not by a policy in words."""
+
+    column: str
+    why: str
+    kind: ClassVar[str] = "undecided"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("undecided", self.column)
+
+    @property
+    def limit(self) -> int:
+        return 0
+
+    def holds(self, found: float) -> bool:
+        return found == 0
+
+    def sentence(self) -> str:
+        ways = "name it under roles, or write rest: quasi or rest: drop"
+        return f"column '{self.column}' is undecided ({self.why}); {ways}"
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,21 @@ Cost     facts of at most 100,000 values are kept; those of longer columns are m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.find import ColumnFacts, Scale, find_column
+from shoal.attacks.joint import MOST_VALUES
+from shoal.errors import UsageError
+from shoal.find import ColumnFacts, ColumnFinding, find_columns
+from shoal.kernels.arrow import positions
 from shoal.kernels.group import sum_by
 from shoal.kernels.text import canonical_text
+from shoal.measures.subsets.known_columns import known_columns
 from shoal.model.counts.classes import MISSING, ClassCounts
+from shoal.model.requirement import KnownColumns
+from shoal.model.roles import Role
 from shoal.release.proof.facts import Given
 
 if TYPE_CHECKING:
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
 TOGETHER = 8
 """Columns that are counted in one pass: the codes of every row are held for each of them."""
+MOST_HELD = 5_000_000
+"""Records up to which sets of columns are counted in memory."""
 KEPT = 100_000
 """Different values up to which the facts of a column are kept."""
 
@@ -82,29 +90,37 @@ class ColumnReader:
         return facts
 
 
-VALUE_KINDS = ("integer", "float", "decimal", "date", "timestamp", "time")
-SCALES = (Scale.NUMBER, Scale.DATE, Scale.PLACE)
-"""What a text must be: a number, a date or a place."""
+def found_roles(columns: ColumnReader, names: Sequence[str]) -> dict[str, ColumnFinding]:
+    """What the finder makes of columns that have no role in a policy."""
+    return dict(zip(names, find_columns(list(columns.of(names).values())), strict=True))
 
 
-def has_values(columns: ColumnReader, name: str, kind: str) -> bool:
-    """Whether a column holds numbers, dates or places."""
-    return kind in VALUE_KINDS or (kind == "text" and find_column(columns[name]).scale in SCALES)
+def role_evidence(found: Mapping[str, ColumnFinding]) -> dict[str, str]:
+    """What is known of each column, for an error: the reason, and the role that it speaks for."""
+    return {n: f.reason if f.role is Role.UNDECIDED else f"looks {f.role.value}: {f.reason}" for n, f in found.items()}
 
 
 def linkage_as_it_is(table: Table, policy: Policy) -> Given:
-    """Where linkage is asked for: the share of records that the worst such column finds in a table that is published as it is."""
+    """If linkage is limited: the share of records found in a table that is published as it is, by all columns together."""
     if not any(r.needs_original for r in policy.requirements):
         return {}
-    columns = ColumnReader(table)
-    named = [n for n in (*policy.sensitive, *policy.insensitive) if n not in policy.identifying]
-    asked = [n for n in named if has_values(columns, n, table.schema[n].kind)]
-    return {("linkage",): max((_found(table, n) for n in asked), default=0.0)}
+    learnt = [n for n in policy.sensitive if table.distinct(n) <= MOST_VALUES]
+    names = [n for n in (*policy.sensitive, *policy.insensitive) if n not in (*policy.identifying, *learnt)]
+    sizes = table.class_sizes([*policy.quasi, *names]) if names else {}
+    records = sum(size * n for size, n in sizes.items())
+    return {("linkage",): sum(sizes.values()) / records if records else 0.0}
 
 
-def _found(table: Table, name: str) -> float:
-    """Different values per record that has one: each is found with a chance of 1 over those who share its value."""
-    values, counts = table.values(name)
-    missing = 1 if values.null_count else 0
-    filled = int(counts.sum()) - (int(counts[-1]) if missing else 0)
-    return (len(values) - missing) / filled if filled else 0.0
+def known_as_it_is(table: Table, policy: Policy) -> Given:
+    """If known columns are limited: the share of records that the worst set of the columns finds in the table as it is."""
+    if not any(isinstance(r, KnownColumns) for r in policy.requirements):
+        return {}
+    names = [*policy.quasi, *policy.sensitive, *policy.insensitive]
+    if table.n_rows() > MOST_HELD:
+        raise UsageError(
+            f"known_columns is counted in tables of up to {MOST_HELD:,} records.", hint="Leave it out of this policy."
+        )
+    rows = pa.Table.from_batches(list(table.scan(names)))
+    codes = {n: positions(rows.column(n).combine_chunks().dictionary_encode().indices) for n in names}
+    seen = known_columns(codes)
+    return {("known_columns",): seen.share(seen.worst()[1])}

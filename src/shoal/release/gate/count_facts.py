@@ -131,7 +131,7 @@ def sensitive_trees(policy: Policy, base: ClassCounts) -> dict[str, Hierarchy]:
                 hint=f"Write roles: {{sensitive: {{{name}: {{hierarchy: FILE}}}}}}, or use distance: equal.",
             )
         counts = np.bincount(inside.values[inside.values >= 0], minlength=len(inside.categories)).astype(np.int64)
-        out[name] = (
-            from_policy(asked, policy.folder or ".").fit(name, inside.categories, counts).over(name, inside.categories, counts)
-        )
+        rule = from_policy(asked, policy.folder or ".")
+        rule.check_one_root(name)
+        out[name] = rule.fit(name, inside.categories, counts).over(name, inside.categories, counts)
     return out

@@ -99,7 +99,7 @@ def identifying(facts: ColumnFacts) -> str:
     numbers of people, or are named like an identifier.
     """
     number = facts.kind in NUMBERS
-    if not facts.values or (facts.numbers is not None and column_names.counted(facts.name)):
+    if not facts.values or (facts.numbers is not None and column_names.says(facts.name, "amount")):
         return ""
     if facts.kind == "text":
         seen = certain_in(spread(facts.values))

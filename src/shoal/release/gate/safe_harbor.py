@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,7 +73,7 @@ def class_columns(table: Table, policy: Policy, columns: ColumnReader | None = N
 def with_groups(policy: Policy, found: Mapping[str, OnList], schema: Schema) -> tuple[Policy, dict[str, str]]:
     """The policy with the list's groups as levels of quasi-identifiers that have none, and which columns got them, with why."""
     quasi, why = dict(policy.quasi), dict[str, str]()
-    if policy.method != "lattice":
+    if policy.method not in ("best", "lattice"):
         return policy, why
     for name, rule in policy.quasi.items():
         one = found.get(name)
@@ -165,19 +165,23 @@ class Refused:
 
     column: str
     why: str
+    unknown: bool = False
 
 
-def refused_by_list(found: Published, date: str, stated: Mapping[str, str]) -> tuple[dict[str, Classed], tuple[Refused, ...]]:
+def refused_by_list(
+    found: Published, date: str, stated: Mapping[str, str], former: Collection[str] = ()
+) -> tuple[dict[str, Classed], tuple[Refused, ...]]:
     """The class of every published column under the eighteen, and the columns that may not stay as they are.
 
-    A column that a person states to be none of them is not looked at.
+    A column that a person states to be none of them is not looked at. ``former`` columns were signed when the list took every
+    column for harmless that nothing spoke against: of them only identifiers are refused.
     """
     classed = {name: class_of(facts) for name, facts in found.columns.items() if name not in stated}
     year = last_year(date, [(found.columns[name], one) for name, one in classed.items()])
     out = [
-        Refused(name, f"{one.title}; {one.evidence}; {why}")
+        Refused(name, f"{one.title}; {one.evidence}; {why}", one.kind == "unknown")
         for name, one in classed.items()
-        if (why := refusal(found.columns[name], one, year))
+        if (why := refusal(found.columns[name], one, year)) and not (one.kind == "unknown" and name in former)
     ]
     for three in coarse.triples(classed):
         if coarse.told(found.rows(three)):
@@ -200,6 +204,10 @@ def refused_as_sensitive(rule: Preset, columns: Iterable[ColumnFacts]) -> tuple[
 def safe_harbor_steps(prepared: Prepared) -> dict[str, Step]:
     """Steps that the list asks for, by column, for all columns that it touches and that are not removed."""
     policy, out = prepared.policy, {}
+    kept = {*policy.sensitive, *policy.insensitive, policy.weight}
+    unknown = [name for name, one in prepared.on_list.items() if one.classed.kind == "unknown" and one.why and name in kept]
+    if unknown:
+        raise undecided(unknown)
     for name, one in prepared.on_list.items():
         if policy.direct.get(name) == "drop" or (name == policy.unit and policy.publish_unit == "drop") or one.reason:
             continue
@@ -207,7 +215,7 @@ def safe_harbor_steps(prepared: Prepared) -> dict[str, Step]:
             raise _derived(name)
         if not one.why:
             continue
-        step = None if one.classed.kind == "remove" else _step(prepared, prepared.schema[name], one.classed)
+        step = None if one.classed.kind in ("remove", "unknown") else _step(prepared, prepared.schema[name], one.classed)
         if step is None and (one.classed.kind == "remove" or name not in policy.quasi):
             raise _refused(name, one, one.why)
         if step is not None:
@@ -243,6 +251,18 @@ def _refused(name: str, one: OnList, why: str) -> PolicyError:
         hint=f"Move '{name}' under roles.direct. If it is none of the eighteen, say why: "
         f"allow: {{none_of_the_eighteen: {{{name}: the reason}}}}",
         column=name,
+    )
+
+
+def undecided(names: Sequence[str]) -> PolicyError:
+    """The error for columns that nothing shows to be harmless."""
+    listed = ", ".join(f"'{name}'" for name in names)
+    return PolicyError(
+        f"nothing shows that these columns are harmless under the safe-harbor list: {listed}. Their values are neither words nor "
+        "codes that Shoal knows, nor numbers in the range of what the name says.",
+        hint="Look at the values of each. Move it under roles.direct, or state why it is none of the Safe Harbor identifiers: "
+        f"allow: {{none_of_the_eighteen: {{{names[0]}: the reason}}}}",
+        column=names[0],
     )
 
 

@@ -16,10 +16,11 @@ from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections
 from shoal.model.compare import most_of
 from shoal.release.certificate.consistency import objections_fit
+from shoal.release.certificate.sentences import in_current_wording
 from shoal.release.claim import Claim
 from shoal.release.linked.certificate import LIMITS, LinkedCertificate, LinkedEntry, LinkedNumbers, read_linked, verdict
 from shoal.release.proof import bounds
-from shoal.release.proof.read import header, logical
+from shoal.release.proof.read import check_records, header, logical
 from shoal.release.proof.recount_linked import Everybody, File, everybody
 from shoal.report.linked_report import render
 
@@ -55,7 +56,7 @@ class LinkedClaim(Claim[LinkedCertificate]):
         return _files(self.place, self.certificate)
 
     def count(self) -> str:
-        return _count(self.place, self.certificate, worded=self.same_version)
+        return _count(self.place, in_current_wording(self.certificate))
 
     def sentences(self) -> str:
         return _claims(self.certificate)
@@ -93,11 +94,12 @@ def _files(place: Path, certificate: LinkedCertificate) -> str:
     return f"all {len(listed)} files have the bytes that were signed"
 
 
-def _count(place: Path, certificate: LinkedCertificate, *, worded: bool) -> str:
-    """Rows, people and attacks again; of a certificate of another version the words of the attacks may differ."""
+def _count(place: Path, certificate: LinkedCertificate) -> str:
+    """Rows, people and attacks again."""
     for table in certificate.tables:
         if logical(header(place / table.file), table.published) != table.published:
             raise TamperError(f"table '{table.name}' has other columns than the certificate names.")
+        check_records(place / table.file, table.records)
     files = files_of(place, certificate.tables)
     found: Everybody = everybody(files)
     if [t.records for t in certificate.tables] != list(found.records):
@@ -106,7 +108,7 @@ def _count(place: Path, certificate: LinkedCertificate, *, worded: bool) -> str:
     if plain(after) != plain(certificate.after):
         raise VerificationError("counting the data again gives other numbers of people.")
     again = attacks(found, files, [t.name for t in certificate.tables], certificate.asked, certificate.known)
-    if not same_attacks(again, certificate.attacks, worded=worded):
+    if plain(again) != plain(certificate.attacks):
         raise VerificationError("the attacks, tried again, come out differently.")
     if any(a.verdict == "broken" for a in again):
         raise VerificationError("an attack does better than the release claims.")
@@ -212,12 +214,3 @@ def _common(found: Everybody, groups: dict[Any, list[Any]], values: dict[Any, se
         if exposed
         else f"No group has a value of '{name}' that everybody in it has.",
     )
-
-
-def same_attacks(again: Sequence[AttackResult], stated: Sequence[AttackResult], *, worded: bool) -> bool:
-    """Whether the attacks come out as stated; without ``worded`` their questions and sentences are not compared."""
-
-    def numbers_of(attack: AttackResult) -> Any:
-        return plain(attack if worded else replace(attack, question="", sentence=""))
-
-    return [numbers_of(a) for a in again] == [numbers_of(a) for a in stated]

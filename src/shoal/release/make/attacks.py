@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from shoal.attacks.by_value import ValueLink, by_value, default_limit
-from shoal.engines.core.memory import left_for_data, shown
 from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.display import Progress, silent, written
-from shoal.model.requirement import DistinctDiversity, Linkage, TCloseness
+from shoal.model.requirement import DistinctDiversity, TCloseness
 from shoal.release.earlier.composition import composition
-from shoal.release.make.recode import ByEngine
+from shoal.release.make.value_links import Links
 from shoal.release.plan.column_steps import structure, tells
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches, header, logical
-from shoal.release.proof.recount import number_groups, whole_codes
 from shoal.steps import Keep
 
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")
@@ -31,41 +26,32 @@ STOPPING = ("intersection", "linkage", "differencing", "leftovers")
 
 HINTS = {
     "intersection": "Publish the same plan as before (--plan), coarser levels, or only people who are new.",
-    "linkage: values": "Round or group the column (microaggregate, top_bottom), take more noise, name it under roles.quasi, or "
-    "state another limit (require: {linkage: 0.3}). If a person has looked at it: allow: {identifying: {column: why}}",
+    "linkage: intervals between dates": "Group the dates (cut into months or years), drop the column of persons, or release one "
+    "date per person; each hides the distances and loses them for analysis.",
+    "linkage": "Change the columns together (microaggregate several), round them more coarsely, take more noise, shift dates "
+    "without a common domain, name them under roles.quasi, or state another limit (require: {linkage: 0.3}). If a person has "
+    "looked at one: allow: {identifying: {column: why}}",
     "differencing": "Let every class change by at least k records or not at all: wait for more people, or use coarser levels.",
 }
 
 MOST_ROWS = 200_000
 """Published records up to which row order and joins are examined on the table itself."""
 
-MOST_COUNTED = 20_000_000
-"""Published records up to which it is counted whom one further column would single out."""
-BYTES_A_CELL, BYTES_A_KEY = 4, 48
-"""What that takes at most for each cell, and for the numbers of each record and the room to sort them."""
-
 
 @dataclass(frozen=True)
 class Early:
-    """Attacks that ask no source: whom one further column would single out, why that was not counted, and downcoding."""
+    """Attacks that need no source: by further known columns, and downcoding."""
 
-    alone: Mapping[str, int]
-    why_not: str
+    further: AttackResult | None
     downcoded: AttackResult | None
 
 
-def early_attacks(prepared: Prepared, decision: Decision, data: Path, seen: ByEngine | None = None) -> Early:
+def early_attacks(prepared: Prepared, decision: Decision, links: Links) -> Early:
     """What can be tried from the written file and the classes alone, while the file is counted again."""
     from shoal.attacks.downcoding import downcoding
 
-    kept, records = _kept(prepared, decision), int(decision.released.n_records)
-    why_not = _too_much(prepared, records, len(kept)) if kept and seen is None else ""
-    if seen is not None:
-        counted = {c: seen.kept(c).alone for c in kept}
-    else:
-        counted = {} if why_not else _alone(prepared, kept, data)
     made = downcoding(structure(prepared, decision), decision.released.columns) if decision.codes and decision.finer else None
-    return Early(counted, why_not, made)
+    return Early(links.further(), made)
 
 
 def run_attacks(
@@ -73,7 +59,7 @@ def run_attacks(
     decision: Decision,
     data: Path,
     earlier: tuple[Path, ...],
-    links: Sequence[ValueLink],
+    linked: Sequence[AttackResult],
     early: Early,
     progress: Progress = silent,
 ) -> list[AttackResult]:
@@ -90,7 +76,6 @@ def run_attacks(
         t={r.column: r.t for r in prepared.policy.requirements if isinstance(r, TCloseness) and r.distance == "equal"},
         recoded=made if decision.finer else None,
         table=table,
-        alone={**early.alone, **{n.column: round(n.found_in_class) for n in links if n.changed}},
         files=(data,),
         seed=prepared.policy.seed,
         downcoded=early.downcoded,
@@ -99,13 +84,9 @@ def run_attacks(
     if earlier:
         progress(1.0, f"{ATTACKING}: intersection")
     further = composition(prepared, decision, earlier)
-    if early.why_not:
-        why = f"Not run: {early.why_not}."
-        further.append(AttackResult("further knowledge: columns as they are", "", None, None, None, None, "", "not run", why))
+    further += [*linked, *([early.further] if early.further else [])]
     if decision.narrowed is not None:
         further.append(decision.narrowed)
-    if links:
-        further.append(by_value(links, prepared.policy.smallest_class, _limit(prepared)))
     for place in earlier:
         before = read_certificate(place / NAME)
         old = published_table(place / str(before.data.file), before.after.records, before.data.columns)
@@ -122,7 +103,7 @@ def run_attacks(
 
 def _refuse_broken(prepared: Prepared, results: list[AttackResult]) -> None:
     """Stop a release that an attack gets more out of than it would claim."""
-    broken = [r for r in results if r.verdict == "broken" and r.name.split(":")[0] in STOPPING]
+    broken = worst_first(r for r in results if r.verdict == "broken" and r.name.split(":")[0] in STOPPING)
     if broken:
         raise VerificationError(
             f"an attack does better than the release would claim ({broken[0].name}): {broken[0].sentence} Nothing was released.",
@@ -139,37 +120,10 @@ def _refuse_broken(prepared: Prepared, results: list[AttackResult]) -> None:
         )
 
 
-def _limit(prepared: Prepared) -> float:
-    """The share of records that one known value may find: as the policy asks, or the default."""
-    stated = [r.share for r in prepared.policy.requirements if isinstance(r, Linkage)]
-    return stated[0] if stated else default_limit(prepared.policy.smallest_class)
-
-
 def _kept(prepared: Prepared, decision: Decision) -> list[str]:
     """The further columns that are published as they are."""
     steps = decision.plan.for_column
     return [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if all(isinstance(s, Keep) for s in steps(c))]
-
-
-def _too_much(prepared: Prepared, records: int, kept: int) -> str:
-    """Why it is not counted whom one further column would single out; empty where it is."""
-    if records > MOST_COUNTED:
-        return f"the release has more than {MOST_COUNTED:,} records"
-    memory, size = prepared.table.memory, records * (BYTES_A_CELL * (len(prepared.quasi) + kept) + BYTES_A_KEY)
-    if memory is not None and size > left_for_data(memory):
-        return f"it would take about {shown(size)} beside the program, more than --memory allows"
-    return ""
-
-
-def _alone(prepared: Prepared, kept: Sequence[str], data: Path) -> dict[str, int]:
-    """Records that one further column would single out, for each that is published as it is."""
-    quasi = prepared.quasi
-    if not kept:
-        return {}
-    codes = whole_codes(batches(data, [*quasi, *kept]), len(quasi) + len(kept))
-    classes, _ = number_groups(codes[: len(quasi)])
-    alike = [number_groups([classes, own])[0] for own in codes[len(quasi) :]]
-    return {c: int((np.bincount(groups) == 1).sum()) for c, groups in zip(kept, alike, strict=True)}
 
 
 def published_table(data: Path, records: int, known: Collection[str]) -> Any:

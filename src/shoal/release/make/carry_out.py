@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.attacks.by_value import ValueLink
 from shoal.engines.core.state import Held
 from shoal.engines.exclusion import LeftOut
 from shoal.errors import UsageError, VerificationError
 from shoal.kernels import signatures as sign
+from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import PLAN
 from shoal.model.certificate.parts import Data
 from shoal.model.display import Progress
@@ -25,9 +25,10 @@ from shoal.release.make import recode as delta
 from shoal.release.make.attacks import Early, early_attacks, run_attacks
 from shoal.release.make.certify import Certified, certify, input_hash, published_plan, run_analyses
 from shoal.release.make.count_again import Counted, alongside, count_again, count_people, require_same, trees_of
+from shoal.release.make.known_columns import count_known
 from shoal.release.make.private_file import objections
 from shoal.release.make.recode import ByEngine, by_engine, ending, published_unit, recode
-from shoal.release.make.value_links import check_links, share_found, value_links
+from shoal.release.make.value_links import check_links, linked_dates, links_of
 from shoal.release.plan.decide import trade_off
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
@@ -95,22 +96,28 @@ def carry_out(
         delta.into_folder(data)
     progress(0.75, "looking for people by their values")
     seen = by_engine(prepared.table, done, prepared.quasi)
-    links = value_links(prepared, decision, data, stage, seen)
-    decision = replace(decision, given={**decision.given, ("linkage",): share_found(links)})
-    made = _Written(data, done, seen, links)
+    links = links_of(prepared, decision, data, stage, seen)
+    limited = links.limited()
+    share = 0.0 if limited is None else 1.0 if limited.rate is None else limited.rate
+    linked = (*([limited] if limited else []), *linked_dates(prepared, decision, data))
+    known = count_known(prepared, decision, data, seen)
+    given: dict[tuple[str, ...], float | None] = {("linkage",): share}
+    given["known_columns",] = 1.0 if known is None else known.share
+    decision = replace(decision, given={**decision.given, **given})
+    made = _Written(data, done, seen, linked)
     both = seen is None and done.records_out >= BOTH_CORES and prepared.table.memory is None
-    with alongside(lambda: early_attacks(prepared, decision, data, seen), at_once=both) as early:
+    with alongside(lambda: early_attacks(prepared, decision, links), at_once=both) as early:
         return _prove(prepared, decision, output, stage, progress, signer, made, early)
 
 
 @dataclass(frozen=True, eq=False)
 class _Written:
-    """The written data, what was done to them, who counts them where the engine wrote them, and what single values find."""
+    """The written data, what was done to them, who counts them where the engine wrote them, and whom known columns find."""
 
     data: Path
     done: Recoded
     seen: ByEngine | None
-    links: tuple[ValueLink, ...]
+    linked: tuple[AttackResult, ...]
 
 
 def _prove(
@@ -139,15 +146,14 @@ def _prove(
     tree_files = _write_trees(prepared, stage, data)
     progress(0.9, "attacking")
     attacks = run_attacks(
-        prepared, decision, data, output.earlier, made.links, early(), lambda part, what: progress(0.9 + 0.04 * part, what)
+        prepared, decision, data, output.earlier, made.linked, early(), lambda part, what: progress(0.9 + 0.04 * part, what)
     )
     if output.format == delta.DELTA:
         delta.write_log(data)
     progress(0.94, "certifying")
     written = Written(
         facts=counted.facts,
-        findings=counted.findings,
-        people=(people.facts, people.findings) if people else None,
+        people=people.facts if people else None,
         suppressed=done.suppressed,
         records_in=done.records_in - done.unsampled,
         unsampled=done.unsampled,
@@ -220,4 +226,4 @@ def _to_table(prepared: Prepared, decision: Decision, name: str, counted: Counte
             hint="It was dropped. Run it again when nobody writes to the table.",
         )
     names = tuple(made.schema.names)
-    return replace(data, file=None, table=name, engine=made.engine, columns=names, digest=database.digest(made, names))
+    return replace(data, file=None, table=name, engine=made.engine, columns=names)

@@ -21,6 +21,7 @@ from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.parts import Analysis
 from shoal.model.display import written
 from shoal.model.plan import Plan, Step
+from shoal.release.certificate.derive import MOST_ANALYSED, analysed_columns, analysis_title, compared, derive, texts_of
 from shoal.release.make.count_again import Counted
 from shoal.release.plan.coarser_start import rare_in_groups
 from shoal.release.plan.prepare import Prepared
@@ -47,7 +48,7 @@ def certify(
     certificate: Certificate, plan: Plan, stage: Path, signer: sign.Signer, table: Table | None, counted: Counted
 ) -> Certified:
     """Write report and signed certificate beside the data, then verify the whole folder; ``counted`` are its data."""
-    body = certificate.as_read  # the page follows from the file of the certificate alone
+    body = derive(certificate, counted.facts, stage, table).as_read  # the page follows from the file of the certificate alone
     page = render(body)
     whole = seal(body, page, stage, signer, table=table, counted=(counted.sha256, counted.facts))
     return Certified(whole, page, plan)
@@ -169,68 +170,31 @@ def _number(text: str) -> str | float:
         return text
 
 
-MOST_ROWS = 2_000_000
-
-
 def run_analyses(prepared: Prepared, data: Path, *, complete: bool) -> tuple[Analysis, ...]:
-    """Each named analysis on the original and on the published records; ``complete`` where no record was left out."""
-    if not prepared.policy.analyses:
-        return ()
-    wanted = list(dict.fromkeys(c for a in prepared.policy.analyses for c in _columns(a)))
+    """Each named analysis on the original, and how it changed; ``complete`` where no record was left out."""
+    asked = prepared.policy.analyses
+    wanted = list(dict.fromkeys(c for a in asked for c in analysed_columns(a)))
     for name in wanted:
         prepared.schema.require(name, what="column of an analysis")
-    if prepared.base.n_records > MOST_ROWS:
-        return tuple(Analysis(_title(a), "not computed: too many records", "", "") for a in prepared.policy.analyses)
+    if prepared.base.n_records > MOST_ANALYSED or not asked:
+        return tuple(Analysis(analysis_title(a), "not computed: too many records", "", "", a) for a in asked)
     there = [c for c in wanted if c in logical(header(data), prepared.schema.names)]
-    before = _texts(prepared.table.scan(wanted), wanted)
-    after = _texts(batches(data, there), there)
-    return tuple(_compared(a, before, after, complete) for a in prepared.policy.analyses)
+    before, after = texts_of(prepared.table.scan(wanted), wanted), texts_of(batches(data, there), there)
+    return tuple(_compared(a, before, after, complete) for a in asked)
 
 
-def _columns(analysis: Mapping[str, Any]) -> list[str]:
-    if "mean" in analysis:
-        return [analysis["mean"]]
-    if "table" in analysis:
-        return list(analysis["table"])
-    return [analysis["regression"]["outcome"], *analysis["regression"]["on"]]
-
-
-def _texts(rows: Any, names: list[str]) -> dict[str, list[str | None]]:
-    """Columns as canonical texts, so that files of every format compare alike."""
-    from shoal.kernels.text import canonical_text
-
-    out: dict[str, list[str | None]] = {n: [] for n in names}
-    for batch in rows:
-        for i, name in enumerate(names):
-            out[name].extend(canonical_text(batch.column(i)).to_pylist())
-    return out
-
-
-def _title(analysis: Mapping[str, Any]) -> str:
-    if "regression" in analysis:
-        return f"regression of {analysis['regression']['outcome']} on {', '.join(analysis['regression']['on'])}"
-    return f"mean of {analysis['mean']}" if "mean" in analysis else f"table of {', '.join(analysis['table'])}"
-
-
-def _compared(analysis: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], complete: bool) -> Analysis:
-    from shoal.measures.utility.analyses import compare_mean, compare_regression, compare_table
-
-    title = _title(analysis)
-    if any(c not in after for c in _columns(analysis)):
-        return Analysis(title, "", "", "a column is not published")
+def _compared(asked: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], complete: bool) -> Analysis:
+    title = analysis_title(asked)
+    if any(c not in after for c in analysed_columns(asked)):
+        return Analysis(title, "", "", "a column is not published", asked)
     try:
-        if "mean" in analysis:
-            found = compare_mean(analysis["mean"], before, after)
-        elif "table" in analysis:
-            found = compare_table(analysis["table"], before, after)
-        else:
-            found = compare_regression(analysis["regression"]["outcome"], analysis["regression"]["on"], before, after)
+        found = compared(asked, before, after)
     except DataError:
-        return Analysis(title, "", "", "cannot be computed from the published values")
-    shown = ["" if x is None else written(x, 3) for x in (found.before, found.after)]
+        return Analysis(title, "", "", "cannot be computed from the published values", asked)
     if not complete:
-        return Analysis(title, "not shown: records were left out", shown[1], f"{_range(found.change)} ({found.measure})")
-    return Analysis(title, shown[0], shown[1], f"{written(found.change, 2)} ({found.measure})")
+        return Analysis(title, "not shown: records were left out", "", f"{_range(found.change)} ({found.measure})", asked)
+    shown = "" if found.before is None else written(found.before, 3)
+    return Analysis(title, shown, "", f"{written(found.change, 2)} ({found.measure})", asked)
 
 
 def _range(change: float) -> str:

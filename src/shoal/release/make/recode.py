@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,24 +134,11 @@ def write_log(data: Path) -> None:
         ) from None
 
 
-@dataclass(frozen=True)
-class KeptNumbers:
-    """A column that is published as it was: records with a value, different values, those of one record; different pairs of
-    class and value, and the records that are alone in their class with their value or with none."""
-
-    known: int
-    values: int
-    single: int
-    pairs: int
-    alone: int
-
-
 class ByEngine:
     """The written files as a table of the engine that wrote them; ``quasi`` are their quasi-identifiers."""
 
     def __init__(self, table: Table, quasi: Sequence[str]) -> None:
         self._table, self._quasi = table, tuple(quasi)
-        self.kept = lru_cache(maxsize=None)(self._kept)
 
     def require_same(self, facts: Facts) -> None:
         """Refuse where the engine finds other classes in the files than the count from their bytes."""
@@ -163,12 +148,9 @@ class ByEngine:
         if other or records != facts.records:
             raise VerificationError("two ways of counting the written files disagree; nothing was released.")
 
-    def _kept(self, name: str) -> KeptNumbers:
-        given, _ = self._table.class_sizes_apart([name], name)
-        pairs, without = self._table.class_sizes_apart([*self._quasi, name], name)
-        known = sum(size * n for size, n in given.items())
-        alone = pairs.get(1, 0) + without.get(1, 0)
-        return KeptNumbers(known, sum(given.values()), given.get(1, 0), sum(pairs.values()), alone)
+    def sizes(self, *names: str) -> dict[int, int]:
+        """How many groups of records there are of each size that agree in the quasi-identifiers and these columns."""
+        return self._table.class_sizes([*self._quasi, *names])
 
 
 def remove_passing(done: Recoded, data: Path) -> None:

@@ -1,107 +1,222 @@
-"""Linkage by value, tried with the original beside the release: every number, date and place that is not a quasi-identifier.
+"""What is known of a release by the holder of the original: the classes, every further column, and the true values beside them.
 
-A column that is published as it was is counted in the written file. For changed ones the plan is applied once more, in
-private, with the true values beside the published ones; the same seed and the same order of rows give the same changes.
+A column that is published as it was, or by a fixed rule, is read from the written file. For columns that are changed at random
+the plan is applied once more, in private, with the true values beside the published ones; the same seed and the same order of
+rows give the same changes.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attacks.by_value import ValueLink, nearest_found, places_found, rank_found, same_found, surely_found
+from shoal.attacks.joint import (
+    MOST_VALUES,
+    Curve,
+    Known,
+    Secret,
+    by_known_columns,
+    counted,
+    default_limit,
+    further_knowledge,
+    joint_curve,
+)
+from shoal.engines.core.memory import left_for_data, shown
 from shoal.engines.open import open as opened
 from shoal.errors import InfeasibleError, InternalError
 from shoal.kernels.group import group_codes
 from shoal.kernels.people import memberships
+from shoal.model.attack import AttackResult, Verdict
+from shoal.model.compare import at_most
 from shoal.model.plan import Plan, RowStep, Step
-from shoal.release.gate.column_facts import has_values
+from shoal.model.requirement import Linkage
 from shoal.release.make.recode import ByEngine, published_unit
 from shoal.release.plan.prepare import Prepared, without_unit
 from shoal.release.plan.published_classes import Decision
-from shoal.release.proof.read import batches
+from shoal.release.proof.read import batches, header, logical
 from shoal.release.proof.recount import number_groups, whole_codes
 from shoal.steps import Drop, Keep
 from shoal.steps.expression import ExpressionStep
+from shoal.techniques.identity.date_shift import DateShift
 
 MOST_COUNTED = 20_000_000
-"""Published records up to which columns that are published as they were are looked at."""
+"""Published records up to which columns that are published by a fixed rule are looked at."""
 MOST_PAIRED = 5_000_000
 """Published records up to which the true values are laid beside changed ones."""
-MOST_PLACES = 200_000
-"""Published records up to which positions are looked for in the plane."""
+MOST_CROWD = 100
+"""Records of a random group in which a guess is made, at most."""
+BYTES_A_CELL, BYTES_A_KEY = 4, 48
+"""What counting takes at most for each cell, and for the numbers of each record and the room to sort them."""
 _HIDDEN = ("keyed_hash", "fake", "pseudonymize")
 """Steps that put a name in the place of a value: nobody finds it by the value."""
-
-_NORTH = re.compile(r"(?i)(?<![a-z])lat(itude)?(?![a-z])|(?<=[a-z])_?lat$")
-_EAST = re.compile(r"(?i)(?<![a-z])(lon|lng|long)(gitude|itude)?(?![a-z])|(?<=[a-z])_?(lon|lng)$")
+_DATES = ("date", "timestamp")
+INTERVALS = "linkage: intervals between dates"
+DATES_KNOWN = "Somebody knows the dates of a person, which were moved together: is the person found?"
 
 Codes = npt.NDArray[np.int64]
 
 
-def value_links(
-    prepared: Prepared, decision: Decision, data: Path, stage: Path, seen: ByEngine | None = None
-) -> tuple[ValueLink, ...]:
-    """What each such column of the written file gives away to one who knows it; ``seen`` counts files that the engine wrote."""
-    names = [n for n in (*prepared.policy.sensitive, *prepared.policy.insensitive) if _looked_at(prepared, decision, n)]
-    kept = [n for n in names if _as_it_was(decision, n)]
-    changed = [n for n in names if n not in kept]
-    records = int(decision.released.n_records)
-    if seen is not None:
-        out = [_seen_link(prepared, decision, name, seen) for name in kept]
-    else:
-        out = _kept_links(prepared, decision, data, kept) if kept and records <= MOST_COUNTED else []
-    if changed and records <= MOST_PAIRED:
-        pairs = _pairs(prepared, decision, changed, stage)
-        groups, _ = number_groups(whole_codes(pairs.select(list(prepared.quasi)).to_batches(), len(prepared.quasi)))
-        out += [_changed_link(prepared, decision, name, pairs, f"{_mark(prepared)}{name}", groups) for name in changed]
-        out += [_place_link(prepared, decision, two, pairs) for two in positions(changed) if records <= MOST_PLACES]
-    return tuple(out)
+@dataclass(frozen=True, eq=False)
+class Links:
+    """What can be known of a release; ``changed`` are the names of the columns that the policy changes to hide people.
 
-
-def positions(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Columns that are latitude and longitude of one position, by their names.
-
-    >>> positions(["home_lat", "pay", "home_lon", "latitude", "plateau"])
-    [('home_lat', 'home_lon')]
+    ``why_not`` says why the changed columns (or all of them) could not be looked at; ``engine`` counts files that it wrote.
     """
-    east = {_EAST.sub("", n): n for n in names if _EAST.search(n)}
-    return [(n, east[_NORTH.sub("", n)]) for n in names if _NORTH.search(n) and _NORTH.sub("", n) in east]
+
+    classes: Codes
+    columns: tuple[Known, ...]
+    secrets: tuple[Secret, ...]
+    changed: frozenset[str]
+    seed: int
+    k: int
+    limit: float | None
+    allowed: frozenset[str]
+    why_not: str = ""
+    engine: ByEngine | None = None
+
+    @property
+    def learnt(self) -> set[str]:
+        """Sensitive columns with few values: what an attacker wants to learn."""
+        return {s.name for s in self.secrets if s.name not in self.changed and s.published.max(initial=0) <= MOST_VALUES}
+
+    def limited(self) -> AttackResult | None:
+        """The attack that the limit is about: a stated one about everything that may be known (not sensitive columns with few
+        values, which an attacker wants to learn), the default about the columns that the release changes, known alone.
+
+        To publish a column as it is, is a decision that it may be known; its cost is stated as further knowledge. A change is
+        there to hide people: if it does not, the release stops. What ``allow: {identifying: …}`` names was looked at by a person.
+        """
+        stated = self.limit is not None
+        names = [c.name for c in self.columns if c.name in self.changed or (stated and c.name not in self.learnt)]
+        names = [n for n in names if n not in self.allowed]
+        name = "linkage: known columns" if stated else "linkage: changed columns"
+        if self.why_not and (stated or self.changed - self.allowed):
+            return _not_run(name, self.why_not)
+        limit = default_limit(self.k) if self.limit is None else self.limit
+        curve = self._curve(names, (True, False) if stated else (False,), limit)
+        return by_known_columns(curve, limit, name) if curve else None
+
+    def further(self) -> AttackResult | None:
+        """The attackers that no limit is about: the quasi-identifiers and any published columns; sensitive columns with few
+        values only if there are no others."""
+        names = [c.name for c in self.columns if c.name not in self.learnt] or [c.name for c in self.columns]
+        curve = self._curve(names, (True, False), default_limit(self.k))
+        if curve is None:
+            return _not_run("further knowledge", self.why_not) if self.why_not else None
+        return further_knowledge(curve, self.k)
+
+    def _curve(self, names: Sequence[str], quasi: tuple[bool, ...], limit: float) -> Curve | None:
+        columns = [c for c in self.columns if c.name in names]
+        if self.engine is not None and columns:
+            singles = [counted((c.name,), self.engine.sizes(c.name), quasi=True) for c in columns]
+            whole = tuple(c.name for c in columns)
+            both = [max(singles, key=lambda p: p.strength)]
+            both += [counted(whole, self.engine.sizes(*whole), quasi=True)] if len(whole) > 1 else []
+            return Curve(tuple(both), len(singles) + len(both) - 1, both[0].people)
+        crowd = min(max(2, round(1 / limit)), MOST_CROWD)
+        return joint_curve(self.classes, columns, self.secrets, quasi=quasi, crowd=crowd, seed=self.seed)
 
 
-def share_found(links: Sequence[ValueLink]) -> float:
-    """The number that a requirement of linkage is about: the share that the worst limited column finds; 0 without one."""
-    return max((link.rate for link in links if link.limited), default=0.0)
+def links_of(prepared: Prepared, decision: Decision, data: Path, stage: Path, seen: ByEngine | None = None) -> Links:
+    """What an attacker may know of the written file; the true values of changed columns are read from the original."""
+    policy, records = prepared.policy, int(decision.released.n_records)
+    names = [n for n in (*policy.sensitive, *policy.insensitive) if _looked_at(decision, n)]
+    changed = frozenset(n for n in names if not _as_it_was(decision, n) and not _by_list(prepared, n))
+    random = [n for n in names if not _by_rule(decision, n)]
+    stated = next((r.share for r in policy.requirements if isinstance(r, Linkage)), None)
+    allowed = frozenset(policy.identifying)
+    what = Links(np.zeros(0, dtype=np.int64), (), (), changed, policy.seed, policy.smallest_class, stated, allowed)
+    if random and records > MOST_PAIRED:
+        what = replace(what, why_not=f"the release has more than {MOST_PAIRED:,} records")
+        names = [n for n in names if n not in random]
+        random = []
+    if not names:
+        return what
+    if seen is not None and not random:
+        return replace(what, columns=tuple(Known(n, what.classes) for n in names), engine=seen)
+    why_not = too_much(prepared, records, len(names))
+    if why_not:
+        return replace(what, why_not=why_not)
+    quasi = prepared.quasi
+    table = _pairs(prepared, decision, names, random, stage) if random else None
+    read = batches(data, [*quasi, *names]) if table is None else table.select([*quasi, *names]).to_batches()
+    codes = [c.astype(np.int64) for c in whole_codes(read, len(quasi) + len(names))]
+    own = dict(zip(names, codes[len(quasi) :], strict=True))
+    columns = {n: Known(n, own[n]) if n not in random else _changed(prepared, n, table) for n in names}
+    secrets = [_secret(columns[n]) for n in policy.sensitive if n in names]
+    classes = number_groups(codes[: len(quasi)])[0] if quasi else np.zeros(records, dtype=np.int64)
+    return replace(what, classes=classes, columns=tuple(columns.values()), secrets=tuple(s for s in secrets if s))
 
 
-def limited(prepared: Prepared, decision: Decision, name: str) -> bool:
-    """Whether a limit is about a column: one that the policy states about all of them, the default about those it changes.
+def linked_dates(prepared: Prepared, decision: Decision, data: Path) -> list[AttackResult]:
+    """What the distances between the shifted dates of one person give away, if the file shows which dates are one person's.
 
-    To publish a column as it is, is a decision that it may be known; its cost is stated. A change is there to hide people:
-    where it does not, the release stops. What ``allow: {identifying: …}`` names was looked at by a person.
+    All dates of a person in a column move by the same number of days, so that their distances are exact: anyone who knows the
+    dates finds everybody whose distances nobody else has.
     """
-    policy = prepared.policy
-    if name in policy.identifying:
-        return False
-    stated = any(r.needs_original for r in policy.requirements)
-    return stated or not _as_it_was(decision, name)
+    shown = logical(header(data), prepared.schema.names)
+    limit = default_limit(prepared.policy.smallest_class)
+    out = []
+    for step in decision.plan.steps:
+        if not isinstance(step, DateShift) or step.unit not in shown or step.column not in shown:
+            continue
+        if decision.released.n_records > MOST_PAIRED:
+            out.append(_not_run(INTERVALS, f"the release has more than {MOST_PAIRED:,} records"))
+            continue
+        import pyarrow as pa
+
+        rows = pa.Table.from_batches(list(batches(data, [step.unit, step.column])))
+        who, when = whole_codes(rows.select([0]).to_batches(), 1)[0], numbers_of(rows[1])
+        if when is not None:
+            found = intervals_found(who, when, step.column, limit)
+            looked = step.column in prepared.policy.identifying and found is not None and found.verdict == "broken"
+            out += [replace(found, verdict="warning", claimed=None) if looked else found] if found is not None else []
+    return out
 
 
-def _looked_at(prepared: Prepared, decision: Decision, name: str) -> bool:
-    steps = decision.plan.for_column(name)
-    hidden = any(isinstance(s, Drop) or s.kind in _HIDDEN for s in steps)
-    return not hidden and has_values(prepared.reader, name, prepared.table.schema[name].kind)
+def intervals_found(person: Codes, when: npt.NDArray[np.float64], column: str, limit: float) -> AttackResult | None:
+    """People found by the distances between their dates; None if nobody has two.
+
+    >>> intervals_found(np.array([1, 1, 2, 2, 3]), np.array([5.0, 9.0, 20.0, 23.0, 7.0]), "visit", 0.2).rate
+    1.0
+    """
+    known = (person > 0) & ~np.isnan(when)
+    order = np.lexsort((when[known], person[known]))
+    who, at = person[known][order], when[known][order]
+    starts = np.flatnonzero(np.append(True, who[1:] != who[:-1])) if len(who) else np.zeros(0, dtype=np.int64)
+    patterns = Counter((part - part[0]).tobytes() for part in np.split(at, starts[1:]) if len(part) > 1)
+    people = sum(patterns.values())
+    if not people:
+        return None
+    rate = len(patterns) / people
+    sentence = f"{rate:.1%} of {people:,} people with several dates in '{column}' are found by the distances between them."
+    verdict: Verdict = "holds" if at_most(rate, limit) else "broken"
+    return AttackResult(INTERVALS, DATES_KNOWN, rate, rate, rate, limit, f"column '{column}'", verdict, sentence)
+
+
+def _looked_at(decision: Decision, name: str) -> bool:
+    return not any(isinstance(s, Drop) or s.kind in _HIDDEN for s in decision.plan.for_column(name))
 
 
 def _as_it_was(decision: Decision, name: str) -> bool:
     return all(isinstance(s, Keep) for s in decision.plan.for_column(name)) and not _row_changed(decision, name)
+
+
+def _by_rule(decision: Decision, name: str) -> bool:
+    """Whether anyone who knows a value knows what is published for it."""
+    return all(isinstance(s, ExpressionStep) for s in decision.plan.for_column(name)) and not _row_changed(decision, name)
+
+
+def _by_list(prepared: Prepared, name: str) -> bool:
+    """Whether the list of a preset makes the column coarser, which was to be published as it is."""
+    return name in prepared.on_list and bool(prepared.on_list[name].why)
 
 
 def _row_changed(decision: Decision, name: str) -> bool:
@@ -109,80 +224,48 @@ def _row_changed(decision: Decision, name: str) -> bool:
     return any(name in s.columns and s.column != name for s in decision.plan.steps if not isinstance(s, RowStep))
 
 
-def _kept_links(prepared: Prepared, decision: Decision, data: Path, kept: Sequence[str]) -> list[ValueLink]:
-    """Columns that are published as they were: anyone who knows the value looks for the same one."""
-    quasi = prepared.quasi
-    codes = whole_codes(batches(data, [*quasi, *kept]), len(quasi) + len(kept))
-    classes, _ = number_groups(codes[: len(quasi)])
-    out = []
-    for name, own in zip(kept, codes[len(quasi) :], strict=True):
-        known = own > 0
-        one = np.zeros(int(known.sum()), dtype=np.int64)
-        alone, inside = same_found(own[known], one), same_found(own[known], classes[known])
-        certain = int((alone == 1.0).sum())
-        limit = limited(prepared, decision, name)
-        out.append(ValueLink(name, len(one), float(alone.sum()), float(inside.sum()), certain, False, limit))
-    return out
+def too_much(prepared: Prepared, records: int, columns: int) -> str:
+    """Why the columns are not looked at; empty if they are."""
+    if records > MOST_COUNTED:
+        return f"the release has more than {MOST_COUNTED:,} records"
+    memory, size = prepared.table.memory, records * (BYTES_A_CELL * (len(prepared.quasi) + columns) + BYTES_A_KEY)
+    if memory is not None and size > left_for_data(memory):
+        return f"it would take about {shown(size)} beside the program, more than --memory allows"
+    return ""
 
 
-def _seen_link(prepared: Prepared, decision: Decision, name: str, seen: ByEngine) -> ValueLink:
-    """The same by the engine: records that share a value find one of them, so that as many are found as there are values."""
-    found = seen.kept(name)
-    limit = limited(prepared, decision, name)
-    return ValueLink(name, found.known, float(found.values), float(found.pairs), found.single, False, limit)
+def _changed(prepared: Prepared, name: str, table: Any) -> Known:
+    """A column that is changed at random: numbers and dates as numbers, other texts as codes over both sides."""
+    before, after = table[f"{_mark(prepared)}{name}"], table[name]
+    true, published = numbers_of(before), numbers_of(after)
+    if true is not None and published is not None:
+        return Known(name, published, true, numeric=True, date=prepared.schema[name].kind in _DATES)
+    import pyarrow as pa
+
+    both = pa.chunked_array([*before.cast("string").chunks, *after.cast("string").chunks], pa.string())
+    codes = whole_codes(pa.table([both], names=["x"]).combine_chunks().to_batches(), 1)[0].astype(np.int64)
+    return Known(name, codes[len(before) :], codes[: len(before)])
 
 
-def _changed_link(prepared: Prepared, decision: Decision, name: str, pairs: Any, before: str, groups: Codes) -> ValueLink:
-    """A changed column: nearest values and ranks, whichever finds more; texts by their label."""
-    true, published = _numbers(pairs[before]), _numbers(pairs[name])
-    limit = limited(prepared, decision, name)
-    if true is None or published is None:
-        return _label_link(decision, name, pairs, before, groups, limit)
-    known, there = ~np.isnan(true.astype(np.float64)), ~np.isnan(published.astype(np.float64))
-    both = known & there
-    x, y = true[both], published[both]
-    alone = nearest_found(x, y, np.zeros(len(x), dtype=np.int64)).sum() if len(x) else 0.0
-    ranked = rank_found(x, y).sum() if len(x) else 0.0
-    inside = nearest_found(x, y, groups[both]).sum() if len(x) else 0.0
-    return ValueLink(name, int(known.sum()), float(max(alone, ranked)), float(inside), surely_found(x, y), True, limit)
+def _secret(column: Known) -> Secret | None:
+    """A sensitive column as something to learn; numbers that are changed at random are not."""
+    if column.numeric:
+        return None
+    return Secret(column.name, column.published if column.true is None else column.true, column.published)
 
 
-def _label_link(decision: Decision, name: str, pairs: Any, before: str, groups: Codes, limit: bool) -> ValueLink:
-    """Labels: known to anyone who knows the value where the plan says how they are made; after a random change the same text."""
-    true, published = whole_codes(pairs.select([before, name]).combine_chunks().to_batches(), 2)
-    known = true > 0
-    if not all(isinstance(s, ExpressionStep) for s in decision.plan.for_column(name)):
-        texts, seen = pairs[before].cast("string"), pairs[name].cast("string")
-        same = np.array([a is not None and a == b for a, b in zip(texts.to_pylist(), seen.to_pylist(), strict=True)])
-    else:
-        same = known
-    one = np.zeros(len(published), dtype=np.int64)
-    alone, inside = same_found(published, one)[same & known], same_found(published, groups)[same & known]
-    return ValueLink(name, int(known.sum()), float(alone.sum()), float(inside.sum()), int((alone == 1).sum()), True, limit)
+def _not_run(name: str, why: str) -> AttackResult:
+    return AttackResult(name, "", None, None, None, None, "", "not run", f"Not run: {why}.")
 
 
-def _place_link(prepared: Prepared, decision: Decision, two: tuple[str, str], pairs: Any) -> ValueLink:
-    """Both parts of a changed position together."""
-    mark = _mark(prepared)
-    true, published = [[_numbers(pairs[f"{before}{n}"]) for n in two] for before in (mark, "")]
-    name = " and ".join(two)
-    if any(part is None for part in (*true, *published)):
-        return ValueLink(name, 0, 0.0, 0.0, 0, True, False)
-    x, y = np.stack(true, axis=1), np.stack(published, axis=1)  # type: ignore[arg-type]
-    both = ~np.isnan(x).any(axis=1) & ~np.isnan(y).any(axis=1)
-    found = float(places_found(x[both], y[both]).sum()) if both.any() else 0.0
-    limit = all(limited(prepared, decision, n) for n in two)
-    return ValueLink(name, int((~np.isnan(x).any(axis=1)).sum()), found, found, 0, True, limit)
-
-
-def _numbers(column: Any) -> npt.NDArray[Any] | None:
+def numbers_of(column: Any) -> npt.NDArray[Any] | None:
     """Numbers, dates and times as numbers, missing as not-a-number; None for texts that are none of them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _numbers(column.cast(kind.value_type))
+        return numbers_of(column.cast(kind.value_type))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _texts_as_numbers(column)
     if pa.types.is_date(kind):
@@ -200,7 +283,7 @@ def _texts_as_numbers(column: Any) -> npt.NDArray[Any] | None:
 
     for kind in (pa.float64(), pa.timestamp("us")):
         try:
-            return _numbers(column.cast(kind))
+            return numbers_of(column.cast(kind))
         except pa.ArrowInvalid:
             continue
     return None
@@ -220,8 +303,8 @@ def _mark(prepared: Prepared) -> str:
     return mark
 
 
-def _pairs(prepared: Prepared, decision: Decision, changed: Sequence[str], stage: Path) -> Any:
-    """The published quasi-identifiers and changed columns of every record, with the true values beside them."""
+def _pairs(prepared: Prepared, decision: Decision, names: Sequence[str], changed: Sequence[str], stage: Path) -> Any:
+    """The published quasi-identifiers and further columns of every record, with the true values of the changed ones."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -229,7 +312,7 @@ def _pairs(prepared: Prepared, decision: Decision, changed: Sequence[str], stage
     mark = _mark(prepared)
     for name in changed:
         rows = rows.append_column(f"{mark}{name}", rows[name])
-    wanted = {*prepared.quasi, *changed}
+    wanted = {*prepared.quasi, *names}
     steps: list[Step] = [s for s in decision.plan.steps if isinstance(s, RowStep) or set(s.columns) & wanted]
     covered = {c for s in steps if not isinstance(s, RowStep) for c in s.columns}
     mapped = set(decision.class_map.column_names) if decision.class_map is not None else set()

@@ -76,7 +76,7 @@ def crowd(table: Table, policy: Policy) -> tuple[int, int] | None:
 def require_coarser(policy: Policy, found: tuple[int, int], *, allowed: bool) -> None:
     """Refuse where counting cannot begin coarser: it would miss requirements."""
     why = ""
-    if policy.method != "lattice":
+    if policy.method not in ("best", "lattice"):
         why = f"method: {policy.method} needs them all; use method: lattice"
     elif policy.unit is not None:
         why = "people with several records are followed through all of them"

@@ -117,7 +117,8 @@ def _tried(search: Callable[[Mapping[str, int]], Decision], floor: Mapping[str, 
 
 
 def _late(prepared: Prepared, begun: float) -> bool:
-    return time.monotonic() - begun > prepared.policy.search_time
+    limit = prepared.policy.time_limit
+    return limit is not None and time.monotonic() - begun > limit
 
 
 def other_steps(prepared: Prepared) -> tuple[Step, ...]:

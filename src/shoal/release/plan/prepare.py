@@ -20,7 +20,7 @@ from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress, silent
 from shoal.model.requirement import K, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
-from shoal.release.gate.column_facts import ColumnReader
+from shoal.release.gate.column_facts import ColumnReader, found_roles, role_evidence
 from shoal.release.gate.count_facts import population_counts, sensitive_trees
 from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.safe_harbor import OnList, class_columns, with_groups
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from shoal.model.hierarchy import Hierarchy
 
 
+LEVELS_GUESSED = "min_level and max_level count levels that were guessed for these data and this k: state the hierarchy too"
+"""What is reported if a policy gives level numbers without the levels they refer to."""
 LOOKED_AT = 10_000
 """Distinct values of a column that are looked at to tell what they are, evenly spread over all."""
 
@@ -62,8 +64,6 @@ class Prepared:
     population: ClassCounts | None = None
     on_list: Mapping[str, OnList] = field(default_factory=dict)
     """Every column held against the list of identifiers, where the preset is one."""
-    steps: int | None = None
-    """Steps of search, instead of the policy's seconds: a draft must not depend on how busy the machine is."""
     coarser: Coarser | None = None
     """Where counting began, if the classes were too many at the levels that the policy asks for."""
     columns: ColumnReader | None = None
@@ -77,6 +77,11 @@ class Prepared:
     @property
     def quasi(self) -> tuple[str, ...]:
         return self.base.columns
+
+    @property
+    def guessed(self) -> dict[str, dict[str, Any]]:
+        """The levels that were guessed, as a policy states them: with them written down, level numbers keep their meaning."""
+        return {name: {**self.rules[name].to_json(), "why": self.rules[name].why or why} for name, why in self.inferred.items()}
 
     @property
     def orders(self) -> dict[str, tuple[str, ...]]:
@@ -120,7 +125,7 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
     policy, tight = prepared.policy, tightened or {}
     out: list[Requirement] = [K(policy.smallest_class)] if policy.smallest_class >= 2 else []
     for r in policy.requirements:
-        if r.class_sizes(has_population=False)[0] or r.needs_original:
+        if r.class_sizes(has_population=False)[0] or r.on_file:
             continue
         if r.needs_order and r.sensitive is not None:
             need_order(prepared.base, r.sensitive)
@@ -137,7 +142,7 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_
     table = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values).for_one_run()
     policy = policy.completed(table.schema)
     policy.check_transforms()
-    schema = policy.apply(table.schema)
+    schema = policy.apply(table.schema, evidence=lambda left: role_evidence(found_roles(ColumnReader(table), left)))
     progress(0.02, "counting the classes")
     quasi = tuple(policy.quasi)
     sampled = _sampled(table, policy)
@@ -261,7 +266,7 @@ def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:
 
 def _population(policy: Policy, quasi: tuple[str, ...]) -> ClassCounts | None:
     found = population_counts(policy, quasi)
-    if found is not None and policy.method != "lattice":
+    if found is not None and policy.method not in ("best", "lattice"):
         raise PolicyError(f"a population table cannot be used with method: {policy.method}.", hint="Use method: lattice.")
     return found
 
@@ -298,9 +303,11 @@ def _hierarchy(
         values, counts = _with_others(name, values, counts, other)
     if asked is None:
         rule = guessed_rule(schema[name], seen, times, k=max(policy.smallest_class, policy.cells.minimum))
-        return rule, rule.over(name, values, counts), rule.why
+        bounds = policy.quasi[name].min_level, policy.quasi[name].max_level
+        numbers = "" if bounds == (None, None) else f"; {LEVELS_GUESSED}"
+        return rule, rule.over(name, values, counts), f"{rule.why}{numbers}"
     rule = Apart.fitted(from_policy(asked, policy.folder or "."), name, seen, times, schema[name].user_missing)
-    return rule, rule.over(name, values, counts), ""
+    return rule, rule.over(name, values, counts), str(asked.get("why", "")) if isinstance(asked, Mapping) else ""
 
 
 def guessed_rule(column: Column, values: Any, counts: Any, *, k: int) -> Rule:

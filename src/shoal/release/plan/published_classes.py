@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from shoal.errors import InfeasibleError
 from shoal.model.attack import AttackResult
+from shoal.model.certificate.parts import OtherMethod
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray, SensitiveCounts
 from shoal.model.plan import Plan, Step, Suppression
@@ -30,7 +31,8 @@ class Decision:
 
     ``kept`` and ``class_map`` are handed to RECODE and forgotten: they hold values. ``stays`` says for each base class whether
     it is published; ``published`` are its codes, per column, after the plan. ``given`` are numbers that requirements ask for and
-    only the population table tells. ``narrowed`` is what the cells of a local recoding give away.
+    only the population table tells. ``narrowed`` is what the cells of a local recoding give away. ``plans`` counts the plans
+    with one level per column that were compared, ``others`` are the other methods (None if the policy names one method).
     """
 
     plan: Plan
@@ -50,6 +52,13 @@ class Decision:
     notes: tuple[str, ...] = ()
     given: Given = field(default_factory=dict)
     narrowed: AttackResult | None = None
+    plans: int | None = None
+    others: tuple[OtherMethod, ...] | None = None
+
+    def suppressed(self, base: ClassCounts) -> int:
+        """Records that are not published, or published with blanked quasi-identifiers."""
+        records = base.sizes if base.records is None else base.records
+        return int(records[~self.stays].sum())
 
 
 def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult) -> Decision:
@@ -87,6 +96,7 @@ def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult
         finer=tuple(c for c, _ in lower),
         notes=unseen,
         given=shown.given,
+        plans=found.n_nodes,
     )
 
 

@@ -12,7 +12,7 @@ from shoal.model.plan import Step
 from shoal.model.requirement import MaxRisk, Requirement, requirements_of
 from shoal.release.plan.plan_json import parse_step
 from shoal.release.policy import file as policy_file
-from shoal.release.policy.events import events_of
+from shoal.release.policy.events import SUPPRESS, events_of
 from shoal.release.policy.presets import Preset, filled, preset
 
 
@@ -30,8 +30,15 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
     """The fields of a policy from its plain values, checked against the schema."""
     policy_file.refuse_secrets(plain)
     rules = policy_file.schema()
-    policy_file.check(plain, rules, rules)
     roles = plain.get("roles", {})
+    if isinstance(roles, Mapping) and roles.get("rest") == "insensitive":
+        raise PolicyError(
+            "'roles.rest: insensitive' would publish columns that nobody has judged.",
+            hint="Write rest: quasi (treated as known to others) or rest: drop (left out), and name what is harmless under "
+            "roles.insensitive.",
+            path="roles.rest",
+        )
+    policy_file.check(plain, rules, rules)
     _one_role_each(roles)
     chosen = preset(plain["preset"]) if "preset" in plain else None
     sensitive = _named(roles.get("sensitive", {}))
@@ -55,22 +62,24 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "sensitive": {c: (r or {}).get("hierarchy") for c, r in sensitive.items()},
         "insensitive": tuple(roles.get("insensitive", ())),
         "rest": roles.get("rest", ""),
+        "found": {c: role for role, columns in plain.get("found", {}).items() for c in columns},
         "transform": transforms_of(plain.get("transform", {})),
         "unit": unit.get("column"),
         "publish_unit": unit.get("publish", "drop"),
         "weight": plain.get("weight"),
         "scale": dict(plain.get("scale", {})),
         "order": {c: tuple(values) for c, values in plain.get("order", {}).items()},
+        "read": dict(plain.get("read", {})),
         "missing_values": {c: tuple(values) for c, values in plain.get("missing_values", {}).items()},
         "requirements": asked,
-        "suppress": float(allow.get("suppress", 0.0)),
+        "suppress": float(allow.get("suppress", SUPPRESS if "events" in plain else 0.0)),
         "loss_limit": float(allow["loss"]) if "loss" in allow else None,
         "blank_limit": float(allow["blank"]) if "blank" in allow else None,
         "scope": allow.get("scope", "rows"),
         "identifying": _reasons(allow.get("identifying", {}), "identifying"),
         "none_of_the_eighteen": _listed(_reasons(allow.get("none_of_the_eighteen", {}), "none_of_the_eighteen"), chosen),
         "optimize": plain.get("optimize", "loss"),
-        "method": plain.get("method", "lattice"),
+        "method": plain.get("method", "best"),
         "local_cells": _local_cells(plain, quasi),
         "hardened": plain.get("hardened", False),
         "population": people if isinstance(people, int) else None,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from shoal.find.roles.decision import CHANGE
+from shoal.model.certificate.certificate import METHODS, in_words
 from shoal.model.display import written
 from shoal.model.roles import Role
 
@@ -27,7 +30,7 @@ _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 """Bare words that some readers of YAML do not take as text."""
 
 MANY = 40
-"""Insensitive columns up to which each has a line; more are named by ``rest: insensitive``."""
+"""Undecided columns that are listed one by one."""
 DOUBT = 0.45
 """Confidence up to which a role is asked."""
 ASKED = 12
@@ -55,10 +58,26 @@ def amounts_as_known(found: Any, *, k: int = 5) -> Any:
     return replace(found, columns=columns)
 
 
-def draft_policy(found: Any, plan: Any = None, read: Collection[str] = (), *, k: int = 5) -> str:
+KNOWN = 0.05
+"""Share of the records that any three published columns may find in the release of an unchanged draft."""
+
+
+def draft_policy(
+    found: Any,
+    plan: Any = None,
+    read: Collection[str] = (),
+    *,
+    k: int = 5,
+    rest: str = "quasi",
+    out: Mapping[str, str] = MappingProxyType({}),
+    known: bool = False,
+) -> str:
     """YAML text from an :class:`~shoal.api.inspect.Inspection` and, where one was tried, the plan to propose.
 
-    Spellings of "missing" are a question, unless a person has said that those of the columns in ``read`` are read so.
+    Spellings of "missing" are a question, unless a person has said that those of the columns in ``read`` are read so. Undecided
+    columns have no line: ``rest`` says what happens to them until a person names them, ``quasi`` or ``drop``. ``out`` are
+    columns that stay out, each with the reason: they follow from others, or find people together with them. ``known`` says that
+    this was counted, and limits it.
 
     >>> from types import SimpleNamespace as S
     >>> column = S(name="age", reason="an age", role=S(value="quasi"), mark="", confidence=0.9, missing_values=(), change="")
@@ -69,29 +88,33 @@ def draft_policy(found: Any, plan: Any = None, read: Collection[str] = (), *, k:
         age: {}   # an age
     ...
     """
-    own = {found.unit, found.weight} - {None}
-    left_out = {} if plan is None else dict(plan.left_out)
+    left_out = {} if plan is None else {name: _blank(share) for name, share in plan.left_out.items()}
+    left_out |= out
+    own = {found.unit, found.weight} - {None, *left_out}
     named = [c for c in found.columns if c.name not in own]
-    plain = [c for c in named if c.role.value == "insensitive"]
-    many = len(plain) > MANY
+    gone = [c for c in named if c.name in left_out]
+    open_ = [c for c in named if c.role.value == "undecided" and c.name not in left_out]
+    kept = {role: [c for c in named if c.role.value == role and c.name not in left_out] for role in _MEANING}
+    by_name = gone if open_ and rest == "quasi" else []
     parts = [_HEAD]
-    for role in _MEANING:
-        mine = [c for c in named if c.role.value == role and c.name not in left_out]
-        lines = [_line(c, role) for c in (() if role == "insensitive" and many else mine)]
-        if role == "direct" and many:
-            lines += [_line(c, role, _blank(left_out[c.name])) for c in named if c.name in left_out]
+    for role, mine in kept.items():
+        lines = [_line(c, role) for c in mine]
+        if role == "direct":
+            lines += [_line(c, role, left_out[c.name]) for c in by_name]
         if lines:
             parts.append(f"  {role}:   # {_MEANING[role]}\n" + "".join(lines))
-    if len(parts) == 1:
-        parts.append("  quasi: {}\n")
-    if not any(c.role.value == "quasi" for c in named):
+    if not kept["quasi"] and not (open_ and rest == "quasi"):
         parts.append("  # quasi: {}   # name here what others may know of a person: nothing was found that they would\n")
-    parts += _rest([c for c in named if c.name in left_out], left_out, len(plain) if many else 0)
-    parts += _own(found)
-    parts += _scales([c for c in named if c.role.value == "quasi" and c.name not in left_out])
+    parts += _rest([] if by_name else gone, left_out, open_, rest)
+    suggested = {role: [*mine, *(by_name if role == "direct" else [])] for role, mine in kept.items()}
+    lists = [f"  {role}: [{', '.join(_key(c.name) for c in mine)}]\n" for role, mine in suggested.items() if mine]
+    parts += ["found:   # as suggested; a role that you change counts as decided by hand\n", *lists] if lists else []
+    parts += _own(found, own)
+    parts += _scales(kept["quasi"])
+    parts += _reading(getattr(found, "read", {}))
     if spelled := _spelled([c for c in found.columns if c.name in read]):
         parts += ["missing_values:   # read as 'no value'\n", *(f"  {line}\n" for line in spelled)]
-    parts += _ending(plan, k)
+    parts += _ending(plan, k, known=known)
     return "".join([*parts, *_questions(found, left_out, read)])
 
 
@@ -102,63 +125,81 @@ def _scales(columns: list[Any]) -> list[str]:
     return ["scale:   # numbers that are answers in order: neighbours are joined\n", *lines] if lines else []
 
 
+def _reading(read: Mapping[str, Any]) -> list[str]:
+    """How the file was read, where that is not the usual way: the options of ``--read``, and a comment for each repair."""
+    plan = read.get("plan", {})
+    if not plan and not read.get("repairs"):
+        return []
+    lines = [f"  {_key(name)}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in plan.items()]
+    head = "read:   # how the file was read; --read takes the same options\n" if lines else ""
+    return [head, *lines, *(f"  # {line}\n" if lines else f"# {line}\n" for line in read.get("repairs", ()))]
+
+
 def _spelled(columns: list[Any]) -> list[str]:
     """A line per column with spellings of "missing"."""
     return [f"{_key(c.name)}: [{', '.join(map(_quoted, c.missing_values))}]" for c in columns if c.missing_values]
 
 
-def _rest(columns: list[Any], left_out: dict[str, float], plain: int) -> list[str]:
-    """What becomes of the columns that have no line."""
-    if plain:
-        return [f"  rest: insensitive   # {plain:,} columns about which nothing speaks; 'rest: drop' leaves them out\n"]
-    if not columns:
+def _rest(gone: list[Any], left_out: Mapping[str, str], open_: list[Any], rest: str) -> list[str]:
+    """What happens to the columns that have no line: those that cost too much, and those that nobody has judged."""
+    lines = []
+    if gone:
+        lines.append("  # Left out: they find people, follow from others or blank them (name one under a role to keep it):\n")
+        lines += [f"  #   {_key(c.name)}: {_clean(left_out[c.name])}; {c.role.value}: {_clean(c.reason)}\n" for c in gone]
+    if open_:
+        fate = "treated as quasi-identifiers" if rest == "quasi" else "left out"
+        lines.append(f"  # ! Undecided, and therefore {fate}: nothing shows what they are. Name each under one of the roles.\n")
+        lines += [f"  #   {_key(c.name)}: {_clean(c.reason)}\n" for c in open_[:MANY]]
+        if len(open_) > MANY:
+            lines.append(f"  #   … and {len(open_) - MANY:,} more ('shoal inspect' lists all)\n")
+    if not lines:
         return []
-    head = "  # Left out, so that the other quasi-identifiers can stay finer (name one under quasi to keep it):\n"
-    lines = [f"  #   {_key(c.name)}: {_blank(left_out[c.name])}; {_clean(c.reason)}\n" for c in columns]
-    return [head, *lines, "  rest: drop   # columns that no line names\n"]
+    meant = "columns that no line names: known to others" if open_ and rest == "quasi" else "columns that no line names"
+    return [*lines, f"  rest: {rest if open_ else 'drop'}   # {meant}\n"]
 
 
 def _blank(share: float) -> str:
     return f"{100 * share:.0f} % of its cells would be blank"
 
 
-def _own(found: Any) -> list[str]:
+def _own(found: Any, own: Collection[str]) -> list[str]:
     why = {c.name: c.reason for c in found.columns}
     words = (("unit", found.unit, "k counts people, not rows"), ("weight", found.weight, ""))
     return [
         f"{word}: {_key(name)}   # {'; '.join(p for p in (_clean(why.get(name, '')), more) if p)}\n"
         for word, name, more in words
-        if name
+        if name in own
     ]
 
 
-def _ending(plan: Any, k: int) -> list[str]:
+def _ending(plan: Any, k: int, *, known: bool) -> list[str]:
     """Requirements, limits and method, each with what it means."""
+    alike = f"everybody is like at least {k - 1} others; 11 or more for a table that anyone may have"
+    found = f"any three published columns find at most {100 * KNOWN:.0f} % of the records"
     lines = [
-        f"require: {{k: {k}}}   # everybody is like at least {k - 1} others; 11 or more for a table that anyone may have\n",
-        "allow: {suppress: 0.05}   # up to 5 % of the records may be left out\n",
+        f"require:   # what the release must meet\n  k: {k}   # {alike}\n  known_columns: {KNOWN}   # {found}\n"
+        if known
+        else f"require: {{k: {k}}}   # {alike}\n",
+        "allow: {suppress: 0}   # nobody is left out; 0.05 would let up to 5 % of the records go\n",
     ]
     if plan is not None and plan.problem:
         lines.append(f"# ! As it stands, the run will stop: {_clean(plan.problem)}\n")
     if plan is None or not plan.method:
         return lines
-    cost = f"loss {written(plan.loss, 2)}" if plan.loss is not None else "not tried, the table is large"
-    if plan.method == "lattice":
-        return [*lines, f"method: lattice   # one level per column: {cost}\n"]
-    other = ""
-    if plan.one_level_loss is not None:
-        n = len(plan.one_level_blank)
-        gone = f", {n} column{'s' * (n > 1)} wholly blank" if n else ""
-        other = f"; lattice (one level per column) would have loss {written(plan.one_level_loss, 2)}{gone}"
-    return [*lines, f"method: local   # values as fine as each group allows: {cost}{other}\n"]
+    cost = "; ".join((f"{METHODS[plan.method]}: loss {written(plan.loss, 2)}", *map(in_words, plan.others)))
+    return [*lines, f"method: best   # {cost}\n"]
 
 
-def _questions(found: Any, left_out: dict[str, float], read: Collection[str]) -> list[str]:
+def _questions(found: Any, left_out: Mapping[str, str], read: Collection[str]) -> list[str]:
     """What only a person can answer, as comments."""
     asked = []
     if found.unit is None:
         asked.append("Does a person have several rows? Then write 'unit: COLUMN', the column that names people.")
-    doubtful = [c for c in found.columns if c.confidence <= DOUBT and c.name not in left_out and not c.mark]
+    doubtful = [
+        c
+        for c in found.columns
+        if c.confidence <= DOUBT and c.name not in left_out and not c.mark and c.role.value != "undecided"
+    ]
     asked += [f"{c.name} is called {c.role.value}: {_clean(c.reason)}. {_clean(c.change)}" for c in doubtful[:ASKED]]
     if len(doubtful) > ASKED:
         asked.append(f"{len(doubtful) - ASKED:,} more roles are as doubtful ('shoal inspect' shows how sure each is).")

@@ -9,6 +9,8 @@ from typing import Any
 from shoal.errors import PolicyError
 from shoal.model.requirement import Requirement
 
+SUPPRESS = 0.2
+"""Share of the records that may be left out if a policy does not say: without any, one rare place costs all places."""
 NEEDLESS = (
     "unit", "weight", "preset", "population", "sample", "transform", "optimize", "method", "cells", "hardened", "analyses",
 )  # fmt: skip
@@ -28,7 +30,7 @@ class EventRules:
     time_widths: tuple[str, ...] = ()
     place_levels: tuple[str, ...] = ()
     hierarchy: Mapping[str, Any] = field(default_factory=dict)
-    renew: tuple[str, ...] = ("never",)
+    renew: tuple[str, ...] = ()
     most_records: tuple[int, ...] = ()
     shift: int = 0
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -74,7 +76,7 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
         time_widths=tuple(said.get("time_widths", ())),
         place_levels=tuple(said.get("place_levels", ())),
         hierarchy=dict(said.get("hierarchy", {})),
-        renew=_listed(said.get("renew", "never")),
+        renew=_listed(said.get("renew", ())),
         most_records=_listed(said.get("most_records", ())),
         shift=said.get("shift", 0),
         weights=dict(said.get("weights", {})),

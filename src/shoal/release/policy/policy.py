@@ -7,7 +7,7 @@ slip of the pen never asks for less than was meant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -25,8 +25,6 @@ from shoal.release.policy.presets import Preset, SmallCells, check_sensitive_nam
 R = TypeVar("R", bound=Requirement)
 Publish = Literal["drop", "pseudonym", "keep"]
 DEFAULT_CELLS = SmallCells(5)
-TIME_LIMIT = 60.0
-"""Seconds that a search may take where the policy says nothing."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,8 @@ class Policy:
     direct: Mapping[str, str] = field(default_factory=dict)
     sensitive: Mapping[str, Any] = field(default_factory=dict)
     insensitive: tuple[str, ...] = ()
-    rest: Literal["", "drop", "insensitive"] = ""
+    rest: Literal["", "drop", "quasi"] = ""
+    found: Mapping[str, str] = field(default_factory=dict)
     transform: Mapping[str, Step] = field(default_factory=dict)
     unit: str | None = None
     publish_unit: Publish = "drop"
@@ -56,6 +55,8 @@ class Policy:
     scale: Mapping[str, str] = field(default_factory=dict)
     order: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     missing_values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    read: Mapping[str, Any] = field(default_factory=dict)
+    """How the file is read: options of :func:`shoal.open`."""
     requirements: tuple[Requirement, ...] = ()
     suppress: float = 0.0
     loss_limit: float | None = None
@@ -64,7 +65,7 @@ class Policy:
     identifying: Mapping[str, str] = field(default_factory=dict)
     none_of_the_eighteen: Mapping[str, str] = field(default_factory=dict)
     optimize: str = "loss"
-    method: Literal["lattice", "local", "probabilistic"] = "lattice"
+    method: Literal["best", "lattice", "local", "probabilistic"] = "best"
     local_cells: str | Mapping[str, str] = "hierarchy"
     hardened: bool = False
     population: int | None = None
@@ -78,6 +79,8 @@ class Policy:
     about: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
     document: Any = field(default=None, repr=False, compare=False)
+    by_rest: tuple[str, ...] = ()
+    """Columns that no line names and ``rest`` decides about (:meth:`completed`)."""
 
     @property
     def cells(self) -> SmallCells:
@@ -98,11 +101,6 @@ class Policy:
     def asked_of(self, column: str, kind: type[R]) -> R | None:
         """The requirement of one kind on a sensitive column, or None."""
         return next((r for r in self.requirements if isinstance(r, kind) and r.sensitive == column), None)
-
-    @property
-    def search_time(self) -> float:
-        """Seconds that the search may take after a first plan; the best plan found by then is used and said to be not proven."""
-        return TIME_LIMIT if self.time_limit is None else self.time_limit
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -181,6 +179,8 @@ class Policy:
         }
         if self.rest:
             out["roles"]["rest"] = self.rest
+        if self.found:
+            out["found"] = {role: [c for c, r in self.found.items() if r == role] for role in dict.fromkeys(self.found.values())}
         if self.transform:
             out["transform"] = {c: _transform_json(s) for c, s in self.transform.items()}
         out["require"] = self.require_json()
@@ -255,25 +255,39 @@ class Policy:
         check_sensitive_named(self.preset, tuple(sensitive))
         return replace(
             self,
-            quasi={**self.quasi, **{c: QuasiRule() for c in schema.quasi if c in new}},
+            quasi={
+                **self.quasi,
+                **{c: QuasiRule() for c in schema.quasi if c in new},
+                **{c: QuasiRule() for c in rest if self.rest == "quasi"},
+            },
             direct={
                 **self.direct,
                 **{c: "drop" for c in schema.direct if c in new},
                 **{c: "drop" for c in rest if self.rest == "drop"},
             },
             sensitive=sensitive,
-            insensitive=(
-                *self.insensitive,
-                *(c for c in schema.insensitive if c in new),
-                *(c for c in rest if self.rest == "insensitive"),
-            ),
+            insensitive=(*self.insensitive, *(c for c in schema.insensitive if c in new)),
+            by_rest=rest,
             unit=self.unit or schema.unit,
             weight=self.weight or schema.weight,
             requirements=filled(self.requirements, self.preset, sensitive),
         )
 
-    def apply(self, schema: Schema, *, all_roles: bool = True) -> Schema:
-        """The table's schema with the roles of the policy; with ``all_roles`` a column without one stops the run."""
+    def who_decided(self, column: str) -> str:
+        """Who decided the role of a column: ``found`` by a draft and kept, ``by hand``, or the ``rest`` of the policy."""
+        if column in self.by_rest:
+            return f"rest: {self.rest}"
+        roles = {"direct": self.direct, "quasi": self.quasi, "sensitive": self.sensitive, "insensitive": self.insensitive}
+        role = next((r for r, named in roles.items() if column in named), "")
+        return "found" if role and self.found.get(column) == role else "by hand"
+
+    def apply(
+        self, schema: Schema, *, all_roles: bool = True, evidence: Callable[[list[str]], Mapping[str, str]] | None = None
+    ) -> Schema:
+        """The table's schema with the roles of the policy; with ``all_roles`` a column without one stops the run.
+
+        ``evidence`` gives what is known of such columns, for the error.
+        """
         own = {r for r in (self.unit, self.weight) if r}
         out = schema.with_roles(
             direct=self.direct,
@@ -285,13 +299,7 @@ class Policy:
         )
         left = [c for c in out.unclassified if c not in own]
         if left and all_roles:
-            raise RoleError(
-                f"{len(left)} of {len(out.names)} columns of '{schema.table}' have no role: {_all_or_how_many(left)}.",
-                hint="Name each under roles: direct, quasi, sensitive or insensitive; or say what becomes of all others: "
-                "rest: drop (left out) or rest: insensitive (published as they are). "
-                "'shoal anonymize TABLE --draft policy.yml' writes a line with a suggestion for each.",
-                columns=tuple(left),
-            )
+            raise undecided(schema, left, {} if evidence is None else evidence(left[:NAMED_AT_MOST]))
         if not out.quasi:
             raise RoleError(
                 f"no quasi-identifier is named for '{schema.table}'.",
@@ -304,11 +312,16 @@ NAMED_AT_MOST = 60
 """Columns that an error names one by one."""
 
 
-def _all_or_how_many(columns: list[str]) -> str:
-    """All the names; of very many the first, with where to see the others."""
-    if len(columns) <= NAMED_AT_MOST:
-        return ", ".join(columns)
-    return f"{', '.join(columns[:10])} and {len(columns) - 10:,} more ('shoal inspect TABLE' lists all)"
+def undecided(schema: Schema, columns: Sequence[str], evidence: Mapping[str, str]) -> RoleError:
+    """The error for columns that nobody has judged: each with what is known of it, and the ways on."""
+    listed = [f"{c} ({evidence[c]})" if evidence.get(c) else c for c in columns[:NAMED_AT_MOST]]
+    more = f" and {len(columns) - len(listed):,} more ('shoal inspect TABLE' lists all)" if len(columns) > len(listed) else ""
+    return RoleError(
+        f"{len(columns)} of {len(schema.names)} columns of '{schema.table}' are undecided: {'; '.join(listed)}{more}.",
+        hint="Answer each: name it under roles as direct, quasi, sensitive or insensitive. Or say what happens to all of them: "
+        "rest: quasi (treated as known to others, the cautious way) or rest: drop (left out).",
+        columns=tuple(columns),
+    )
 
 
 def _transform_json(step: Step) -> dict[str, Any]:

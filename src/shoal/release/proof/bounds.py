@@ -100,19 +100,21 @@ class _Table:
         return [_BLOCK.unpack_from(self.data, start + 4 + i * _BLOCK.size) for i in range(count)]
 
 
-def check_arrow(path: Path, columns: int) -> None:
-    """Refuse an Arrow file with packed batches, or with far more cells than its bytes can hold."""
+def check_arrow(path: Path, columns: int) -> int:
+    """Refuse an Arrow file with packed batches, or with far more cells than its bytes can hold; otherwise its records."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             footer = _footer(data)
-            records = [_batch(data, block[0]) for n in (_DICTIONARIES, _BATCHES) for block in footer.blocks(n)]
+            words = [_batch(data, block[0]) for block in footer.blocks(_DICTIONARIES)]
+            records = [_batch(data, block[0]) for block in footer.blocks(_BATCHES)]
     except (struct.error, ValueError, IndexError):
         raise TamperError(f"'{path.name}' is not an Arrow file as Shoal writes it.") from None
-    if any(packed for _, packed in records):
+    if any(packed for _, packed in words + records):
         raise TamperError(f"'{path.name}' holds packed batches, which Shoal does not write.")
-    if min((rows for rows, _ in records), default=0) < 0:
+    if min((rows for rows, _ in words + records), default=0) < 0:
         raise TamperError(f"'{path.name}' is not an Arrow file as Shoal writes it.")
-    check_cells(path, sum(rows for rows, _ in records), columns)
+    check_cells(path, sum(rows for rows, _ in words + records), columns)
+    return sum(rows for rows, _ in records)
 
 
 def _footer(data: mmap.mmap) -> _Table:

@@ -8,9 +8,10 @@ Cost     linear in the number of sets; more than :data:`~shoal.model.requirement
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,10 @@ BLOCK = 4_000_000
 class EventFacts:
     """What known records reveal in a written file.
 
-    ``smallest[s]`` is the fewest people who share a set of up to s records of one trace; ``alone[s]`` the share of the sets of s
-    records (of all records, in a shorter trace) that are one person's, averaged over the traces. A trace is what stands under
-    one pseudonym (each record, where none is published).
+    ``smallest[s]`` is the fewest people who share a set of up to s records of one trace. A person with several traces that have
+    the set is more likely than the others to be meant: then it is one over that person's share of these traces, rounded down.
+    ``alone[s]`` is the share of the sets of s records (of all records, in a shorter trace) that are one person's, averaged over
+    the traces. A trace is what stands under one pseudonym (each record, where none is published).
     """
 
     records: int
@@ -136,7 +138,7 @@ class _Shown:
 
 
 def _sets(shown: _Shown, s: int, share: npt.NDArray[np.float64]) -> int:
-    """The fewest people who share a set of s points.
+    """The fewest people who share a set of s points: one over the largest share of one person in the traces that have it.
 
     ``share`` becomes, for each trace with so many points, the share of its sets that are one person's; a shorter trace keeps the
     share of its whole, which it got when s was its length.
@@ -152,10 +154,12 @@ def _sets(shown: _Shown, s: int, share: npt.NDArray[np.float64]) -> int:
     single = np.zeros(len(share))
     for heads in _blocks(shown, s):
         ids, traces = _listed(shown, heads, s)
-        held = np.unique(ids * people + shown.whose[traces]) // people
-        shared = np.bincount(held)[ids]
-        fewest = min(fewest, int(shared.min()))
-        single += np.bincount(traces[shared == 1], minlength=len(single))
+        both, times = np.unique(ids * people + shown.whose[traces], return_counts=True)
+        held = both // people
+        most = np.zeros(int(held[-1]) + 1, dtype=np.int64)
+        np.maximum.at(most, held, times)
+        fewest = min(fewest, int((np.bincount(ids) // most).min()))
+        single += np.bincount(traces[np.bincount(held)[ids] == 1], minlength=len(single))
     share[longer] = single[longer] / np.array([comb(int(n), s) for n in shown.lengths[longer]], dtype=np.float64)
     return fewest
 
@@ -201,6 +205,43 @@ def _numbered(lines: Ints) -> Ints:
     for column in lines.T[1:]:
         ids = np.unique(ids * (int(column.max()) + 1) + column, return_inverse=True)[1]
     return ids
+
+
+PARTS = {"night": 0, "morning": 1, "afternoon": 2, "evening": 3}
+BLANK = "*"
+
+
+def recount_uses(path: Path, *, unit: str | None, time: str | None, place: Sequence[str]) -> dict[str, float]:
+    """What anybody can count of the uses in a written file: records, records per pseudonym, and trips between the places of
+    one column (consecutive records of a pseudonym at two places; records at the same time have no order)."""
+    columns = [c for c in (unit, time, *place) if c is not None]
+    by: dict[Any, list[tuple[Any, ...]]] = {}
+    for i, record in enumerate(rows(path, columns)):
+        by.setdefault(record[0] if unit else i, []).append(record[bool(unit) :])
+    records = sum(map(len, by.values()))
+    out = {"records": float(records), "records per person": records / len(by)}
+    if time is not None and len(place) == 1:
+        out["trips"] = float(sum(_trips(own) for own in by.values()))
+    return out
+
+
+def _trips(own: list[tuple[Any, ...]]) -> int:
+    times = Counter(time for time, _ in own)
+    ordered = sorted(own, key=lambda r: (_moment(r[0]), str(r[1])))
+    return sum(a[1] != b[1] and BLANK not in (a[1], b[1]) and times[a[0]] == times[b[0]] == 1 for a, b in pairwise(ordered))
+
+
+def _moment(time: Any) -> tuple[float, Any]:
+    """What orders published times: numbers as such; parts of the day have names, which stand last after a weekday."""
+    if not isinstance(time, str):
+        return 0, time
+    part = time.split(" ")[-1]
+    if part in PARTS:
+        return PARTS[part], ""
+    try:
+        return float(time), ""
+    except ValueError:
+        return 0, time
 
 
 def judge_events(requirements: Iterable[Requirement], facts: EventFacts) -> list[Verdict]:

@@ -49,6 +49,23 @@ class Inside:
         return out if self.hierarchical is None else {**out, "t_hierarchical": _round(self.hierarchical)}
 
 
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes of a written file as they were counted, for what else follows from them.
+
+    ``codes`` are numbers of the published values, one array per quasi-identifier, 0 for a missing one; ``members`` are people
+    where the file has their column, else records. ``sensitive`` gives for each column class, number of the value, and members;
+    ``values`` the number of each value of a quasi-identifier.
+    """
+
+    codes: Sequence[Any]
+    records: Any
+    members: Any
+    sensitive: Mapping[str, tuple[Any, Any, Any]]
+    values: Sequence[Mapping[Any, int]]
+    done: dict[Any, Any] = field(default_factory=dict)  # what was worked out from the same bytes already
+
+
 @dataclass(frozen=True)
 class Facts:
     """Numbers of a written file. ``sizes`` maps a class size to how many classes have it.
@@ -69,6 +86,7 @@ class Facts:
     people: int | None = None
     linked_k: int | None = None
     smallest: Mapping[int, int] | None = None
+    details: Classes | None = field(default=None, repr=False, compare=False)
 
     def of(self, column: str) -> Inside:
         """What was counted of a sensitive column."""

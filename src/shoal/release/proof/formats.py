@@ -205,6 +205,33 @@ def _stats_file(path: Path) -> tuple[Any, Any]:
     return frame, about
 
 
+def statistical_records(path: Path) -> int | None:
+    """The number of records that the file states; None if it states none (SAS transport)."""
+    try:
+        import pyreadstat
+    except ImportError:
+        raise need("stats", "pyreadstat") from None
+    read: dict[str, Any] = {".sav": pyreadstat.read_sav, ".dta": pyreadstat.read_dta}
+    if path.suffix not in read:
+        return None
+    try:
+        found = read[path.suffix](str(path), metadataonly=True)[1].number_rows
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
+        raise unreadable(path, error) from None
+    return None if found is None or found < 0 else int(found)
+
+
+def parquet_records(path: Path) -> int:
+    """The records of all row groups, as the footer lists them."""
+    import pyarrow.parquet as pq
+
+    footer = pq.read_metadata(path)
+    found = sum(int(footer.row_group(i).num_rows) for i in range(footer.num_row_groups))
+    if found != footer.num_rows:
+        raise TamperError(f"'{path.name}' states two different numbers of records.")
+    return found
+
+
 def value_labels(path: Path) -> dict[str, dict[float, str]]:
     """Labels of codes, by column: what a reader of SPSS or Stata sees in their place; empty for other files."""
     if path.suffix not in (".sav", ".dta"):

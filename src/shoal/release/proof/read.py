@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError
-from shoal.release.proof.bounds import check_text
+from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, VerificationError
+from shoal.release.proof.bounds import check_arrow, check_text
 from shoal.release.proof.formats import (
     BROKEN,
     arrow_batches,
@@ -20,8 +20,10 @@ from shoal.release.proof.formats import (
     jsonl_batches,
     jsonl_names,
     parquet_batches,
+    parquet_records,
     statistical_batches,
     statistical_names,
+    statistical_records,
     unreadable,
 )
 
@@ -147,6 +149,32 @@ def size(path: Path) -> int:
             raise unreadable(path, error) from None
         return int(metadata.num_rows) * max(30, int(metadata.num_columns))
     return path.stat().st_size
+
+
+def check_records(path: Path, stated: int) -> None:
+    """Compare the number of records that a file states of itself with the certificate, before the file is read.
+
+    A packed file of a megabyte can hold hundreds of millions of records. Files that state no number (CSV, JSON lines, workbooks)
+    are not larger than what is read of them.
+    """
+    import pyarrow as pa
+
+    try:
+        found = sum(_stated(p) or 0 for p in parts(path)) if path.is_dir() else _stated(path)
+    except ShoalError:
+        raise
+    except (*BROKEN, pa.ArrowException) as error:
+        raise unreadable(path, error) from None
+    if found is not None and found != stated:
+        raise VerificationError(f"'{path.name}' has {found:,} records, the certificate states {stated:,}.")
+
+
+def _stated(path: Path) -> int | None:
+    if path.suffix == ".parquet":
+        return parquet_records(path)
+    if path.suffix in (".arrow", ".feather"):
+        return check_arrow(path, 1)
+    return statistical_records(path) if path.suffix in (".sav", ".dta") else None
 
 
 def logical(found: Sequence[str], known: Collection[str]) -> list[str]:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from shoal.errors import EmptyTableError
 from shoal.model.compare import TOLERANCE
 from shoal.release.proof import read
-from shoal.release.proof.facts import Facts, Inside, value_order
+from shoal.release.proof.facts import Classes, Facts, Inside, value_order
 from shoal.release.proof.trees import Tree
 
 Codes = npt.NDArray[np.int64]
@@ -219,7 +219,21 @@ def facts_of_batches(
         people=None if smallest is None else sum(smallest.values()),
         linked_k=linked,
         smallest=smallest,
+        details=Classes(
+            codes=classes.keys,
+            records=classes.counts,
+            members=members,
+            sensitive={c: _pairs(groups, n_quasi) for c, groups in zip(sensitive, inside, strict=True)},
+            values=[e.code for e in encoders[:n_quasi]],
+        ),
     )
+
+
+def _pairs(groups: _Groups, n_quasi: int) -> tuple[Codes, Codes, Codes]:
+    """Class, value and members of each pair of the two, sorted; classes are numbered in the order of their keys."""
+    number, _ = number_groups(groups.keys[:n_quasi])
+    order = np.lexsort((groups.keys[-1], number))
+    return number[order], groups.keys[-1][order], groups.counts[order]
 
 
 def _each_once(groups: _Groups) -> _Groups:

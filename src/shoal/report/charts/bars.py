@@ -187,16 +187,16 @@ def _between(start: float, end: float, gap: float = 0.02) -> list[float]:
     return [start + gap * i for i in range(1, math.ceil((end - start) / gap))]
 
 
-LEFT, RIGHT = 16, 424
+LEFT, RIGHT = 48, 424
 MOST_NAMED = 14
 
 
 def before_after(before: Sequence[int], after: Sequence[tuple[str, int]], *, title: str, values: int) -> Chart:
     """``before`` are records by value in order, ``values`` how many there are; ``after`` records by the label of each group."""
-    marks: list[Mark] = [text(LEFT, 16, f"before: {values:,} values", "t-soft", anchor="start")]
+    marks: list[Mark] = [text(LEFT, 16, f"before: records of {values:,} values, in their order", "t-soft", anchor="start")]
     marks += _panel(before, 28, 108, "series2")
     several = "group" if len(after) == 1 else "groups"
-    marks.append(text(LEFT, 132, f"after: {len(after):,} {several}", "t-soft", anchor="start"))
+    marks.append(text(LEFT, 132, f"after: records of {len(after):,} {several}", "t-soft", anchor="start"))
     marks += _panel([n for _, n in after], 152, 240, "safe")
     names = [shortened(name, 18) for name, _ in after]
     below = 0
@@ -223,4 +223,5 @@ def _panel(bars: Sequence[int], ceiling: float, floor: float, kind: str) -> list
         return [text(LEFT, floor - 8, "too few to be shown", "t-soft", anchor="start"), *drawn]
     up, step = Scale(0, nice(max(bars)), floor, ceiling), (RIGHT - LEFT) / len(bars)
     gap = 1.5 if step > 8 else 0.5
+    drawn += [text(LEFT - 6, up(n) + 4, compact(n), anchor="end") for n in (0, nice(max(bars)))]
     return [rect(LEFT + i * step + gap / 2, up(n), step - gap, floor - up(n), kind) for i, n in enumerate(bars)] + drawn

@@ -83,7 +83,13 @@ def _label(low: int, high: int) -> str:
 
 
 def class_sizes(
-    now: Sizes, k: int, *, before: Sizes | None = None, title: str = "How many people share a group", unit: str = "people"
+    now: Sizes,
+    k: int,
+    *,
+    before: Sizes | None = None,
+    title: str = "How many people share a group",
+    unit: str = "people",
+    width: int = 832,
 ) -> Chart:
     """Share of people by the size of their group; left of the dashed line groups are smaller than k and hatched.
 
@@ -94,7 +100,7 @@ def class_sizes(
     totals = [sum(sizes.values()) for sizes in series]
     shares = [[n / total for n, total in zip(people, totals, strict=True)] for _, _, people in found]
     top = nice(max(max(s) for s in shares))
-    left, right, floor, ceiling = 56, 824, 236, 46
+    left, right, floor, ceiling = 56, width - 8, 236, 46
     up = Scale(0, top, floor, ceiling)
     step = (right - left) / len(found)
     small = sum(1 for low, _, _ in found if low < k)
@@ -110,11 +116,11 @@ def class_sizes(
         end = {"anchor": "end", "turn": -35} if turned else {"anchor": "middle", "turn": 0}
         marks.append(text(middle, floor + 18, labels[i], **end))  # type: ignore[arg-type]
     marks.append(line(left, floor, right, floor, "axis"))
-    marks += _threshold(left + small * step, small, len(found), k, ceiling, floor)
+    marks += _threshold(left + small * step, small, len(found), k, ceiling, floor, narrow=right if width < 600 else 0)
     below = 24 if turned else 0
     marks.append(text((left + right) / 2, floor + 40 + below, f"size of the group that {unit} share", "t-soft"))
     said = "; ".join(f"{label}: {_told(s)}" for label, s in zip(labels, shares, strict=True) if any(s))
-    return Chart(832, 284 + below, title, f"Share of {unit} by the size of their group. {said}.", tuple(marks))
+    return Chart(width, 284 + below, title, f"Share of {unit} by the size of their group. {said}.", tuple(marks))
 
 
 def _told(share: Sequence[float]) -> str:
@@ -152,9 +158,13 @@ def _above(value: float) -> str:
     return f"{100 * value:.0f} %" if 0.1 <= value < 0.995 else said.replace("above 99.9 %", "> 99.9 %")
 
 
-def _threshold(at: float, small: int, bars: int, k: int, ceiling: float, floor: float) -> list[Mark]:
+def _threshold(at: float, small: int, bars: int, k: int, ceiling: float, floor: float, *, narrow: float = 0) -> list[Mark]:
+    """The line at k with its words; ``narrow`` is the right edge of a chart without room for both sentences."""
     if not small:
         return []
+    if narrow:
+        said = f"dashed: from {k:,} on" if small < bars else f"all under {k:,}"
+        return [line(at, ceiling - 12, at, floor, "limit"), text(narrow, ceiling - 26, said, "t-sea", anchor="end")]
     marks = [line(at, ceiling - 36, at, floor, "limit")]
     if small * 2 > bars or small >= 2:
         marks.append(text(at - 8, ceiling - 26, "← too small to hide in", "t-risk", anchor="end"))

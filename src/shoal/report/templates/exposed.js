@@ -1,6 +1,9 @@
 "use strict";
 /* The arithmetic of shoal/registry/answer/exposed.py, in the same order, and the page around it. Nothing is sent or stored. */
 const DATA = JSON.parse(document.getElementById("records").textContent);
+for (const place of Object.values(DATA.places)) for (const entry of Object.values(place.attributes)) {
+  if (Array.isArray(entry.shares)) entry.shares = Object.fromEntries(entry.shares[0].map((answer, i) => [answer, entry.shares[1][i] / Math.round(1 / DATA.step)]));
+}
 const STEP = DATA.step, WIDTHS = {"age/years": 1, "age/5y": 5, "age/10y": 10, "age/20y": 20}, BANDS = [5, 10, 20];
 const first = (answer) => { const m = /^\d+/.exec(answer); return m ? parseInt(m[0], 10) : -1; };
 const around = (share, terms) => { const half = terms * STEP / 2; return [share, Math.max(0, share - half), Math.min(1, share + half)]; };
@@ -40,7 +43,7 @@ function exposure(population, answers) {
   }
   let telling = null;
   shares.forEach((s, i) => { if (telling === null || s[0] < shares[telling][0]) telling = i; });
-  const known = answers.every(([code]) => place.attributes[code].shares && !place.attributes[code].doubt);
+  const known = answers.every(([code]) => place.attributes[code].shares && !place.attributes[code].doubt && !place.attributes[code].unknown);
   return {population, people: place.people, steps, crowd: steps.length ? steps[steps.length - 1].crowd : place.people,
     most_telling: telling === null ? null : steps[telling].code, grade: known && steps.length < 2 ? "B" : "C"};
 }
@@ -141,6 +144,7 @@ function question(codes) {
   $("at").textContent = `${asked + 1} of ${codes.length}`;
   $("record").textContent = `${entry.holder}, ${entry.date}.${entry.source ? " Source: " + entry.source + "." : ""}` +
     (entry.doubt ? " They do not agree: the smaller share counts." : "") +
+    (entry.unknown ? " Nobody you named vouches for it: grade C." : "") +
     (entry.shares ? "" : " The record does not say who has which answer: a typical answer is taken.");
   const leaves = (a) => count(crowdOf(DATA.places[place].people, [...shares, shareOf(entry, a)])[0]);
   const all = entry.shares ? Object.keys(entry.shares).sort(inOrder) : [""];

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError, InternalError
-from shoal.measures.events.granularity import NONE
+from shoal.measures.events.granularity import EXACT, NONE
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import Progress, silent, written
@@ -25,12 +25,12 @@ from shoal.model.requirement import KnownRecords
 from shoal.search.events.problem import (
     CUT,
     EVERY,
+    LOCAL,
     NEVER,
     EventProblem,
     Shape,
     bits_lost,
     kept_records,
-    links_lost,
     pairs_of,
     traces_of,
 )
@@ -40,7 +40,8 @@ from shoal.search.events.suppress import Asked, Linked, Mask, Pairs, suppressed,
 @dataclass(frozen=True, eq=False, repr=False)
 class Found:
     """A plan and what it costs. ``stays`` marks the published records (of those at the same point under one pseudonym the
-    first), ``trace`` is the pseudonym of every record (−1: none); ``levels`` of the leaves, for a cut.
+    first), ``trace`` is the pseudonym of every record (−1: none); ``levels`` of the leaves, for a cut; ``blank`` columns of the
+    place of each record, for a local plan.
 
     ``truncated``, ``suppressed`` and ``merged`` count records: beyond the most per person, left out, shown once with others.
     """
@@ -49,9 +50,11 @@ class Found:
     stays: Mask
     trace: IntArray
     levels: Levels | None
+    blank: IntArray | None
     loss: float
     time_loss: float
     place_loss: float
+    trips_loss: float
     links_loss: float
     truncated: int
     suppressed: int
@@ -71,12 +74,12 @@ def best_plan(problem: EventProblem, progress: Progress = silent) -> Found:
     InfeasibleError
         If no shape meets the requirements; ``offers`` lists plans that would, with what would have to change.
     """
-    order = sorted(problem.shapes, key=lambda s: base_loss(problem, s))
+    bases = sorted(((base_loss(problem, s), i, s) for i, s in enumerate(problem.shapes)), key=lambda b: b[:2])
     best: Found | None = None
     tried = 0
-    for i, shape in enumerate(order):
-        progress(i / len(order), f"trying {shape.words}")
-        if best is not None and base_loss(problem, shape) >= best.loss:
+    for i, (base, _, shape) in enumerate(bases):
+        progress(i / len(bases), f"trying {shape.words}")
+        if best is not None and base >= best.loss:
             break
         found = tried_plan(problem, shape, problem.allow)
         tried += 1
@@ -84,36 +87,25 @@ def best_plan(problem: EventProblem, progress: Progress = silent) -> Found:
             best = found
     if best is None:
         raise infeasible(problem)
-    return Found(**{**best.__dict__, "tried": tried})
+    return replace(best, tried=tried)
 
 
 def base_loss(problem: EventProblem, shape: Shape) -> float:
-    """The loss of a shape before anything is suppressed: no plan of this shape loses less."""
+    """The loss of a shape before anything is suppressed or split: no plan of this shape loses less."""
     keep = kept_records(problem, shape)
-    place = 0.0 if shape.place == CUT else problem.column_loss("place", shape.place)
-    links = 0.0
-    if problem.weights.links:
-        trace, _ = traces_of(problem, shape, keep)
-        links = links_lost(problem.person[keep], trace)
-    return total_loss(problem, problem.column_loss("time", shape.time), place, links, int((~keep).sum()))
-
-
-def total_loss(problem: EventProblem, time: float, place: float, links: float, gone: int) -> float:
-    """Records left out lose everything; of the others, the weighted mean of what time, place and links lost.
-
-    >>> from types import SimpleNamespace as P
-    >>> from shoal.search.events.problem import Weights
-    >>> total_loss(P(weights=Weights(1, 1, 0), n=10), 0.5, 0.0, 0.0, 2)
-    0.4
-    """
-    w = problem.weights
-    share = gone / problem.n
-    mean = (w.time * time + w.place * place + w.links * links) / (w.time + w.place + w.links)
-    return share + (1 - share) * mean
+    if not keep.any():
+        return 1.0
+    trace, owner = traces_of(problem, shape, keep)
+    times, places = problem.times.get(shape.time), problem.places["exact" if shape.place in (CUT, LOCAL) else shape.place]
+    pairs, _ = pairs_of(trace, owner, [c[keep] for c in (times, places) if c is not None], len(trace))
+    whole = np.full(problem.n, -1, dtype=np.int64)
+    whole[keep] = trace
+    place = 0.0 if shape.place in (CUT, LOCAL) else problem.column_loss("place", shape.place)
+    return problem.weights.mean(problem.lost(shape, whole, keep, len(pairs.trace), place, None))
 
 
 def tried_plan(problem: EventProblem, shape: Shape, allow: float) -> Found | None:
-    """The plan of this shape that leaves out at most this share of the records; None where there is none."""
+    """The plan of this shape that leaves out at most this share of the records; None if there is none."""
     keep = kept_records(problem, shape)
     truncated = int((~keep).sum())
     allowed = most_of(allow, problem.n) - truncated
@@ -123,53 +115,87 @@ def tried_plan(problem: EventProblem, shape: Shape, allow: float) -> Found | Non
     times = problem.times[shape.time]
     others: list[Any] = [] if times is None else [times[keep]]
     levels: Levels | None = None
+    blank: IntArray | None = None
     if shape.place == CUT:
         if problem.tree is None or problem.leaf is None:
             raise InternalError("a cut is tried without a hierarchy.")
-        made = cut(problem.tree, problem.leaf[keep], trace, owner, others, problem.asked, allowed)
+        made = cut(problem.tree, problem.leaf[keep], trace, owner, others, problem.asked, allowed, split=shape.splits)
         if made is None:
             return None
         levels, pairs, which, stays = made
         texts = np.array(label_texts(problem.tree, levels), dtype=object).astype(str)
         place_loss = bits_lost(problem.places["exact"], np.unique(texts, return_inverse=True)[1][problem.leaf])
+    elif shape.place == LOCAL:
+        local = blanked([c[keep] for c in problem.ladder], trace, owner, others, problem.asked, allowed, split=shape.splits)
+        if local is None:
+            return None
+        blank, pairs, which, stays = local
+        lost = np.array([bits_lost(problem.ladder[0], c) for c in problem.ladder[:-1]] + [1.0])
+        place_loss = float(lost[blank[stays[which]]].mean())
     else:
         places = problem.places[shape.place]
         pairs, which = pairs_of(trace, owner, others if places is None else [*others, places[keep]], len(trace))
-        kept = suppressed(pairs, problem.asked, allowed)
+        kept = suppressed(pairs, problem.asked, allowed, split=shape.splits)
         if kept is None:
             return None
-        stays, place_loss = kept, problem.column_loss("place", shape.place)
-    return _found(problem, shape, keep, trace, which, stays, levels, place_loss, truncated)
+        (pairs, stays), place_loss = kept, problem.column_loss("place", shape.place)
+    return _found(problem, shape, keep, pairs.trace[which], which, stays, levels, blank, place_loss, truncated)
 
 
 def _found(
     problem: EventProblem, shape: Shape, keep: Mask, trace: IntArray, which: IntArray, stays: Mask, levels: Levels | None,
-    place_loss: float, truncated: int,
+    blank: IntArray | None, place_loss: float, truncated: int,
 ) -> Found:  # fmt: skip
-    alive = stays[which]
     index = np.flatnonzero(keep)
+    if blank is not None:
+        if not blank[stays[which]].any():
+            shape = replace(shape, place=EXACT)
+        whole = np.zeros(problem.n, dtype=np.int64)
+        whole[index] = blank
+        blank = whole
+    alive = np.zeros(problem.n, dtype=np.bool_)
+    alive[index] = stays[which]
     order = np.lexsort((problem.rank[index], which))
-    firsts = order[np.concatenate(([True], np.diff(which[order]) != 0))]
+    firsts = index[order[np.concatenate(([True], np.diff(which[order]) != 0))]]
     shown = np.zeros(problem.n, dtype=np.bool_)
-    shown[index[firsts[alive[firsts]]]] = True
+    shown[firsts] = alive[firsts]
     traces = np.full(problem.n, -1, dtype=np.int64)
     traces[index] = trace
-    gone = int((~alive).sum())
-    time_loss = problem.column_loss("time", shape.time)
-    links = links_lost(problem.person[index[alive]], trace[alive]) if problem.weights.links else 0.0
+    gone = len(index) - int(alive.sum())
+    lost = problem.lost(shape, traces, alive, int(shown.sum()), place_loss, blank)
     return Found(
         shape=shape,
         stays=shown,
         trace=traces,
         levels=levels,
-        loss=total_loss(problem, time_loss, place_loss, links, gone + truncated),
-        time_loss=time_loss,
+        blank=blank,
+        loss=problem.weights.mean(lost),
+        time_loss=problem.column_loss("time", shape.time),
         place_loss=place_loss,
-        links_loss=links,
+        trips_loss=lost.trips,
+        links_loss=lost.links,
         truncated=truncated,
         suppressed=gone,
         merged=problem.n - truncated - gone - int(shown.sum()),
     )
+
+
+def blanked(
+    ladder: list[Any], trace: IntArray, owner: IntArray, others: list[Any], asked: tuple[Asked, ...], allowed: int, *, split: bool
+) -> tuple[IntArray, Pairs, IntArray, Mask] | None:
+    """How many columns of the place of each record are blank, the pairs that makes, the pair of each record, and the pairs that
+    stay: a column more in the records that would be left out, until these are none or have none; None if too many go then."""
+    blank = np.zeros(len(trace), dtype=np.int64)
+    codes = np.stack(ladder)
+    every = np.arange(len(trace))
+    while True:
+        pairs, which = pairs_of(trace, owner, [*others, codes[blank, every]], len(trace))
+        made = suppressed(pairs, asked, len(trace), split=split)
+        gone = np.ones(len(trace), dtype=np.bool_) if made is None else ~made[1][which]
+        rise = gone & (blank < len(ladder) - 1)
+        if not rise.any():
+            return None if made is None or int(gone.sum()) > allowed else (blank, made[0], which, made[1])
+        blank[rise] += 1
 
 
 def infeasible(problem: EventProblem) -> InfeasibleError:
@@ -279,16 +305,17 @@ def label_texts(tree: Hierarchy, levels: Levels) -> list[str]:
 
 
 def cut(
-    tree: Hierarchy, leaf: IntArray, trace: IntArray, owner: IntArray, others: list[Any], asked: tuple[Asked, ...], allowed: int
-) -> tuple[Levels, Pairs, IntArray, Mask] | None:
+    tree: Hierarchy, leaf: IntArray, trace: IntArray, owner: IntArray, others: list[Any], asked: tuple[Asked, ...], allowed: int,
+    *, split: bool,
+) -> tuple[Levels, Pairs, IntArray, Mask] | None:  # fmt: skip
     """The levels, the pairs they make, the pair of each record, and the pairs that stay; None where even the top does not do."""
     levels: Levels = np.zeros(tree.n_leaves, dtype=np.int64)
     while True:
         place = labels_at(tree, levels)[leaf]
         pairs, which = pairs_of(trace, owner, [*others, place], len(leaf))
-        stays = suppressed(pairs, asked, allowed)
-        if stays is not None:
-            return levels, pairs, which, stays
+        done = suppressed(pairs, asked, allowed, split=split)
+        if done is not None:
+            return levels, done[0], which, done[1]
         risen = _raised(tree, levels, leaf, pairs, which, asked)
         if risen is None:
             return None

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from shoal.errors import UsageError
+from shoal.measures.events.granularity import CYCLES
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.search.events.suppress import Asked, Mask, Pairs
 
 NEVER, EVERY = "never", "every record"
+NEEDED = "as needed"
+"""A renewal: a new pseudonym for the records of a trace that too few people share with its others. After another renewal:
+``7 days or as needed``."""
 CUT = "cut"
 """A place level: each place as far up its hierarchy as the known records ask for, no further."""
+LOCAL = "local"
+"""A place level: exact in every record that can show it, ``*`` in the others."""
 DAYS, RECORDS = "days", "records"
 
 
@@ -38,14 +45,41 @@ class Shape:
         parts += [] if self.renew == NEVER else [f"a new pseudonym: {self.renew}"]
         return ", ".join(parts)
 
+    @property
+    def splits(self) -> bool:
+        """Whether traces are split where too few people share their records."""
+        return self.renew.endswith(NEEDED)
+
+    @property
+    def regular(self) -> str:
+        """The renewal without what is split as needed."""
+        return self.renew.removesuffix(NEEDED).removesuffix(" or ") or NEVER
+
 
 @dataclass(frozen=True)
 class Weights:
-    """How much the loss of time, of place and of the links between records counts; 0 where a table has none."""
+    """How much each use counts: the detail of times and places, trips from place to place, and links between all records of a
+    person; 0 if a table does not have it."""
 
     time: float = 1.0
-    place: float = 1.0
+    place: float = 2.0
+    trips: float = 2.0
     links: float = 1.0
+
+    def mean(self, losses: Losses) -> float:
+        """The weighted mean of the losses."""
+        both = [(self.time, losses.time), (self.place, losses.place), (self.trips, losses.trips), (self.links, losses.links)]
+        return sum(w * x for w, x in both) / sum(w for w, _ in both)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What is lost of each use, 0 to 1, over all records: those that are not published lose everything."""
+
+    time: float
+    place: float
+    trips: float
+    links: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +87,9 @@ class EventProblem:
     """Complete records, one entry each: ``person``; ``rank`` in the order of time and ``draw``, a random rank, both within the
     person; ``day``. ``times`` and ``places`` give the codes of the records at each width and level (None: left out).
 
-    ``leaf`` is the value of the record's place in ``tree``, for the level ``cut``.
+    ``leaf`` is the value of the record's place in ``tree``, for the level ``cut``. ``times`` has hours too, if they are
+    timestamps. ``ladder`` has, for the level ``local``, the places of the records with 0, 1, … of their columns blank, the last
+    column first; no code stands twice.
     """
 
     person: IntArray
@@ -68,6 +104,7 @@ class EventProblem:
     weights: Weights = Weights()
     tree: Hierarchy | None = None
     leaf: IntArray | None = None
+    ladder: tuple[IntArray, ...] = ()
     losses: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @property
@@ -78,13 +115,71 @@ class EventProblem:
         return replace(self, shapes=shapes)
 
     def column_loss(self, axis: str, choice: str) -> float:
-        """The share of the bits of a column that a width or level takes away; 1 where it is left out."""
+        """The share of the bits of a column that a width or level takes away; 1 if it is left out."""
         key = (axis, choice)
         if key not in self.losses:
             codes = (self.times if axis == "time" else self.places)[choice]
-            exact = (self.times if axis == "time" else self.places).get("exact")
-            self.losses[key] = bits_lost(exact, codes)
+            self.losses[key] = bits_lost(self.detail if axis == "time" else self.places.get("exact"), codes)
         return self.losses[key]
+
+    @cached_property
+    def detail(self) -> Any:
+        """The finest times that count as detail: hours, because hardly any use needs finer ones; the times as they are if these
+        are not timestamps, or all within one hour."""
+        hours = self.times.get("hour")
+        return self.times.get("exact") if hours is None or (hours == hours[0]).all() else hours
+
+    @cached_property
+    def points(self) -> int:
+        """Distinct people, times and places: the most records that can be published under one pseudonym per person."""
+        columns = [c for c in (self.times.get("exact"), self.places.get("exact")) if c is not None]
+        people = np.arange(int(self.person.max()) + 1)
+        return len(pairs_of(self.person, people, columns, self.n)[0].trace)
+
+    @cached_property
+    def trips(self) -> tuple[IntArray, IntArray]:
+        """Records of one person that follow each other at two different places: the earlier and the later ones."""
+        order = np.lexsort((self.rank, self.person))
+        place = self.places.get("exact")
+        if place is None:
+            return order[:0], order[:0]
+        a, b = order[:-1], order[1:]
+        there = (self.person[a] == self.person[b]) & (place[a] != place[b])
+        return a[there], b[there]
+
+    def ordered(self, shape: Shape) -> bool:
+        """Whether the published times tell which record of a pseudonym came first: not if the date is missing, except within one
+        day."""
+        if shape.time in CYCLES:
+            return shape.regular == f"1 {DAYS}" and shape.time in WITHIN_DAY
+        return self.times.get(shape.time) is not None
+
+    def lost(self, shape: Shape, trace: IntArray, alive: Mask, published: int, place: float, blank: IntArray | None) -> Losses:
+        """What a plan loses: ``trace`` of each record, whether its point is ``alive``, the published records, the share of the
+        bits of the places of these that is lost, and in how many columns the place of each record is ``blank``."""
+        clear = alive if blank is None else alive & (blank == 0)
+        coarse = place if blank is None else 0.0
+        kept = min(1.0, published / self.points)
+        time = self.column_loss("time", shape.time)
+        return Losses(
+            time=1 - kept * (1 - time),
+            place=1 - kept * (1 - place),
+            trips=1 - self._trips_read(shape, trace, clear) * (1 - coarse) if self.weights.trips else 0.0,
+            links=links_lost(self.person, trace[alive]),
+        )
+
+    def _trips_read(self, shape: Shape, trace: IntArray, alive: Mask) -> float:
+        """The share of the trips that can still be read: both records under one pseudonym, one after the other."""
+        a, b = self.trips
+        times = self.times.get(shape.time)
+        if not len(a):
+            return 1.0
+        if times is None or not self.ordered(shape):
+            return 0.0
+        return float((alive[a] & alive[b] & (trace[a] == trace[b]) & (times[a] != times[b])).mean())
+
+
+WITHIN_DAY = ("hour of day", "part of day", "weekday and hour", "weekday and part of day")
 
 
 def bits_lost(exact: Any, codes: Any) -> float:
@@ -112,12 +207,12 @@ def kept_records(problem: EventProblem, shape: Shape) -> Mask:
 def traces_of(problem: EventProblem, shape: Shape, keep: Mask) -> tuple[IntArray, IntArray]:
     """The trace of each kept record, numbered so that those of a person follow each other; and the person of each trace."""
     person, rank = problem.person[keep], problem.rank[keep]
-    if shape.renew == NEVER:
+    if shape.regular == NEVER:
         chunk = np.zeros(len(person), dtype=np.int64)
-    elif shape.renew == EVERY:
+    elif shape.regular == EVERY:
         chunk = rank
     else:
-        every, unit = renewal(shape.renew)
+        every, unit = renewal(shape.regular)
         if unit == RECORDS:
             order = np.lexsort((rank, person))
             start = np.searchsorted(person[order], person[order])
@@ -142,7 +237,10 @@ def renewal(text: str) -> tuple[int, str]:
     """
     number, _, unit = text.partition(" ")
     if not (number.isascii() and number.isdigit() and 0 < len(number) < 10 and int(number) and unit in (DAYS, RECORDS)):
-        raise UsageError(f"'{text}' is not a renewal.", hint="Write never, 20 records, 7 days, model 0.05 or every record.")
+        raise UsageError(
+            f"'{text}' is not a renewal.",
+            hint="Write never, 20 records, 7 days, as needed, 7 days or as needed, model 0.05, or every record.",
+        )
     return int(number), unit
 
 
@@ -158,7 +256,7 @@ def pairs_of(trace: IntArray, owner: IntArray, columns: list[Any], n: int) -> tu
 
 
 def links_lost(person: IntArray, trace: IntArray) -> float:
-    """The share of the pairs of records of one person that no longer stand under one pseudonym.
+    """The share of the pairs of records of one person that no longer stand under one pseudonym; ``trace`` of the published ones.
 
     >>> links_lost(np.array([0, 0, 0, 0]), np.array([0, 0, 1, 1]))
     0.6666666666666667

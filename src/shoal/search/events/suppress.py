@@ -1,9 +1,9 @@
-"""Leave out as few records as it takes, until every requirement on known records holds.
+"""Leave out as few records as it takes, or give them a new pseudonym, until every requirement on known records holds.
 
 Takes    distinct pairs of a trace and a point with the records of each, the requirements, the records that may go
-Returns  the pairs that stay; None where more would have to go
+Returns  the pairs, perhaps in more traces, and which of them stay; None if more would have to go
 Keeps    when it ends, no requirement is missed: a pair that goes lowers what others share, so all is looked at again until
-         nothing changes. It ends, because pairs only go
+         nothing changes. It ends, because pairs only go and traces only split
 Differs  greedy: in each trace points are taken up from the most popular on (local suppression as in Chen et al. 2013)
 """
 
@@ -34,22 +34,27 @@ class Pairs:
     owner: IntArray
 
 
-def suppressed(pairs: Pairs, asked: Sequence[Asked], allowed: int) -> Mask | None:
-    """Which pairs stay so that everything asked holds and at most ``allowed`` records go; None where more would have to.
+def suppressed(pairs: Pairs, asked: Sequence[Asked], allowed: int, *, split: bool = False) -> tuple[Pairs, Mask] | None:
+    """Which pairs stay so that everything asked holds and at most ``allowed`` records go; None if more would have to.
+
+    With ``split``, points of a trace that too few people share become a trace of their own; they go only if that is not enough.
 
     >>> pairs = Pairs(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 2]), np.ones(5, np.int64), np.arange(3))
-    >>> suppressed(pairs, [KnownRecords(2, 2)], 1).tolist(), suppressed(pairs, [KnownRecords(2, 2)], 0)
+    >>> suppressed(pairs, [KnownRecords(2, 2)], 1)[1].tolist(), suppressed(pairs, [KnownRecords(2, 2)], 0)
     ([True, True, True, True, False], None)
     """
     alive = np.ones(len(pairs.trace), dtype=np.bool_)
     while True:
         before = int(alive.sum())
         for r in sorted(asked, key=lambda r: (isinstance(r, Unicity), r.records)):
-            alive = _known(pairs, alive, r, allowed) if isinstance(r, KnownRecords) else _unicity(pairs, alive, r, allowed)
+            if isinstance(r, KnownRecords):
+                pairs, alive = _known(pairs, alive, r, allowed, split=split)
+            else:
+                alive = _unicity(pairs, alive, r, allowed)
             if not alive.any() or _gone(pairs, alive) > allowed:
                 return None
         if int(alive.sum()) == before:
-            return alive
+            return pairs, alive
 
 
 def too_many(pairs: Pairs, alive: Mask, records: int) -> bool:
@@ -62,41 +67,98 @@ def _gone(pairs: Pairs, alive: Mask) -> int:
 
 
 def _rare(pairs: Pairs, alive: Mask, k: int) -> Mask:
-    """Without the points of fewer than k people; quick, and most of what goes at a fine granularity."""
+    """Without the points of fewer than k people, and without so many traces of a person at a point that the others there do not
+    hide that person; quick, and most of what goes at a fine granularity."""
+    out = alive.copy()
     index = np.flatnonzero(alive)
     people = pairs.owner[pairs.trace[index]]
-    both = np.unique(pairs.point[index] * (int(people.max()) + 1) + people)
-    visited = np.bincount(both // (int(people.max()) + 1), minlength=int(pairs.point.max()) + 1)
-    out = alive.copy()
-    out[index[visited[pairs.point[index]] < k]] = False
+    order = np.lexsort((_shuffled(len(alive))[index], people, pairs.point[index]))
+    index, people, point = index[order], people[order], pairs.point[index[order]]
+    new = np.concatenate(([True], (np.diff(point) != 0) | (np.diff(people) != 0)))
+    group = np.cumsum(new) - 1
+    turn = np.arange(len(index)) - np.flatnonzero(new)[group]  # 0, 1, … for the traces of one person at one point
+    most = _most_each(point[new], np.bincount(group), k)
+    out[index[turn >= most[group]]] = False
     return out
 
 
-def _known(pairs: Pairs, alive: Mask, asked: KnownRecords, allowed: int) -> Mask:
+def _shuffled(n: int) -> IntArray:
+    """A fixed random order: which of a person's traces keep a point says nothing of them."""
+    return np.random.default_rng(0).permutation(n)
+
+
+def _most_each(point: IntArray, times: IntArray, k: int) -> IntArray:
+    """For the people at each point, with so many traces there each, the most that each may keep so that nobody has more than one
+    in k of what stays; 0 if fewer than k people are there. Entries of one point follow each other.
+
+    >>> _most_each(np.array([0, 0, 0, 1]), np.array([9, 2, 2, 5]), 3).tolist()
+    [2, 2, 2, 0]
+    """
+    order = np.lexsort((times, point))
+    p, n = point[order], times[order]
+    start = np.flatnonzero(np.concatenate(([True], np.diff(p) != 0)))
+    size = np.diff(np.concatenate((start, [len(p)])))
+    group = np.repeat(np.arange(len(start)), size)
+    place = np.arange(len(p)) - start[group]
+    below = np.cumsum(n) - n - (np.cumsum(n) - n)[start][group]  # traces of the people with fewer
+    above = size[group] - place  # people with as many or more
+    # with at most c each, n[i-1] < c <= n[i], below + above * c stay: enough if that is at least k * c
+    cap = np.where(above >= k, n, np.minimum(n, below // np.maximum(k - above, 1)))
+    fewer = np.where(place > 0, np.concatenate(([0], n[:-1])), 0)
+    best = np.maximum.reduceat(np.where(cap > fewer, cap, 0), start)
+    out = np.empty(len(p), dtype=np.int64)
+    out[order] = best[group]
+    return out
+
+
+def _known(pairs: Pairs, alive: Mask, asked: KnownRecords, allowed: int, *, split: bool) -> tuple[Pairs, Mask]:
     """Until every set of up to m records is shared by k people, or too much is gone."""
-    alive = _rare(pairs, alive, asked.k)
-    which: IntArray | None = None
-    while alive.any() and _gone(pairs, alive) <= allowed and asked.records > 1:
+    moved: IntArray | None = None  # points of which a pair went or changed its trace since the last look
+    while True:
+        fewer = _settled(pairs, alive, asked.k)
+        gone, alive = pairs.point[alive & ~fewer], fewer
+        if not (alive.any() and _gone(pairs, alive) <= allowed and asked.records > 1):
+            return pairs, alive
         linked = Linked.of(pairs.trace, pairs.point, pairs.owner, alive)
         if linked.sets(asked.records) > MOST_SETS:
-            return np.zeros_like(alive)
-        traces = np.unique(pairs.trace[alive])
-        mark = linked.weak(asked.records, asked.k, which if which is None else np.searchsorted(traces, which))
+            return pairs, np.zeros_like(alive)
+        which = None if moved is None else _touched(pairs, alive, np.concatenate((moved, gone)))
+        mark = linked.weak(asked.records, asked.k, which)
         if not mark.any():
+            return pairs, alive
+        weak = linked.pair[mark]
+        moved = pairs.point[weak]
+        if split:
+            pairs = _split(pairs, weak)
+        else:
+            alive = alive.copy()
+            alive[weak] = False
+
+
+def _settled(pairs: Pairs, alive: Mask, k: int) -> Mask:
+    """:func:`_rare` until nothing changes."""
+    while alive.any():
+        fewer = _rare(pairs, alive, k)
+        if int(fewer.sum()) == int(alive.sum()):
             break
-        gone = linked.pair[mark]
-        alive = alive.copy()
-        alive[gone] = False
-        alive = _rare(pairs, alive, asked.k)
-        which = _touched(pairs, alive, np.unique(pairs.point[gone]))
+        alive = fewer
     return alive
 
 
+def _split(pairs: Pairs, moved: IntArray) -> Pairs:
+    """These pairs of each trace become a trace of their own, which stands after it."""
+    twice = 2 * pairs.trace
+    twice[moved] += 1
+    found, trace = np.unique(twice, return_inverse=True)
+    return Pairs(trace.astype(np.int64), pairs.point, pairs.rows, pairs.owner[found // 2])
+
+
 def _touched(pairs: Pairs, alive: Mask, points: IntArray) -> IntArray:
-    """Traces that hold one of these points: only their sets may have become weaker."""
+    """Which of the traces that are alive hold one of these points: only their sets may have become weaker."""
     held = np.zeros(int(pairs.point.max()) + 1, dtype=np.bool_)
     held[points] = True
-    out: IntArray = np.unique(pairs.trace[alive & held[pairs.point]])
+    traces = np.unique(pairs.trace[alive])
+    out: IntArray = np.searchsorted(traces, np.unique(pairs.trace[alive & held[pairs.point]]))
     return out
 
 
@@ -153,7 +215,9 @@ class Linked:
         t = self.traces
         mark = np.zeros(t.n_pairs, dtype=np.bool_)
         chosen = np.arange(t.n_people) if which is None else which
-        weak_sets.mark_weak(t.start, t.point, t.first, t.visitor, self.owner, chosen, m, k, *self._rooms(m), mark)
+        most = np.empty(t.n_points, dtype=np.int64)
+        weak_sets.most_each(t.first, t.visitor, self.owner, most)
+        weak_sets.mark_weak(t.start, t.point, t.first, t.visitor, self.owner, chosen, m, k, most, *self._rooms(m), mark)
         return mark
 
     def alone(self, s: int) -> FloatArray:

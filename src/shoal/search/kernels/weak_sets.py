@@ -42,19 +42,57 @@ def common_owners(known: Any, n: int, traces: Any, low: int, high: int, owner: A
 
 
 @lean_njit
+def most_each(first: Any, visitor: Any, owner: Any, out: Any) -> None:
+    """``out[p]``: the most traces that one person has at point p."""
+    for p in range(len(out)):
+        run, last = 0, -1
+        out[p] = 1
+        for i in range(first[p], first[p + 1]):
+            if owner[visitor[i]] != last:
+                last, run = owner[visitor[i]], 0
+            run += 1
+            out[p] = max(out[p], run)
+
+
+@lean_njit
+def share(known: Any, n: int, traces: Any, low: int, high: int, owner: Any, enough: int) -> int:
+    """One over the largest share that a person has in the traces that are both in ``known[:n]`` and in ``traces[low:high]``,
+    rounded down: as many people as hide there. With ``enough`` traces it is known to be large, and not counted further.
+
+    If everybody has one trace, it is the number of people. Somebody who has most of the traces is not hidden among the others.
+    """
+    found, longest, run, last, i = 0, 1, 0, -1, 0
+    while i < n and low < high and found < enough:
+        a, b = known[i], traces[low]
+        if a == b:
+            if owner[a] != last:
+                last, run = owner[a], 0
+            run += 1
+            found += 1
+            longest = max(longest, run)
+        i += a <= b
+        low += b <= a
+    return found if found >= enough else found // longest
+
+
+@lean_njit
 def _weak_from(
-    base: int, n: int, root: int, m: int, k: int, point: Any, first: Any, visitor: Any, owner: Any, rooms: Any, at: Any,
-    sizes: Any, mark: Any,
+    base: int, n: int, root: int, m: int, k: int, point: Any, first: Any, visitor: Any, owner: Any, most: Any, rooms: Any,
+    at: Any, sizes: Any, mark: Any,
 ) -> bool:  # fmt: skip
-    """Whether fewer than k people share a set of up to m points of this trace, the root its rarest, no other of them marked."""
+    """Whether fewer than k people (:func:`share`) share a set of up to m points of this trace.
+
+    The root is its rarest point, and no other one is marked. Nobody has more than ``most[p]`` traces at point p: k times as many
+    traces are enough.
+    """
     p = point[base + root]
     left = first[p + 1] - first[p]
-    if owners(visitor[first[p] : first[p + 1]], left, owner, k) < k:
+    if left < k * most[p]:
         return True
     if m == 1:
         return False
-    for i in range(left):
-        rooms[0, i] = visitor[first[p] + i]
+    each = most[p]
+    whole = visitor[first[p] : first[p + 1]]
     sizes[0] = left
     depth = 1
     at[1] = root
@@ -67,14 +105,18 @@ def _weak_from(
             continue
         p = point[base + at[depth]]
         low, high = first[p], first[p + 1]
-        if depth == m - 1:
-            if common_owners(rooms[depth - 1], sizes[depth - 1], visitor, low, high, owner, k) < k:
+        enough = k * min(each, most[p])
+        if depth == 1:
+            if share(whole, sizes[0], visitor, low, high, owner, enough) < k:
                 return True
-            continue
-        left = common(rooms[depth - 1], sizes[depth - 1], visitor, low, high, rooms[depth], True)
-        if owners(rooms[depth], left, owner, k) < k:
+        elif share(rooms[depth - 1], sizes[depth - 1], visitor, low, high, owner, enough) < k:
             return True
-        sizes[depth] = left
+        if depth == m - 1:
+            continue
+        if depth == 1:
+            sizes[1] = common(whole, sizes[0], visitor, low, high, rooms[1], True)
+        else:
+            sizes[depth] = common(rooms[depth - 1], sizes[depth - 1], visitor, low, high, rooms[depth], True)
         depth += 1
         at[depth] = at[depth - 1]
     return False
@@ -82,8 +124,8 @@ def _weak_from(
 
 @lean_njit
 def mark_weak(
-    start: Any, point: Any, first: Any, visitor: Any, owner: Any, which: Any, m: int, k: int, rooms: Any, at: Any, sizes: Any,
-    mark: Any,
+    start: Any, point: Any, first: Any, visitor: Any, owner: Any, which: Any, m: int, k: int, most: Any, rooms: Any, at: Any,
+    sizes: Any, mark: Any,
 ) -> None:  # fmt: skip
     """In each of these traces, points to leave out so that every set of up to m of the others is shared by k people now.
 
@@ -93,7 +135,7 @@ def mark_weak(
         base = start[d]
         n = start[d + 1] - base
         for root in range(n - 1, -1, -1):
-            if _weak_from(base, n, root, m, k, point, first, visitor, owner, rooms, at, sizes, mark):
+            if _weak_from(base, n, root, m, k, point, first, visitor, owner, most, rooms, at, sizes, mark):
                 mark[base + root] = True
 
 

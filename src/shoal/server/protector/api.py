@@ -24,7 +24,7 @@ from shoal.errors import DataError, ShoalError
 from shoal.server.common import LOOPBACK, new_app, run
 from shoal.server.protector import models
 from shoal.server.protector.admission import Admission, Unauthorized, read_body
-from shoal.server.protector.fhir_routes import add_fhir_routes
+from shoal.server.protector.fhir_routes import add_fhir_routes, add_open_fhir_routes
 from shoal.server.protector.routes import add_action_routes, add_open_routes, add_state_routes
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
     admission = Admission(vault)
     outer = APIRouter(prefix=prefix, tags=["vault"], responses=_REFUSALS, route_class=admission.route_class(everybody=True))
     add_open_routes(outer, vault)
+    add_open_fhir_routes(outer)
     router = APIRouter(
         prefix=prefix,
         tags=["vault"],
@@ -128,7 +129,7 @@ def serve(
 ) -> None:
     """Serve the vault until stopped: on an address, or on a unix socket. Beyond loopback, TLS is required."""
     app = create_app(vault, hosts=(*LOOPBACK, host, *names))
-    run(app, host=host, port=port, socket=socket, tls_cert=tls_cert, tls_key=tls_key)
+    run(app, host=host, port=port, socket=socket, tls_cert=tls_cert, tls_key=tls_key, secrets=True)
 
 
 class FindGroup(NamedTuple):

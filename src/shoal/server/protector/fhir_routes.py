@@ -1,12 +1,14 @@
 """FHIR operations on Parameters resources, in the manner of gPAS: the same calls, roles, limits and log as the other routes.
 
 ``$pseudonymize`` finds, ``$pseudonymize-allow-create`` makes, ``$de-pseudonymize`` asks for identities and, once another person
-has approved, delivers them. Refusals are OperationOutcome resources; a body that fits no form is refused like everywhere.
+has approved, delivers them. What waits for approval is a Task, with the operations ``$approve`` and ``$deny``. Refusals are
+OperationOutcome resources; a body that fits no form is refused like everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
@@ -14,7 +16,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
-from shoal.errors import ShoalError, UsageError
+from shoal.errors import AccessError, ShoalError, UsageError
 from shoal.server.common import status_of
 from shoal.server.protector.models import Body
 from shoal.server.protector.routes import CurrentSession
@@ -104,6 +106,110 @@ def add_fhir_routes(router: APIRouter) -> None:
     async def reveal(body: Parameters, session: CurrentSession) -> Any:
         return await _answered(lambda: run_in_threadpool(_revealed, session, body))
 
+    tasks: dict[str, Any] = {"responses": _OUTCOMES, "response_model": dict[str, Any]}
+
+    @router.get("/fhir/Task", summary="List requests as Tasks (FHIR)", **tasks)
+    async def list_tasks(session: CurrentSession) -> Any:
+        return await _answered(lambda: run_in_threadpool(_bundle, session))
+
+    @router.get("/fhir/Task/{request_id}", summary="Show a request as a Task (FHIR)", **tasks)
+    async def show_task(request_id: str, session: CurrentSession) -> Any:
+        return await _answered(lambda: run_in_threadpool(_found_task, session, request_id))
+
+    @router.post("/fhir/Task/{request_id}/$approve", summary="Approve somebody else's request (approver; FHIR)", **tasks)
+    async def approve(request_id: str, session: CurrentSession, body: Parameters | None = None) -> Any:
+        return await _answered(lambda: run_in_threadpool(_decided, session.approve, session, request_id, body))
+
+    @router.post("/fhir/Task/{request_id}/$deny", summary="Deny somebody else's request (approver; FHIR)", **tasks)
+    async def deny(request_id: str, session: CurrentSession) -> Any:
+        return await _answered(lambda: run_in_threadpool(_decided, session.deny, session, request_id, None))
+
+
+def add_open_fhir_routes(router: APIRouter) -> None:
+    """What a FHIR client reads first, without a token."""
+
+    @router.get("/fhir/metadata", summary="Show what the FHIR interface can do (CapabilityStatement)")
+    async def metadata() -> dict[str, Any]:
+        return CAPABILITIES
+
+
+CAPABILITIES: dict[str, Any] = {
+    "resourceType": "CapabilityStatement",
+    "status": "active",
+    "date": "2026-11-17",
+    "kind": "instance",
+    "implementation": {"description": "Shoal vault: pseudonyms with controlled reversal"},
+    "fhirVersion": "4.0.1",
+    "format": ["json"],
+    "rest": [
+        {
+            "mode": "server",
+            "security": {"description": "A bearer token of a person; identities leave after another person has approved."},
+            "resource": [
+                {
+                    "type": "Task",
+                    "documentation": "A request for identities that waits for the approval of another person.",
+                    "interaction": [{"code": "read"}, {"code": "search-type"}],
+                    "operation": [
+                        {"name": name, "definition": f"{SYSTEM}:operation:task-{name}"} for name in ("approve", "deny")
+                    ],
+                }
+            ],
+            "operation": [
+                {"name": name, "definition": f"{SYSTEM}:operation:{name}"}
+                for name in ("pseudonymize", "pseudonymize-allow-create", "de-pseudonymize")
+            ],
+        }
+    ],
+}
+"""What the interface can do, as FHIR describes it."""
+
+_TASK_STATUS = {
+    "pending": "requested",
+    "approved": "accepted",
+    "denied": "rejected",
+    "withdrawn": "cancelled",
+    "delivered": "completed",
+}
+
+
+def _task(request: Any, now: float) -> dict[str, Any]:
+    """A request as a Task: what an approver reads, without an identity."""
+    expired = request.status in ("pending", "approved") and now >= request.expires
+    stamps = [datetime.fromtimestamp(t, UTC).isoformat(timespec="seconds") for t in (request.created, request.expires)]
+    inputs = [("target", request.domain), ("purpose", request.purpose), ("case", request.case), ("digest", request.digest)]
+    inputs += [("pseudonym", pseudonym) for pseudonym in request.pseudonyms]
+    return {
+        "resourceType": "Task",
+        "id": request.id,
+        "status": "failed" if expired else _TASK_STATUS[request.status],
+        **({"statusReason": {"text": "expired"}} if expired else {}),
+        "intent": "order",
+        "code": {"text": "de-pseudonymize"},
+        "authoredOn": stamps[0],
+        "restriction": {"period": {"end": stamps[1]}},
+        "input": [{"type": {"text": name}, "valueString": value} for name, value in inputs],
+    }
+
+
+def _bundle(session: Any) -> dict[str, Any]:
+    found = [_task(request, session.vault.clock()) for request in session.requests()]
+    return {"resourceType": "Bundle", "type": "searchset", "total": len(found), "entry": [{"resource": one} for one in found]}
+
+
+def _found_task(session: Any, request_id: str) -> dict[str, Any]:
+    for request in session.requests():
+        if request.id == request_id.strip().upper():
+            return _task(request, session.vault.clock())
+    raise AccessError("this Task does not exist.", reason="unknown")
+
+
+def _decided(decide: Callable[..., Any], session: Any, request_id: str, body: Parameters | None) -> dict[str, Any]:
+    given = {p.name: p.valueString for p in body.parameter} if body is not None else {}
+    if set(given) - {"digest", "factor"}:
+        raise UsageError("a parameter is unknown.", hint="Known: digest, factor.")
+    return _task(decide(request_id, **given), session.vault.clock())
+
 
 async def _answered(work: Callable[[], Awaitable[Any]]) -> Any:
     """The answer, or a refusal as an OperationOutcome: words that hold no value."""
@@ -116,10 +222,10 @@ async def _answered(work: Callable[[], Awaitable[Any]]) -> Any:
         return _outcome(status, f"{error.message} {error.hint}".strip())
 
 
-def _outcome(status: int, text: str) -> JSONResponse:
+def _outcome(status: int, text: str, headers: dict[str, str] | None = None) -> JSONResponse:
     severity = "information" if status == 202 else "error"
     issue = Issue(severity=severity, code=_CODES.get(status, "invalid"), details=Details(text=text))
-    return JSONResponse(OperationOutcome(issue=[issue]).model_dump(), status_code=status)
+    return JSONResponse(OperationOutcome(issue=[issue]).model_dump(), status_code=status, headers=headers)
 
 
 def _read(body: Parameters, several: str, *single: str) -> tuple[list[str], dict[str, str]]:
@@ -146,15 +252,22 @@ def _revealed(session: Any, body: Parameters) -> Answers | JSONResponse:
         raise UsageError("to de-pseudonymise takes a purpose and a case.", hint="Add the parameters purpose and case.")
     asked = (named["target"], sorted({p.upper() for p in pseudonyms}), named["purpose"], named["case"])
     mine = [r for r in session.requests() if (r.domain, sorted(p.upper() for p in r.pseudonyms), r.purpose, r.case) == asked]
-    own = [r for r in mine if r.requester == session.name]
-    approved = next((r for r in own if r.status == "approved" and not r.recipient), None)
-    if approved is not None:
-        found = session.reveal(approved.id).identities
+    now = session.vault.clock()
+    own = [r for r in mine if r.requester == session.name and now < r.expires]
+    for approved in [r for r in own if r.status == "approved" and not r.recipient]:
+        try:
+            found = session.reveal(approved.id).identities
+        except AccessError as refusal:
+            if getattr(refusal, "reason", "") not in ("expired", "approval died"):
+                raise
+            session.withdraw(approved.id)  # it can never be delivered: ask again
+            continue
         return Answers(parameter=[_row(named["target"], identity, p, "original") for p, identity in found.items()])
     waiting = next((r for r in own if r.status == "pending"), None)
     if waiting is None:
         waiting = session.request(named["target"], pseudonyms, purpose=named["purpose"], case=named["case"])
-    return _outcome(202, f"{waiting.id} waits for the approval of another person; then make the same call again.")
+    words = f"{waiting.id} waits for the approval of another person; then make the same call again."
+    return _outcome(202, words, {"Content-Location": f"Task/{waiting.id}"})
 
 
 def _row(target: str, original: str | None, pseudonym: str | None, wanted: str) -> Answer:

@@ -59,6 +59,11 @@ class Found(BaseModel):
     pseudonym: str | None
 
 
+class Honeytoken(BaseModel):
+    identity: str
+    pseudonym: str
+
+
 class RequestView(BaseModel):
     """A request as requester and approver see it."""
 

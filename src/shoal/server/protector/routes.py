@@ -71,14 +71,20 @@ def add_state_routes(router: APIRouter, vault: Vault) -> None:
 
     @router.get("/status", summary="Show ids and places, and that key and data are kept apart")
     async def status(session: CurrentSession) -> dict[str, Any]:
+        await run_in_threadpool(session.frame.require_token)
         return await run_in_threadpool(vault.status)
 
-    @router.get("/metrics", summary="Show numbers for Prometheus (any token)", response_class=PlainTextResponse)
-    async def metrics(session: CurrentSession) -> str:
+    in_text: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}}  # refusals are JSON, as everywhere
+
+    @router.get("/metrics", summary="Show numbers for Prometheus (any token)", response_model=None, responses=in_text)
+    async def metrics(session: CurrentSession) -> PlainTextResponse:
+        await run_in_threadpool(session.frame.require_token)
         state = await run_in_threadpool(vault.status)
-        gauges = {name: state[name] for name in ("generation", "audit_events", "domains", "waiting_changes", "waiting_requests")}
+        names = ("generation", "audit_events", "domains", "waiting_changes", "waiting_requests", "auditor_can_log_in")
+        gauges = {name: int(state[name]) for name in names}
         gauges |= await run_in_threadpool(recent, vault.store)
-        return "".join(f"# TYPE shoal_vault_{name} gauge\nshoal_vault_{name} {value}\n" for name, value in gauges.items())
+        lines = (f"# TYPE shoal_vault_{name} gauge\nshoal_vault_{name} {value}\n" for name, value in gauges.items())
+        return PlainTextResponse("".join(lines))
 
 
 def _endpoint(action: Action) -> Callable[..., Any]:

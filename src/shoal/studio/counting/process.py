@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
@@ -51,6 +52,7 @@ class Question:
     policy: Policy | None = None
     work: Callable[..., Any] | None = None
     given: tuple[Any, ...] = ()
+    read: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Kept:
@@ -58,6 +60,7 @@ class Kept:
 
     def __init__(self) -> None:
         self._tables: OrderedDict[str, tuple[Table, OrderedDict[tuple[str, str], Any]]] = OrderedDict()
+        self._read: dict[str, dict[str, Any]] = {}
 
     def answer(self, asked: Question) -> Any:
         if asked.kind == "forget":
@@ -74,8 +77,11 @@ class Kept:
         return None if asked.work is None else drawn(asked.work(made[key], *asked.given))
 
     def _opened(self, asked: Question) -> tuple[Table, OrderedDict[tuple[str, str], Any]]:
+        if asked.table_id in self._tables and self._read[asked.table_id] != asked.read:
+            self.forget(asked.table_id)
         if asked.table_id not in self._tables:
-            self._tables[asked.table_id] = (shoal.open(asked.source), OrderedDict())
+            self._tables[asked.table_id] = (shoal.open(asked.source, **asked.read), OrderedDict())
+            self._read[asked.table_id] = dict(asked.read)
         self._tables.move_to_end(asked.table_id)
         while len(self._tables) > TABLES:
             self.forget(next(iter(self._tables)))
@@ -132,7 +138,10 @@ def _told(error: BaseException, source: str) -> BaseException:
         return DataError("there is not enough memory to count this.", hint="Mark fewer columns with Q, or bring a sample.")
     if isinstance(error, ShoalError):
         error.message = error.message.replace(source, _shown(source))
-        if isinstance(error, AmbiguousColumnError):
+        if answers := offered(error.hint):
+            error.answers = answers  # type: ignore[attr-defined]
+            error.hint = "Choose how it is read, or repair the file and drop it again."
+        elif isinstance(error, AmbiguousColumnError):
             error.hint = "Give each column a name of its own in the file, then drop it again."
         elif isinstance(error, EmptyTableError):
             error.hint = "Choose one with at least one row of data."
@@ -145,6 +154,30 @@ def _told(error: BaseException, source: str) -> BaseException:
     if isinstance(error, ShoalError):
         return DataError(error.message, hint=error.hint)
     return InternalError(f"something went wrong inside: {type(error).__name__}.", hint="Your tables are intact. Go back.")
+
+
+ANSWERS = {
+    **{(row, "set-aside"): "Leave such rows out" for row in ("totals", "units", "notes")},
+    **{(row, "keep"): "Read them as records" for row in ("totals", "units", "notes")},
+    ("bad_lines", "set-aside"): "Leave the lines that do not fit out, and count them",
+    ("bad_lines", "refuse"): "Refuse such a file",
+    ("quoted_empty", "text"): "Read them as empty texts",
+    ("rename_duplicates", "true"): "Number the doubled names",
+    ("rename_duplicates", "false"): "Refuse doubled names",
+    ("comment", "none"): "Read them as records",
+    ("skip", "0"): "Read them as part of the table",
+}
+"""Options of reading that a person may choose in the studio, and what each means."""
+
+
+def offered(hint: str) -> list[tuple[str, str, str]]:
+    """The options of reading that a message names, each with its words.
+
+    >>> offered("Pass --read totals=set-aside to leave it out, or --read totals=keep to read it as a record.")[1]
+    ('totals', 'keep', 'Read them as records')
+    """
+    found = re.findall(r"--read (\w+)=([\w-]+)", hint)
+    return [(name, value, ANSWERS[name, value]) for name, value in found if (name, value) in ANSWERS]
 
 
 def _shown(source: str) -> str:

@@ -73,7 +73,8 @@ class Meters:
         if not table_id or not asked.questions:
             return asked
         tables = self._workspace.tables
-        with shoal.open(tables.path(tables.get(table_id))) as table:
+        kept = tables.get(table_id)
+        with shoal.open(tables.path(kept), **kept.read) as table:
             return with_pilot(asked, table)
 
     def close(self) -> None:
@@ -235,8 +236,10 @@ def shown(meters: Meters, text: str) -> dict[str, Any]:
         suggested = meters.suggested(text)
     except ShoalError as error:
         return out | {"problem": {"found": error.message[:1].upper() + error.message[1:], "do": error.hint}}
-    for card, step in zip(out["cards"], found.meter.waterfall, strict=True):
-        card |= {"factor": f"{step.factor:.1f}", "source": SOURCES.get(found.asked.questions[card["name"]].source, "")}
+    steps = {step.question: step for step in found.meter.waterfall}
+    for card in out["cards"]:
+        factor = f"{steps[card['name']].factor:.1f}" if card["name"] in steps else ""
+        card |= {"factor": factor, "source": SOURCES.get(found.asked.questions[card["name"]].source, "")}
     return out | _numbers(found) | {"changes": _changes(suggested or [], found), "waiting": suggested is None}
 
 

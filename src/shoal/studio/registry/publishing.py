@@ -54,7 +54,7 @@ def asked_of(studio: Studio, names: list[str], fields: dict[str, str]) -> Asked:
 
 def proposal_of(studio: Studio, shelf: Shelf, asked: Asked) -> Proposal:
     """Exactly what would leave; nothing is signed or kept yet."""
-    with shoal.open(studio.workspace.tables.path(asked.kept)) as table:
+    with shoal.open(studio.workspace.tables.path(asked.kept), **asked.kept.read) as table:
         counts = table.count(asked.columns, unit=asked.unit)
     if counts.n_people is not None and counts.n_members != counts.n_people:
         raise UsageError(

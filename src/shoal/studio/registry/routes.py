@@ -17,6 +17,7 @@ from shoal.registry.answer.answer import Answer, analysed
 from shoal.registry.answer.exposure import places_of
 from shoal.registry.answer.query import Registry, populations
 from shoal.registry.records.record import SHARE_STEP, Record
+from shoal.registry.records.vocabulary import label
 from shoal.report import exposed
 from shoal.report.numbers import percent
 from shoal.server.common import status_of
@@ -155,7 +156,7 @@ def map_of(registry: Registry, text: str, group: int) -> dict[str, Any]:
         for codes in heads:
             cells.append(_cell(registry, codes, one.population, group) if codes in one.codings else None)
         rows.append({"population": one.population, "cells": cells})
-    return {"heads": [", ".join(c) for c in heads], "rows": rows, "more": len(found) > MOST_ROWS}
+    return {"heads": [", ".join(label(code) for code in c) for c in heads], "rows": rows, "more": len(found) > MOST_ROWS}
 
 
 def _cell(registry: Registry, codes: tuple[str, ...], population: str, group: int) -> dict[str, Any]:

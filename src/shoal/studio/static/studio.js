@@ -12,6 +12,33 @@ function say(words) {
   fading = setTimeout(() => toast.classList.remove("shown"), 8000);
 }
 
+// --- the line to the studio: what is lost stays said until it is back, then the page is loaded again --------------------------
+const lost = document.getElementById("lost");
+const OVER = "Your session is over. Enter again by the link of the studio, then load this page again.";
+function connected(words) {
+  const back = !words && lost.textContent;
+  if (lost.textContent !== words) lost.textContent = words;
+  root.classList.toggle("disconnected", Boolean(words));
+  if (words) for (const doing of document.querySelectorAll("[data-doing]")) doing.textContent = "not connected";
+  if (back) { listening = null; swap(location.href, {}, true); }
+}
+const gone = () => connected("Not connected: the studio does not answer. What you see may be out of date, and changes are not saved. This page tries again by itself.");
+async function follow() { // also notices what other windows did
+  const page = document.getElementById("page");
+  if (!page.dataset.now || asked || document.hidden) return;
+  try {
+    const answer = await fetch(page.dataset.now, { signal: AbortSignal.timeout(5000) });
+    if (answer.status === 401) return connected(OVER);
+    const { state } = await answer.json();
+    connected("");
+    const typing = document.activeElement?.matches?.("main input:not([type=radio]), main select, main textarea");
+    const other = state !== document.getElementById("page").dataset.state;
+    if (other && !typing && !asked) swap(location.href, {}, true);
+  } catch { gone(); }
+}
+setInterval(follow, 3000);
+document.addEventListener("visibilitychange", follow);
+
 // --- swap: a form is sent, the answer's bar, page and title take the place of ours; focus stays where it was -----------------
 let turn = 0;
 let asked = 0; // what a person sent and still waits for; pages that come by themselves never overtake it
@@ -24,8 +51,8 @@ async function swap(url, options = {}, quietly = false) {
     answer = await fetch(url, { credentials: "same-origin", ...options });
     text = await answer.text();
   } catch {
-    say("The studio does not answer. Is it still running?");
-    return;
+    gone();
+    return false;
   } finally {
     if (!quietly) asked -= 1;
     if (!asked) document.body.classList.remove("waiting");
@@ -50,12 +77,15 @@ async function swap(url, options = {}, quietly = false) {
   begin();
 }
 
-function send(form, button) {
+function send(form, button, only) {
   const data = new FormData(form, button);
+  if (form.id === "levels" && only) for (const name of [...data.keys()]) if (/level/.test(name) && ![only, `was.${only}`].includes(name)) data.delete(name);
   const place = button?.getAttribute("formaction") ?? form.action;
   if (form.method === "get") return swap(`${place}?${new URLSearchParams(data)}`);
   const files = form.enctype === "multipart/form-data";
-  return swap(place, { method: "POST", body: files ? data : new URLSearchParams(data), headers: { "X-Shoal-Token": token(), "X-Shoal-First": "1" } });
+  const sent = swap(place, { method: "POST", body: files ? data : new URLSearchParams(data), headers: { "X-Shoal-Token": token(), "X-Shoal-First": "1" } });
+  sent.then((arrived) => { if (arrived === false) form.reset(); }); // what is not saved is not shown
+  return sent;
 }
 
 document.addEventListener("submit", (event) => {
@@ -66,7 +96,7 @@ document.addEventListener("submit", (event) => {
 });
 document.addEventListener("change", (event) => {
   const form = event.target.closest?.("form[data-auto]");
-  if (form) send(form);
+  if (form) send(form, null, event.target.name);
 });
 
 // --- upload: the whole window takes a drop; the file is the body, so that nothing is held in memory --------------------------
@@ -138,7 +168,7 @@ function listen(box) {
   source.onerror = () => {
     source.close();
     timer ||= setInterval(async () => {
-      try { seen(await (await fetch(`/jobs/${id}`)).json()); } catch { /* asked again soon */ }
+      try { seen(await (await fetch(`/jobs/${id}`)).json()); } catch { gone(); }
     }, 2000);
   };
 }
@@ -150,8 +180,16 @@ function again() {
   clearTimeout(looking);
   if (box) looking = setTimeout(() => swap(location.href, {}, true), 1000 * Number(box.dataset.again));
 }
+function reachable() { // what scrolls sideways can be scrolled by keys
+  for (const box of document.querySelectorAll(".scroll")) {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+}
+addEventListener("resize", reachable);
 function begin() {
   again();
+  reachable();
   clearTimeout(resting);
   if (document.querySelector("[data-more]")) resting = setTimeout(() => swap(location.href, {}, true), REST);
   const box = document.querySelector("[data-job]");
@@ -177,7 +215,7 @@ for (const kind of ["dragover", "drop"]) {
       form.elements.name.focus();
       return;
     }
-    const data = new URLSearchParams({ token: token(), name });
+    const data = new URLSearchParams({ token: token(), seen: form.elements.seen.value, name });
     for (const place of places) data.set(`v.${place}`, "1");
     swap(form.action, { method: "POST", body: data, headers: { "X-Shoal-Token": token() } });
   });

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from shoal.api.improvement import Improvement, Tried, effect, path, ways
+from shoal.hierarchies.published_labels import REST
 from shoal.report.charts import Chart, before_after, rising
 from shoal.report.numbers import number, percent
 from shoal.studio import words
@@ -16,6 +19,16 @@ def heights(found: Improvement) -> dict[str, int]:
     return found.heights
 
 
+def meanings(found: Improvement) -> dict[str, str]:
+    """A digest of what each column's levels are: two pages that show the same one mean the same by a level's number."""
+    return {name: hashlib.sha256(repr(found.shown(name)).encode("utf-8")).hexdigest()[:12] for name in found.heights}
+
+
+def guessed(found: Improvement) -> dict[str, dict[str, Any]]:
+    """The guessed levels, as a policy states them."""
+    return found.guessed
+
+
 def met(found: Improvement, levels: Mapping[str, int]) -> bool:
     """Whether these levels meet all that is asked."""
     return found.at(levels).met
@@ -24,11 +37,13 @@ def met(found: Improvement, levels: Mapping[str, int]) -> bool:
 def shown(found: Improvement, levels: Mapping[str, int]) -> dict[str, Any]:
     """The verdict of these levels, the sliders and who is left out: what a moved slider changes."""
     tried = found.at(levels)
-    held = [v.met for v in tried.verdicts] + [tried.suppress_met, tried.loss_met]
+    held = [v.met for v in tried.verdicts] + [tried.suppress_met]
+    if found.policy.loss_limit is not None or not tried.loss_met:
+        held.append(tried.loss_met)
     return {
         "tried": {"met": tried.met, "suppressed": tried.suppressed},
         "said": _said(found, tried),
-        "met_count": (sum(held), len(held)) if tried.k is not None else (0, len(found.policy.requirements) + 2),
+        "met_count": (sum(held), len(held)) if tried.k is not None else (0, len(found.policy.requirements) + 1),
         "cells": _cells(found, tried),
         "stops": {name: _stops(found, name, level) for name, level in levels.items()},
         "asked_k": max(found.policy.smallest_class, 2),
@@ -50,8 +65,7 @@ def compared(found: Improvement, plans: Sequence[Mapping[str, int]]) -> list[tup
         cells = []
         for levels in plans:
             told = _stops(found, name, levels[name])
-            label = told["stops"][levels[name]]["label"]
-            cells.append({"label": label, "level": levels[name], "height": told["height"], "groups": told["after"]})
+            cells.append({"label": told["label"], "level": levels[name], "height": told["height"], "groups": told["after"]})
         out.append((name, cells))
     return out
 
@@ -108,6 +122,7 @@ def _said(found: Improvement, tried: Tried) -> tuple[str, str]:
 
 def _cells(found: Improvement, tried: Tried) -> list[dict[str, Any]]:
     k = max(found.policy.smallest_class, 2)
+    limited = found.policy.loss_limit is not None or not tried.loss_met  # nothing asked, nothing met
     smallest = f"{tried.k:,}" if tried.k is not None else "none"
     return [
         {
@@ -120,10 +135,10 @@ def _cells(found: Improvement, tried: Tried) -> list[dict[str, Any]]:
         },
         {
             "name": "Detail lost",
-            "asked": f"loss {tried.loss:.3f}",
+            "asked": f"allowed {percent(tried.loss_limit)}" if limited else f"loss {tried.loss:.3f}",
             "value": percent(tried.loss),
             "unit": "",
-            "met": tried.loss_met,
+            "met": tried.loss_met if limited else None,
             "word": "over",
         },
         {
@@ -143,20 +158,25 @@ def _ways(found: Improvement, levels: Mapping[str, int]) -> list[dict[str, Any]]
         if way.column:
             top = found.heights[way.column]
             said = "hidden" if way.level == top else f"level {way.level} of {top}"
-            cost = f"{percent(way.tried.left_out)} out"
             told = f"{words.plain(way.column)}: {said}"
-            out.append({"column": way.column, "level": way.level, "words": told, "cost": cost})
+            out.append({"column": way.column, "level": way.level, "words": told})
         else:
-            said = f"Allow {percent(way.suppress)} left out"
-            out.append({"column": None, "suppress": way.suppress, "words": said, "cost": f"{percent(way.tried.left_out)} out"})
+            out.append({"column": None, "suppress": way.suppress, "words": f"Allow {percent(way.suppress)} left out"})
+        out[-1] |= {"loss": way.tried.loss, "cost": f"{percent(way.tried.left_out)} out"}
     return out
 
 
 def _stops(found: Improvement, name: str, level: int) -> dict[str, Any]:
-    """A column's levels under their labels; a label is one of a group that is large enough to be named."""
+    """A column's levels: what each does to the one before, in full and as a short name below its stop."""
     previews, top = found.shown(name), found.heights[name]
-    stops = []
-    for p in previews:
-        label = "hidden" if p.level == top else p.shown[0][0] if p.shown else f"level {p.level}" if p.level else "as it is"
-        stops.append({"level": p.level, "label": label})
-    return {"height": top, "before": previews[0].groups, "after": previews[level].groups, "stops": stops}
+    stops: list[dict[str, Any]] = [{"level": 0, "label": "as it is", "short": "as it is"}]
+    for before, p in pairwise(previews):
+        label, short = "hidden", "hidden"
+        if p.level < top:
+            known = {label for label, _ in before.shown}
+            new = next((label for label, _ in p.shown if label not in known and label not in REST), "")
+            merged = p.groups < before.groups
+            label = f"{before.groups:,} → {p.groups:,}: {new or 'rare values merged'}" if merged else "nothing merges"
+            short = (new or f"{p.groups:,} values") if merged else "no change"
+        stops.append({"level": p.level, "label": label, "short": short})
+    return {"height": top, "after": previews[level].groups, "stops": stops, "label": stops[level]["label"]}

@@ -21,6 +21,8 @@ from shoal.studio import words
 from shoal.studio.value_groups import MOST
 
 FISHES = 50
+PHONE = 320
+"""Width of a chart on a telephone."""
 
 
 def shown(m: Measurement, k: int) -> dict[str, Any]:
@@ -52,6 +54,7 @@ def shown(m: Measurement, k: int) -> dict[str, Any]:
         "sign_words": caption(total, FISHES, alone=m.unique > 0),
         "numbers": numbers,
         "sizes": class_sizes(sizes, k, title="How many people share a group"),
+        "sizes_on_a_phone": class_sizes(sizes, k, title="How many people share a group", width=PHONE),
         "notes": [note for note in m.notes if "δ" not in note and "journalist" not in note][:3],
     }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from shoal.api.measurement import Measurement
 from shoal.measures.classes.exposed_groups import invented_person, most_exposed_groups, unique_shares
-from shoal.measures.subsets.column_sets import coarser_classes, subset_count, uniqueness_matrix
+from shoal.measures.subsets.column_sets import Subset, coarser_classes, subset_count, uniqueness_matrix, worst_subsets
 from shoal.report.charts import Chart, Line, curve, heat_map, rising
 from shoal.report.numbers import percent
 from shoal.studio import words
@@ -16,6 +17,10 @@ from shoal.studio import words
 MOST_COLUMNS = 12
 """More would not fit a map that can be read."""
 POINTS = 40
+TENTH = 0.1
+"""The share of people that a set of columns must single out to be named in the headline."""
+VISIBLE = 0.01
+"""The least share that a cell of the map shows as a number."""
 
 
 def shown(m: Measurement, asked: dict[str, str], k: int, least: int) -> dict[str, Any]:
@@ -33,7 +38,7 @@ def shown(m: Measurement, asked: dict[str, str], k: int, least: int) -> dict[str
         "m": True,
         "said": _culprit(m, names[-1] if names else ""),
         "quasi": quasi,
-        "pairs": _pairs(m, quasi[:MOST_COLUMNS]),
+        "pairs": _pairs(m, names, k),
         "pair": _pair(m, quasi, asked),
         "stairs": rising([words.plain(n) for n in names], people, total, title="What each column adds", outlined=small),
         "under": k if adds else None,
@@ -90,21 +95,76 @@ def _culprit(m: Measurement, worst: str) -> tuple[str, str, str]:
     """The column that does it, in a sentence."""
     if not m.unique:
         return "Nobody is one of a kind by these columns;", f"the smallest group has {m.k:,}.", "met"
-    by_two = m.worst_subsets(1, up_to=2)[0] if m.knows_subsets else None
-    if by_two is None or not by_two.unique:
+    found = _telling(m) if m.knows_subsets else None
+    if found is None or not found.unique:
         return f"Only {words.several(m.quasi)} together give people away:", f"they single out {m.unique:,}.", "risk"
-    share = percent(by_two.unique / m.crowds.n_members)
-    name = words.several(by_two.columns)
-    verb = "gives" if len(by_two.columns) == 1 else "give"
-    by = "it" if len(by_two.columns) == 1 else "them"
+    share = percent(found.unique / m.crowds.n_members)
+    name = words.several(found.columns)
+    if len(found.columns) > words.MOST_NAMED:
+        return "It takes many columns to give people away:", f"{len(found.columns)} together single out {share}.", "risk"
+    verb = "gives" if len(found.columns) == 1 else "give"
+    by = "it" if len(found.columns) == 1 else "them"
     return f"{name[:1].upper()}{name[1:]} {verb} people away:", f"by {by} alone, {share} are singled out.", "risk"
 
 
-def _pairs(m: Measurement, names: list[str]) -> Chart | None:
+def _telling(m: Measurement) -> Subset | None:
+    """Few columns that single out a tenth of the people; if all together do not, the worst two.
+
+    Sets of up to three columns are all looked at, as far as that is quick; a larger one grows by the column that adds most.
+    """
+    wanted = max(1, math.ceil(TENTH * m.crowds.n_members))
+    tried = m.subsets()
+    if m.unique < wanted or not tried:
+        return next(iter(m.worst_subsets(1, up_to=2)), None)
+    sizes = sorted({len(s.columns) for s in tried})
+    for size in sizes:
+        worst = worst_subsets([s for s in tried if len(s.columns) == size], 1)[0]
+        if worst.unique >= wanted:
+            return worst
+    while worst.unique < wanted and len(worst.columns) < len(m.quasi):
+        more = [subset_count(m.counts, [*worst.columns, c], recount=m.recount) for c in m.quasi if c not in worst.columns]
+        worst = worst_subsets(more, 1)[0]
+    return worst
+
+
+def _pairs(m: Measurement, names: list[str], k: int) -> dict[str, Any] | None:
+    """A map of the pairs by the first measure that shows something.
+
+    One of a kind; else in groups under k; else both with a third column. ``names`` are the columns, the most telling one last.
+    """
     if len(names) < 2 or not m.knows_subsets:
         return None
-    matrix = uniqueness_matrix(m.subsets(2), names, m.people)
-    return heat_map([words.plain(n) for n in names], matrix, title="Percent one of a kind for each pair of columns")
+    shown = [n for n in m.quasi if n in names[-MOST_COLUMNS:]]
+    kind, under = "one of a kind", f"in a group smaller than {k:,}"
+    ways: list[tuple[str, str, list[str]]] = [(kind, "", shown)]
+    if m.counts.adds_up:
+        rest = [n for n in shown if n != names[-1]]
+        ways += [(under, "", shown)] + [(what, names[-1], rest) for what in (kind, under) if len(rest) > 1]
+    for what, third, columns in ways:
+        if what == kind and not third:
+            matrix = uniqueness_matrix(m.subsets(2), columns, m.people)
+        else:
+            matrix = _matrix(m, columns, third, 2 if what == kind else k)
+        cells = [matrix[i][j] for i in range(len(columns)) for j in range(i)]
+        if sum(share >= VISIBLE for share in cells) * 4 >= len(cells):
+            break
+    else:
+        (what, third, columns), matrix = ways[0], uniqueness_matrix(m.subsets(2), shown, m.people)
+    known = f"both and {words.plain(third)} are known" if third else "both are known"
+    alone = f"one column with {words.plain(third)}" if third else "one column alone"
+    chart = heat_map([words.plain(n) for n in columns], matrix, title=f"Percent {what} for each pair of columns", counted=what)
+    return {"chart": chart, "words": f"Share of people, in %, who are {what} when {known}. Dashed: {alone}."}
+
+
+def _matrix(m: Measurement, columns: list[str], third: str, under: int) -> list[list[float]]:
+    """The share of people in groups smaller than ``under`` for each pair of columns, perhaps with a third."""
+    size = len(columns)
+    out = [[0.0] * size for _ in columns]
+    for i in range(size):
+        for j in range(i + 1):
+            names = list(dict.fromkeys([columns[i], columns[j], *([third] if third else [])]))
+            out[i][j] = out[j][i] = _under(m, names, under) / m.crowds.n_members
+    return out
 
 
 def _pair(m: Measurement, quasi: list[str], asked: dict[str, str]) -> dict[str, Any] | None:

@@ -6,13 +6,14 @@ command line, given the same text, can only take the same plan.
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import PolicyError, UsageError
-from shoal.model.roles import Role
+from shoal.model.roles import DECIDED, Role
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.policy import Policy
 
@@ -20,18 +21,30 @@ if TYPE_CHECKING:
     from shoal.api.inspect import Inspection
 
 Document = dict[str, Any]
+LONGEST_RULE = 100_000
+"""Characters of guessed levels that are written into a policy; of longer ones only the number, which the release reports."""
 ABOUT = ("approved_by", "recipient", "purpose", "review", "contact")
 """What is signed off; goes into the certificate."""
 
 
-def first_policy(found: Inspection) -> str:
+def first_policy(found: Inspection, read: Mapping[str, Any] | None = None) -> str:
     """The policy of the roles that were guessed: k of 5 as inside a house, up to 5 % left out."""
     own = {found.unit, found.weight} - {None}
-    roles: Document = {role.value: {} for role in Role}
+    roles: Document = {role.value: {} for role in DECIDED}
     for column in found.columns:
-        if column.name not in own:
+        if column.name not in own and column.role in DECIDED:
             roles[column.role.value][column.name] = {}
-    document: Document = {"roles": _written(roles), "preset": "internal", "allow": {"suppress": 0.05}, "method": "lattice"}
+    suggested = {role: list(named) for role, named in roles.items() if named}
+    document: Document = {
+        "roles": _written(roles),
+        "found": suggested,
+        "preset": "internal",
+        "allow": {"suppress": 0.05},
+        "method": "lattice",
+    }
+    reading = {**(found.read.get("plan", {}) if found.read.get("repairs") else {}), **(read or {})}
+    if reading:
+        document["read"] = reading
     if found.unit:
         document["unit"] = found.unit
     if found.weight:
@@ -39,21 +52,32 @@ def first_policy(found: Inspection) -> str:
     return _text(document)
 
 
-def with_role(text: str, column: str, role: Role) -> str:
-    """Another role of a column; what a role said of it (its levels, its hierarchy) goes with the role."""
+def with_role(text: str, columns: Sequence[str], role: Role) -> str:
+    """Another role of some columns; what a role said of them (their levels, their hierarchies) goes with the role."""
 
     def change(document: Document) -> None:
         roles = _roles(document)
-        if roles[role.value].get(column) is None:
-            for named in roles.values():
-                named.pop(column, None)
-            roles[role.value][column] = {}
+        for column in columns:
+            if roles[role.value].get(column) is None:
+                for named in roles.values():
+                    named.pop(column, None)
+                roles[role.value][column] = {}
         document["roles"] = _written(roles, document["roles"].get("rest"))
         for key in ("unit", "weight"):
-            if _column(document.get(key)) == column:
+            if _column(document.get(key)) in columns:
                 document.pop(key)
 
     return _changed(text, change)
+
+
+def with_read(text: str, read: Mapping[str, Any]) -> str:
+    """How the file is read."""
+    return _changed(text, lambda document: document.update(read=dict(read)))
+
+
+def with_rest(text: str, rest: str) -> str:
+    """What becomes of the columns that the policy does not name."""
+    return _changed(text, lambda document: document["roles"].update(rest=rest))
 
 
 def with_unit(text: str, column: str | None) -> str:
@@ -119,8 +143,8 @@ def with_suppress(text: str, share: float) -> str:
     return _changed(text, change)
 
 
-def with_levels(text: str, levels: Mapping[str, int]) -> str:
-    """The level of some quasi-identifiers, fixed."""
+def with_levels(text: str, levels: Mapping[str, int], guessed: Mapping[str, Mapping[str, Any]]) -> str:
+    """The level of some quasi-identifiers, fixed; with the levels that were guessed, so that the numbers keep their meaning."""
 
     def change(document: Document) -> None:
         roles = _roles(document)
@@ -129,21 +153,34 @@ def with_levels(text: str, levels: Mapping[str, int]) -> str:
             if column not in quasi:
                 raise UsageError(f"column '{column}' is not generalized.", hint="Give it the role Q first.")
             rule = quasi[column] if isinstance(quasi[column], Mapping) else {}
-            quasi[column] = {**rule, "min_level": level, "max_level": level}
+            own = "hierarchy" in rule and not is_guessed(rule["hierarchy"])
+            fits = column in guessed and len(json.dumps(guessed[column])) <= LONGEST_RULE
+            stated = {"hierarchy": dict(guessed[column])} if fits and not own else {}
+            quasi[column] = {**rule, **stated, "min_level": level, "max_level": level}
         document["roles"] = _written(roles, document["roles"].get("rest"))
         document["method"] = "lattice"
 
     return _changed(text, change)
 
 
+def is_guessed(hierarchy: Any) -> bool:
+    """Whether levels in a policy were written down by Shoal: then they say why they were chosen."""
+    return isinstance(hierarchy, Mapping) and "why" in hierarchy
+
+
 def freed(text: str, locked: Sequence[str] = ()) -> str:
-    """What a search may choose from: without the levels of columns that are not locked, and without the sign-off."""
+    """What a search may choose from: without the levels of columns that are not locked, and without the sign-off.
+
+    Levels that were guessed are guessed again; those that a person stated stay.
+    """
 
     def change(document: Document) -> None:
         roles = _roles(document)
         for column, rule in roles[Role.QUASI.value].items():
             if column not in locked and isinstance(rule, Mapping):
                 left = {name: value for name, value in rule.items() if name not in ("min_level", "max_level")}
+                if is_guessed(left.get("hierarchy")):
+                    left.pop("hierarchy")
                 roles[Role.QUASI.value][column] = left
         document["roles"] = _written(roles, document["roles"].get("rest"))
         for name in ABOUT:
@@ -276,7 +313,7 @@ def _roles(document: Document) -> dict[str, dict[str, Any]]:
     """The roles with a mapping for each, whether they were written as lists or mappings."""
     given = document.setdefault("roles", {})
     out: dict[str, dict[str, Any]] = {}
-    for role in Role:
+    for role in DECIDED:
         named = given.get(role.value) or {}
         out[role.value] = dict(named) if isinstance(named, Mapping) else {str(c): {} for c in named}
     return out

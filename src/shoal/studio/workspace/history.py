@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 
+class Superseded(Exception):
+    """Another request was quicker: the step that a change began with is not the current one any more."""
+
+
 class History:
     """Steps of every table; the one that holds is where the table's pointer stands."""
 
@@ -22,10 +26,11 @@ class History:
         self._engine = engine
         self._steps, self._owners = steps, owners
 
-    def add(self, table_id: str, words: str, policy: str, *, locked: Sequence[str] = ()) -> Step:
+    def add(self, table_id: str, words: str, policy: str, *, locked: Sequence[str] = (), after: Step | None = None) -> Step:
         """A new step after the one that holds now; steps that had been taken back are gone.
 
-        A step that changes nothing is not written: the one that holds is given back.
+        A step that changes nothing is not written: the one that holds is given back. If ``after`` is given and does not hold any
+        more, nothing is written and :class:`Superseded` is raised.
         """
         kept = json.dumps(list(locked))
         with writing(self._engine) as db:
@@ -36,6 +41,8 @@ class History:
                     .mappings()
                     .one()
                 )
+                if after is not None and _step(here).version != after.version:
+                    raise Superseded
                 if (here["policy"], here["locked"]) == (policy, kept):
                     return _step(here)
             db.execute(self._steps.delete().where(self._steps.c.table_id == table_id, self._steps.c.number > at))
@@ -69,9 +76,14 @@ class History:
             )
         return [_step(row) for row in rows]
 
-    def go(self, table_id: str, number: int) -> Step:
-        """Back or forward to a step."""
+    def go(self, table_id: str, number: int, *, seen: str = "") -> Step:
+        """Back or forward to a step; if ``seen`` is not the version that holds, :class:`Superseded` is raised instead."""
         with writing(self._engine) as db:
+            if seen:
+                at = self._at(db, table_id)
+                now = db.execute(sa.select(self._steps).where(self._steps.c.table_id == table_id, self._steps.c.number == at))
+                if _step(now.mappings().one()).version != seen:
+                    raise Superseded
             row = (
                 db.execute(sa.select(self._steps).where(self._steps.c.table_id == table_id, self._steps.c.number == number))
                 .mappings()

@@ -23,7 +23,7 @@ NOWHERE = Path("/nonexistent/shoal")
 MOST_QUESTIONS = 200
 PILOT = "pilot"
 """Where the id of the pilot's table stands in the text; the studio's own, not part of a ``questions.yml``."""
-KEPT_OPTIONS = ("ordered", "unit", "weight", "keep", "text")
+KEPT_OPTIONS = ("ordered", "unit", "weight", "keep", "text", "role", "when")
 
 
 def document_of(text: str) -> Document:
@@ -142,6 +142,8 @@ def with_changes(text: str, asked: Questionnaire, changes: tuple[Change, ...]) -
     def change(document: Document) -> None:
         for one in changes:
             if one.question not in document["questions"]:
+                if one.groups is None and one.question in asked.questions:  # it went with the question that led to it
+                    continue
                 raise _unknown()
             if one.groups is None:
                 _forget(document, one.question)
@@ -179,7 +181,9 @@ def _short(number: float) -> float | int:
 
 
 def _forget(document: Document, name: str) -> None:
-    """A question with the links and subgroups that speak of it."""
+    """A question with what it leads to, and the links and subgroups that speak of it."""
+    for follows in [n for n, spec in document["questions"].items() if name in (spec.get("when") or {})]:
+        _forget(document, follows)
     del document["questions"][name]
     links = [{**x, "questions": [n for n in x["questions"] if n != name]} for x in document.get("linked") or []]
     left = [x for x in links if len(x["questions"]) > 1 and ("joint" not in x or x in (document.get("linked") or []))]

@@ -44,6 +44,14 @@ class Releases:
             raise UsageError("this release is not here any more.", hint="Begin at Tables.", reason="unknown")
         return _made(row)
 
+    def accept(self, release_id: str, findings: Mapping[str, Mapping[str, Any]]) -> None:
+        """Note findings that somebody accepted: by name, with their sentence, the reason, who and when."""
+        with writing(self._engine) as db:
+            row = db.execute(sa.select(RELEASES.c.told).where(RELEASES.c.id == release_id)).scalar()
+            told = json.loads(row or "{}")
+            told["accepted"] = {**told.get("accepted", {}), **findings}
+            db.execute(RELEASES.update().where(RELEASES.c.id == release_id).values(told=json.dumps(told)))
+
     def of_table(self, table_id: str) -> list[Made]:
         """The newest comes first."""
         return self._some(sa.select(RELEASES).where(RELEASES.c.table_id == table_id))

@@ -25,6 +25,11 @@ class Kept:
     touched: float
     told: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def read(self) -> dict[str, Any]:
+        """How a person has it read, as options of :func:`shoal.open`: for as long as no policy says it."""
+        return dict(self.told.get("read", {}))
+
 
 @dataclass(frozen=True)
 class Step:
@@ -35,6 +40,11 @@ class Step:
     policy: str
     locked: tuple[str, ...]
     made: float
+
+    @property
+    def version(self) -> str:
+        """Differs from that of every other step, also of one that had the same number and was replaced."""
+        return f"{self.number}-{int(1e6 * self.made):x}"
 
 
 @dataclass(frozen=True)

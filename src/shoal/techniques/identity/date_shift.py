@@ -1,6 +1,7 @@
-"""Dates moved by a secret number of days, the same for all dates of one person.
+"""Dates moved by a secret number of days for each person, in each column by another number unless columns share a domain.
 
-Keeps    the order and the distances of one person's dates, and the time of day; not weekdays or seasons
+Keeps    the time of day; the order and the distances of one person's dates within a column, and among columns that share a
+         domain (exact distances find people); not weekdays or seasons
 Needs    a key; the column that names the person
 """
 
@@ -31,14 +32,15 @@ _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_00
 class DateShift(StreamStep):
     """Move each date by −``days`` … ``days`` days (never 0), a keyed function of the person in column ``unit``.
 
-    Give all date columns of a table (and of its sister tables) the same key and ``domain``, so that they move together. Where
-    the person is missing, the date becomes missing.
+    Each column moves by itself. Columns (also of other tables) with the same key and a ``domain`` of the same name move
+    together and keep their exact distances, by which people are found: ``anonymize`` measures how many. If the person is
+    missing, the date becomes missing.
     """
 
     unit: str = ""
     days: int = 182
     key: str = "env:SHOAL_KEY"
-    domain: str = "dates"
+    domain: str = ""
     kind: ClassVar[str] = "date_shift"
     publishes: ClassVar[Publishes] = "numbers"
     truthful: ClassVar[bool] = False
@@ -55,7 +57,7 @@ class DateShift(StreamStep):
 
     def shifts(self, key: bytes, people: Any) -> npt.NDArray[np.int64]:
         """Days for each person of a pyarrow array without missing ones."""
-        words = np.ascontiguousarray(digests_of(key, self.domain, people)[:, :8]).view(">u8")[:, 0]
+        words = np.ascontiguousarray(digests_of(key, self.domain or f"dates of {self.column}", people)[:, :8]).view(">u8")[:, 0]
         number = (words % np.uint64(2 * self.days)).astype(np.int64)
         return np.asarray(np.where(number < self.days, number - self.days, number - self.days + 1))
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from shoal.cli import main
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
-from shoal.forms import FormQuestion, read_form
+from shoal.forms import Form, FormQuestion, read_form
+from shoal.forms.conditions import read_condition
 from shoal.forms.files import from_mapping, read_questionnaire
+from shoal.prediction.questionnaire.meter import parts, unique_share
+from shoal.prediction.questionnaire.questionnaire import Questionnaire
 
 OLD = Path(__file__).parent / "form.xls"
 SURVEY = (
@@ -27,15 +33,19 @@ SURVEY = (
     ("note", "hello", "Hello"),
 )
 CHOICES = (("list_name", "name"), ("yn", 1), ("yn", 0), ("pets", "cat"), ("pets", "dog"), ("pets", "fish"))
-CLOSED = {"smokes": 2, "age": 80, "pets": 2**3 + 1}
+CLOSED = {"smokes": 2, "age": 80, "pets": 2**3}
 FLAGS = {"home": "place", "comments": "text", "surname": "name", "device": "name", "visit_day": "date"}
 
 
 def xlsx(path: Path) -> Path:
+    return workbook(path, SURVEY, CHOICES)
+
+
+def workbook(path: Path, survey: tuple, choices: tuple) -> Path:
     import openpyxl
 
     book = openpyxl.Workbook()
-    for sheet, rows in ((book.active, SURVEY), (book.create_sheet("choices"), CHOICES)):
+    for sheet, rows in ((book.active, survey), (book.create_sheet("choices"), choices)):
         for row in rows:
             sheet.append(row)
     book.worksheets[0].title = "survey"
@@ -53,6 +63,8 @@ def test_an_xlsform_new_and_old_gives_the_same(tmp_path, old):
     document = form.document(population=1000)
     assert document["open"] == FLAGS
     assert document["questions"]["age"] == {"values": 80, "ordered": True, "band": 1, "text": "How old are you?"}
+    assert document["questions"]["pets"]["when"] == {"smokes": [0]}, "who does not smoke is not asked"
+    assert document["questions"]["smokes"]["role"] == "sensitive"
     q = from_mapping(document)
     assert {n: x.answers for n, x in q.questions.items()} == CLOSED
     assert set(q.skipped) == set(FLAGS)
@@ -86,13 +98,15 @@ intro,f,,descriptive,Hello,,,,,,,
     path = tmp_path / "dictionary.csv"
     path.write_text("\ufeff" + HEAD + rows, encoding="utf-8")
     form = read_form(path)
-    assert {n: s["values"] for n, s in form.entries()} == {"sex": 3, "age": 80, "langs": 16, "smokes": 3, "pain": 101}
+    assert {n: s["values"] for n, s in form.entries()} == {
+        "sex": 3, "age": 80, "langs": 16, "smokes": 2, "pain": 101, "ward": 2,
+    }  # fmt: skip
+    assert dict(form.entries())["smokes"]["when"] == ("sex", (0,))
     assert form.questions[1].text == "Sex"
     flags = {f.question: f.kind for f in form.flags}
     assert flags == {
         "record_id": "name",
-        "height": "text",
-        "ward": "name",
+        "height": "amount",
         "story": "text",
         "born": "date",
         "scan": "file",
@@ -161,7 +175,9 @@ def test_a_survey_of_limesurvey(tmp_path):
     wanted = {"edu": 5, "has": 9, "age": 84, "trust SQ0": 5, "trust SQ1": 5, "order": 6, "yes": 2}
     assert {n: s["values"] for n, s in form.entries()} == wanted
     assert form.questions[0].text == "What did you learn?"
-    assert {f.question: f.kind for f in form.flags} == {"where": "place", "why": "text", "weight": "text"}
+    assert {f.question: f.kind for f in form.flags} == {
+        "edu other": "text", "where": "place", "why": "text", "weight": "amount",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -186,11 +202,201 @@ def test_other_endings_and_broken_workbooks_are_refused(tmp_path):
 
 
 def test_many_choices_and_orders_are_counted_at_their_limits():
-    many = FormQuestion("pets", "several", 17)
-    assert [(n, s["values"]) for n, s in many.entries] == [("pets (1 of 2)", 2**16), ("pets (2 of 2)", 2)]
-    assert [(n, s["values"]) for n, s in FormQuestion("pets", "several", 16).entries] == [("pets", 2**16)]
-    assert FormQuestion("rank", "ranked", 9).entries[0][1]["values"] == 362_880
-    assert FormQuestion("rank", "ranked", 10).entries == []
-    assert FormQuestion("age", "number", 80, some=True).entries == [("age", {"values": 81})]
+    assert FormQuestion("pets", "several", 17).cells == [2**16, 2]
+    assert FormQuestion("pets", "several", 16).cells == [2**16]
+    assert FormQuestion("pets", "several", 5, alone=True).cells == [2**4 + 1], "none of these excludes the others"
+    assert FormQuestion("rank", "ranked", 9).cells == [362_880]
+    assert FormQuestion("rank", "ranked", 10).cells == []
+    unclear = Form((FormQuestion("age", "number", 80, conditions=(None,)),), "XLSForm")
+    assert [spec["values"] for _, spec in unclear.entries()] == [81], "a condition that is not understood: one answer more"
     assert FormQuestion("phone", "number", 80).flag.kind == "name"
+    assert FormQuestion("hh_number_floors", "number", 8).flag is None
     assert FormQuestion("name of your ward", "closed", 4).flag is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("q1", "What is your name?", "name"),
+        ("q2", "Telefoonnummer", "name"),
+        ("q3", "Adresse e-mail", "name"),
+        ("q4", "Имя", "name"),
+        ("q5", "電話番号", "name"),
+        ("q6", "رقم الهاتف", "name"),
+        ("anschrift", "", "place"),
+        ("q8", "Direccion", "place"),
+        ("q9", "What would you change?", "text"),
+    ],
+)
+def test_names_telephone_numbers_and_addresses_are_flagged_in_many_languages(name, text, kind):
+    assert FormQuestion(name, "text", text=text).flag.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Informed_consent", ""),
+        ("q0", "Do you agree to participate in this survey?"),
+        ("q0", "Are you willing to take part?"),
+        ("toestemming", ""),
+        ("q0", "Acceptez-vous de participer à cette enquête ?"),
+        ("einwilligung_ok", ""),
+        ("q0", "知情同意"),
+    ],
+)
+def test_consent_is_not_a_question_about_the_person(name, text):
+    form = Form((FormQuestion(name, "closed", 2, text=text), FormQuestion("sex", "closed", 2)), "XLSForm")
+    assert form.ignored == {name: "about taking part"}
+    assert [n for n, _ in form.entries()] == ["sex"]
+    assert not FormQuestion(name, "closed", 12, text=text).about_taking_part, "so many answers are about something else"
+
+
+WORK = (
+    ("type", "name", "label", "relevant", "choice_filter", "constraint"),
+    ("select_one yn", "consent", "Do you agree to take part?"),
+    ("select_one yn", "works", "Do you have a job?", "${consent} = 'y'"),
+    ("select_one job", "occupation", "Occupation", "${works} = 'y'"),
+    ("select_one why", "why_not", "Why not?", "${works} = 'n'"),
+    ("select_one country", "country", "Country"),
+    ("select_one town", "town", "Town", None, "country=${country}"),
+    ("select_multiple job or_other", "wishes", "Jobs that you would like"),
+    ("calculate", "score", "Score"),
+)
+LISTS = (
+    ("list_name", "name", "label", "country"),
+    *((("yn", v, v)) for v in "yn"),
+    *(("job", f"j{i}", f"job {i}") for i in range(6)),
+    *(("why", f"w{i}", f"reason {i}") for i in range(4)),
+    *(("country", c, c) for c in "ab"),
+    *(("town", f"{c}{i}", f"town {c}{i}", c) for c in "ab" for i in range(3 if c == "a" else 5)),
+)
+
+
+def test_skip_logic_and_choices_that_depend_on_others_divide_as_people_answer(tmp_path):
+    q = read_questionnaire(workbook(tmp_path / "work.xlsx", WORK, LISTS), population=10_000, respondents=300)
+    assert q.ignored == {"consent": "about taking part"}
+    assert [f.question for f in q.flags] == ["wishes_other"]
+    assert q.questions["works"].when is None, "everybody who answers agreed to"
+    for name in q.questions:
+        q.mark(name, "quasi")
+    names = ["works", "occupation", "why_not", "country", "town"]
+    pieces = parts(q.blocks(names), names)
+    assert sum(d.entropy for d, _ in pieces) == pytest.approx(
+        math.log(2) + 0.5 * (math.log(6) + math.log(4)) + math.log(2) + 0.5 * (math.log(3) + math.log(5))
+    )
+    assert [d.cells for d, _ in pieces] == [6 + 4, 3 + 5]
+    assert parts(q.blocks(["occupation", "why_not"]), ["occupation", "why_not"])[0][0].cells == 10, "without the gate as well"
+    assert q.questions["wishes"].answers == 2**7
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_branches_equal_the_people_listed_one_by_one(seed):
+    """A gate, two questions behind it, one behind one of those, shares at random: the meter against every combination."""
+    rng = np.random.default_rng(seed)
+    share = {name: rng.dirichlet(np.ones(n)) for name, n in (("g", 3), ("a", 4), ("b", 2), ("c", 3), ("free", 2))}
+    q = Questionnaire(population=1000, respondents=40, independence_known=True)
+    q.add("g", shares=share["g"]).add("a", shares=share["a"], when=("g", (0, 2))).add("b", shares=share["b"], when=("g", (1,)))
+    q.add("c", shares=share["c"], when=("a", (1, 3))).add("free", shares=share["free"])
+    listed: dict[tuple, float] = {}
+    for g, a, b, c, f in product(range(3), range(4), range(2), range(3), range(2)):
+        p = share["g"][g] * share["a"][a] * share["b"][b] * share["c"][c] * share["free"][f]
+        asked_a, asked_b = g in (0, 2), g == 1
+        full = (g, a if asked_a else None, b if asked_b else None, c if asked_a and a in (1, 3) else None, f)
+        listed[full] = listed.get(full, 0.0) + p
+    for names in (["g", "a", "b", "c", "free"], ["a", "b", "c"], ["b", "free"], ["a"], ["g", "c"], ["c"]):
+        places = ["gabcf".index(n[0]) for n in names]
+        margin: dict[tuple, float] = {}
+        for cell, p in listed.items():
+            key = tuple(cell[i] for i in places)
+            margin[key] = margin.get(key, 0.0) + p
+        law = np.array(list(margin.values()))
+        got, truth = unique_share(parts(q.blocks(names), names), 40)[0], float((law * (1 - law) ** 39).sum())
+        if "c" in names and "a" not in names:
+            assert got >= truth - 1e-12, "behind gates that do not count: never fewer"
+        else:
+            assert got == pytest.approx(truth, rel=1e-9), names
+    assert q.meter().unique.value == pytest.approx(unique_share(parts(q.blocks(), list(q.questions)), 40)[0])
+
+
+def test_a_condition_on_several_choices_and_conditions_joined():
+    pets = FormQuestion("pets", "several", 3, codes=("cat", "dog", "fish"))
+    food = FormQuestion("food", "closed", 5, conditions=(read_condition("selected(${pets}, 'dog')", "XLSForm"),))
+    both = FormQuestion("x", "closed", 2, conditions=(read_condition("${food} = '1' or ${pets} = 'cat'", "XLSForm"),))
+    entries = dict(Form((pets, food, both), "XLSForm").entries())
+    assert entries["food"]["when"] == ("pets", (2, 3, 6, 7))
+    assert entries["x"]["values"] == 3, "one of two conditions on two questions is not understood: one answer more"
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "found"),
+    [
+        ("[sex] = '1' and [age] > 17", "REDCap", [("sex", "=", "1"), ("age", ">", "17")]),
+        ("[pets(2)] = '1'", "REDCap", [("pets", "has", "2")]),
+        ("[pets(2)] = '0'", "REDCap", None),
+        ("[event_1_arm_1][sex] = '1'", "REDCap", None),
+        ('((edu.NAOK == "A1"))', "LimeSurvey", [("edu", "=", "A1")]),
+        ("not(${a} = 1)", "XLSForm", None),
+        ("${a} = 1 and (${b} = 2 or ${c} = 3)", "XLSForm", None),
+        ("count-selected(${a}) > 2", "XLSForm", None),
+        ("once(random()) < 0.5", "XLSForm", None),
+    ],
+)
+def test_conditions_are_understood_or_not_used(text, tool, found):
+    got = read_condition(text, tool)
+    assert (None if got is None else [(c.question, c.sign, c.value) for c in got.comparisons]) == found
+
+
+def test_the_sentence_says_what_is_known_and_how_many_must_answer(tmp_path, capsys):
+    path = workbook(tmp_path / "work.xlsx", WORK, LISTS)
+    with pytest.raises(SystemExit) as stop:
+        main(["design", str(path), "--population", "5000", "--respondents", "100", "--require"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert stop.value.code == 1, "not known is not met"
+    assert said.startswith("Not known whether the target of 5.0 % is met: ")
+    assert "What would tell: a pilot of 500 people" in said
+    assert "between 0 % and 100 %" not in said
+    assert "Not counted, about taking part: consent" in said
+    assert "Cheapest change" in said
+    assert read_questionnaire(path, population=5000).enough() == (None, None), "even all of them are not enough"
+    q = read_questionnaire(path, population=10**7, respondents=100)
+    expected, certain = q.enough()
+    pieces = parts(q.blocks(q.counted), list(q.counted))
+    assert unique_share(pieces, expected)[0] <= 0.05 < unique_share(pieces, int(expected * 0.99) - 1)[0]
+    assert certain is None or certain >= expected
+    with pytest.raises(SystemExit):
+        main(["design", str(path), "--population", "5000", "--respondents", "100", "--sensitive", "wishes,occupation", "--json"])
+    got = json.loads(capsys.readouterr().out)
+    assert {"wishes", "occupation"} <= set(got["roles"]["other"])
+    assert got["verdict"] in ("within", "not known", "beyond")
+
+
+def test_the_three_verdicts():
+    def verdict(respondents, target):
+        q = Questionnaire(population=10**6, respondents=respondents, target=target).add("a", shares=[0.5, 0.3, 0.2])
+        return q.add("b", shares=[0.6, 0.4]).meter()
+
+    assert verdict(1000, 0.05).verdict == "within"
+    assert verdict(2, 0.05).verdict == "beyond"
+    assert verdict(12, 0.05).verdict == "not known"
+    assert "What would tell" in verdict(12, 0.05).sentence
+    asked = {"population": 10**6, "respondents": 1000, "questions": {"a": {"shares": [0.5, 0.5]}}}
+    assert from_mapping({**asked, "open": {"surname": "name"}}).meter().verdict == "within", "kept apart from the answers"
+    opened = from_mapping({**asked, "open": {"born": "date"}}).meter()
+    assert opened.verdict == "not known", "others may know the day"
+    assert "the answers of born are open" in opened.sentence
+
+
+def test_plain_yaml_has_roles_and_skip_logic():
+    asked = {
+        "works": {"answers": {"yes": 0.6, "no": 0.4}},
+        "job": {"values": 10, "when": {"works": [True]}},
+        "mood": {"values": 5, "role": "sensitive"},
+    }
+    q = from_mapping({"population": 1000, "questions": asked})
+    assert q.questions["job"].when == ("works", (0,))
+    assert list(q.counted) == ["works", "job"]
+    for bad in ({"works": ["perhaps"]}, {"later": [0]}, ["works"], {"works": [7]}):
+        with pytest.raises(ShoalError):
+            from_mapping({"population": 1000, "questions": {**asked, "x": {"values": 2, "when": bad}}})
+    with pytest.raises(ShoalError):
+        from_mapping({"population": 1000, "questions": {"x": {"values": 2, "role": "direct"}}})

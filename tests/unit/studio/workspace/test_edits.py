@@ -36,26 +36,26 @@ def test_the_first_policy_has_a_role_for_every_column(first: str) -> None:
 
 
 def test_a_role_moves_a_column_and_nothing_else(first: str) -> None:
-    moved = edits.with_role(first, "age", Role.SENSITIVE)
+    moved = edits.with_role(first, ["age"], Role.SENSITIVE)
     before, after = roles(first), roles(moved)
     assert after["sensitive"] == before["sensitive"] | {"age"}
     assert after["quasi"] == before["quasi"] - {"age"}
-    assert roles(edits.with_role(moved, "age", Role.QUASI)) == before
-    fixed = edits.with_levels(first, {"age": 1})
-    assert edits.with_role(fixed, "age", Role.QUASI) == fixed, "the role it has already leaves its levels"
+    assert roles(edits.with_role(moved, ["age"], Role.QUASI)) == before
+    fixed = edits.with_levels(first, {"age": 1}, {})
+    assert edits.with_role(fixed, ["age"], Role.QUASI) == fixed, "the role it has already leaves its levels"
 
 
 def test_levels_are_both_bounds(first: str) -> None:
-    made = Policy.parse(edits.with_levels(edits.with_weight(first, "age", 2), {"age": 1}))
+    made = Policy.parse(edits.with_levels(edits.with_weight(first, "age", 2), {"age": 1}, {}))
     assert (made.quasi["age"].min_level, made.quasi["age"].max_level, made.quasi["age"].weight) == (1, 1, 2)
     assert (made.quasi["sex"].min_level, made.quasi["sex"].max_level) == (None, None)
-    for change in (lambda: edits.with_levels(first, {"diagnosis": 1}), lambda: edits.with_weight(first, "diagnosis", 2)):
+    for change in (lambda: edits.with_levels(first, {"diagnosis": 1}, {}), lambda: edits.with_weight(first, "diagnosis", 2)):
         with pytest.raises(UsageError):
             change()
 
 
 def test_bands_replace_levels_and_are_taken_away_again(first: str) -> None:
-    made = edits.with_bands(edits.with_levels(first, {"age": 1}), "age", [5, 10])
+    made = edits.with_bands(edits.with_levels(first, {"age": 1}, {}), "age", [5, 10])
     rule = Policy.parse(made).quasi["age"]
     assert (rule.hierarchy, rule.min_level) == ({"intervals": [5, 10]}, None)
     assert Policy.parse(edits.with_bands(made, "age", [])).quasi["age"].hierarchy is None
@@ -66,8 +66,8 @@ def test_bands_replace_levels_and_are_taken_away_again(first: str) -> None:
 def test_what_differs_in_k_only_is_the_same_without_it(first: str) -> None:
     assert edits.without_k(edits.with_k(first, 7)) == edits.without_k(first)
     assert edits.without_k(edits.with_suppress(first, 0.2)) != edits.without_k(first)
-    assert edits.freed(edits.with_levels(first, {"age": 1, "sex": 0})) == edits.freed(first)
-    assert Policy.parse(edits.freed(edits.with_levels(first, {"age": 1, "sex": 0}), ["age"])).quasi["age"].min_level == 1
+    assert edits.freed(edits.with_levels(first, {"age": 1, "sex": 0}, {})) == edits.freed(first)
+    assert Policy.parse(edits.freed(edits.with_levels(first, {"age": 1, "sex": 0}, {}), ["age"])).quasi["age"].min_level == 1
 
 
 def test_who_sees_it_and_what_is_asked(first: str) -> None:
@@ -87,7 +87,7 @@ def test_the_person_column_has_no_other_role(first: str) -> None:
     assert Policy.parse(named).unit == "name"
     assert "name" not in set().union(*roles(named).values())
     assert roles(edits.with_unit(named, None))["direct"] >= {"name"}, "anyone who names people is left out again"
-    assert Policy.parse(edits.with_role(named, "name", Role.DIRECT)).unit is None
+    assert Policy.parse(edits.with_role(named, ["name"], Role.DIRECT)).unit is None
 
 
 def test_the_sign_off(first: str) -> None:
@@ -100,7 +100,7 @@ def test_the_sign_off(first: str) -> None:
 def test_a_policy_that_was_written_otherwise_is_read(first: str) -> None:
     text = "roles:\n  quasi: [age, sex]\n  direct: {name: {}}\n  rest: drop\nrequire: {k: 3}   # three\n"
     assert edits.taken(text) == text
-    made = Policy.parse(edits.with_levels(text, {"age": 2}))
+    made = Policy.parse(edits.with_levels(text, {"age": 2}, {}))
     assert (made.quasi["age"].min_level, list(made.quasi), made.rest, made.k) == (2, ["age", "sex"], "drop", 3)
     with pytest.raises(PolicyError):
         edits.taken("roles: {quasi: [age]}\nrequire: {k: 0}")
@@ -111,5 +111,12 @@ def test_hostile_names_come_back_as_they_were() -> None:
     table = {name: ["f", "m"] * 15 for name in names}
     text = edits.first_policy(shoal.inspect(table))
     for name in names:
-        text = edits.with_role(text, name, Role.QUASI)
-    assert set(Policy.parse(edits.with_levels(text, dict.fromkeys(names, 1))).quasi) == set(names)
+        text = edits.with_role(text, [name], Role.QUASI)
+    assert set(Policy.parse(edits.with_levels(text, dict.fromkeys(names, 1), {})).quasi) == set(names)
+
+
+def test_one_answer_for_all_columns_that_nobody_named(first: str) -> None:
+    left_out = edits.with_rest(first, "drop")
+    assert Policy.parse(left_out).rest == "drop"
+    assert roles(left_out) == roles(first)
+    assert Policy.parse(edits.with_role(left_out, ["age", "sex"], Role.INSENSITIVE)).rest == "drop", "a role leaves the answer"

@@ -120,7 +120,7 @@ def test_plans_and_a_release_by_workers(workspace: Workspace) -> None:
         names = [p["name"] for p in done.found["plans"]]
         assert "most detail" in names
         best = next(p for p in done.found["plans"] if p["name"] == "most detail")
-        fixed = edits.with_levels(text, best["levels"])
+        fixed = edits.with_levels(text, best["levels"], done.found["hierarchies"])
         asked = workspace.jobs.add(kept.id, "release", {"policy": fixed, "format": "csv"})
         runner.wake()
         job = until(lambda: None if (job := workspace.jobs.get(asked.id)).open else job)

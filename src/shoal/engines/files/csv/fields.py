@@ -12,6 +12,14 @@ import pyarrow as pa
 from shoal.engines.duckdb.sql import literal
 from shoal.engines.files.csv.sniff import Dialect
 
+MARKS = "\u2009\u202f\u00a0’\u0027\u0027"
+"""Marks between thousands other than decimal marks; the apostrophe twice, as SQL writes it."""
+MARKED = (
+    r"\((?:0|[1-9][0-9]{0,2}(?:[\x{2009}\x{202f}\x{a0}’'][0-9]{3})+|[1-9][0-9]*)(?:[.,][0-9]+)?\)"
+    r"|-?(?:0|[1-9][0-9]{0,2}(?:[\x{2009}\x{202f}\x{a0}’'][0-9]{3})+|[1-9][0-9]*)(?:[.,][0-9]+)?"
+)
+"""A number with such marks, or in brackets."""
+
 
 @dataclass(frozen=True)
 class Field:
@@ -25,7 +33,11 @@ class Field:
     form: str | None = None
     shortest: bool = False
     padded: bool = False
-    """Blanks around a number are not part of it."""
+    """Blanks around a value are not part of it."""
+    quoted_empty: bool = False
+    """An empty text, written in quotes, is a missing number or date."""
+    marks: bool = False
+    """Thin blanks or apostrophes between thousands are not part of a number, and brackets around it are a minus sign."""
 
     @property
     def raw(self) -> str:
@@ -38,6 +50,9 @@ class Field:
     @property
     def _text(self) -> str:
         bare = f"trim({self.raw}, ' ')" if self.padded else self.raw
+        bare = f"nullif({bare}, '')" if self.quoted_empty else bare
+        if self.marks:
+            bare = f"regexp_replace(regexp_replace({bare}, '[{MARKS}]', '', 'g'), '^\\((.*)\\)$', '-\\1')"
         return f"replace({bare}, ',', '.')" if self.comma else bare
 
     def conversion(self) -> str:
@@ -49,9 +64,11 @@ class Field:
     def expression(self) -> str:
         """The typed value; a value that does not fit stops the query, naming the column's position only."""
         if self.sql_type == "VARCHAR":
-            return self.raw
+            return self._text
         text, typed = self._text, self.typed
         fits = f"CAST({typed} AS VARCHAR) = {text}" if self.exact else f"{typed} IS NOT NULL"
+        if self.marks:
+            fits += f" AND regexp_full_match({self.raw}, {literal(MARKED)})"
         if self.sql_type == "DOUBLE":  # 1e400 is not infinity, 1e-400 not zero
             fits += f" AND (NOT isinf({typed}) OR {text} ILIKE '%inf%')"
             fits += f" AND CASE WHEN {typed} = 0 THEN NOT regexp_matches({text}, '[1-9].*[eE]') ELSE true END"
@@ -60,7 +77,7 @@ class Field:
             own, found = _digits(text), _digits(again)
             few = f"length({own}) <= 15 OR rtrim({own}, '0') = rtrim({found}, '0')"
             fits += f" AND CASE WHEN strlen({text}) <= 15 THEN true WHEN {again} = {text} THEN true ELSE {few} END"
-        return f"CASE WHEN {self.raw} IS NULL OR ({fits}) THEN {typed} ELSE error('shoal:type:{self.position}') END"
+        return f"CASE WHEN {text} IS NULL OR ({fits}) THEN {typed} ELSE error('shoal:type:{self.position}') END"
 
 
 def _digits(text: str) -> str:
@@ -102,7 +119,7 @@ def read_plain(raw: bytes, dialect: Dialect, width: int, null: Sequence[str]) ->
                 column_types=dict.fromkeys(names, pa.string()),
                 null_values=list(null),
                 strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
+                quoted_strings_can_be_null=dialect.quoted_empty == "missing",
             ),
         )
     except pa.ArrowInvalid:

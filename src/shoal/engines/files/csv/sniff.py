@@ -1,21 +1,30 @@
-"""Guessing how a CSV file is written: encoding, delimiter, header, decimal mark, types. Every guess can be overruled."""
+"""Guessing how a CSV file is written: delimiter, quotes, heading, and what is not a record. Every guess can be overruled."""
 
 from __future__ import annotations
 
-import codecs
 import csv
-import datetime
 import io
-import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.core.kinds import MOST_DIGITS
-from shoal.engines.files.packing import ending, opened
+from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding
+from shoal.engines.files.layout import (
+    Layout,
+    filled,
+    heading_line,
+    is_blank,
+    lay_out,
+    names_at,
+    says_nothing,
+    second_heading,
+    usual_width,
+)
+from shoal.engines.files.packing import ending, opened, packing_of
 from shoal.errors import UnreadableError, UsageError
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -25,20 +34,19 @@ RARE_SHARE, RARE_WIDTH = 0.98, 3
 """Share of lines that a rare delimiter must split into the same number of fields, and the fewest fields."""
 
 _NAME = re.compile(r"[^\W\d][\w .-]*")
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-][0-9]{1,3})?|[0-9]\.[0-9]+[eE][0-9]{1,3})")
 """Also with an exponent as programs write it: 1e+05, 2.5E-07, 1.0E7; never 12E4, which may be a code."""
-_COMMA_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(,[0-9]+)?([eE][+-][0-9]{1,3})?")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
-_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the fields are separated and quoted, whether the first line holds names, and lines before it that say nothing.
+    """How the fields are separated and quoted, whether the first line holds names, and what of the file is not a record.
 
-    ``blanks``: any number of blanks separates two fields. ``rows``: rows of the heading, names and labels.
+    ``skip``: lines before the names. ``blanks``: any number of blanks separates two fields. ``rows``: rows of the heading, names
+    and labels. ``above``: notes among the skipped lines. ``padded``: blanks stand around the delimiters of the heading.
+    ``quoted_empty``: ``""`` is a missing value ("missing"), a text, or a missing value among numbers and dates ("numbers").
+    ``mended``: a sentence for each other repair.
     """
 
     delimiter: str = ","
@@ -48,15 +56,71 @@ class Dialect:
     blanks: bool = False
     rows: int = 1
     labels: tuple[str, ...] = ()
+    above: int = 0
+    comment: str = ""
+    set_aside_bad: bool = False
+    padded: bool = False
+    quoted_empty: str = "numbers"
+    mended: tuple[str, ...] = ()
+    layout: Layout = field(default_factory=Layout)
+
+    @property
+    def repaired(self) -> bool:
+        """Whether the file must be copied without what is not a record."""
+        layout = self.layout
+        below = layout.units or layout.totals or layout.again or layout.last
+        return bool(self.above or self.comment or self.set_aside_bad or self.mended or below)
+
+
+MAGIC = {
+    b"PK\x03\x04": "a zip archive or an Excel or OpenDocument workbook",
+    b"\xd0\xcf\x11\xe0": "an old Excel or Word file",
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+    b"SQLite format 3": "an SQLite database",
+    b"%PDF": "a PDF document",
+    b"\x89PNG": "an image",
+    b"\xff\xd8\xff": "an image",
+    b"GIF8": "an image",
+    b"$FL2": "an SPSS file",
+    b"<stata_dta>": "a Stata file",
+}
+_CONTROLS = bytes([*range(9), 11, *range(14, 27), *range(28, 32), 127])
+_FEW = 8
+"""So many control characters may stand in a short text, as in names with escape sequences."""
+
+
+def refuse_binary(raw: bytes, path: Path) -> None:
+    """Refuse bytes that are not text under any name of the file."""
+    kind = next((words for magic, words in MAGIC.items() if raw.startswith(magic)), None)
+    head = raw[:8192]
+    wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or head.count(0) > len(head) // 4
+    if wide and kind is None:  # UTF-16 and UTF-32: text has few characters that do not print
+        text = head.decode(guess_encoding(raw), errors="replace")
+        odd, size = sum((c < " " and c not in "\t\r\n\f") or c == "\ufffd" or "\ue000" <= c < "\uf900" for c in text), len(text)
+    else:
+        odd, size = len(head) - len(head.translate(None, _CONTROLS)), len(head)
+    few = 0 if wide or 0 in head else _FEW
+    if kind is not None or odd > max(few, 0.02 * size):
+        raise UnreadableError(
+            f"'{path.name}' is not a text file" + (f": it begins like {kind}." if kind else "."),
+            hint="Give it the ending of its format, or pass --read format=… (parquet, excel, spss …).",
+        )
+
+
+@contextmanager
+def _whole_file(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError):
+        raise UnreadableError(f"file '{path}' may not be read, or is cut off.", hint="Check the path and its rights.") from None
 
 
 def sample_bytes(path: Path) -> bytes:
     """The beginning of the file, unpacked."""
-    try:
-        with opened(path) as file:
-            raw = bytes(file.read(SAMPLE_BYTES))
-    except (OSError, EOFError):
-        raise UnreadableError(f"file '{path}' may not be read, or is cut off.", hint="Check the path and its rights.") from None
+    with _whole_file(path), opened(path) as file:
+        raw = bytes(file.read(SAMPLE_BYTES))
+    refuse_binary(raw, path)
     if not raw.strip():
         raise UnreadableError(f"file '{path}' is empty.", hint="It needs at least a line with the names of the columns.")
     return raw
@@ -65,26 +129,35 @@ def sample_bytes(path: Path) -> bytes:
 def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> tuple[Dialect, list[str]]:
     """The dialect and the names of the columns."""
     text = raw.decode(encoding, errors="replace").lstrip("\ufeff")
+    if text.lstrip().startswith(('{"', '[{"')):
+        raise UnreadableError(f"'{path.name}' holds JSON.", hint="Name it .jsonl, or pass --read format=jsonl.")
     whole = len(raw) < SAMPLE_BYTES
     quote = options.get("quote", '"')
     said = _SEPARATOR_LINE.match(text)  # Excel's own first line
-    if said:
-        text = text[said.end() :]
+    header, skip = heading_line(options)
+    skip = max(skip, int(bool(said)))
+    if skip:
+        text = "".join(text.splitlines(keepends=True)[skip:])
     by_name = "\t" if ending(path) in (".tsv", ".tab") else None
     delimiter = options.get("delimiter") or (said and said.group(1)) or by_name or _delimiter(text, quote, whole)
     blanks = delimiter == " " and _several_blanks(text, quote, whole)
     if len(delimiter) != 1 or len(quote) != 1:
         raise UsageError("delimiter and quote must be one character each.", hint="For example delimiter=';'.")
-    rows = _blank_rows(text, whole) if blanks else _rows(text, delimiter, quote, whole)
-    if not rows:
+    numbered = _numbered(text, delimiter, quote, whole)
+    comment, numbered = ("", numbered) if blanks else _without_comments(numbered, options, path)
+    rows = _blank_rows(text, whole) if blanks else [cells for _, cells in numbered]
+    if all(map(is_blank, rows)):
         raise UnreadableError(f"file '{path}' is empty.", hint="It needs at least a line with the names of the columns.")
+    above = 0 if blanks or said or "skip" in options or type(options.get("header")) is int else names_at(rows)
+    notes, lines = sum(map(bool, map(filled, rows[:above]))), numbered[above][0] if above else 0
+    tail = rows[above:]
+    rows = [r for r in tail if not is_blank(r)]
     single = "quote" not in options and _in_single_quotes(rows[0])
-    if single and _single_quotes_below(rows, _rows(text, delimiter, "'", whole)):
+    if single and _single_quotes_below(rows, [r for r in _rows(text, delimiter, "'", whole) if r][-len(rows) :]):
         return sniff(raw, encoding, path, {**options, "quote": "'"})
-    header = options.get("header")
     if header is None:
         header = _has_header(rows)
-    two = bool(header) and options.get("header") is None and not said and second_heading(rows)
+    two = header and options.get("header") is None and not skip and second_heading(rows)
     labels: tuple[str, ...] = ()
     if two:
         labels, rows = tuple(rows[0]), rows[1:]
@@ -92,11 +165,115 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
             labels, rows = tuple(rows[0]), [list(labels), *rows[1:]]
     if single:
         rows[0] = [name[1:-1] for name in rows[0]]
-    names = rows[0] if header else [f"column{i}" for i in range(1, len(rows[0]) + 1)]
-    unnamed = [i for i, n in enumerate(names, start=1) if not n.strip()]
-    if unnamed:
-        names = [n if n.strip() else f"column{i}" for i, n in enumerate(names, start=1)]
-    return Dialect(delimiter, quote, bool(header), int(bool(said)) + int(two), blanks, 2 if two else 1, labels), names
+    mended = () if blanks or not _ends_differ(text, delimiter, quote) else (ENDS_DIFFER,)
+    if header and not blanks and _first_unnamed(rows):
+        rows[0], mended = ["", *rows[0]], (*mended, FIRST_UNNAMED)
+    width = len(rows[0])
+    tail = tail if whole else _tail(path, encoding, delimiter, quote, width)
+    layout = (
+        Layout() if blanks else lay_out(rows[1:] if header else rows, tail, width, whole=whole, names=rows[0] if header else ())
+    )
+    layout = layout.settled(options, path.name)
+    names = list(rows[0]) if header else [f"column{i}" for i in range(1, width + 1)]
+    stripped = [n.strip() or f"column{i}" for i, n in enumerate(names, start=1)]
+    dialect = Dialect(delimiter, quote, header, skip + lines + int(two), blanks, 2 if two else 1, labels, notes, comment)
+    padded = 2 * sum(n != s for n, s in zip(names, stripped, strict=True) if n.strip()) >= width
+    empty = options.get("quoted_empty") or "numbers"
+    bad = options.get("bad_lines") == "set-aside"
+    return replace(dialect, set_aside_bad=bad, padded=padded, quoted_empty=empty, mended=mended, layout=layout), stripped
+
+
+def _numbered(text: str, delimiter: str, quote: str, whole: bool) -> list[tuple[int, list[str]]]:
+    """Parsed lines of the sample, blank ones too, each with how many lines stand before it; the last, perhaps cut off, is not."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote, doublequote=True)
+    rows: list[tuple[int, list[str]]] = []
+    before = 0
+    try:
+        for row in reader:
+            rows.append((before, row))
+            before = reader.line_num
+    except csv.Error:
+        whole = True  # what was parsed so far stands; reading will tell the line
+    return rows if whole or len(rows) < 2 else rows[:-1]
+
+
+ENDS_DIFFER = "Lines end in different ways; each way ends a line."
+FIRST_UNNAMED = "The names leave out the first column; it is called 'column1'."
+
+
+def _ends_differ(text: str, delimiter: str, quote: str) -> bool:
+    """Whether records end in different ways; line breaks inside quotes do not count."""
+    rest = text.replace("\r\n", "")
+    if ("\r\n" in text) + ("\r" in rest) + ("\n" in rest) < 2:
+        return False
+    last = ""
+
+    def lines() -> Iterator[str]:
+        nonlocal last
+        for line in io.StringIO(text, newline=""):
+            last = line
+            yield line
+
+    ends = set()
+    try:
+        for _ in csv.reader(lines(), delimiter=delimiter, quotechar=quote, doublequote=True):
+            ends.add(last[len(last.rstrip("\r\n")) :])
+    except csv.Error:
+        pass
+    return len(ends - {""}) > 1
+
+
+def _first_unnamed(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether every record has one field more than the names, as where the first one holds names of rows."""
+    body, width = rows[1:], len(rows[0]) + 1
+    return len(body) > 1 and width > 2 and all(len(r) == width for r in body) and any(r[-1].strip() for r in body)
+
+
+def _without_comments(
+    numbered: list[tuple[int, list[str]]], options: Mapping[str, Any], path: Path
+) -> tuple[str, list[tuple[int, list[str]]]]:
+    """The sign that begins comments, and the lines that are not comments; lines that may be records are asked about."""
+    given = options.get("comment")
+    sign = given or "#"
+    marked = [cells for _, cells in numbered if cells and cells[0].startswith(sign)]
+    if given == "none" or not marked:
+        return ("" if given == "none" else given or ""), numbered
+    rest = [n for n in numbered if not (n[1] and n[1][0].startswith(sign))]
+    if given is None:
+        width = usual_width([cells for _, cells in rest])
+        like_records = sum(len(cells) == width for cells in marked)
+        if like_records == len(marked) or width < 2:
+            return "", numbered
+        if like_records:
+            raise UnreadableError(
+                f"{len(marked)} lines of '{path.name}' begin with '#', and {like_records} of them are as long as a record.",
+                hint="Pass --read comment=# to set them aside, or --read comment=none if they are records or hold the names.",
+            )
+    return sign, rest
+
+
+TAIL_BYTES = 1 << 16
+
+
+def _tail(path: Path, encoding: str, delimiter: str, quote: str, width: int) -> list[list[str]]:
+    """The last rows of a long file, blank ones too; empty where they do not parse as records."""
+    with _whole_file(path), opened(path) as file:
+        if packing_of(path) == "none":
+            file.seek(max(0, (path.stat().st_size - TAIL_BYTES) // 4 * 4))
+            raw = file.read()
+        else:
+            raw = b""
+            while more := file.read(1 << 20):
+                raw = (raw + more)[-TAIL_BYTES:]
+    plain = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(encoding, encoding)
+    text = raw.decode(plain, errors="replace")
+    text = text[text.find("\n") + 1 :]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote, doublequote=True)
+    try:
+        rows = list(reader)
+    except csv.Error:
+        return []
+    return rows if usual_width(rows) == width else []
 
 
 def _in_single_quotes(names: Sequence[str]) -> bool:
@@ -144,9 +321,16 @@ def _rows(text: str, delimiter: str, quote: str, whole: bool) -> list[list[str]]
     return rows if whole or len(rows) < 2 else rows[:-1]
 
 
+ENOUGH, ENOUGH_LINES = 1 << 16, 500
+"""Characters by which a delimiter is judged, if they have at least so many lines."""
+
+
 def _delimiter(text: str, quote: str, whole: bool) -> str:
     """The candidate that splits most lines into the same number of fields, more than one."""
     best, best_score = ",", (0.0, 0)
+    head = text[:ENOUGH]
+    if head.count("\n") >= ENOUGH_LINES:
+        text, whole = head, False
     for candidate in DELIMITERS:
         widths = Counter(len(row) for row in _rows(text, candidate, quote, whole)[:2000])
         if not widths:
@@ -194,211 +378,3 @@ def _has_header(rows: Sequence[Sequence[str]]) -> bool:
         if not is_number and below and all(_NUMBER.fullmatch(cell) for cell in below):
             return True
     return False
-
-
-def guess_types(sample: Sequence[Any], dialect: Dialect, decimal: str | None) -> tuple[list[tuple[str, bool, bool, bool]], str]:
-    """For each column: SQL type, whether every value must be spelled exactly so, whether it has decimal commas, whether blanks
-    stand around its numbers; and the mark."""
-    spelled = [[v for v in column.unique().to_pylist() if v is not None] for column in sample]
-    padded = [_padded_numbers(values) for values in spelled]
-    distinct = [[v.strip(" ") for v in values] if blanks else values for values, blanks in zip(spelled, padded, strict=True)]
-    if decimal is None:
-        decimal = "," if dialect.delimiter != "," and any(_comma_decimals(v) for v in distinct) else "."
-    return [(*_guess(values, decimal), blanks) for values, blanks in zip(distinct, padded, strict=True)], decimal
-
-
-def _padded_numbers(values: Sequence[str]) -> bool:
-    """Whether all values are numbers and blanks stand around some: ``1, 65.78``."""
-    if not any(v[:1] == " " or v[-1:] == " " for v in values):
-        return False
-    return all(_NUMBER.fullmatch(t) or _COMMA_NUMBER.fullmatch(t) for t in (v.strip(" ") for v in values))
-
-
-def _comma_decimals(values: Sequence[str]) -> bool:
-    return bool(values) and any("," in v for v in values) and all(_COMMA_NUMBER.fullmatch(v) for v in values)
-
-
-def _guess(values: Sequence[str], decimal: str) -> tuple[str, bool, bool]:
-    """The narrowest type that spells every sampled value exactly as it is."""
-    text = ("VARCHAR", False, False)
-    if not values:
-        return text
-    if all(_INTEGER.fullmatch(v) for v in values):
-        return ("BIGINT", True, False)
-    if decimal == "," and _comma_decimals(values):
-        sql_type, exact, _ = _number_type([v.replace(",", ".") for v in values])
-        return (sql_type, exact, sql_type != "VARCHAR")
-    if decimal == "." and all(_NUMBER.fullmatch(v) for v in values):
-        return _number_type(values)
-    if all(_DATE.fullmatch(v) and is_date(v) for v in values):
-        return ("DATE", True, False)
-    if all(_MOMENT.fullmatch(v) and is_date(v[:10]) for v in values):
-        return ("TIMESTAMP", True, False)
-    return text
-
-
-def _number_type(values: Sequence[str]) -> tuple[str, bool, bool]:
-    """A decimal where all have the same number of decimals; else a float, unless digits would be lost."""
-    bare = [re.split("[eE]", v)[0] for v in values]
-    scales = {len(v.partition(".")[2]) for v in bare}
-    digits = max(len(v.replace("-", "").replace(".", "")) for v in bare)
-    same = len(scales) == 1 and bare == list(values) and not any(v.startswith("-") and float(v) == 0 for v in values)
-    if same and digits <= 17:
-        return (f"DECIMAL(18, {scales.pop()})", True, False)
-    if any(_out_of_range(v) for v in values):
-        return ("VARCHAR", False, False)
-    if digits <= 15:
-        return ("DOUBLE", False, False)
-    if any("." in v for v in bare):
-        if all(_as_float(v) for v in values):
-            return (SHORTEST, False, False)
-        if same and digits <= MOST_DIGITS:
-            return (f"DECIMAL({MOST_DIGITS}, {scales.pop()})", True, False)
-    return ("VARCHAR", False, False)
-
-
-def _out_of_range(text: str) -> bool:
-    """Whether a number is too large or too near to zero for a float.
-
-    >>> [_out_of_range(v) for v in ("1e+308", "1e+309", "1e-300", "1e-400", "0e+00")]
-    [False, True, False, True, False]
-    """
-    found = float(text)
-    return math.isinf(found) or (found == 0 and re.search("[1-9]", re.split("[eE]", text)[0]) is not None)
-
-
-SHORTEST = "DOUBLE, shortest"
-"""A float of 16 or 17 digits as programs write it: each text has the fewest digits that give it back, so none are merged."""
-
-
-def _as_float(text: str) -> bool:
-    """Whether a number has the digits that programs write of a float, with or without an exponent, or so few that none is lost.
-
-    >>> [_as_float(v) for v in ("0.00005768648854043157", "5.768648854043157E-5", "0.1234567890123456", "0.12345678901234567890")]
-    [True, True, True, False]
-    """
-    return len(_digits(text)) <= 15 or _digits(repr(float(text))).rstrip("0") == _digits(text).rstrip("0")
-
-
-def _digits(text: str) -> str:
-    return re.sub(r"[eE].*|\D", "", text).lstrip("0")
-
-
-def is_date(text: str) -> bool:
-    """Whether a text is a day of the calendar, as YYYY-MM-DD."""
-    try:
-        datetime.date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-SAMPLE_BYTES = 1 << 18
-
-_C1 = re.compile(rb"[\x80-\x9f]")  # control characters in Latin-1, the euro sign and quotes in Windows-1252
-_NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
-
-
-def guess_encoding(raw: bytes) -> str:
-    """By the byte order mark; then UTF-16 by its zero bytes; then UTF-8 if it is valid; else that of Western spreadsheets.
-
-    >>> guess_encoding("naïve".encode("utf-8")), guess_encoding("naïve".encode("latin-1")), guess_encoding("5 €".encode("cp1252"))
-    ('utf-8', 'latin-1', 'cp1252')
-    """
-    if raw.startswith(b"\xef\xbb\xbf"):
-        return "utf-8"
-    if raw.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return "utf-32"
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    head = raw[:4096]
-    if head.count(b"\x00") > len(head) // 4:
-        return "utf-16-le" if head[1::2].count(0) > head[0::2].count(0) else "utf-16-be"
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        decoder.decode(raw, final=len(raw) < SAMPLE_BYTES)  # a longer file may be cut in the middle of a character
-    except UnicodeDecodeError:
-        return _western_or_central(raw)
-    return "utf-8"
-
-
-_BESIDE_LETTERS = re.compile(r"(?<=[^\W\d_])[^\w\s.,;:'\"!?()\[\]{}/&+\-–—’@_|*=%<>#\\^~]|[¹³¿£¥¼½¾](?=[^\W\d_])")
-
-
-_WESTERN = (
-    *("àâæçéèêëîïôœùûüÿ", "äöüß", "áéíñóúü", "áâãàçéêíóôõúü", "àèéìíîòóùú", "åäæöøéü", "áæðéíóöþúý", "áéëïóöüèê"),
-    *("àçèéíïòóúü", "äöåõüšž"),
-)
-"""Letters beyond a to z of French, German, Spanish, Portuguese, Italian, Scandinavian languages, Icelandic, Dutch, Catalan, and
-Finnish with Estonian."""
-_CENTRAL = ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ", "çë")
-"""Those of Polish, Czech, Slovak, Hungarian, the South Slavic languages, Romanian and Albanian."""
-
-
-def _western_or_central(raw: bytes) -> str:
-    """Latin-1, Windows-1252 or Windows-1250: the one in which no sign stands inside a word, and whose letters one language has.
-
-    >>> guess_encoding("Zażółć gęślą jaźń; Łódź".encode("cp1250")), guess_encoding("Řehoř, Děčín, Plzeň".encode("cp1250"))
-    ('cp1250', 'cp1250')
-    """
-    if _NOT_CP1252.search(raw):
-        western = "latin-1"
-    else:
-        western = "cp1252" if _C1.search(raw) else "latin-1"
-    west, central = (raw.decode(page, errors="replace") for page in ("cp1252", "cp1250"))
-    strange, still = (len(_BESIDE_LETTERS.findall(text)) for text in (west, central))
-    if strange > 2 * still and strange > 1:
-        return "cp1250"
-    apart = sum(a != b and b.isalpha() for a, b in zip(west, central, strict=True))
-    foreign = _foreign(west, _WESTERN)
-    return "cp1250" if apart > 1 and foreign > 1 and foreign > 10 * _foreign(central, _CENTRAL) else western
-
-
-def _foreign(text: str, alphabets: Sequence[str]) -> int:
-    """Letters beyond a to z that the best of these languages does not have."""
-    found = Counter(c for c in text.lower() if c > "\x7f" and c.isalpha())
-    return min(sum(n for c, n in found.items() if c not in letters) for letters in alphabets)
-
-
-HEAD_ROWS = 50
-"""Rows below two rows of words that are looked at for numbers."""
-
-
-def second_heading(rows: Sequence[Sequence[Any]]) -> bool:
-    """Whether the second row is a heading too: both hold words only, and below them at least half of the columns hold numbers.
-
-    >>> second_heading([["X1", "X2"], ["age", "income"], ["30", "100"], ["31", "2"]]), second_heading([["age"], ["x"], ["y"]])
-    (True, False)
-    """
-    if len(rows) < 4 or len(rows[0]) != len(rows[1]) or len(rows[1]) < 2:
-        return False
-    first, second, below = rows[0], rows[1], rows[2 : 2 + HEAD_ROWS]
-    if any(_is_amount(cell) for cell in (*first, *second)) or sum(_filled(c) for c in second) < 0.9 * len(second):
-        return False
-    if len({str(c) for c in second}) < len(second):
-        return False
-    numeric = sum(_column_of_numbers([row[i] for row in below if len(row) > i]) for i in range(len(second)))
-    return numeric >= 0.5 * len(second)
-
-
-def says_nothing(names: Sequence[Any]) -> bool:
-    """Whether most names of a row are blank or bare codes (X1, V2): then the row below holds the names.
-
-    >>> says_nothing(["", "X1", "X2"]), says_nothing(["age", "sex", "q1"])
-    (True, False)
-    """
-    bare = sum(not _filled(n) or re.fullmatch(r"[A-Za-z]?|[A-Za-z]{0,3}_?\d+", str(n).strip()) is not None for n in names)
-    return bare > 0.6 * len(names)
-
-
-def _filled(cell: Any) -> bool:
-    return cell is not None and bool(str(cell).strip())
-
-
-def _is_amount(cell: Any) -> bool:
-    return _filled(cell) and re.fullmatch(r"[-+]?\d+([.,]\d+)?(e[-+]?\d+)?", str(cell).strip(), re.IGNORECASE) is not None
-
-
-def _column_of_numbers(cells: Sequence[Any]) -> bool:
-    held = [c for c in cells if _filled(c)]
-    return bool(held) and all(_is_amount(c) for c in held)

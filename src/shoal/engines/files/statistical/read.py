@@ -47,6 +47,8 @@ def open_statistical(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relat
     if missing not in ("value", "missing"):
         raise UsageError("user_missing must be 'value' or 'missing'.", hint="The default is 'value'.")
     head, meta = _read(path, options, SAMPLE_ROWS)
+    if len(head) == SAMPLE_ROWS and any(_may_be_codes(n, meta) for n in meta.column_names):
+        head, meta = _read(path, options, 0)  # whether all of them are whole is known at the end only
     check_names(list(meta.column_names), table=path.name)
     types = dict(options.get("types") or {})
     for name, kind in types.items():
@@ -89,7 +91,8 @@ def _read(path: Path, options: Mapping[str, Any], limit: int) -> tuple[Any, Any]
 
 
 def _arrow(frame: Any, meta: Any, types: Mapping[str, str]) -> Any:
-    """Arrow columns; numbers that the file declares whole stay whole; empty text is missing, as these files mean it."""
+    """Arrow columns; numbers that the file declares whole stay whole, and codes are whole where all of them are; empty text is
+    missing, as these files mean it."""
     for name in frame.columns:
         wanted = types.get(name)
         if wanted == "text" or (wanted is None and frame[name].dtype == object and _lettered(frame[name])):
@@ -97,7 +100,7 @@ def _arrow(frame: Any, meta: Any, types: Mapping[str, str]) -> Any:
     table = from_pandas(frame)
     for i, name in enumerate(table.column_names):
         values = table.column(i)
-        if pa.types.is_floating(values.type) and types.get(name) != "float" and _whole(name, meta):
+        if pa.types.is_floating(values.type) and types.get(name) != "float" and (_whole(name, meta) or _may_be_codes(name, meta)):
             table = table.set_column(i, name, _as_integers(values))
         elif pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
             text = values.cast(pa.string())
@@ -132,6 +135,12 @@ def _whole(name: str, meta: Any) -> bool:
     storage = str((meta.readstat_variable_types or {}).get(name, ""))
     form = str((meta.original_variable_types or {}).get(name, ""))
     return storage.startswith("int") or (form.startswith("F") and (form.endswith(".0") or "." not in form))
+
+
+def _may_be_codes(name: str, meta: Any) -> bool:
+    """Whether a column of doubles may hold codes: it has value labels, or the file is of SAS, which declares nothing whole."""
+    labelled = bool((meta.variable_value_labels or {}).get(name))
+    return labelled or str(meta.file_format).lower() in ("sas7bdat", "xport")
 
 
 def _as_integers(values: Any) -> Any:

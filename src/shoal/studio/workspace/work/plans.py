@@ -21,7 +21,7 @@ def plans(workspace: Workspace, job: Job) -> Mapping[str, Any]:
     tell = Telling(workspace, job)
     kept = workspace.tables.get(job.table_id)
     policy = Policy.parse(job.asked["policy"])
-    with shoal.open(workspace.tables.path(kept)) as table:
+    with shoal.open(workspace.tables.path(kept), **policy.read) as table:
         tell(0.0, "counting the classes")
         prepared = prepare(table, policy)
         found = find_plans(prepared, locked=job.asked["locked"], progress=tell, best=lambda some: tell.found(some.to_json()))

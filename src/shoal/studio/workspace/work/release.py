@@ -56,13 +56,16 @@ def verdict_of(doing: str) -> tuple[str, str] | None:
 
 
 def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
-    """``asked``: ``policy`` (YAML) and ``format``. The folder is named in the workspace only after it was verified."""
+    """``asked``: ``policy`` (YAML), ``format``, and findings ``accepted`` before, which count if they are found again.
+
+    The folder is named in the workspace only after it was verified.
+    """
     kept = workspace.tables.get(job.table_id)
     policy = Policy.parse(job.asked["policy"])
     key, folder = workspace.releases.place()
     tell = Telling(workspace, job, high=0.9, line_of=line_of, verdict_of=verdict_of)
     try:
-        with shoal.open(workspace.tables.path(kept)) as table:
+        with shoal.open(workspace.tables.path(kept), **policy.read) as table:
             made = shoal.anonymize(table, policy, format=job.asked["format"], progress=tell)
             made.write(folder, progress=tell)
         tell(1.0, "proving the folder again")
@@ -72,7 +75,10 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
         told = {
             **_counted(certificate),
             "verdict": certificate.verdict,
-            "attacks": [{"name": a.name, "verdict": a.verdict, "sentence": a.sentence} for a in certificate.attacks],
+            "attacks": [
+                {"name": a.name, "verdict": a.verdict, "sentence": a.sentence, "rate": a.rate} for a in certificate.attacks
+            ],
+            "accepted": job.asked.get("accepted", {}),
             "requirements": [{"sentence": r.sentence, "found": r.found} for r in certificate.requirements],
             "approved_by": str(policy.about.get("approved_by", "")),
             "fingerprint": certificate.key.fingerprint if certificate.key is not None else "",

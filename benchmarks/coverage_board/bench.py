@@ -1,0 +1,105 @@
+"""The coverage board: how often every interval about a population holds, by grade, population and sampling rate."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+import unseen  # noqa: E402
+from common import record  # noqa: E402
+from populations import POPULATIONS, Codes, Population  # noqa: E402
+
+from shoal.prediction import match_probability  # noqa: E402
+from shoal.prediction.population.pilot import Pilot  # noqa: E402
+from shoal.prediction.population.risk import assembled_risk  # noqa: E402
+
+ROWS = (
+    "a unique match is right",
+    "records identified correctly",
+    "records unique in both",
+    "unique people",
+    "unique share of a later survey",
+    "crowd of a sample unique",
+)
+
+
+def judge(everybody: Population, rate: float, seed: int) -> list[tuple[str, str, float]]:
+    """Interval, grade, and whether it held (for crowds: the share of sample uniques whose range held)."""
+    codes, f, here = everybody.sample(round(rate * everybody.people), np.random.default_rng([seed, round(1e4 * rate)]))
+    fitted = Pilot.of(codes, f, everybody.people)
+    risk, truths = assembled_risk(fitted.sample, fitted.fit), everybody.truths(f, here)
+    stated = [
+        (ROWS[1], risk.right_matches, truths["matches"]),
+        (ROWS[2], risk.sample_uniques_alone, truths["alone"]),
+        (ROWS[3], risk.population_uniques, truths["uniques"]),
+    ]
+    ones, twos, threes = (int((f == j).sum()) for j in (1, 2, 3))
+    if ones:
+        match = match_probability(ones, twos, risk.people / risk.population, n3=threes)
+        stated.append((ROWS[0], match, ones / float(here[f == 1].sum())))
+    later = min(2 * risk.people, everybody.people)
+    pilot = fitted.unique(later)
+    counts = everybody.sample(later, np.random.default_rng([seed, 99]))[1]
+    stated.append((ROWS[4], pilot, float((counts == 1).sum()) / later))
+    out = [(what, e.grade, float(e.low - 1e-9 <= true <= e.high + 1e-9)) for what, e, true in stated]
+    if ones:
+        inside = (risk.crowd_low <= here) & (here <= risk.crowd_high)
+        out.append((ROWS[5], risk.right_matches.grade, float(inside[f == 1].mean())))
+    return out
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--draws", type=int, default=4)
+    asked.add_argument("--rates", type=float, nargs="+", default=[0.05, 0.2])
+    asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--only", default="")
+    asked.add_argument("--unseen", action="store_true", help="the populations that no method was tuned on")
+    asked.add_argument("--keep", action="store_true", help="append to results.jsonl")
+    words = asked.parse_args()
+    makers = {name: (lambda make=make: make(np.random.default_rng(words.seed))) for name, make in POPULATIONS.items()}
+    if words.unseen:
+        makers = {name: (lambda make=make: make(np.random.default_rng(words.seed))) for name, make in unseen.GENERATED.items()}
+        real = unseen.tables(Path(os.environ.get("SHOAL_DATA", "data")))
+        makers |= {name: (lambda codes=codes: codes) for name, codes in real.items()}
+    board: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for name, make in makers.items():
+        if words.only in name:
+            walk(name, make(), words, board)
+    print("\n| interval | grade B | grade C |\n| --- | ---: | ---: |")
+    for row in ROWS:
+        print(f"| {row} | " + " | ".join(share(board[row, grade]) for grade in "BC") + " |")
+
+
+def walk(name: str, codes: Codes, words: argparse.Namespace, board: dict[tuple[str, str], list[float]]) -> None:
+    everybody = Population(codes)
+    for rate in words.rates:
+        if round(rate * everybody.people) < 100:
+            continue
+        here: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for draw in range(words.draws):
+            for what, grade, held in judge(everybody, rate, 100 * words.seed + draw):
+                here[what, grade].append(held)
+                board[what, grade].append(held)
+        answer = {f"{what} ({grade})": [round(float(np.mean(v)), 3), len(v)] for (what, grade), v in sorted(here.items())}
+        low = ", ".join(f"{k} {v[0]:.0%} of {v[1]}" for k, v in answer.items() if v[0] < 0.93)
+        print(f"{name}, {rate:g}: {low or 'all held'}", flush=True)
+        if words.keep:
+            kind = "unseen" if words.unseen else "board"
+            record(HERE, board=kind, population=name, people=everybody.people, rate=rate, seed=words.seed, answer=answer)
+
+
+def share(held: list[float]) -> str:
+    return f"{100 * np.mean(held):.1f} % of {len(held)}" if held else "–"
+
+
+if __name__ == "__main__":
+    main()

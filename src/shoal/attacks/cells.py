@@ -1,0 +1,213 @@
+"""Cells: which published records fit a person, by what their labels cover: sets, ranges, bands, masked codes, levels and ``*``.
+
+Takes    labels of each published class, values of people or labels of another release
+Returns  chances and values left for people of a table, or for the classes of two releases
+Keeps    a label that cannot be read fits everybody, so that nothing is concluded from it
+Source   Ganta, Kasiviswanathan & Smith 2008 (intersection); Dankar & El Emam 2010 (prosecutor)
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attacks._common import expected_rate
+from shoal.hierarchies.published_labels import Values, read_labels
+from shoal.model.attack import AttackResult, Verdict
+from shoal.model.counts.classes import IntArray
+from shoal.model.display import one_in
+
+MISSING = "\x00missing"
+"""How a missing cell is written here."""
+_PART = re.compile(r"[^{},\s][^{},]*")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_BAND = re.compile(r"^[<>\[(]|\d-\d|\+$")
+_PAIRS, _EACH = 2_000, 4
+"""Pairs of classes whose common combinations of values are tried, and combinations of each."""
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A published file: the label of each record in each quasi-identifier, and its sensitive values, all as texts."""
+
+    quasi: Mapping[str, Sequence[str]]
+    sensitive: Mapping[str, Sequence[str]]
+
+    @property
+    def records(self) -> int:
+        return len(next(iter(self.quasi.values()), ()))
+
+
+def covered(labels: Sequence[str], values: Sequence[str]) -> Bools:
+    """For each value and each label, whether the label covers the value; one that cannot be read covers every value.
+
+    >>> covered(["20-29", "{31, 45}", "3", "*", "blue"], ["25", "31"]).astype(int).tolist()
+    [[1, 0, 0, 1, 1], [0, 1, 1, 1, 1]]
+    """
+    parts = {p.strip() for label in labels for p in _PART.findall(label) if label[:1] == "{"}
+    parts |= {end for label in labels for end in label.split("..") if ".." in label}
+    every = sorted({*values, *parts} - {MISSING}, key=_in_order)
+    numbers = [_number(text) for text in every]
+    known = Values(every, np.array(numbers, dtype=np.float64) if None not in numbers else None, missing=True)
+    out = np.zeros((len(values), len(labels)), dtype=np.bool_)
+    place = {text: i for i, text in enumerate(every)} | {MISSING: len(every)}
+    at = np.array([place[v] for v in values], dtype=np.int64)
+    for j, (label, found) in enumerate(zip(labels, read_labels(known, list(labels)), strict=True)):
+        if label == MISSING:
+            found = np.array([len(every)])
+        elif found is None:
+            found = np.array([i for i, text in enumerate(every) if text.startswith(label)], dtype=np.int64)
+        out[:, j] = np.isin(at, found) if len(found) else True
+    return out
+
+
+def _number(text: str) -> float | None:
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def _in_order(text: str) -> tuple[bool, float, str]:
+    number = _number(text)
+    return number is None, number or 0.0, text
+
+
+def fitting(shown: Shown, people: Mapping[str, Sequence[str]]) -> Bools:
+    """For each person and each record, whether all labels cover what is known of the person."""
+    n = len(next(iter(people.values())))
+    out = np.ones((n, shown.records), dtype=np.bool_)
+    for column, texts in people.items():
+        values, own = np.unique(np.array(texts, dtype=object).astype(str), return_inverse=True)
+        labels, mine = np.unique(np.array(shown.quasi[column], dtype=object).astype(str), return_inverse=True)
+        out &= covered(labels.tolist(), values.tolist())[own][:, mine]
+    return out
+
+
+def linked_by_cells(shown: Shown, people: Mapping[str, Sequence[str]], *, k: int) -> list[AttackResult]:
+    """Somebody knows these values of people who are in the release: how many records fit each, and what do they share?"""
+    fits = fitting(shown, people)
+    many = fits.sum(axis=1)
+    hit = many > 0
+    question = "Somebody with the external table knows that a person is in the release: is the record found?"
+    if not hit.any():
+        why = "Not run: no record of the release fits anybody in the external table."
+        return [AttackResult("linkage: known person", question, None, None, None, None, "", "not run", why)]
+    chances = 1.0 / many[hit]
+    rate, low, high = expected_rate(chances, np.ones(int(hit.sum())))
+    worst = float(chances.max())
+    verdict: Verdict = "holds" if worst <= 1 / k + 1e-12 else "broken"
+    sentence = f"On average {one_in(rate)}, at worst {one_in(worst)}; by their cells, records fit {int(hit.sum()):,} people."
+    place = f"fewest records that fit a person: {int(many[hit].min())}"
+    out = [AttackResult("linkage: known person", question, rate, low, high, 1 / k, place, verdict, sentence)]
+    for column, texts in shown.sensitive.items():
+        left = _values(fits[hit], texts, sorted(set(texts))).sum(axis=1)
+        certain = int((left == 1).sum())
+        name = f"homogeneity: {column}, by cells"
+        sure = certain / int(hit.sum())
+        words = f"All records that fit a person have one value of '{column}' for {sure:.1%} of {int(hit.sum()):,} people."
+        asks = "Somebody knows the quasi-identifiers of a person: is the sensitive value certain?"
+        out.append(AttackResult(name, asks, sure, sure, sure, None, "", "warning" if certain else "holds", words))
+    return out
+
+
+def _values(fits: Bools, texts: Sequence[str], every: Sequence[str]) -> Bools:
+    """Which of ``every`` value the records have that fit each person."""
+    place = {text: i for i, text in enumerate(every)}
+    table = np.zeros((len(texts), len(every)), dtype=np.float32)
+    table[np.arange(len(texts)), [place[t] for t in texts]] = 1
+    return np.asarray(fits.astype(np.float32) @ table > 0)
+
+
+def both_releases(
+    new: Shown, old: Shown, column: str, people: Mapping[str, Sequence[str]] | None, *, distinct: int
+) -> AttackResult:
+    """What two releases leave possible of a sensitive column for people who are in both, by all records that fit them.
+
+    Without ``people``, combinations of values are tried that the cells of two overlapping classes have in common. Whether
+    somebody has such a combination is not known then, so that it is a warning.
+    """
+    question = "Somebody has both releases and knows that a person is in both: which sensitive values stay possible?"
+    name = f"intersection: values of '{column}', by cells"
+    least = max(distinct, 2)
+    who, real = ("people", True) if people is not None else ("combinations of values that fit both releases", False)
+    tried = people if people is not None else _in_both(new, old, column, least)
+    if tried is None:
+        why = "Not run: no class of one release overlaps a class of the other."
+        return AttackResult(name, question, None, None, None, None, "", "not run", why)
+    every = sorted({*new.sensitive[column], *old.sensitive[column]})
+    left = [_values(fitting(shown, tried), shown.sensitive[column], every) for shown in (new, old)]
+    both = (left[0] & left[1]).sum(axis=1)
+    compared = both > 0
+    total = int(compared.sum())
+    if not total and (real or len(both)):
+        why = f"Not run: none of the {who} fits both releases."
+        return AttackResult(name, question, None, None, None, None, "", "not run", why)
+    told = compared & (both < np.minimum(np.minimum(*(x.sum(axis=1) for x in left)), least))
+    sure = int((told & (both == 1)).sum())
+    rate = int(told.sum()) / max(total, 1)
+    sentence = (
+        f"For {int(told.sum()):,} of {total:,} {who} the two releases together leave fewer than {least} values of '{column}' "
+        f"possible, by what their cells cover; for {sure:,} of them only one."
+    )
+    verdict: Verdict = "holds" if not told.any() else "broken" if real else "warning"
+    return AttackResult(name, question, rate, rate, rate, 0.0 if real else None, f"{sure} with one value left", verdict, sentence)
+
+
+def _in_both(new: Shown, old: Shown, column: str, least: int) -> dict[str, list[str]] | None:
+    """Combinations of values that the cells of a class of each release have in common, if the two classes share fewer than
+    ``least`` sensitive values; None if no two classes overlap."""
+    sides = [_classes(shown) for shown in (new, old)]
+    every = sorted({*new.sensitive[column], *old.sensitive[column]})
+    inside = []
+    for shown, (ids, first, _) in zip((new, old), sides, strict=True):
+        inside.append(_values(np.arange(len(first))[:, None] == ids[None, :], shown.sensitive[column], every))
+    leaves, cells, overlap = {}, {}, np.ones((len(sides[0][1]), len(sides[1][1])), dtype=np.bool_)
+    for c in new.quasi:
+        texts = [
+            np.array(shown.quasi[c], dtype=object).astype(str)[side[1]] for shown, side in zip((new, old), sides, strict=True)
+        ]
+        leaves[c] = _leaves([*texts[0], *texts[1]])
+        cells[c] = [_loosely(t.tolist(), leaves[c]) for t in texts]
+        overlap &= cells[c][0].T.astype(np.float32) @ cells[c][1].astype(np.float32) > 0
+    if not overlap.any():
+        return None
+    shared = inside[0].astype(np.float32) @ inside[1].T.astype(np.float32)
+    out: dict[str, list[str]] = {c: [] for c in new.quasi}
+    for a, b in np.argwhere(overlap & (shared < least) & (shared > 0))[:_PAIRS].tolist():
+        common = {c: [leaves[c][i] for i in np.flatnonzero(cells[c][0][:, a] & cells[c][1][:, b])] for c in out}
+        for combination in itertools.islice(itertools.product(*common.values()), _EACH):
+            for c, value in zip(out, combination, strict=True):
+                out[c].append(value)
+    return out
+
+
+def _classes(shown: Shown) -> tuple[IntArray, IntArray, IntArray]:
+    """The class of each record, one record of each class, and how many each has."""
+    rows = np.array(list(zip(*shown.quasi.values(), strict=True)), dtype=object).astype(str)
+    _, first, ids, sizes = np.unique(rows, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    return ids.ravel(), first, sizes
+
+
+def _loosely(labels: Sequence[str], values: Sequence[str]) -> Bools:
+    """:func:`covered`; a code that is cut off covers every longer one."""
+    short = [label.rstrip("*") for label in labels]
+    longer = np.array([[bool(s) and v.startswith(s) for s in short] for v in values], dtype=np.bool_)
+    return covered(labels, values) | longer.reshape(len(values), len(labels))
+
+
+def _leaves(labels: Sequence[str]) -> list[str]:
+    """Values that tell labels apart: members of sets, ends of ranges and bands, and labels that are neither."""
+    out = {MISSING}
+    for label in {*labels}:
+        if label[:1] == "{":
+            out.update(p.strip() for p in _PART.findall(label))
+        elif ".." in label:
+            out.update(label.split(".."))
+        else:
+            out.update(re.findall(r"\d+(?:\.\d+)?", label) if _BAND.search(label) else [label])
+    return sorted(out, key=_in_order)

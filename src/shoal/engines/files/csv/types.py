@@ -1,0 +1,154 @@
+"""Guessing the types of the columns of a CSV file from a sample of their values."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from shoal.engines.core.kinds import MOST_DIGITS
+from shoal.engines.files.csv.fields import MARKED, MARKS, Field
+from shoal.engines.files.csv.sniff import Dialect
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-][0-9]{1,3})?|[0-9]\.[0-9]+[eE][0-9]{1,3})")
+"""Also with an exponent as programs write it: 1e+05, 2.5E-07, 1.0E7; never 12E4, which may be a code."""
+_COMMA_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(,[0-9]+)?([eE][+-][0-9]{1,3})?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
+
+
+def guess_types(sample: Sequence[Any], dialect: Dialect, decimal: str | None) -> tuple[list[Field], str]:
+    """For each column how its texts are read, from its sampled values; and the decimal mark."""
+    spelled = [[v for v in column.unique().to_pylist() if v is not None] for column in sample]
+    empties = [dialect.quoted_empty == "numbers" and "" in values for values in spelled]
+    spelled = [[v for v in values if v] if empty else values for values, empty in zip(spelled, empties, strict=True)]
+    padded = [_padded_numbers(values) or (dialect.padded and _padded_texts(values)) for values in spelled]
+    distinct = [[v.strip(" ") for v in values] if blanks else values for values, blanks in zip(spelled, padded, strict=True)]
+    marked = [_has_marks(values) for values in distinct]
+    distinct = [[_without_marks(v) for v in values] if marks else values for values, marks in zip(distinct, marked, strict=True)]
+    if decimal is None:
+        decimal = "," if dialect.delimiter != "," and any(_comma_decimals(v) for v in distinct) else "."
+    fields = []
+    for values, blanks, empty, marks in zip(distinct, padded, empties, marked, strict=True):
+        sql_type, exact, comma = _guess(values, decimal)
+        shortest, typed = sql_type == SHORTEST, sql_type != "VARCHAR"
+        kind = "DOUBLE" if shortest else sql_type
+        fields.append(Field(0, "", kind, exact, comma, None, shortest, blanks, empty and typed, marks and typed and not blanks))
+    return fields, decimal
+
+
+_MARK = re.compile(f"[({MARKS}]")
+_MARKED = re.compile(re.sub(r"\\x\{(\w+)\}", lambda m: chr(int(m[1], 16)), MARKED))
+
+
+def _has_marks(values: Sequence[str]) -> bool:
+    """Whether all values are numbers, and some have thin blanks or apostrophes between thousands or stand in brackets.
+
+    >>> _has_marks(["1\u2009250", "980"]), _has_marks(["(12.50)", "3.10"]), _has_marks(["(1)", "(2)"]), _has_marks(["06 12"])
+    (True, True, False, False)
+    """
+    if not _MARK.search("\n".join(values)):
+        return False
+    marked = [v for v in values if _MARK.search(v)]
+    if not all(_MARKED.fullmatch(v) for v in values):
+        return False
+    return len(marked) < len(values) or any(v[:1] != "(" for v in marked)  # numbers that are all in brackets may be labels
+
+
+def _without_marks(text: str) -> str:
+    bare = "".join(c for c in text if c not in MARKS)
+    return f"-{bare[1:-1]}" if bare[:1] == "(" else bare
+
+
+def _padded_numbers(values: Sequence[str]) -> bool:
+    """Whether all values are numbers and blanks stand around some: ``1, 65.78``."""
+    if not any(v[:1] == " " or v[-1:] == " " for v in values):
+        return False
+    return all(_NUMBER.fullmatch(t) or _COMMA_NUMBER.fullmatch(t) for t in (v.strip(" ") for v in values))
+
+
+def _padded_texts(values: Sequence[str]) -> bool:
+    """Whether blanks stand before or behind all values."""
+    return bool(values) and (all(v[:1] == " " for v in values) or all(v[-1:] == " " for v in values))
+
+
+def _comma_decimals(values: Sequence[str]) -> bool:
+    return bool(values) and any("," in v for v in values) and all(_COMMA_NUMBER.fullmatch(v) for v in values)
+
+
+def _guess(values: Sequence[str], decimal: str) -> tuple[str, bool, bool]:
+    """The narrowest type that spells every sampled value exactly as it is."""
+    text = ("VARCHAR", False, False)
+    if not values:
+        return text
+    if all(_INTEGER.fullmatch(v) for v in values):
+        return ("BIGINT", True, False)
+    if decimal == "," and _comma_decimals(values):
+        sql_type, exact, _ = _number_type([v.replace(",", ".") for v in values])
+        return (sql_type, exact, sql_type != "VARCHAR")
+    if decimal == "." and all(_NUMBER.fullmatch(v) for v in values):
+        return _number_type(values)
+    if all(_DATE.fullmatch(v) and is_date(v) for v in values):
+        return ("DATE", True, False)
+    if all(_MOMENT.fullmatch(v) and is_date(v[:10]) for v in values):
+        return ("TIMESTAMP", True, False)
+    return text
+
+
+def _number_type(values: Sequence[str]) -> tuple[str, bool, bool]:
+    """A decimal where all have the same number of decimals; else a float, unless digits would be lost."""
+    bare = [re.split("[eE]", v)[0] for v in values]
+    scales = {len(v.partition(".")[2]) for v in bare}
+    digits = max(len(v.replace("-", "").replace(".", "")) for v in bare)
+    same = len(scales) == 1 and bare == list(values) and not any(v.startswith("-") and float(v) == 0 for v in values)
+    if same and digits <= 17:
+        return (f"DECIMAL(18, {scales.pop()})", True, False)
+    if any(_out_of_range(v) for v in values):
+        return ("VARCHAR", False, False)
+    if digits <= 15:
+        return ("DOUBLE", False, False)
+    if any("." in v for v in bare):
+        if all(_as_float(v) for v in values):
+            return (SHORTEST, False, False)
+        if same and digits <= MOST_DIGITS:
+            return (f"DECIMAL({MOST_DIGITS}, {scales.pop()})", True, False)
+    return ("VARCHAR", False, False)
+
+
+def _out_of_range(text: str) -> bool:
+    """Whether a number is too large or too near to zero for a float.
+
+    >>> [_out_of_range(v) for v in ("1e+308", "1e+309", "1e-300", "1e-400", "0e+00")]
+    [False, True, False, True, False]
+    """
+    found = float(text)
+    return math.isinf(found) or (found == 0 and re.search("[1-9]", re.split("[eE]", text)[0]) is not None)
+
+
+SHORTEST = "DOUBLE, shortest"
+"""A float of 16 or 17 digits as programs write it: each text has the fewest digits that give it back, so none are merged."""
+
+
+def _as_float(text: str) -> bool:
+    """Whether a number has the digits that programs write of a float, with or without an exponent, or so few that none is lost.
+
+    >>> [_as_float(v) for v in ("0.00005768648854043157", "5.768648854043157E-5", "0.1234567890123456", "0.12345678901234567890")]
+    [True, True, True, False]
+    """
+    return len(_digits(text)) <= 15 or _digits(repr(float(text))).rstrip("0") == _digits(text).rstrip("0")
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"[eE].*|\D", "", text).lstrip("0")
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day of the calendar, as YYYY-MM-DD."""
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,458 @@
+"""Where a table begins and ends inside a file: notes above and below it, comments, rows of units and of totals.
+
+The functions judge rows of cells, of text files and of workbooks alike. A row that is certainly not a record is set aside and
+counted. A row that may be one is not judged: :class:`Layout` lists it as doubtful, and the reader asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shoal.errors import UnreadableError, UsageError
+from shoal.model.roles import distinct_names
+
+Row = Sequence[Any]
+MODES: dict[str, tuple[str, ...]] = {
+    "totals": ("set-aside", "keep"),
+    "units": ("set-aside", "keep"),
+    "notes": ("set-aside", "keep"),
+    "bad_lines": ("refuse", "set-aside"),
+    "quoted_empty": ("missing", "text"),
+}
+"""Options of ``--read`` that settle what to do with rows and cells of a sort."""
+
+TOTALS = frozenset(
+    "total totals sum subtotal sub-total average mean summe gesamt insgesamt gesamtsumme zwischensumme mittelwert durchschnitt "
+    "totale somme moyenne totaal subtotaal som gemiddelde suma soma promedio média totalt summa yhteensä összesen celkem spolu "
+    "razem ogółem ukupno skupaj toplam genel σύνολο итого всего сумма среднее разом المجموع סהכ 合計 总计 總計 合计 小計 "
+    "小计 平均 계 합계 총계".split()
+)
+_TOTAL = re.compile(
+    r"(grand|sub|overall|all|column)?[ -]?totals?( (général|general|geral|generale))?"
+    r"( ?\(?(of|n ?=|rows|records|for)?[ \d,.]*\)?)?"
+)
+_DASHES = frozenset(["", "-", "–", "—", "―", "n/a", "na", "none", "."])
+_UNITS = frozenset(
+    "years year yrs yr y months month mo weeks week wk days day d hours hour hrs hr h minutes min seconds sec s ms jahre jahr "
+    "monate tage ans années mois jours jaar maanden dagen años meses días anni mesi giorni лет год kg g mg µg ug ng lb lbs oz "
+    "cm mm m km µm in ft mi km2 m2 m² km² ha l dl ml µl % percent prozent ‰ ppm eur euro euros usd gbp chf jpy cny inr sek nok "
+    "dkk pln czk huf $ € £ ¥ k€ k$ mmhg bpm mmol mmol/l µmol/l mg/dl g/dl g/l ng/ml u/l iu iu/l kg/m2 kg/m² kg/m^2 °c °f celsius "
+    "km/h m/s kwh kw w v a hz db text string char date datetime time yyyy-mm-dd dd/mm/yyyy mm/dd/yyyy dd.mm.yyyy boolean bool "
+    "y/n yes/no 0/1 code category int integer float double numeric number n count # 岁 歳 年 元 円 kpa pa j kj kcal".split()
+)
+_BRACKETED = re.compile(r"\([^()]{1,15}\)|\[[^\[\]]{1,15}\]|<[^<>]{1,15}>")
+_AMOUNT = re.compile(r"[-+(]?[ \u00a0\u202f\d.,']*\d[ \u00a0\u202f\d.,']*(e[-+]?\d+)?[)%]?", re.IGNORECASE)
+_YEAR = re.compile(r"(19|20)\d\d")
+_NOTE = re.compile(
+    r"[*†‡©]|(source|notes?|nb|n\.b\.|footnotes?|legend|key|remarks?|comments?|disclaimer|copyright|prepared by|generated|"
+    r"exported|created|downloaded|printed|last updated?|end of|quelle|anmerkung|hinweis|stand|fußnote|bron|noot|fuente|nota|"
+    r"fonte|remarque|источник|примечание|注|出典|出所|資料|资料|来源|备注|주)\b|\(?n ?= ?\d",
+    re.IGNORECASE,
+)
+MISSING_WORDS = frozenset(
+    "na n/a #n/a nan null nil none missing unknown ? ?? - – — ― . -- n.a. n.d. nd refused unbekannt inconnu onbekend desconocido "
+    "不明 未知 缺失 н/д неизвестно xx x * **".split()
+)
+MOST_ABOVE = 60
+"""Rows above the names at most."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What of the rows below the names is not a record.
+
+    ``units``: the first one holds units. ``totals``: some hold totals, which :func:`is_totals` knows by ``numeric`` (columns of
+    numbers) and ``usual`` (filled cells of a record). ``last``: rows by their place from the end (−1: the last that is not blank)
+    and their sort. ``doubtful``: sorts of rows that may be records, with their places. ``again``: the names, where they stand
+    again among the records, as in files that were put together.
+    """
+
+    units: bool = False
+    totals: bool = False
+    again: tuple[Any, ...] = ()
+    last: Mapping[int, str] = field(default_factory=dict)
+    doubtful: Mapping[str, int] = field(default_factory=dict)
+    numeric: tuple[bool, ...] = ()
+    usual: int = 0
+
+    def settled(self, options: Mapping[str, Any], table: str) -> Layout:
+        """As the options of ``--read`` have it; a doubtful row that they do not settle is asked about."""
+        units, totals, last = self.units, self.totals, dict(self.last)
+        for sort, place in self.doubtful.items():
+            if options.get(sort) is None:
+                raise doubt(sort, table)
+            if options[sort] == "set-aside" and sort == "units":
+                units = True
+            elif options[sort] == "set-aside":
+                last[place] = sort
+        kept = {sort for sort in ("units", "totals", "notes") if options.get(sort) == "keep"}
+        kept |= {"blank rows"} if "notes" in kept else set()
+        again = () if "notes" in kept else self.again
+        totals = (totals or options.get("totals") == "set-aside") and "totals" not in kept
+        last = {place: sort for place, sort in last.items() if sort not in kept}
+        return replace(self, units=units and "units" not in kept, totals=totals, again=again, last=last, doubtful={})
+
+    def sort_of(self, row: Row, first: bool, place: int = 0) -> str:
+        """The sort of a row that is not a record, empty for a record; ``place`` counts from the end, 0 where that is far."""
+        if first and self.units:
+            return "units"
+        if place in self.last:
+            return self.last[place]
+        if self.again and tuple(row) == self.again:
+            return "headings"
+        return "totals" if self.totals and is_totals(row, self.numeric, self.usual) else ""
+
+
+def text_of(cell: Any) -> str:
+    """A cell as text without blanks around it; empty for a missing one."""
+    return "" if cell is None else cell.strip() if isinstance(cell, str) else str(cell)
+
+
+def is_amount(cell: Any) -> bool:
+    """Whether a cell is a number, also one with marks between thousands, in brackets or with a percent sign.
+
+    >>> [is_amount(c) for c in ("12", "(12.50)", "1 234,5", 3.5, "12a", "", None)]
+    [True, True, True, True, False, False, False]
+    """
+    return not isinstance(cell, bool) and (isinstance(cell, int | float) or _AMOUNT.fullmatch(text_of(cell)) is not None)
+
+
+def filled(row: Row) -> list[str]:
+    """The cells of a row that are not empty."""
+    return [t for t in map(text_of, row) if t]
+
+
+def usual_width(rows: Sequence[Row]) -> int:
+    """The most common number of cells; of the widest row where rows are padded."""
+    widths = Counter(len(r) for r in rows[:2000] if len(r) > 1 or filled(r))
+    return max(widths, key=lambda w: (widths[w], w)) if widths else 0
+
+
+def names_at(rows: Sequence[Row]) -> int:
+    """How many rows stand above the row of names: titles and notes, which have few cells filled."""
+    width = usual_width(rows)
+    if width < 2:
+        return 0
+    for i, row in enumerate(rows[:MOST_ABOVE]):
+        if _like_names(row, width):
+            above = [r for r in rows[:i] if filled(r)]
+            return i if all(_like_note_above(r, width, blank=len(above) < i) for r in above) else 0
+        if len(filled(row)) > max(1, width // 2):
+            return 0
+    return 0
+
+
+def _like_names(row: Row, width: int) -> bool:
+    texts = filled(row)
+    if len(row) != width or len(texts) < max(2 if width > 2 else 1, 0.6 * width) or len(texts) == 1 < width:
+        return False
+    amounts = [t for t in texts if is_amount(t)]
+    return 2 * len(amounts) <= len(texts) or (not is_amount(texts[0]) and all(_YEAR.fullmatch(t) for t in amounts))
+
+
+def _like_note_above(row: Row, width: int, *, blank: bool) -> bool:
+    texts = filled(row)
+    if width == 2:  # a header without the name of the first column looks like a short note
+        return len(texts) == 1 and (blank or " " in texts[0] or texts[0].endswith(":"))
+    return len(texts) <= max(1, width // 2)
+
+
+def numeric_columns(rows: Sequence[Row], width: int) -> list[bool]:
+    """Of each column, whether nine of ten filled cells are numbers."""
+    out = []
+    for i in range(width):
+        cells = [r[i] for r in rows if len(r) > i and text_of(r[i])]
+        out.append(bool(cells) and sum(map(is_amount, cells)) >= 0.9 * len(cells))
+    return out
+
+
+def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool, names: Row = ()) -> Layout:
+    """What of the rows below the names is not a record. ``tail``: the last rows and blank ones; ``whole``: ``body`` has all."""
+    again = tuple(names) if len(filled(names)) > 1 and any(tuple(r) == tuple(names) for r in body) else ()
+    body = [r for r in body if tuple(r) != again] if again else body
+    if width < 2 or not body:
+        return Layout()
+    numeric = numeric_columns(body[1:500] or body, width)  # the first row may hold units
+    sizes = sorted(len(filled(r)) for r in body[:200])
+    usual = sizes[len(sizes) // 2]
+    units, doubtful = _units(body, numeric)
+    last, rest = _notes_below(tail, width)
+    totals = any(is_totals(r, numeric, usual) for r in (body if whole else (*body, *tail)))
+    if rest and not is_totals(rest[-1], numeric, usual):
+        place = min(last, default=0) - 1
+        if _may_be_totals(rest[-1], body, numeric):
+            if whole and _sums([r for r in rest[:-1] if len(r) == width], rest[-1], numeric):
+                last[place] = "totals"
+            else:
+                doubtful["totals"] = place
+        elif _may_be_note(rest[-1], numeric, usual, width):
+            doubtful["notes"] = place
+    return Layout(units, totals, again, last, doubtful, tuple(numeric), usual)
+
+
+def _units(body: Sequence[Row], numeric: Sequence[bool]) -> tuple[bool, dict[str, int]]:
+    """Whether the first row holds units, and whether it may."""
+    first = body[0]
+    if len(first) != len(numeric) or len(body) < 2 or any(is_amount(c) for c in first):
+        return False, {}
+    cells = [text_of(c).casefold() for c in first]
+    over_numbers = [c for c, is_numeric in zip(cells, numeric, strict=True) if is_numeric]
+    if any(_is_unit(c) and (len(c) > 1 or c in "%$€£¥") for c in over_numbers) and all(
+        c in _DASHES or _is_unit(c) for c in cells
+    ):
+        return True, {}
+    words = [c for c in over_numbers if c and c not in MISSING_WORDS]
+    return False, {"units": 0} if len(words) == len(over_numbers) > 1 else {}
+
+
+def _is_unit(text: str) -> bool:
+    return text in _UNITS or text.strip("()[]<>") in _UNITS or _BRACKETED.fullmatch(text) is not None
+
+
+def is_totals(row: Row, numeric: Sequence[bool], usual: int) -> bool:
+    """Whether a row is certainly one of totals: its label is the only word, and fewer cells are filled than in a record."""
+    if len(row) - row.count("") - row.count(None) > 0.75 * usual or len(row) > len(numeric):
+        return False
+    texts = filled(row)
+    words = [t for t in texts if not is_amount(t)]
+    return len(texts) > (len(numeric) < 3) and len(words) == 1 and is_totals_word(words[0])
+
+
+def is_totals_word(text: str) -> bool:
+    """Whether a cell is the label of a row of totals.
+
+    >>> [is_totals_word(t) for t in ("Total", "Grand total:", "Total (n=52)", "Итого", "Totalenfels", "Anna")]
+    [True, True, True, True, False, False]
+    """
+    bare = text.casefold().strip(" :.*#=_-").strip()
+    return bare in TOTALS or ("total" in bare and _TOTAL.fullmatch(bare) is not None)
+
+
+def _may_be_totals(row: Row, body: Sequence[Row], numeric: Sequence[bool]) -> bool:
+    """Whether a row has the label of totals in a column where no other row has it, and otherwise looks like a record."""
+    places = [i for i, c in enumerate(row[:2]) if is_totals_word(text_of(c))]
+    if not places or not any(numeric) or not any(is_amount(c) for c in row):
+        return False
+    i = places[0]
+    same = sum(1 for r in body if len(r) > i and is_totals_word(text_of(r[i])))
+    return same <= 1
+
+
+def _sums(body: Sequence[Row], row: Row, numeric: Sequence[bool]) -> bool:
+    """Whether most numbers of a row are sums or means of their columns."""
+    hits = tries = 0
+    for i, is_numeric in enumerate(numeric):
+        value = _number(row[i]) if is_numeric and i < len(row) else None
+        cells = [n for r in body if (n := _number(r[i])) is not None]
+        if value is None or len(cells) < 2:
+            continue
+        tries += 1
+        hits += any(abs(value - x) <= 1e-6 * abs(x) + 0.006 for x in (sum(cells), sum(cells) / len(cells)))
+    return tries > 0 and 2 * hits > tries
+
+
+def _number(cell: Any) -> float | None:
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return float(cell)
+    try:
+        return float(text_of(cell).replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _may_be_note(row: Row, numeric: Sequence[bool], usual: int, width: int) -> bool:
+    """Whether the only filled cell of a row does not fit its column, or is several words long."""
+    texts = filled(row)
+    if len(texts) != 1 or len(row) != width or width < 4 or usual < 2 or is_amount(texts[0]):
+        return False
+    place = next(i for i, c in enumerate(row) if text_of(c))
+    return numeric[place] or len(texts[0].split()) > 3
+
+
+def is_blank(row: Row) -> bool:
+    """Whether a line has no cells at all; one of delimiters only is a record without values."""
+    return len(row) < 2 and not filled(row)
+
+
+def _notes_below(tail: Sequence[Row], width: int) -> tuple[dict[int, str], list[Row]]:
+    """Notes below the table, and rows of empty cells among them, by their places from its end; and the records above them."""
+    last: dict[int, str] = {}
+    empty: list[int] = []
+    place, end = 0, len(tail)
+    for end in range(len(tail), 0, -1):
+        row = tail[end - 1]
+        if is_blank(row):
+            continue
+        place -= 1
+        if not filled(row):
+            empty.append(place)
+        elif _is_note(row, width, blank=bool(last) or (end > 1 and not filled(tail[end - 2]))):
+            last |= dict.fromkeys(empty, "blank rows") | {place: "notes"}
+            empty = []
+        else:
+            break
+    else:
+        return {}, []  # nothing but notes: not a table
+    words = [t for t in filled(tail[end - 1]) if not is_amount(t)]
+    below_totals = len(words) == 1 and is_totals_word(words[0])
+    # spreadsheets write rows that were emptied; a table that has such rows elsewhere keeps them
+    if empty and width > 2 and (below_totals or all(filled(r) or is_blank(r) for r in tail[:end])):
+        last |= dict.fromkeys(empty, "blank rows")
+    return last, [r for r in tail[max(0, end - 2000) : end] if filled(r)]
+
+
+def _is_note(row: Row, width: int, *, blank: bool) -> bool:
+    """Whether a last row is prose: it begins as notes do, stands below an empty line, or is a sentence.
+
+    A record that was cut off looks like a short text: it is not taken for a note.
+    """
+    texts = filled(row)
+    if texts == ["\x1a"]:  # the end of a file under DOS
+        return True
+    text, begins = " ".join(texts), _NOTE.match(texts[0]) is not None
+    if is_amount(texts[0]) or is_totals_word(texts[0]) or not (len(texts) == 1 or (len(row) < width and begins)):
+        return False
+    words = len(text.split())
+    return words > 5 or ((begins or blank) and (words > 1 or ":" in text))
+
+
+def heading_line(options: Mapping[str, Any]) -> tuple[bool | None, int]:
+    """Whether there are names, None where nobody said, and how many lines stand before them: ``skip=3``, ``header=4``."""
+    header, skip = options.get("header"), options.get("skip", 0)
+    if not isinstance(skip, int) or skip < 0 or (type(header) is int and (header < 1 or skip)):
+        raise UsageError(
+            "skip must be a number of lines, header true, false or the number of the line that holds the names.",
+            hint="For example --read skip=3, or --read header=4.",
+        )
+    return (True, header - 1) if type(header) is int else (header, skip)
+
+
+def need_modes(options: Mapping[str, Any]) -> None:
+    """Refuse values that these options do not have."""
+    for name, known in MODES.items():
+        if options.get(name) is not None and options[name] not in known:
+            raise UsageError(f"{name} cannot be '{options[name]}'.", hint=f"Expected {' or '.join(known)}.")
+
+
+QUESTIONS = {
+    "totals": "the last row of {table} is labelled as a total, but is filled like a record.",
+    "units": "the first row of {table} has words above columns of numbers: units or labels, or a record.",
+    "notes": "the last row of {table} has one filled cell: a note, or a record.",
+}
+
+
+def doubt(sort: str, table: str) -> UnreadableError:
+    """The question that a doubtful row asks."""
+    return UnreadableError(
+        QUESTIONS[sort].format(table=f"'{table}'"),
+        hint=f"Pass --read {sort}=set-aside to leave it out, or --read {sort}=keep to read it as a record.",
+    )
+
+
+def numbered_names(names: list[str], options: Mapping[str, Any]) -> list[str]:
+    """The names with a number behind doubled ones, unless ``rename_duplicates`` is false; with true behind look-alikes too."""
+    rename = options.get("rename_duplicates")
+    return names if rename is False else distinct_names(names, alike=bool(rename))
+
+
+_REPAIRS = {
+    "notes": (("notes", "set-aside", "keep"), "{n} note{s} around the table"),
+    "units": (("units", "set-aside", "keep"), "{n} row{s} of units below the names"),
+    "totals": (("totals", "set-aside", "keep"), "{n} row{s} of totals"),
+    "blank rows": (("notes", "set-aside", "keep"), "{n} row{s} of empty cells below the table"),
+    "headings": (("notes", "set-aside", "keep"), "{n} repeated row{s} of names"),
+    "comments": (("comment", "#", "none"), "{n} comment line{s}"),
+    "bad lines": (("bad_lines", "set-aside", "refuse"), "{n} line{s} with too few or too many fields"),
+}
+"""By sort: the option, its value and the one that overrules it; and what was set aside."""
+
+
+def aside_in_words(aside: Mapping[str, int]) -> str:
+    """What was set aside, in words.
+
+    >>> aside_in_words({"totals": 2, "units": 1})
+    '2 rows of totals, 1 row of units below the names'
+    """
+    return ", ".join(_REPAIRS[sort][1].format(n=f"{n:,}", s="s" if n > 1 else "") for sort, n in aside.items())
+
+
+def repairs_of(
+    aside: Mapping[str, int],
+    renamed: Mapping[str, str],
+    plan: Mapping[str, Any],
+    *,
+    above: int = 0,
+    comment: str = "",
+    mended: Sequence[str] = (),
+) -> dict[str, Any]:
+    """How a file was mended, for people and for the next file like it.
+
+    ``set_aside``: lines that are not records, by sort. ``renamed``: new names and the old ones. ``plan``: the options of
+    ``--read`` that read such a file in the same way. ``repairs``: a sentence for each repair.
+    """
+    lines, options = list(mended), dict(plan)
+    if above:
+        lines.append(f"Set aside {above} note{'s' if above > 1 else ''} above the names. Overrule with --read skip=0.")
+        options["notes"] = "set-aside"
+    for sort, count in aside.items():
+        n = count - above if sort == "notes" else count
+        if n:
+            key, value, other = _REPAIRS[sort][0]
+            what = _REPAIRS[sort][1].format(n=f"{n:,}", s="s" if n > 1 else "").replace("around", "below")
+            options[key] = comment or value
+            lines.append(f"Set aside {what} ({key}={options[key]}). Overrule with --read {key}={other}.")
+    if options.get("quoted_empty") == "missing":
+        lines.append('Read quoted empty fields ("") as missing. Overrule with --read quoted_empty=text.')
+    if "heading_rows" in options:
+        del options["heading_rows"]
+        lines.append("Read two rows of headings as names and labels. Overrule with --read header=1 or header=2.")
+    skipped = options.get("skip") or (options["header"] - 1 if type(options.get("header")) is int else 0)
+    if skipped:
+        lines.append(f"Skipped {skipped} line{'s' if skipped > 1 else ''} above the names, as specified.")
+    if renamed:
+        shown = ", ".join(f"'{old}' is '{new}'" for new, old in list(renamed.items())[:5]) + (", …" if len(renamed) > 5 else "")
+        lines.append(f"Numbered doubled names: {shown}. Refuse them with --read rename_duplicates=false.")
+    found = {"set_aside": dict(aside), "renamed": dict(renamed), "plan": options, "repairs": lines}
+    return {name: value for name, value in found.items() if value}
+
+
+HEAD_ROWS = 50
+"""Rows below two rows of words that are looked at for numbers."""
+
+
+def second_heading(rows: Sequence[Sequence[Any]]) -> bool:
+    """Whether the second row is a heading too: both hold words only, and below them at least half of the columns hold numbers.
+
+    >>> second_heading([["X1", "X2"], ["age", "income"], ["30", "100"], ["31", "2"]]), second_heading([["age"], ["x"], ["y"]])
+    (True, False)
+    """
+    if len(rows) < 4 or len(rows[0]) != len(rows[1]) or len(rows[1]) < 2:
+        return False
+    first, second, below = rows[0], rows[1], rows[2 : 2 + HEAD_ROWS]
+    if any(is_amount(cell) for cell in (*first, *second)) or len(filled(second)) < 0.9 * len(second):
+        return False
+    if len({str(c) for c in second}) < len(second):
+        return False
+    numeric = [i for i in range(len(second)) if _column_of_numbers([row[i] for row in below if len(row) > i])]
+    if any(text_of(second[i]).casefold() in MISSING_WORDS for i in numeric) or (len(numeric) < 2 and not says_nothing(first)):
+        return False  # a record whose numbers are missing is not a heading
+    return len(numeric) >= 0.5 * len(second)
+
+
+def says_nothing(names: Sequence[Any]) -> bool:
+    """Whether most names of a row are blank or bare codes (X1, V2): then the row below holds the names.
+
+    >>> says_nothing(["", "X1", "X2"]), says_nothing(["age", "sex", "q1"])
+    (True, False)
+    """
+    bare = sum(not text_of(n) or re.fullmatch(r"[A-Za-z]?|[A-Za-z]{0,3}_?\d+", str(n).strip()) is not None for n in names)
+    return bare > 0.6 * len(names)
+
+
+def _column_of_numbers(cells: Sequence[Any]) -> bool:
+    held = [c for c in cells if text_of(c)]
+    return bool(held) and all(is_amount(c) for c in held)

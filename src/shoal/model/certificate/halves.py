@@ -1,0 +1,211 @@
+"""The two halves of a certificate, physically apart in its file.
+
+``derived`` is a function of the published files and of the other half: ``verify`` works it out again and compares. ``signed``
+rests on the publisher's signature alone. In the program a certificate is one value; only its file has halves. Certificates of
+version 1 have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from shoal.errors import TamperError
+from shoal.model.attack import VERDICTS
+from shoal.model.certificate.form import HINT, plain
+
+HEAD = ("format", "key", "signature")
+"""Parts that stand in neither half."""
+DERIVED: Mapping[str, frozenset[str]] = {
+    "shoal-certificate/2": frozenset(
+        {
+            "after",
+            "attackers",
+            "columns.*.treatment",
+            "columns.*.values_after",
+            "data.columns",
+            "data.digest",
+            "data.file",
+            "data.format",
+            "files",
+            "identifiers.*.checked",
+            "identifiers.*.released",
+            "input.columns",
+            "input.note",
+            "k",
+            "known",
+            "limits",
+            "looks_identifying",
+            "missing",
+            "plan.seed",
+            "plan.sha256",
+            "plan.steps",
+            "plan.truthful",
+            "population.sentence",
+            "proof",
+            "requirements",
+            "requirements_people",
+            "threshold.preset.date",
+            "threshold.preset.note",
+            "threshold.preset.read",
+            "threshold.preset.rule",
+            "threshold.preset.source",
+            "threshold.smallest_class",
+            "triggers",
+            "utility.analyses.*.after",
+            "utility.analyses.*.analysis",
+            "utility.scope",
+            "utility.suppressed_sentence",
+            "utility.suppressed_share",
+            "utility.who_note",
+            "verdict",
+            "verify",
+            "wp216",
+        }
+    ),
+    "shoal-event-certificate/2": frozenset(
+        {
+            "after",
+            "cost.left_out_share",
+            "data.columns",
+            "data.file",
+            "data.format",
+            "files",
+            "limits",
+            "plan.seed",
+            "plan.sha256",
+            "plan.steps",
+            "plan.truthful",
+            "proof",
+            "requirements",
+            "steps",
+            "verdict",
+            "verify",
+        }
+    ),
+}
+"""For each version with halves, the parts of the derived one; a star stands for every item of a list. Attacks are in both halves:
+see :func:`is_derived_attack`."""
+DATA_ATTACKS = ("homogeneity", "background knowledge", "skewness")
+"""Attacks that need the published classes and nothing else."""
+_ABSENT: Any = object()
+
+
+def is_derived_attack(name: str, flat: Mapping[str, Any]) -> bool:
+    """Whether the published file alone gives what an attack finds: not where people were counted by a column that is left out."""
+    if "unit" not in flat:  # an event release: its attacks need the people behind the pseudonyms
+        return False
+    counted = flat["unit"]["column"] is None or flat["data"]["unit"] is not None
+    return bool(counted and name.split(":")[0] in DATA_ATTACKS)
+
+
+def document(certificate: Any) -> dict[str, Any]:
+    """The JSON object that the file of a certificate holds, and that is signed."""
+    flat: dict[str, Any] = plain(certificate)
+    if flat["format"] not in DERIVED:
+        return flat
+    derived, signed = halves(flat)
+    return {"derived": derived, "signed": signed, **{name: flat[name] for name in HEAD if name in flat}}
+
+
+def halves(flat: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The derived and the signed half of a certificate in one piece."""
+    body = {name: value for name, value in flat.items() if name not in (*HEAD, "attacks")}
+    derived, signed = _split(body, (), DERIVED[flat["format"]])
+    for half, wanted in ((derived, True), (signed, False)):
+        half["attacks"] = [a for a in flat["attacks"] if is_derived_attack(a["name"], flat) is wanted]
+    return derived, signed
+
+
+def flat_form(data: Any) -> Any:
+    """A certificate in one piece from the object of its file; :class:`~shoal.errors.TamperError` if its halves do not fit."""
+    if not isinstance(data, dict) or data.get("format") not in list(DERIVED):  # what a forger put there may not be hashable
+        return data
+    parts: list[Any] = [data.get("derived"), data.get("signed")]
+    if set(data) - set(HEAD) != {"derived", "signed"} or not all(isinstance(part, dict) for part in parts):
+        raise _unfit()
+    attacks = [part.get("attacks") for part in parts]
+    if not all(isinstance(a, list) and all(isinstance(one, dict) for one in a) for a in attacks):
+        raise _unfit()
+    rest = [{name: value for name, value in part.items() if name != "attacks"} for part in parts]
+    try:
+        listed = sorted((one for a in attacks for one in a), key=_worst_first)
+    except (KeyError, TypeError, ValueError):
+        raise _unfit() from None
+    return {**_joined(*rest), "attacks": listed, **{name: data[name] for name in HEAD if name in data}}
+
+
+def _worst_first(attack: Mapping[str, Any]) -> tuple[int, float, str]:
+    """The order of :func:`~shoal.model.attack.worst_first`, of plain values."""
+    rate = attack["rate"]
+    return VERDICTS.index(attack["verdict"]), -(rate if rate is not None else -1.0), attack["name"]
+
+
+@cache
+def _above(derived: frozenset[str]) -> frozenset[str]:
+    """The places that hold a derived part somewhere inside, the whole among them."""
+    return frozenset(".".join(place.split(".")[:n]) for place in derived for n in range(place.count(".") + 1))
+
+
+def _split(value: Any, path: tuple[str, ...], derived: frozenset[str]) -> tuple[Any, Any]:
+    place = ".".join(path)
+    if place in derived:
+        return value, _ABSENT
+    if place not in _above(derived):
+        return _ABSENT, value
+    if isinstance(value, Mapping):
+        parts = {name: _split(inner, (*path, name), derived) for name, inner in value.items()}
+        return tuple({n: p[i] for n, p in parts.items() if p[i] is not _ABSENT} for i in (0, 1))  # type: ignore[return-value]
+    if isinstance(value, Sequence) and not isinstance(value, str) and value:
+        items = [_split(inner, (*path, "*"), derived) for inner in value]
+        return [item[0] for item in items], [item[1] for item in items]
+    return _ABSENT, value
+
+
+def _joined(one: Any, other: Any) -> Any:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {n: _joined(one.get(n, _ABSENT), other.get(n, _ABSENT)) for n in (*one, *(n for n in other if n not in one))}
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other) and one:
+        return [_joined(a, b) for a, b in zip(one, other, strict=True)]
+    if one is _ABSENT or other is _ABSENT:
+        return one if other is _ABSENT else other
+    raise _unfit()
+
+
+def _unfit() -> TamperError:
+    return TamperError("the halves of the certificate do not fit together.", hint=HINT)
+
+
+def schema_of_halves(flat: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """The JSON schema of the file from that of the certificate in one piece."""
+    names = flat["properties"]
+    body = {**flat, "properties": {n: s for n, s in names.items() if n not in (*HEAD, "attacks")}}
+    parts = [_schema_half(body, (), DERIVED[version], wanted=wanted) for wanted in (True, False)]
+    for part in parts:
+        part["properties"]["attacks"] = names["attacks"]
+        part["required"] = sorted([*(n for n in part["required"] if n in part["properties"] and n != "attacks"), "attacks"])
+    out = {"derived": parts[0], "signed": parts[1], "format": {"enum": [version]}}
+    out |= {name: names[name]["anyOf"][0] for name in ("key", "signature")}
+    return {"type": "object", "additionalProperties": False, "properties": out, "required": sorted(out)}
+
+
+def _schema_half(schema: Any, path: tuple[str, ...], derived: frozenset[str], *, wanted: bool) -> Any:
+    """What of a schema is in a half; absent where nothing is."""
+    place = ".".join(path)
+    if place in derived:
+        return schema if wanted else _ABSENT
+    if place not in _above(derived):
+        return _ABSENT if wanted else schema
+    if "anyOf" in schema:
+        kept = [_schema_half(s, path, derived, wanted=wanted) for s in schema["anyOf"]]
+        return {"anyOf": [s for s in kept if s is not _ABSENT]}
+    if schema.get("type") == "array":
+        return {**schema, "items": _schema_half(schema["items"], (*path, "*"), derived, wanted=wanted)}
+    if schema.get("type") != "object":
+        return _ABSENT if wanted else schema
+    parts = {n: _schema_half(s, (*path, n), derived, wanted=wanted) for n, s in schema["properties"].items()}
+    kept_parts = {n: s for n, s in parts.items() if s is not _ABSENT}
+    # a list without items and a group that is null stand in the signed half only
+    loose = {n for n, s in kept_parts.items() if wanted and ".".join((*path, n)) not in derived and s.get("type") != "object"}
+    return {**schema, "properties": kept_parts, "required": [n for n in schema["required"] if n in kept_parts and n not in loose]}

@@ -1,0 +1,76 @@
+"""Questions in plain words: ``Amsterdam`` instead of ``NL/Amsterdam@2021``, ``age`` instead of the coding that is known there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from shoal.errors import UsageError, nearest
+from shoal.registry.records.population import Population
+from shoal.registry.records.vocabulary import CHAINS, attribute
+
+MOST = 100_000
+SHOWN = 5
+
+
+class Places(Protocol):
+    """A source of records, as far as places are looked up."""
+
+    def topics(self, text: str = "", *, limit: int = 1000) -> Iterable[tuple[str, tuple[str, ...]]]: ...
+
+    def codings(self, population: str) -> list[tuple[str, ...]]: ...
+
+
+def population_of(source: Places, text: str) -> Population:
+    """A population by its full name, or by the last part of its place: of several periods the latest.
+
+    >>> from shoal.registry.keep.builtin import BuiltIn
+    >>> str(population_of(BuiltIn(), "amsterdam"))
+    'NL/Amsterdam@2021'
+    """
+    if "@" in text or not text.strip():
+        return Population.parse(text)
+    wanted = text.strip().casefold()
+    known = [Population.parse(p) for p in {p for p, _ in source.topics(wanted, limit=MOST)}]
+    found = [p for p in known if not p.filters and wanted in (p.place.casefold(), p.place.rpartition("/")[2].casefold())]
+    places = sorted({p.place for p in found})
+    if len(places) == 1:
+        return max(found, key=lambda p: p.period)
+    if places:
+        listed = ", ".join(places[:SHOWN]) + (" …" if len(places) > SHOWN else "")
+        raise UsageError(f"'{text[:60]}' is the name of {len(places)} places.", hint=f"Name one of them: {listed}.")
+    raise UsageError(f"nothing is known about a place called '{text[:60]}'.", hint=" ".join(nearby(source, text)))
+
+
+def nearby(source: Places, text: str) -> Iterator[str]:
+    """What is there instead of a place that nothing is known about: places of a like name, and countries."""
+    names = {p.partition("@")[0].rpartition("/")[2]: p for p, _ in source.topics("", limit=MOST)}
+    close = nearest(text.strip(), names)
+    if close:
+        yield f"Did you mean {names[close]}?"
+    counted = countries(source)
+    yield f"There are records of {', '.join(f'{c} ({n:,} places)' for c, n in counted.items())}." if counted else "It is empty."
+
+
+def countries(source: Places) -> dict[str, int]:
+    """The countries that records are about, each with the number of its places."""
+    out: dict[str, set[str]] = {}
+    for population, _ in source.topics("", limit=MOST):
+        place = population.partition("@")[0]
+        out.setdefault(place.partition("/")[0], set()).add(place)
+    return {country: len(out[country]) for country in sorted(out)}
+
+
+def codes_of(source: Places, codes: Iterable[str], people: Population) -> list[str]:
+    """Codes of a vocabulary; a bare attribute (``age``, ``postcode``) stands for the finest coding that is known there."""
+    asked = list(codes)
+    order = {code: i for i, code in enumerate(c for chain in CHAINS for c in chain)}
+    if all(code in order for code in asked):
+        return asked
+    known = {code for coding in source.codings(str(people)) for code in coding}
+
+    def finest(code: str) -> str:
+        found = [k for k in known if attribute(k).split("/")[0] == code] if code not in order else []
+        return min(found, key=lambda k: (order.get(k, len(order)), k)) if found else code
+
+    return [finest(code) for code in asked]

@@ -1,0 +1,72 @@
+"""What a few published columns find together: counted for every release, and for drafts to leave out the columns that do.
+
+Takes    a plan that is decided, and the data written by it
+Returns  the worst set of at most three columns, as a certificate states it; columns to leave out
+Keeps    quasi-identifiers count as published; columns that a step changes do not count: nobody knows their new values
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shoal.disk.atomic import scratch
+from shoal.measures.subsets.known_columns import KnownColumns, known_columns
+from shoal.model.certificate.parts import Known
+from shoal.release.make.recode import ByEngine, by_engine, recode, remove_passing
+from shoal.release.make.value_links import too_much
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import Decision
+from shoal.release.proof.read import batches
+from shoal.release.proof.recount import whole_codes
+from shoal.steps import Keep
+
+MOST_KNOWN = 5_000_000
+"""Published records up to which it is counted what a few columns find together."""
+
+
+def count_known(prepared: Prepared, decision: Decision, data: Path, seen: ByEngine | None) -> Known | None:
+    """What a few published columns find; None if the engine counts the data itself, or they are too large to be held."""
+    counted = _counted_sets(prepared, decision, data, seen)
+    return None if counted is None else known_part(counted)
+
+
+def known_part(counted: KnownColumns) -> Known:
+    """A count of known columns as a certificate states it."""
+    worst, found = counted.worst()
+    names = tuple(c[0] for c in counted.found if len(c) == 1)
+    return Known(worst if found else (), found, counted.people, counted.all_columns, names, counted.left_out)
+
+
+def _counted_sets(prepared: Prepared, decision: Decision, data: Path, seen: ByEngine | None) -> KnownColumns | None:
+    policy, steps = prepared.policy, decision.plan.for_column
+    others = {*policy.sensitive, *policy.insensitive, policy.weight}
+    kept = [c for c in prepared.schema.names if c in others and all(isinstance(s, Keep) for s in steps(c))]
+    names, records = [*prepared.quasi, *kept], int(decision.released.n_records)
+    if seen is not None or not records or records > MOST_KNOWN or too_much(prepared, records, len(names)):
+        return None
+    codes = whole_codes(batches(data, names), len(names))
+    return known_columns(dict(zip(names, codes, strict=True)))
+
+
+def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dict[str, str] | None:
+    """Columns to leave out so that no three published ones find more than ``limit`` of the records, each with what it finds.
+
+    Quasi-identifiers stay: together they find nobody. None if it was not counted.
+    """
+    with scratch() as place:
+        done = recode(prepared, decision, place / "data.parquet")
+        seen = by_engine(prepared.table, done, prepared.quasi)
+        counted = _counted_sets(prepared, decision, place / "data.parquet", seen)
+        remove_passing(done, place / "data.parquet")
+    if counted is None:
+        return None
+    out: dict[str, str] = {}
+    while True:
+        worst, found = counted.worst(out)
+        free = [c for c in worst if c not in prepared.quasi]
+        if counted.share(found) <= limit or not free:
+            return out
+        column = max(free, key=lambda c: (counted.found[c,], c))
+        others = [f"'{c}'" for c in worst if c != column]
+        beside = f"with {' and '.join(others)} " if others else ""
+        out[column] = f"{beside}it finds {100 * counted.share(found):.0f} % of the records"

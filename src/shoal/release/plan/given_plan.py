@@ -1,0 +1,139 @@
+"""A plan made earlier, checked on these data as if it had been searched: each column has one level, the plan's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.hierarchies.rule import Rule
+from shoal.hierarchies.values import texts_of
+from shoal.model.display import Progress, written
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.plan import SUPPRESSED, Plan, RowStep, Step
+from shoal.release.plan.methods import shortfalls, with_notes
+from shoal.release.plan.prepare import Prepared, requirements
+from shoal.release.plan.published_classes import Decision, of_levels
+from shoal.steps import Drop, Keep, evaluate
+
+
+def probabilistic(prepared: Prepared, progress: Progress) -> Decision:
+    """Values per column from the size of the population; the sample's own k is then reached by suppression and counted."""
+    from shoal.search import allocation
+
+    policy = prepared.policy
+    if policy.population is None:
+        raise PolicyError(
+            "method: probabilistic needs the number of people in the population.", hint="Write population: 17500000."
+        )
+    found = allocation(
+        prepared.base,
+        population=policy.population,
+        k=max(policy.smallest_class, 2),
+        weights={c: r.weight for c, r in policy.quasi.items()},
+        hierarchies={c: prepared.hierarchies[c] for c, r in policy.quasi.items() if r.hierarchy is not None},
+    )
+    note = (
+        f"Values per column were allotted for {policy.population:,} people: {found.cells:,} of {found.budget.cells:,} cells used."
+    )
+    try:
+        return given_plan(prepared, Plan(found.steps), progress, "probabilistic", note)
+    except InfeasibleError:
+        records = int(prepared.base.n_records)
+        raise InfeasibleError(
+            f"the values allotted for {policy.population:,} people do not give these {records:,} records "
+            f"k = {policy.smallest_class} with at most {written(policy.suppress, 3)} of them left out; "
+            "k is counted in the written file.",
+            hint="Use method: lattice; or state as population the people whom the table covers, not a whole country.",
+        ) from None
+
+
+def given_plan(prepared: Prepared, plan: Plan, progress: Progress, method: str, note: str) -> Decision:
+    """A plan made earlier, on these data: each column has one level, the plan's; everything is checked again."""
+    from shoal.search import lattice
+
+    if prepared.population is not None:
+        raise PolicyError(
+            "a population table cannot be used with a plan made earlier.", hint="Let a plan be searched for these data."
+        )
+    held, bounds = fixed(prepared, plan)
+    policy = prepared.policy
+    if policy.sample is None and any(isinstance(s, RowStep) for s in plan.steps):
+        raise PolicyError(
+            "the plan draws a sample; the policy asks for none.", hint="Write 'sample: {share: 0.1}' into the policy."
+        )
+    found = lattice(
+        held.base,
+        held.hierarchies,
+        requirements(held),
+        suppress=policy.suppress,
+        loss=policy.optimize,
+        weights={c: r.weight for c, r in policy.quasi.items()},
+        bounds=bounds,
+        people=held.people,
+        progress=lambda done, what: progress(0.25 + 0.3 * done, what),
+    )
+    decision = of_levels(held, found.levels, found)
+    unmet = shortfalls(held, decision)
+    if unmet:
+        raise InfeasibleError(
+            f"on these data the plan does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}.",
+            hint="Allow more suppression, or let a plan be searched for these data (method: lattice, without --plan).",
+        )
+    steps = tuple(s for s in plan.steps if s.column in policy.quasi)
+    kept = {s.column for s in steps}
+    steps += tuple(s for s in decision.plan.steps if s.column not in kept)
+    written = Plan(steps, decision.plan.suppression, policy.seed, notes=(*plan.notes, method))
+    return with_notes(replace(decision, plan=written, method=method, levels={}), (note,), proven=False)
+
+
+NOBODY = "\x00no such value"
+
+
+@dataclass(frozen=True)
+class _Given(Rule):
+    """Level 0 is the value, level 1 what the plan publishes."""
+
+    given: Any = None
+    kind: ClassVar[str] = "given"
+
+    @property
+    def inner(self) -> int:
+        return 1
+
+    def step(self, column: str, level: int, *, missing_label: str | None = None) -> Step:
+        return Keep(column) if level == 0 else self.given
+
+
+def fixed(prepared: Prepared, plan: Plan) -> tuple[Prepared, dict[str, tuple[int | None, int | None]]]:
+    """The prepared table with the plan's one level per column, and the bounds that hold it there."""
+    rules: dict[str, Rule] = {}
+    hierarchies: dict[str, Hierarchy] = {}
+    bounds: dict[str, tuple[int | None, int | None]] = {}
+    for j, name in enumerate(prepared.base.columns):
+        steps = plan.for_column(name)
+        if len(steps) != 1 or isinstance(steps[0], Drop):
+            raise PolicyError(
+                f"the plan has {len(steps)} steps that publish quasi-identifier '{name}'; one is needed.",
+                hint="Use the plan of a release with the same quasi-identifiers.",
+            )
+        rules[name] = _Given(steps[0])
+        hierarchies[name] = _one_level(name, steps[0], prepared.base.categories[j])
+        level = 0 if isinstance(steps[0], Keep) else 1
+        bounds[name] = (level, level)
+    return replace(prepared, rules=rules, hierarchies=hierarchies, inferred={}), bounds
+
+
+def _one_level(name: str, step: Step, values: Any) -> Hierarchy:
+    texts = texts_of(name, values)
+    if isinstance(step, Keep):
+        labels = list(texts)
+    elif hasattr(step, "label"):
+        labels = [str(step.label(t)) for t in texts]
+    else:
+        found = evaluate(step, texts)
+        labels = [found.labels[i] for i in found.index]
+    rows = [[t, label] for t, label in zip(texts, labels, strict=True)]
+    if getattr(step, "missing_label", None) is None and set(labels) <= {SUPPRESSED}:
+        rows.append([NOBODY, NOBODY])  # a single group '*' would take the missing values in, which this step leaves missing
+    return Hierarchy.from_rows(name, rows or [[SUPPRESSED, SUPPRESSED]])

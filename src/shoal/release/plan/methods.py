@@ -1,0 +1,199 @@
+"""The methods that find a plan: one level per column, local recoding, values allotted for a population.
+
+Each looks at the published classes before anything is written. A search compares closeness with the whole table; a reader of
+the release can only compare with the published one. If the two differ, the limit is tightened and the search repeated, so that
+the claim holds for the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attacks.downcoding import Recoded, narrowed
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.counts.classes import MISSING, CodeArray, IntArray
+from shoal.model.display import Progress
+from shoal.model.plan import Plan, Suppression
+from shoal.model.requirement import Verdict
+from shoal.release.gate.count_facts import estimates, facts_of_counts
+from shoal.release.plan.column_steps import other_steps
+from shoal.release.plan.prepare import Prepared, requirements
+from shoal.release.plan.published_classes import Decision, below_nodes, describe_local, of_levels, published
+from shoal.release.proof.facts import judge, recursive_levels
+
+if TYPE_CHECKING:
+    from shoal.search.local_recoding.local import LocalResult
+
+TRIES = 8
+"""Searches with ever stricter limits until the claim holds for the file."""
+
+
+CELLS, PER_STEP = 5_000_000_000, 20_000
+"""Cells of base classes that a search may look at, and what a step of it costs beside them. Work is counted, not timed: the same
+table and policy give the same plan on a busy machine."""
+
+
+def one_level(prepared: Prepared, progress: Progress, floor: Mapping[str, int], *, cells: int = CELLS) -> Decision:
+    """The plan with one level per column that loses least and meets the policy in the file.
+
+    ``floor`` holds the least level of some columns. The search stops after so many cells, or after the policy's ``time_limit``.
+    """
+    from shoal.search import lattice
+
+    policy = prepared.policy
+    steps = cells // (prepared.base.n_classes * len(prepared.quasi) + PER_STEP)
+    tight: dict[str, float] = {}
+    bounds = {c: (max(r.min_level or 0, floor.get(c, 0)), r.max_level) for c, r in policy.quasi.items()}
+    short: list[Verdict] = []
+    for attempt in range(TRIES):
+        found = lattice(
+            prepared.base,
+            prepared.hierarchies,
+            requirements(prepared, tight),
+            suppress=policy.suppress,
+            loss=policy.optimize,
+            weights={c: r.weight for c, r in policy.quasi.items()},
+            bounds=bounds,
+            population=prepared.population,
+            people=prepared.people,
+            time_budget=policy.time_limit,
+            steps=steps if policy.time_limit is None else None,
+            progress=lambda done, what: progress(0.25 + 0.3 * done, what),
+        )
+        decision = of_levels(prepared, found.levels, found)
+        short = shortfalls(prepared, decision)
+        if not short:
+            note = (f"The search was repeated {attempt} times with stricter limits so that the claim holds for the file.",)
+            return with_notes(decision, note if attempt else (), proven=decision.proven and not attempt)
+        if not _tighten(short, tight):
+            break
+    raise InfeasibleError(
+        f"no plan was found that meets {short[0].requirement.name} against the published table.",
+        hint="Raise the limit a little, allow more suppression, or drop a quasi-identifier.",
+    )
+
+
+def local_unfit(prepared: Prepared) -> str:
+    """Why the policy cannot be met by local recoding; empty if it can."""
+    policy = prepared.policy
+    bounded = any(r.min_level is not None or r.max_level is not None for r in policy.quasi.values())
+    reasons = {
+        f"it cannot optimize '{policy.optimize}', only loss or ncp": policy.optimize not in ("loss", "ncp"),
+        "it suppresses no record, so 'allow: {scope: cells}' has no meaning": policy.scope == "cells",
+        "a sample cannot be recoded locally": policy.sample is not None,
+        "level bounds are given": bounded,
+        "a population table is given": prepared.population is not None,
+        "a local recoding cannot be hardened: each class is as fine as it may be, which is what downcoding uses": policy.hardened,
+        "the classes were counted at higher levels": prepared.coarser is not None,
+        "the safe-harbor list asks for its own groups": bool(prepared.on_list),
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
+
+
+def local_recoding(prepared: Prepared, progress: Progress) -> Decision:
+    """Local recoding: each class gets the finest published values that still have company; no record is left out.
+
+    The recoding is a table of classes, which holds values and is not kept; the plan says only that it was local.
+    """
+    from shoal.search import local
+
+    policy, base = prepared.policy, prepared.base
+    why = local_unfit(prepared)
+    if why:
+        raise PolicyError(f"local recoding cannot be used: {why}.", hint="Use method: lattice, or leave the method out.")
+    tight: dict[str, float] = {}
+    for _attempt in range(TRIES):
+        found = local(
+            base,
+            prepared.hierarchies,
+            requirements(prepared, tight),
+            cells=policy.local_cells,
+            weights={c: r.weight for c, r in policy.quasi.items()},
+            people=prepared.people,
+            time_budget=policy.time_limit,
+            progress=lambda done, what: progress(0.25 + 0.3 * done, what),
+        )
+        stays = np.ones(base.n_classes, dtype=np.bool_)
+        coded = [_coded(p.labels, found.groups) for p in found.published]
+        decision = _of_local(prepared, found, coded, stays)
+        unmet = shortfalls(prepared, decision)
+        if not unmet:
+            return decision
+        if not _tighten(unmet, tight):
+            break
+    raise InfeasibleError(f"no local recoding was found that meets {unmet[0].requirement.name}.", hint="Use method: lattice.")
+
+
+def _of_local(
+    prepared: Prepared, found: LocalResult, coded: list[tuple[CodeArray, tuple[str | None, ...]]], stays: npt.NDArray[np.bool_]
+) -> Decision:
+    policy, base = prepared.policy, prepared.base
+    codes = tuple(c for c, _ in coded)
+    finer, covered = below_nodes(prepared, found)
+    cells = narrowed(Recoded(base, codes, finer, stays), base.columns, covered)
+    return Decision(
+        plan=Plan(
+            other_steps(prepared),
+            Suppression(policy.smallest_class, base.columns, policy.scope, policy.unit),
+            policy.seed,
+            notes=(describe_local(found),),
+        ),
+        method="local",
+        levels={},
+        loss=found.ncp if policy.optimize == "ncp" else found.loss,
+        loss_name="ncp" if policy.optimize == "ncp" else "loss",
+        proven=False,
+        gap=None,
+        stays=stays,
+        codes=codes,
+        labels=tuple(names for _, names in coded),
+        released=published(prepared, base, codes, stays),
+        class_map=found.class_map(),
+        finer=finer,
+        notes=(f"Local recoding: {cells.sentence}",) if cells.rate else (),
+        narrowed=cells,
+    )
+
+
+def _coded(labels: Sequence[str | None], groups: IntArray) -> tuple[CodeArray, tuple[str | None, ...]]:
+    """Codes of the label of each class's group, in order of first appearance; a missing one is −1."""
+    order: dict[str | None, int] = {}
+    codes = np.full(len(labels), MISSING, dtype=np.int32)
+    for group in groups[np.sort(np.unique(groups, return_index=True)[1])].tolist():
+        if labels[group] is not None:
+            codes[group] = order.setdefault(labels[group], len(order))
+    return codes[groups], tuple(order)
+
+
+def shortfalls(prepared: Prepared, decision: Decision) -> list[Verdict]:
+    """Requirements that the classes to be published would not meet, counted by people and, where they differ, by records."""
+    asked = [r for r in prepared.policy.requirements if not r.on_file]  # decided on the written file
+    counted = [decision.released]
+    if prepared.by_record is not None:
+        counted.append(published(prepared, prepared.by_record, decision.codes, decision.stays))
+    levels = recursive_levels(asked)
+    facts = [facts_of_counts(c, levels, prepared.trees) for c in counted]
+    return [v for f in facts for v in judge(asked, f, {**decision.given, **estimates(asked, f)}) if not v.met]
+
+
+def _tighten(unmet: list[Verdict], tight: dict[str, float]) -> bool:
+    """Make the limits stricter by what they were missed by; False where that is not possible."""
+    for verdict in unmet:
+        asked, found = verdict.requirement, verdict.found
+        if asked.law != "union" or found is None:
+            return False
+        missed = abs(found - asked.limit) + 1e-6
+        tight[asked.name] = tight.get(asked.name, asked.limit) + (missed if asked.sign == ">=" else -missed)
+        if tight[asked.name] <= 0:
+            return False
+    return True
+
+
+def with_notes(decision: Decision, notes: tuple[str, ...], *, proven: bool) -> Decision:
+    known = decision.gap if proven or not decision.proven else None  # proven for another question: how far off is not known
+    return replace(decision, notes=(*decision.notes, *notes), proven=proven, gap=known)

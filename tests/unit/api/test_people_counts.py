@@ -1,0 +1,120 @@
+"""Tables of counts: the same numbers as of the table in which every person has a row."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.cli import main
+from shoal.errors import DataError, RoleError, ShoalError, UsageError
+
+
+def tables(seed: int) -> tuple[pa.Table, pa.Table]:
+    """Random rows with counts, some 0 and some rows alike, missing values among them; and the same people one by one."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 60))
+    columns = {
+        "age": pa.array(rng.integers(20, 26, n), mask=rng.random(n) < 0.1),
+        "sex": pa.array(rng.choice(["f", "m"], n).tolist(), mask=rng.random(n) < 0.1),
+        "town": pa.array(rng.choice(["a", "b", "c"], n).tolist()),
+        "ill": pa.array(rng.choice(["flu", "hiv", "cold"], n).tolist(), mask=rng.random(n) < 0.1),
+    }
+    people = rng.choice([0, 1, 1, 2, 3, 7, 40], n)
+    short = pa.table({**columns, "people": pa.array(people.astype(np.float64) if seed % 2 else people)})
+    return short, pa.table(columns).take(np.repeat(np.arange(n), people))
+
+
+def without_rows(found: dict) -> dict:
+    """The JSON without what speaks of rows and of the name of the table."""
+    return {k: v for k, v in found.items() if k not in ("table", "repeating_id")}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_measure_of_counts_equals_measure_of_people(seed: int) -> None:
+    short, long = tables(seed)
+    options = {"quasi": ["age", "sex"], "sensitive": ["ill"], "missing": ("own", "drop", "wildcard")[seed % 3]}
+    got = shoal.measure(short, counts="people", by="town", **options)
+    want = shoal.measure(long, by="town", **options)
+    assert json.dumps(without_rows(got.to_json())) == json.dumps(without_rows(want.to_json()))
+    assert got.counts.sizes.tolist() == want.counts.sizes.tolist()
+    population = {"population": 10_000} if seed % 3 != 2 else {}
+    assert (
+        shoal.measure(short, counts="people", **options, **population).sentence
+        == shoal.measure(long, **options, **population).sentence
+    )
+
+
+@pytest.mark.parametrize("seed", range(8, 13))
+def test_study_of_counts_equals_study_of_people(seed: int) -> None:
+    short, long = tables(seed)
+    options = {"sets": [["age"], ["age", "sex"], ["sex", "town"]], "by": "town", "quasi": ["age", "sex", "town"], "up_to": 2}
+    got, want = shoal.study(short, counts="people", **options).to_json(), shoal.study(long, **options).to_json()
+    assert json.dumps({**got, "table": "", "sentence": ""}) == json.dumps({**want, "table": "", "sentence": ""})
+
+
+@pytest.mark.parametrize(
+    ("people", "error"),
+    [([1, -1], DataError), ([1.5, 2.0], DataError), ([1, None], DataError), (["1", "2"], RoleError), ([0, 0], ShoalError),
+     ([2**53, 2**53], DataError)],
+)  # fmt: skip
+def test_what_is_not_a_count_of_people_is_refused(people: list, error: type[ShoalError]) -> None:
+    with pytest.raises(error):
+        shoal.measure({"age": [30, 41], "n": people}, quasi=["age"], counts="n")
+
+
+def test_counts_go_with_neither_unit_nor_weight_nor_another_role() -> None:
+    table = {"age": [30, 41], "n": [2, 3], "w": [1.0, 2.0], "id": ["a", "b"]}
+    for more in ({"unit": "id"}, {"weight": "w"}, {"sensitive": ["n"]}):
+        with pytest.raises(ShoalError):
+            shoal.measure(table, quasi=["age"], counts="n", **more)
+    with pytest.raises(RoleError):
+        shoal.study(table, sets=[["age", "n"]], counts="n")
+    with pytest.raises(UsageError):
+        shoal.study(table, sets=[["age"]], counts="n", unit="id")
+
+
+def test_the_commands_take_counts(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text("age,sex,n\n30,f,4\n30,f,2\n41,m,1\n50,m,0\n", encoding="utf-8")
+    for command in (["measure", "--quasi", "age,sex"], ["study", "--quasi", "age,sex"]):
+        with pytest.raises(SystemExit) as stop:
+            main([command[0], str(tmp_path / "t.csv"), *command[1:], "--count", "n", "--json"])
+        assert stop.value.code == 0
+        got = json.loads(capsys.readouterr().out)
+        found = got if command[0] == "measure" else got["sets"][0]
+        assert (found["unique"], found["classes"]) == (1, 2)
+
+
+def test_postcodes_of_other_towns_are_not_empty_cells_of_this_one() -> None:
+    rng = np.random.default_rng(5)
+    town = rng.integers(0, 8, 6000)
+    table = pa.table({"town": town, "postcode": 100 * town + rng.integers(0, 4, 6000), "age": rng.integers(0, 30, 6000)})
+    found = shoal.study(table, sets=[["postcode", "age"], ["age"]], by="town")
+    both, age = found.sets
+    assert (both.nested, age.nested) == (("postcode",), ())
+    assert any("postcode belong to one town each" in note for note in found.notes)
+    for group in both.groups:
+        assert group.kappa < 0.2, "spread evenly over its own four postcodes and thirty ages"
+        assert group.predicted[0] == pytest.approx(group.observed[0], abs=0.05)
+    inside = table.filter(pa.compute.equal(table["town"], 3))
+    alone = shoal.study(inside, sets=[["postcode", "age"]]).sets[0]
+    assert alone.kappa == pytest.approx(next(g for g in both.groups if g.name == "3").kappa)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_column_that_only_chance_kept_apart_is_not_nested(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    few = pa.table({"town": rng.integers(0, 6, 30), "age": rng.integers(0, 60, 30)})
+    assert shoal.study(few, sets=[["age"]], by="town").sets[0].nested == ()
+    many = pa.table({"town": rng.choice(3, 2000, p=[0.97, 0.02, 0.01]), "age": rng.integers(0, 60, 2000)})
+    assert shoal.study(many, sets=[["age"]], by="town").sets[0].nested == ()
+
+
+def test_a_search_for_sets_opens_with_what_it_found() -> None:
+    table = {"a": [1, 1, 2, 2], "b": [1, 2, 1, 2], "c": [1, 1, 1, 1]}
+    sentence = shoal.study(table, quasi=["a", "b", "c"], up_to=2, k=2).sentence
+    assert "1 identifying set of columns, such as a + b" in sentence
+    assert "safe set" in sentence

@@ -1,0 +1,178 @@
+"""Known columns together: against slow definitions, and on changes that hide one column but not several."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from shoal.attacks.joint import (
+    Attacker,
+    Curve,
+    Known,
+    Learnt,
+    Secret,
+    by_known_columns,
+    counted,
+    default_limit,
+    further_knowledge,
+    joint_curve,
+)
+from shoal.attacks.matching import Pairs, matched, one_to_one
+
+N = 300
+
+
+def rank_swapped(x, rng, width):
+    order, out, used = np.argsort(x), x.copy(), np.zeros(len(x), bool)
+    for i in range(len(x)):
+        free = [j for j in range(i + 1, min(len(x), i + width + 1)) if not used[j]]
+        if not used[i] and free:
+            j = int(rng.choice(free))
+            used[[i, j]] = True
+            out[order[i]], out[order[j]] = x[order[j]], x[order[i]]
+    return out
+
+
+def grouped(x, k=5):
+    out = x.copy()
+    for part in np.array_split(np.argsort(x), len(x) // k):
+        out[part] = x[part].mean()
+    return out
+
+
+def changed(how, columns, seed=1, n=N):
+    rng = np.random.default_rng(seed)
+    ill = rng.integers(1, 4, n)
+    ways = {
+        "swap": lambda x: rank_swapped(x, rng, n // 10),
+        "group": grouped,
+        "noise": lambda x: x + rng.normal(0, 20, n),
+        "permute": lambda x: rng.permutation(x),
+    }
+    known = []
+    for i in range(columns):
+        x = np.round(rng.normal(100, 20, n), 2)
+        known.append(Known(f"x{i}", ways[how](x), x, numeric=True))
+    return rng.integers(0, n // 10, n), known, [Secret("ill", ill, ill)]
+
+
+def test_swapped_columns_find_few_alone_and_nearly_everybody_together():
+    curve = joint_curve(*changed("swap", 4), quasi=(False,))
+    rates = {len(p.columns): p.rate for p in curve.points}
+    assert rates[1] < 0.1 < 0.8 < rates[4]
+    assert curve.strongest.columns == ("x0", "x1", "x2", "x3")
+    assert curve.learner.learnt.share > 0.8 > 0.6 > curve.learner.learnt.base
+
+
+@pytest.mark.parametrize(("how", "columns", "least"), [("group", 2, 0.9), ("noise", 6, 0.6)])
+def test_other_changes_are_undone_by_several_columns_too(how, columns, least):
+    assert joint_curve(*changed(how, columns)).strongest.rate > least
+
+
+def test_exchanged_at_random_nothing_is_found_beyond_the_classes():
+    classes, known, secrets = changed("permute", 4)
+    curve = joint_curve(classes, known, secrets)
+    alone = len(set(classes.tolist())) / N
+    assert curve.strongest.rate < alone + 0.06
+    assert further_knowledge(curve, 5).verdict == "holds"
+    assert joint_curve(classes, known, secrets, quasi=(False,)).strongest.rate < 0.03
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_columns_that_must_agree_equal_a_plain_dictionary(seed):
+    rng = np.random.default_rng(seed)
+    classes, a, b = (rng.integers(1, m, N) for m in (5, 9, 12))
+    curve = joint_curve(classes, [Known("a", a), Known("b", b)])
+    both = Counter(zip(classes.tolist(), a.tolist(), b.tolist(), strict=True))
+    assert curve.strongest.found == pytest.approx(sum(1 / both[key] for key in both.elements()) / N)
+    assert curve.strongest.people == N
+
+
+def test_a_missing_value_is_not_known():
+    a = np.array([0] * 280 + list(range(1, 21)))
+    curve = joint_curve(np.zeros(N, dtype=np.int64), [Known("a", a)])
+    assert (curve.strongest.people, curve.strongest.rate) == (20, 1.0)
+    assert joint_curve(np.zeros(N, dtype=np.int64), []) is None
+
+
+def test_distances_between_dates_that_move_together_find_people():
+    rng = np.random.default_rng(3)
+    shift = rng.integers(-180, 181, N)
+    first = rng.integers(0, 3000, N).astype(float)
+    dates = [first, first + rng.integers(0, 900, N), first + rng.integers(0, 900, N)]
+    known = [Known(f"d{i}", d + shift, d, numeric=True, date=True) for i, d in enumerate(dates)]
+    rates = {len(p.columns): p.rate for p in joint_curve(np.zeros(N, dtype=np.int64), known).points}
+    assert rates[1] < 0.1
+    assert rates[3] > 0.95
+
+
+def test_labels_changed_at_random_are_matched_by_agreement():
+    rng = np.random.default_rng(4)
+    columns = []
+    for i in range(4):
+        true = rng.integers(1, 30, N)
+        columns.append(Known(f"c{i}", np.where(rng.random(N) < 0.7, true, rng.integers(1, 30, N)), true))
+    assert joint_curve(np.zeros(N, dtype=np.int64), columns).strongest.rate > 0.7
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_best_record_is_the_one_with_the_best_score_and_ties_are_shared(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 30))
+    block = rng.integers(0, 4, n)
+    pairs = Pairs.of(block, rng, most=10_000, targets=100, least=5)
+    assert pairs.whole
+    score = rng.integers(0, 4, len(pairs.record)).astype(np.float32)
+    table = {(int(p), int(r)): float(s) for p, r, s in zip(pairs.person, pairs.record, score, strict=True)}
+    wanted = []
+    for i in range(n):
+        mine = {j: table[i, j] for j in range(n) if block[j] == block[i]}
+        best = [j for j, s in mine.items() if s == max(mine.values())]
+        wanted.append(1 / len(best) if i in best else 0.0)
+    assert matched(pairs, score).chance.tolist() == pytest.approx(wanted)
+
+
+def test_one_to_one_gives_a_record_to_the_person_who_has_no_other():
+    pairs = Pairs.of(np.zeros(2, dtype=np.int64), np.random.default_rng(0), most=10, targets=10, least=1)
+    score = np.array([0.0, -9.0, 0.0, -1.0])  # both fit record 0 best; record 1 fits person 1 only
+    assert matched(pairs, score).chance.tolist() == [1.0, 0.0]
+    assert matched(pairs, one_to_one(pairs, score)).chance.tolist() == [1.0, 1.0]
+
+
+def test_people_are_sampled_within_the_budget_and_the_sentence_says_so():
+    rng = np.random.default_rng(0)
+    pairs = Pairs.of(np.zeros(5000, dtype=np.int64), rng, most=20_000, targets=2000, least=3)
+    assert (len(pairs.targets), len(pairs.record), len(pairs.own)) == (4, 20_000, 4)
+    few = by_known_columns(Curve((Attacker(("x",), True, 50, 0.5, 10, 0.5),), 1, 5000), 0.2)
+    assert "of 50 people, sampled from 5,000 records" in few.sentence
+    assert few.low < few.rate < few.high
+
+
+def test_the_strongest_point_and_the_most_exposed_people_decide():
+    def verdict(*points):
+        return by_known_columns(Curve(points, 3, 500), 0.2)
+
+    weak, exposed = Attacker(("a",), False, 500, 0.2, 10, 0.2), Attacker(("a",), False, 500, 0.1, 10, 1.0)
+    strong = Attacker(("a", "b"), False, 500, 0.201, 10, 0.2)
+    assert verdict(weak).verdict == "holds", "at the limit"
+    assert (verdict(weak, strong).verdict, verdict(weak, strong).rate) == ("broken", 0.201)
+    assert verdict(exposed).verdict == "warning"
+    assert "Of the 10 most exposed people 100% are found by 'a'" in verdict(exposed).sentence
+    part = Attacker(("a",), False, 50, 0.9, 10, 0.2, part=True)
+    assert verdict(part).verdict == "warning", "found in a sample of the records: not known for all of them"
+    taught = Attacker(("a",), False, 500, 0.01, 10, 0.0, learnt=Learnt("ill", 0.8, 0.4, 0.5))
+    assert (verdict(taught).verdict, verdict(taught).rate) == ("broken", 0.5)
+    assert further_knowledge(Curve((strong,), 1, 500), 5).verdict == "warning"
+    assert counted(("a",), {2: 50}, quasi=True).exposed == 0.5
+
+
+@pytest.mark.parametrize(("k", "limit"), [(1, 0.5), (2, 0.5), (3, 1 / 3), (19, 1 / 19), (20, 0.05), (21, 0.05), (90, 0.05)])
+def test_the_default_limit_is_what_k_claims_and_never_below_one_in_twenty(k, limit):
+    assert default_limit(k) == pytest.approx(limit)
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    first, second = (by_known_columns(joint_curve(*changed("noise", 3), seed=5), 0.2) for _ in range(2))
+    assert first == second

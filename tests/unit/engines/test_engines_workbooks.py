@@ -1,0 +1,149 @@
+"""Workbooks as people keep them: a sheet of notes first, totals below, empty texts, other formats than .xlsx."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+import shoal
+from shoal.errors import ShoalError, UnreadableError
+
+pytest.importorskip("python_calamine")
+
+HEAD = ["name", "town", "age", "sex", "left", "income"]
+DAY = datetime.date(2024, 5, 1)
+BODY: list[list[Any]] = [
+    ["Anna", "Utrecht", 34, "f", None, 21000],
+    ["Piet", "Delft", 51, "m", DAY, 32500.5],
+    ["Eva", "Leiden", 29, "f", None, 40125],
+    ["Jan", "Gouda", 62, "m", DAY, 32750],
+]
+
+
+def book(path: Path, **sheets: list[list[Any]]) -> Path:
+    made = openpyxl.Workbook()
+    made.remove(made.worksheets[0])
+    for name, rows in sheets.items():
+        sheet = made.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    made.save(path)
+    return path
+
+
+def read(path: Path, **options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    with shoal.open(path, **options) as table:
+        return [row for batch in table.scan() for row in batch.to_pylist()], table.source
+
+
+README = [["About this file"], ["It lists the patients of the ward."], [], ["Ask the office for details."]]
+
+
+def test_the_sheet_that_holds_the_table_is_read_and_the_others_are_named(tmp_path: Path) -> None:
+    path = book(tmp_path / "t.xlsx", ReadMe=README, data=[HEAD, *BODY], Notes=README)
+    rows, source = read(path)
+    assert (len(rows), source["sheet"]) == (4, "data")
+    assert "'ReadMe', 'Notes'" in source["repairs"][0]
+    assert read(path, sheet=1)[1]["sheet"] == "ReadMe"
+
+
+def test_several_tables_are_asked_about_unless_the_first_is_the_longest(tmp_path: Path) -> None:
+    path = book(tmp_path / "t.xlsx", old=[HEAD, *BODY[:2]], new=[HEAD, *BODY])
+    with pytest.raises(UnreadableError, match=r"several sheets with tables: 'old', 'new'"):
+        read(path)
+    assert len(read(path, sheet="new")[0]) == 4
+    rows, source = read(book(tmp_path / "t.xlsx", new=[HEAD, *BODY], old=[HEAD, *BODY[:2]]))
+    assert (len(rows), "'old'" in source["repairs"][0]) == (4, True)
+
+
+def test_units_totals_and_notes_of_a_workbook(tmp_path: Path) -> None:
+    units = [None, None, "years", None, None, "EUR"]
+    lines = [
+        ["Patients of ward A"],
+        [],
+        HEAD,
+        units,
+        *BODY,
+        ["Total", None, None, None, None, 126375.5],
+        [],
+        ["Source: the hospital"],
+    ]
+    rows, source = read(book(tmp_path / "t.xlsx", data=lines))
+    assert [r["name"] for r in rows] == ["Anna", "Piet", "Eva", "Jan"]
+    assert source["set_aside"] == {"units": 1, "totals": 1, "notes": 2}
+    assert isinstance(rows[0]["age"], int)
+    kept = read(book(tmp_path / "t.xlsx", data=lines), units="keep", totals="keep", notes="keep")[0]
+    assert len(kept) == 7
+
+
+def test_a_row_of_a_workbook_that_may_be_a_record_is_asked_about(tmp_path: Path) -> None:
+    path = book(tmp_path / "t.xlsx", data=[HEAD, *BODY, ["Total", "Delft", 40, "m", DAY, 5]])
+    with pytest.raises(UnreadableError, match="totals=keep"):
+        read(path)
+    assert len(read(path, totals="keep")[0]) == 5
+
+
+def test_empty_texts_of_a_workbook_are_missing(tmp_path: Path) -> None:
+    rows, _ = read(book(tmp_path / "t.xlsx", data=[HEAD, *[["" if c is None else c for c in row] for row in BODY]]))
+    assert [r["left"] for r in rows] == [None, DAY, None, DAY]
+    assert [type(r["income"]) for r in rows] == [float] * 4
+
+
+def test_a_table_that_does_not_begin_in_the_first_cell(tmp_path: Path) -> None:
+    rows, _ = read(book(tmp_path / "t.xlsx", data=[[], [], *[[None, None, *row] for row in [HEAD, *BODY]]]))
+    assert list(rows[0]) == HEAD
+    path = book(tmp_path / "t.xlsx", data=[["a", "b"], ["x", "y"], ["name", "age"], ["Anna", 3], ["Piet", 4]])
+    assert read(path, header=3)[0][0] == {"name": "Anna", "age": 3}
+    assert read(path, skip=3, header=False)[0][0] == {"column1": "Anna", "column2": 3}
+
+
+def test_doubled_names_days_moments_and_errors(tmp_path: Path) -> None:
+    at = datetime.datetime(2024, 5, 1, 12, 30)
+    path = book(tmp_path / "t.xlsx", data=[["a", "a", "when"], [1, "x", DAY], [2, "#N/A", at]])
+    rows, source = read(path)
+    assert rows == [{"a": 1, "a_2": "x", "when": datetime.datetime(2024, 5, 1)}, {"a": 2, "a_2": None, "when": at}]
+    assert source["renamed"] == {"a_2": "a"}
+    assert any("1 cell with an Excel error" in line for line in source["repairs"])
+
+
+ODS = (
+    '<?xml version="1.0"?><office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+    'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0">'
+    '<office:body><office:spreadsheet><table:table table:name="data">{rows}</table:table></office:spreadsheet></office:body>'
+    "</office:document-content>"
+)
+
+
+def cell(value: Any) -> str:
+    kind = "string" if isinstance(value, str) else f'float" office:value="{value}'
+    return f'<table:table-cell office:value-type="{kind}"><text:p>{value}</text:p></table:table-cell>'
+
+
+def test_open_document(tmp_path: Path) -> None:
+    rows = [["name", "age"], ["Anna", 34], ["Piet", 51], ["Total", 85]]
+    with zipfile.ZipFile(tmp_path / "t.ods", "w") as packed:
+        packed.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        made = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in rows)
+        packed.writestr("content.xml", ODS.format(rows=made))
+        packed.writestr("META-INF/manifest.xml", "<manifest/>")
+    found, source = read(tmp_path / "t.ods")
+    assert found == [{"name": "Anna", "age": 34}, {"name": "Piet", "age": 51}]
+    assert source["set_aside"] == {"totals": 1}
+
+
+def test_old_excel() -> None:
+    path = Path(__file__).parents[1] / "api" / "forms" / "form.xls"
+    rows, source = read(path, sheet="survey")
+    assert rows
+    assert source["format"] == "excel"
+
+
+def test_a_broken_old_workbook_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.xls").write_bytes(b"\xd0\xcf\x11\xe0" + b"x" * 600)
+    with pytest.raises(ShoalError, match="not a readable Excel workbook"):
+        read(tmp_path / "t.xls")

@@ -1,0 +1,49 @@
+"""People whom a few known columns find, against a count by hand."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from shoal.measures.subsets.known_columns import known_columns
+
+
+def by_hand(columns: dict[str, list[int]], people: list[int], names: tuple[str, ...]) -> int:
+    there = defaultdict(set)
+    for row, who in zip(zip(*(columns[n] for n in names), strict=True), people, strict=True):
+        there[row].add(who)
+    return len({next(iter(who)) for who in there.values() if len(who) == 1})
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_every_set_is_counted_exactly(several: bool) -> None:
+    draw = np.random.default_rng(7)
+    columns = {name: draw.integers(-1, top, 200).tolist() for name, top in (("a", 5), ("b", 40), ("c", 3), ("d", 90))}
+    people = draw.integers(0, 80, 200) if several else np.arange(200)
+    seen = known_columns(columns, people if several else None)
+    assert seen.people == len(set(people.tolist()))
+    assert Counter(map(len, seen.found)) == {1: 4, 2: 6, 3: 4}
+    for size in (1, 2, 3):
+        for names in combinations(columns, size):
+            assert seen.found[names] == by_hand(columns, people.tolist(), names), names
+    assert seen.all_columns == by_hand(columns, people.tolist(), tuple(columns))
+    worst, found = seen.worst(without=["d"])
+    assert found == max(n for names, n in seen.found.items() if "d" not in names)
+    assert "d" not in worst
+
+
+def test_too_many_sets_are_capped_and_named() -> None:
+    draw = np.random.default_rng(7)
+    columns = {f"c{i}": draw.integers(0, 2 + i, 100) for i in range(30)}
+    seen = known_columns(columns, budget=5100 * 200)
+    assert len(seen.left_out) + len({n for names in seen.found if len(names) == 3 for n in names}) == 30
+    assert "c29" not in seen.left_out
+    assert sum(len(names) > 1 for names in seen.found) <= 200
+    assert {names[0] for names in seen.found if len(names) == 1} == set(columns)
+
+
+def test_no_column_finds_nobody() -> None:
+    assert known_columns({}).worst() == ((), 0)

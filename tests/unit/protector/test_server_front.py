@@ -1,0 +1,323 @@
+"""The front of the services: headers, time, connections and rates have bounds, ended tokens end, and secrets stay put."""
+
+from __future__ import annotations
+
+import asyncio
+import configparser
+import contextlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import warnings
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from protector_support import House
+from shoal.protector import keys
+from shoal.protector.crypto.master_keys import KeyRefusedError
+from shoal.server.front import Limiter, Limits
+from shoal.server.limited_http import limited
+
+pytest.importorskip("uvicorn")
+ROOT = Path(__file__).parents[3]
+GOOD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def answer(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+def served(limits: Limits, visit: Callable[[Callable[[], Awaitable[Streams]]], Awaitable[Any]], app: Any = answer) -> Any:
+    """What ``visit`` returns: it gets a function that connects to a server with these limits."""
+    import uvicorn
+
+    async def run() -> Any:
+        config = uvicorn.Config(app, http=limited(limits), lifespan="off", log_level="critical", ws="none")
+        config.load()
+        state = uvicorn.server.ServerState()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: config.http_protocol_class(config, state, {}), "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        opened: list[Streams] = []
+
+        async def connect() -> Streams:
+            opened.append(await asyncio.open_connection("127.0.0.1", port))
+            return opened[-1]
+
+        try:
+            return await asyncio.wait_for(visit(connect), 20)
+        finally:
+            for _, writer in opened:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
+            server.close()
+            await asyncio.gather(*state.tasks)
+
+    return asyncio.run(run())
+
+
+async def ask(streams: Streams, text: bytes) -> bytes:
+    streams[1].write(text)
+    return await asyncio.wait_for(streams[0].read(4096), 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (GOOD, 200),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 3000 + b"\r\n\r\n", 431),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 3000, 431),
+        (b"GET /" + b"a" * 3000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 431),
+        (b"GET / HTTP/1.1\r\n" + b"X: 1\r\n" * 30 + b"\r\n", 431),
+        (b"GET / HTTP/1.1\r\n" + b"X: 1\r\n" * 30, 431),
+        (b"nonsense\r\n\r\n", 400),
+    ],
+)
+def test_headers_have_bounds(text: bytes, status: int) -> None:
+    async def visit(connect: Any) -> bytes:
+        return await ask(await connect(), text)
+
+    assert served(Limits(header_bytes=2000, header_count=20), visit).startswith(b"HTTP/1.1 %d" % status)
+
+
+def test_endless_headers_end_and_nobody_waits_for_them() -> None:
+    """Bytes that trickle in do not move the end; an open request beside them is answered at once."""
+
+    async def visit(connect: Any) -> tuple[bytes, bytes]:
+        slow, quick = await connect(), await connect()
+
+        async def trickle() -> None:
+            for _ in range(100):
+                slow[1].write(b"X: a\r\n")
+                await asyncio.sleep(0.02)
+
+        slow[1].write(b"GET / HTTP/1.1\r\n")
+        task = asyncio.ensure_future(trickle())
+        good = await ask(quick, GOOD)
+        ended = await slow[0].read(4096)
+        task.cancel()
+        return good, ended
+
+    good, ended = served(Limits(header_seconds=0.3), visit)
+    assert good.endswith(b"ok")
+    assert ended.startswith(b"HTTP/1.1 408")
+
+
+def test_a_second_request_of_a_connection_has_a_deadline_too() -> None:
+    async def visit(connect: Any) -> tuple[bytes, bytes]:
+        streams = await connect()
+        first = await ask(streams, GOOD)
+        return first, await ask(streams, b"GET / HTTP/1.1\r\nX:")
+
+    first, second = served(Limits(header_seconds=0.3), visit)
+    assert (first[:12], second[:12]) == (b"HTTP/1.1 200", b"HTTP/1.1 408")
+
+
+def test_waiting_connections_keep_nobody_out() -> None:
+    """The one that waited longest makes room; a connection that is being answered is not dropped."""
+
+    async def visit(connect: Any) -> tuple[list[bytes], bytes]:
+        hostile = [await connect() for _ in range(30)]
+        for _, writer in hostile:
+            writer.write(b"GET / HTTP/1.1\r\nX")
+        good = await ask(await connect(), GOOD)
+        await asyncio.sleep(0.05)
+        return [r._buffer for r, _ in hostile if r.at_eof()], good
+
+    dropped, good = served(Limits(connections=10, header_seconds=10), visit)
+    assert good.startswith(b"HTTP/1.1 200")
+    assert len(dropped) >= 20
+
+
+@pytest.mark.parametrize("start", [b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n", GOOD])
+def test_unread_bodies_and_idle_connections_keep_nobody_out(start: bytes) -> None:
+    """A connection that was answered before its body came is closed; idle ones make room."""
+
+    async def visit(connect: Any) -> list[bytes]:
+        hostile = [await connect() for _ in range(10)]
+        for streams in hostile:
+            await ask(streams, start)
+        return [await ask(await connect(), GOOD) for _ in range(3)]
+
+    assert all(found.startswith(b"HTTP/1.1 200") for found in served(Limits(connections=10), visit))
+
+
+def test_a_body_that_trickles_ends() -> None:
+    async def reading(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await answer(scope, receive, send)
+
+    async def visit(connect: Any) -> tuple[bytes, bytes]:
+        slow, quick = await connect(), await connect()
+        slow[1].write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\nx")
+        good = await ask(quick, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
+        with contextlib.suppress(OSError):
+            return good, await asyncio.wait_for(slow[0].read(100), 5)
+        return good, b""
+
+    good, ended = served(Limits(body_seconds=0.3, body_rate=1000.0), visit, reading)
+    assert good.startswith(b"HTTP/1.1 200")
+    assert ended == b""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde",
+        b"GET / HTTP/1.1\r\nHost: a\r\nX\x00: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+    ],
+)
+def test_requests_that_two_servers_could_read_differently_are_refused(text: bytes) -> None:
+    async def visit(connect: Any) -> bytes:
+        return await ask(await connect(), text)
+
+    assert served(Limits(), visit).startswith(b"HTTP/1.1 400")
+
+
+def test_addresses_have_a_rate_and_this_machine_has_none() -> None:
+    limiter = Limiter(0.001, 2)
+    assert [limiter.allow("192.0.2.1") for _ in range(3)] == [True, True, False]
+
+    async def visit(connect: Any) -> list[bytes]:
+        streams = await connect()
+        return [await ask(streams, GOOD) for _ in range(5)]
+
+    assert all(a.startswith(b"HTTP/1.1 200") for a in served(Limits(rate_per_address=0.1, connections_per_address=0), visit))
+
+
+def test_other_addresses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.server import limited_http
+
+    monkeypatch.setattr(limited_http, "is_here", lambda address: False)
+
+    async def rated(connect: Any) -> list[bytes]:
+        return [await ask(await connect(), GOOD) for _ in range(3)]
+
+    found = served(Limits(rate_per_address=0.2), rated)
+    assert [a[9:12] for a in found] == [b"200", b"200", b"429"]
+
+    async def many(connect: Any) -> tuple[bytes, bytes]:
+        first, second = await connect(), await connect()
+        await asyncio.sleep(0.05)
+        return await second[0].read(10), await ask(first, GOOD)
+
+    refused, good = served(Limits(connections_per_address=1), many)
+    assert refused == b""
+    assert good.startswith(b"HTTP/1.1 200")
+
+
+def test_ended_tokens_read_nothing(sqlite_house: House) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from starlette.testclient import TestClient
+
+    from shoal.server.protector.api import create_app
+
+    client = TestClient(create_app(sqlite_house.vault, hosts=("testserver",)))
+    token = {"Authorization": f"Bearer {sqlite_house.tokens['Olga']}"}
+    for path in ("/status", "/metrics"):
+        assert client.get("/vault/v1" + path, headers=token).status_code == 200
+    sqlite_house.owner.revoke_tokens("Olga")
+    for path in ("/status", "/metrics", "/issuers", "/domains"):
+        assert client.get("/vault/v1" + path, headers=token).status_code == 401
+
+
+def test_tokens_end_by_default_and_are_renewed(sqlite_house: House) -> None:
+    house = sqlite_house
+    token = house.add("Oda", ["operator"])
+    oda = house.vault.login(token)
+    house.clock.now += 300 * 86400
+    renewed = oda.renew()
+    with pytest.raises(Exception, match="not valid"):
+        house.vault.login(token)
+    house.clock.now += 300 * 86400
+    assert house.vault.login(renewed).name == "Oda"
+    house.clock.now += 66 * 86400
+    with pytest.raises(Exception, match="not valid"):
+        house.vault.login(renewed)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_key_leaves_the_environment_and_no_memory_is_dumped() -> None:
+    code = """
+import os, resource
+from shoal.protector import keys
+from shoal.server.front import harden_process
+keys.from_env("SHOAL_VAULT_KEY", forget=True)
+found = open("/proc/self/environ", "rb").read()
+harden_process(secrets=True)
+import ctypes
+print(os.environ["WANTED"].encode() in found, b"SHOAL_OTHER=stays" in found, "SHOAL_VAULT_KEY" in os.environ,
+      resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+"""
+    key = keys.generate()
+    half = key[:20] + "?" + key[21:]  # what to look for must not be found because it is named
+    code = code.replace('os.environ["WANTED"].encode()', f'{half!r}.replace("?", {key[20]!r}).encode()')
+    env = {**os.environ, "SHOAL_VAULT_KEY": key, "SHOAL_OTHER": "stays", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split(maxsplit=3)[:3] == ["False", "True", "False"]
+    assert done.stdout.endswith("(0, 0) 0\n")
+
+
+def test_a_credential_of_systemd_is_a_key_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "vault.key"
+    file.write_text(keys.generate())
+    file.chmod(0o440)
+    with pytest.raises(KeyRefusedError, match="other users can read"):
+        keys.from_file(file)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    if file.stat().st_uid == 0:
+        assert keys.from_file(file).key_id
+    file.chmod(0o444)
+    with pytest.raises(KeyRefusedError, match="other users can read"):
+        keys.from_file(file)
+
+
+def options_of(words: list[str]) -> None:
+    """Refuse a command line that names a command or option that does not exist."""
+    from shoal.cli import build
+
+    command: Any = typer.main.get_command(build(words[0]))
+    while words and not words[0].startswith("-"):
+        command = command.get_command(None, words.pop(0))
+        assert command is not None
+    known = {option for parameter in command.params for option in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_the_unit_of_systemd() -> None:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read(ROOT / "deploy" / "shoal-vault.service")
+    service = unit["Service"]
+    program, *words = shlex.split(service["ExecStart"])
+    assert Path(program).name == "shoal"
+    options_of(words)
+    assert service["LoadCredential"].split(":")[0] == Path(words[words.index("--key-file") + 1]).name
+    assert (service["LimitCORE"], service["NoNewPrivileges"], service["ProtectSystem"]) == ("0", "yes", "strict")
+    assert not re.search(r"SHOAL_VAULT_KEY\b", (ROOT / "deploy" / "shoal-vault.service").read_text())
+
+
+def test_the_compose_file() -> None:
+    body = yaml.safe_load((ROOT / "deploy" / "compose.yml").read_text())
+    for service in body["services"].values():
+        options_of(shlex.split(service["command"]))
+        assert service["cap_drop"] == ["ALL"]
+        assert service["ulimits"]["core"] == 0
+        assert "environment" not in service
+    named = {volume.split(":")[0] for service in body["services"].values() for volume in service["volumes"]}
+    assert named == set(body["volumes"])
+    assert {s["source"] for s in body["services"]["vault"]["secrets"]} == set(body["secrets"])

@@ -1,0 +1,104 @@
+"""Plain words: places by their name, attributes without a coding, answers as people give them; and what is there instead."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+from registry_support import AGES, make
+from shoal.cli import main
+from shoal.errors import UsageError
+from shoal.kernels.signatures import signer
+from shoal.registry.answer.exposure import exposure
+from shoal.registry.answer.plain import codes_of, population_of
+from shoal.registry.answer.query import Registry, populations
+from shoal.registry.keep.builtin import BuiltIn
+from shoal.registry.keep.store import Store
+from shoal.registry.records.population import Population
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as stop:
+        main(["registry", *words])
+    out = capsys.readouterr()
+    return int(stop.value.code or 0), out.out + out.err
+
+
+def test_plain_answers_are_those_that_the_record_lists() -> None:
+    coded = exposure(BuiltIn(), "NL/Amsterdam@2021", [("sex", "F"), ("age/5y", "30-34"), ("postcode/NL/pc4", "1012")])
+    for answers in (
+        [("sex", "female"), ("age", "34"), ("postcode", "1012 AB")],
+        [("sex", "vrouw"), ("age", "30"), ("postcode", "1012ab")],
+    ):
+        assert exposure(BuiltIn(), "amsterdam", answers).to_json() == coded.to_json()
+    oldest = exposure(BuiltIn(), "UK/Leeds@2019", [("age", "104")])
+    assert oldest.steps[0].answer == "90+"
+    for answer in ("perhaps", "", "-3", "34 years"):
+        with pytest.raises(UsageError, match="not listed"):
+            exposure(BuiltIn(), "Leeds", [("age", answer)])
+
+
+def test_a_place_by_its_name_the_latest_period_and_never_a_guess(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path / 'r.db'}")
+    key = signer()
+    for people in ("DE/Ulm@2019", "DE/Ulm@2021", "FR/Roth@2020", "DE/Roth@2020"):
+        store.submit(make(AGES, cells=95, population=Population.parse(people), key=key))
+    assert str(population_of(store, "ulm")) == "DE/Ulm@2021"
+    assert str(population_of(store, "DE/Roth")) == "DE/Roth@2020"
+    with pytest.raises(UsageError, match="2 places") as two:
+        population_of(store, "Roth")
+    assert "DE/Roth, FR/Roth" in str(two.value.hint)
+    with pytest.raises(UsageError, match="nothing is known about a place called 'Kenya'") as none:
+        population_of(store, "Kenya")
+    assert "records of DE (2 places), FR (1 places)" in str(none.value.hint)
+    assert codes_of(store, ["age", "sex"], Population.parse("DE/Ulm@2021")) == ["age/years", "sex"]
+    with pytest.raises(UsageError, match="vocabulary"):
+        Registry(store).query(["shoes"], "Ulm")
+    store.close()
+
+
+def test_the_first_page_shows_every_country_and_a_search_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = populations(BuiltIn(), limit=50)
+    assert len(listed) == 50
+    assert {x.population[:2] for x in listed} == {"NL", "UK", "US"}
+    code, out = said(capsys, "list")
+    assert code == 0
+    assert out.startswith("Places: NL 403, UK 393, US 53.")
+    assert "records of NL (403 places), UK (393 places), US (53 places)" in said(capsys, "search", "Germany")[1]
+    code, out = said(capsys, "exposed", "--population", "Kenya", "--answers", "sex=female")
+    assert code == 2
+    assert "There are records of NL" in out
+    assert json.loads(said(capsys, "query", "--attributes", "age,sex", "--population", "Leeds", "--json")[1])["fit"] == "exact"
+
+
+def test_an_unknown_key_is_grade_c_in_exposed_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.db"
+    store = Store(f"sqlite:///{path}")
+    record = make([33_000, 32_000], codes=("sex",), cells=2, population=Population.parse("DE/Ulm@2019"), key=signer())
+    store.submit(record)
+    alone = exposure(store, "Ulm", [("sex", "")])
+    trusted = exposure(store, "Ulm", [("sex", "")], anchors=[record.key])
+    store.close()
+    assert (alone.grade, alone.unknown) == ("C", True)
+    assert not trusted.unknown
+    assert exposure(BuiltIn(), "Leeds", [("sex", "F")]).grade == "B", "Shoal's own records"
+    assert (
+        "You named no key that you trust"
+        in said(capsys, "exposed", "--population", "Ulm", "--answers", "sex=", "--registry", str(path))[1]
+    )
+
+
+def test_the_address_itself_answers_with_a_page(tmp_path: Path) -> None:
+    client = pytest.importorskip("fastapi.testclient")
+    from shoal.server.app import create_app
+
+    with client.TestClient(create_app(Store(f"sqlite:///{tmp_path / 'r.db'}")), base_url="http://127.0.0.1") as web:
+        page = web.get("/")
+        assert page.status_code == 200
+        assert page.headers["content-type"].startswith("text/html")
+        assert 'href="/registry/v1/exposed"' in page.text
+        assert web.get("/nothing").status_code == 404

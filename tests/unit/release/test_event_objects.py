@@ -1,0 +1,110 @@
+"""An event release with shifted dates: certificate, verify, check and report count the same things, and say which."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import date, timedelta
+from pathlib import Path
+from random import Random
+
+import jsonschema
+import pytest
+
+import shoal
+from release_forging import another, edited, leaves, plain_certificate, sign_anew
+from shoal.model.certificate.certificate import NAME
+from shoal.model.certificate.events import EventCertificate, event_certificate_schema
+from shoal.model.certificate.file import read_event_certificate
+from shoal.model.certificate.form import plain, typed
+from shoal.model.certificate.halves import DERIVED, document, flat_form, halves
+from shoal.release.certificate.signing import file_entry
+from shoal.release.events.contents import derive
+from shoal.release.events.verify import EventClaim
+from shoal.release.verification import verify
+from shoal.report.event_release_report import render
+
+ASKED = {"known": {"records": 1, "k": 5}}
+
+
+def policy(**rules: object) -> dict[str, object]:
+    events = {"unit": "card", "time": "at", "place": "station", "time_widths": ["day"], **rules}
+    return {"events": events, "require": ASKED, "allow": {"suppress": 0.3}, "date": "2026-11-15"}
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    draw = Random(3)
+    rows = [
+        (f"c{i}", (date(2024, 1, 1) + timedelta(draw.randrange(21))).isoformat(), draw.choice("AB"))
+        for i in range(90)
+        for _ in range(3)
+    ]
+    table = dict(zip(("card", "at", "station"), map(list, zip(*rows, strict=True)), strict=True))
+    return shoal.anonymize(table, policy(shift=10)).write(tmp_path_factory.mktemp("events") / "r")
+
+
+def test_every_requirement_names_its_object(released):
+    made = read_event_certificate(released / NAME)
+    assert made.people is not None
+    assert made.after.smallest["1"] == 1, "some pseudonym is alone with a shifted date"
+    assert made.people.smallest["1"] >= 5
+    (judged,) = made.requirements
+    assert judged.counted == "people, at their dates before the shift; the published file has the shifted dates"
+    assert f"This counts {judged.counted}." in made.verdict
+    assert "As published, a record is shared by as few as 1 pseudonym;" in made.verdict
+    assert "dates before the shift" in (released / "report.html").read_text()
+
+
+def test_verify_and_check_agree_on_the_published_file(released):
+    """Both find a record of one pseudonym in the published file; verify says that the requirement is about people before."""
+    found = shoal.verify(released)
+    (count,) = [c for c in found.checks if c.name == "re-count"]
+    assert found.ok
+    assert "in the published file, where a record as published is shared by as few as 1 of them" in count.sentence
+    assert "counted over people, at their dates before the shift" in count.sentence
+    gate = shoal.check(released / "data.csv", policy(shift=10))
+    assert not gate.met
+    assert [f.found for f in gate.findings] == [1]
+    assert "Counted in this table as it is, over its values of 'card'." in gate.closing
+    assert gate.to_json()["counted"] == "values of 'card' of this table as it is"
+
+
+def test_pseudonyms_are_named_where_they_are_counted(tmp_path):
+    rows = {"card": [f"c{i // 2}" for i in range(80)], "at": ["2024-01-01", "2024-01-02"] * 40, "station": ["A"] * 80}
+    folder = shoal.anonymize(rows, policy()).write(tmp_path / "r")
+    made = read_event_certificate(folder / NAME)
+    assert [r.counted for r in made.requirements] == ["pseudonyms of the published file"]
+    (count,) = [c for c in shoal.verify(folder).checks if c.name == "re-count"]
+    assert count.sentence.endswith("every requirement is met, counted over pseudonyms of the published file")
+
+
+def test_the_derived_half_of_an_event_certificate_follows_from_the_files(released):
+    claim = EventClaim(released)
+    whole = document(claim.certificate)
+    lies = whole
+    for path in leaves({n: v for n, v in whole["derived"].items() if n not in ("files", "data", "attacks")}):
+        lies = edited(lies, ("derived", *path), lambda v: "a vault" if v is None else another(v))
+    again = derive(typed(EventCertificate, flat_form(lies)), claim.facts, released).as_read
+    assert halves(plain(again)) == halves(plain(claim.certificate))
+
+
+@pytest.mark.parametrize("name", sorted({p.split(".")[0] for p in DERIVED["shoal-event-certificate/2"]} - {"files"}))
+def test_verify_refuses_a_changed_leaf_of_every_derived_part(released, tmp_path, name):
+    folder = tmp_path / "r"
+    shutil.copytree(released, folder)
+    flat = plain_certificate(folder)
+    path = next(p for p in leaves(halves(flat)[0]) if p[0] == name)
+    forged = edited(flat, path, another)
+    body = {n: v for n, v in forged.items() if n not in ("key", "signature")}
+    body["files"] = [f for f in body["files"] if f["name"] != "report.html"]
+    (folder / "report.html").write_text(render(typed(EventCertificate, body)))
+    body["files"].append(plain(file_entry(folder / "report.html")))
+    sign_anew(folder, body)
+    assert not verify(folder).ok
+
+
+def test_the_file_of_an_event_certificate_fits_its_schema(released):
+    whole = json.loads((released / NAME).read_text())
+    jsonschema.validate(whole, event_certificate_schema())
+    assert set(whole) == {"format", "derived", "signed", "key", "signature"}

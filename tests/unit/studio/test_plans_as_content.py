@@ -1,0 +1,114 @@
+"""What a card offers is what is taken and what is released: the levels are written down, not only their numbers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pytest
+
+import shoal
+from shoal.api.improvement import Improvement, freed
+from shoal.api.named_plans import find_plans
+from shoal.release.plan.prepare import LEVELS_GUESSED, prepare
+from shoal.release.policy.policy import Policy
+from shoal.studio.workspace import edits
+
+ASKED = """
+roles:
+  quasi: {age: {}, job: {}, town: {}}
+  sensitive: [ill]
+require: {k: 5}
+allow: {suppress: 0.05, loss: 1, blank: 1}
+method: lattice
+"""
+
+
+def crowd(n: int = 1000) -> pa.Table:
+    """Jobs and towns of which many are rare: the guessed levels change with k."""
+    rng = np.random.default_rng(7)
+    job, town = rng.zipf(1.6, n) % 40, rng.zipf(1.8, n) % 25
+    return pa.table(
+        {
+            "age": rng.integers(18, 90, n),
+            "job": [f"job {i}" for i in job],
+            "town": [f"town {i}" for i in town],
+            "ill": rng.choice(["flu", "cold"], n),
+        }
+    )
+
+
+def taken(text: str, plan: dict[str, Any], found: dict[str, Any]) -> str:
+    return edits.with_k(edits.with_levels(text, plan["levels"], found["hierarchies"]), plan["k"])
+
+
+def check_cards(table: Any, text: str) -> None:
+    found = find_plans(prepare(shoal.open(table), Policy.parse(text))).to_json()
+    named = [p for p in found["plans"] if p["name"]]
+    assert {p["name"] for p in named} >= {"most detail", "safest"}
+    for plan in named:
+        policy = Policy.parse(taken(text, plan, found))
+        stated = {c: rule.hierarchy for c, rule in policy.quasi.items()}
+        assert stated == json.loads(json.dumps(found["hierarchies"])), "the page knows that this plan is taken"
+        slider = Improvement(prepare(shoal.open(table), freed(policy))).at(plan["levels"])
+        assert (slider.loss, slider.suppressed) == (pytest.approx(plan["loss"]), plan["suppressed"]), plan["name"]
+        made = shoal.anonymize(table, policy)
+        assert made.decision.loss == pytest.approx(plan["loss"])
+        assert made.decision.suppressed(made.prepared.base) == plan["suppressed"]
+        assert made.decision.levels == plan["levels"]
+
+
+def test_card_slider_and_release_agree_on_a_generated_table():
+    check_cards(crowd(), ASKED)
+
+
+def test_the_guessed_levels_depend_on_k_so_numbers_alone_would_differ():
+    """Without this the other tests could not fail."""
+    found = [prepare(shoal.open(crowd()), edits.parsed(edits.with_k(ASKED, k))).hierarchies["job"] for k in (5, 50)]
+    assert found[0].levels[1].labels != found[1].levels[1].labels
+
+
+def test_card_slider_and_release_agree_on_adult(shared_data: Path):
+    columns = ["age", "workclass", "education", "marital-status", "sex", "native-country", "occupation"]
+    table = pacsv.read_csv(shared_data / "adult" / "adult.csv").slice(0, 2000)
+    names = [c for c in table.column_names if c.replace("_", "-") in columns]
+    assert len(names) > 3
+    quasi = ", ".join(f'"{c}": {{}}' for c in names[:4])
+    rest = "require: {k: 5}\nallow: {suppress: 0.05, loss: 1, blank: 1}\nmethod: lattice\n"
+    check_cards(table, f"roles:\n  quasi: {{{quasi}}}\n  rest: drop\n{rest}")
+
+
+def test_a_search_starts_again_from_what_a_person_stated():
+    found = find_plans(prepare(shoal.open(crowd()), Policy.parse(ASKED))).to_json()
+    plan = next(p for p in found["plans"] if p["name"] == "safest")
+    text = taken(ASKED, plan, found)
+    assert edits.is_guessed(edits.parsed(text).quasi["job"].hierarchy)
+    assert edits.without_k(edits.freed(text)) == edits.without_k(edits.freed(ASKED))
+    own = edits.with_hierarchy(ASKED, "job", {"frequency": [50]})
+    kept = edits.parsed(edits.freed(taken(own, plan, found))).quasi["job"].hierarchy
+    assert kept == {"frequency": [50]}
+
+
+def test_written_levels_are_still_reported_as_guessed():
+    policy = Policy.parse(ASKED)
+    first = prepare(shoal.open(crowd()), policy)
+    quasi = {c: replace(r, hierarchy=first.guessed[c]) for c, r in policy.quasi.items()}
+    again = prepare(shoal.open(crowd()), replace(policy, quasi=quasi))
+    assert again.inferred == first.inferred
+    for c in first.quasi:
+        both = [[level.labels for level in p.hierarchies[c].levels] for p in (first, again)]
+        assert both[0] == both[1], c
+
+
+def test_level_numbers_without_their_levels_are_reported():
+    quasi = {"age": {"min_level": 1}, "job": {}, "town": {}}
+    found = prepare(shoal.open(crowd()), Policy.of(quasi=quasi, sensitive=["ill"], k=5))
+    assert LEVELS_GUESSED in found.inferred["age"]
+    assert LEVELS_GUESSED not in found.inferred["job"]
+    stated = {**quasi, "age": {"min_level": 1, "hierarchy": {"intervals": [5, 10]}}}
+    assert "age" not in prepare(shoal.open(crowd()), Policy.of(quasi=stated, sensitive=["ill"], k=5)).inferred
