@@ -28,6 +28,8 @@ class Limits:
     body_seconds: float = 60.0
     body_rate: float = 10_000.0
     """A body has this many seconds, and one more for each so many bytes that have arrived."""
+    unread_bytes: int = 2**26
+    """Bytes that are read and dropped of a body that was answered before it had arrived; beyond them the connection ends."""
     connections: int = 2_000
     """Open connections. Above it, the one that has been idle or without complete headers for longest is dropped, else the one
     that has sent its body for longest, else the new one."""

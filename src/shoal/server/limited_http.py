@@ -39,6 +39,7 @@ class Limited(HttpToolsProtocol):
     _count = 0
     _body = 0
     _began = 0.0
+    _answered_at: int | None = None  # bytes of the body that had arrived when it was answered, while the rest is awaited
     _status = 400
     _address = ""
 
@@ -146,17 +147,24 @@ class Limited(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._body += len(body)
+        if self._answered_at is not None and self._body - self._answered_at > self.front.limits.unread_bytes:
+            self.transport.close()
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._have_body()
+        if self._answered_at is not None:
+            self._answered_at = None
+            self.front.waiting.setdefault(self, None)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        if self in self.front.sending:  # answered before the body was there: nobody reads the rest
-            self.transport.close()
-            return
-        self.front.waiting.setdefault(self, None)  # idle until the next request
+        if self in self.front.sending:
+            # Answered before the body was there. Closing now would reset the connection, and the sender might never see the
+            # answer: the rest is read and dropped, within the time of a body.
+            self._answered_at = self._body
+        else:
+            self.front.waiting.setdefault(self, None)  # idle until the next request
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:

@@ -141,7 +141,7 @@ def test_waiting_connections_keep_nobody_out() -> None:
 
 @pytest.mark.parametrize("start", [b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n", GOOD])
 def test_unread_bodies_and_idle_connections_keep_nobody_out(start: bytes) -> None:
-    """A connection that was answered before its body came is closed; idle ones make room."""
+    """A connection that was answered before its body came makes room, and so do idle ones."""
 
     async def visit(connect: Any) -> list[bytes]:
         hostile = [await connect() for _ in range(10)]
@@ -150,6 +150,24 @@ def test_unread_bodies_and_idle_connections_keep_nobody_out(start: bytes) -> Non
         return [await ask(await connect(), GOOD) for _ in range(3)]
 
     assert all(found.startswith(b"HTTP/1.1 200") for found in served(Limits(connections=10), visit))
+
+
+@pytest.mark.parametrize("late", [0, 1000, 1001, 200_000])
+def test_an_answer_before_the_body_is_seen_and_the_connection_goes_on(late: int) -> None:
+    """The rest of the body is dropped; up to the limit the next request of the same connection is answered."""
+
+    async def visit(connect: Any) -> tuple[bytes, bytes]:
+        streams = await connect()
+        first = await ask(streams, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (5 + late) + b"x" * 5)
+        await asyncio.sleep(0.05)
+        streams[1].write(b"x" * late)
+        with contextlib.suppress(OSError):
+            return first, await ask(streams, GOOD)
+        return first, b""
+
+    first, second = served(Limits(unread_bytes=1000), visit)
+    assert first.startswith(b"HTTP/1.1 200")
+    assert second.startswith(b"HTTP/1.1 200") == (late <= 1000)
 
 
 def test_a_body_that_trickles_ends() -> None:
