@@ -110,19 +110,24 @@ def model_free_ranges(s: SampledClasses) -> Ranges:
     chances = seen_chances(sizes, rate)
     shown = chances.sum(axis=0)
     mistaken = np.where(sizes > 1, chances[0], 0.0)
-    wrong = np.maximum(shown - rate, 0.0)
-    square = 1 - 2 * rate + rate * (1 - rate) / sizes + rate**2 - (1 - shown)
-    varies = np.maximum(square - wrong**2, 0.0)
+    wrong, varies = _wrong_matches(sizes, rate, shown)
     alone = (sizes == 1).astype(np.float64)
     found = extremes(chances / sizes, seen_numbers(s), [x / sizes for x in (mistaken, wrong, alone, varies)], s.population)
     tail = (1 - LEVEL) / 4
     noise = NOISE * math.sqrt(found[3][1])
-    least = s.n1 - float(poisson.ppf(1 - tail, found[0][1])) if found[0][1] > 0 else s.n1
-    most = s.n1 - float(poisson.ppf(tail, found[0][0])) if found[0][0] > 0 else s.n1
+    least = s.n1 - float(poisson.ppf(1 - tail, found[0][1]))
+    most = s.n1 - float(poisson.ppf(tail, found[0][0]))
     named = (s.classes - found[1][1] - noise, s.classes - max(found[1][0] - noise, 0.0))
     here = (max(least, 0.0), float(most))
     most_uniques = min(found[2][1], float(s.population - s.people + s.n1))
     return Ranges(here, (max(named[0], here[0], 0.0), named[1]), (min(found[2][0], most_uniques), most_uniques))
+
+
+def _wrong_matches(sizes: Floats, rate: float, shown: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance, for a class of each size F, of 1 − f/F where f ≥ 1 of it are in the sample, else 0."""
+    wrong = np.maximum(shown - rate, 0.0)
+    square = 1 - 2 * rate + rate * (1 - rate) / sizes + rate**2 - (1 - shown)
+    return wrong, np.maximum(square - wrong**2, 0.0)
 
 
 def unique_share_range(s: SampledClasses, others: int) -> Range:
