@@ -63,18 +63,6 @@ def headline(m: Any) -> tuple[str, str]:
     return f"{m.unique:,} of {people(total)} {'is' if m.unique == 1 else 'are'} one of a kind", when
 
 
-def in_n(value: float) -> str:
-    """A chance as people say it.
-
-    >>> in_n(1.0), in_n(0.05), in_n(0.0)
-    ('1 in 1', '1 in 20', 'none')
-    """
-    if value <= 0:
-        return "none"
-    n = 1 / value
-    return f"1 in {n:,.0f}" if n >= 10 or abs(n - round(n)) < 0.05 else f"1 in {n:.1f}"
-
-
 def ago(then: float) -> str:
     """How long ago, in words.
 

@@ -18,12 +18,12 @@ from shoal.api.design import resolver
 from shoal.api.table_population import with_pilot
 from shoal.errors import ShoalError, UsageError
 from shoal.forms import FormQuestion
+from shoal.model.display import one_in
 from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.suggest import Suggestion
 from shoal.report.charts import dial, staircase
 from shoal.report.charts.bars import share_words as percent
-from shoal.studio.words import in_n
 from shoal.studio.workspace import Workspace, question_edits
 from shoal.studio.workspace.question_edits import document_of
 
@@ -259,7 +259,7 @@ def _numbers(found: Metered) -> dict[str, Any]:
         "m": m,
         "asked": asked,
         "said": sentence(m.unique.value),
-        "aim": in_n(m.target),
+        "aim": one_in(m.target),
         "dial": chart,
         "stairs": stairs,
         "grade": GRADES[m.unique.grade],

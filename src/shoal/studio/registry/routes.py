@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from shoal.errors import ShoalError, UsageError
 from shoal.kernels.signatures import fingerprint
+from shoal.model.display import one_in
 from shoal.registry.answer.answer import Answer, analysed
 from shoal.registry.answer.exposure import places_of
 from shoal.registry.answer.query import Registry, populations
@@ -24,7 +25,6 @@ from shoal.server.common import status_of
 from shoal.studio.here import Studio, fields_of, page
 from shoal.studio.registry import publishing
 from shoal.studio.registry.publishing import OWN, SHIPPED, Shelf
-from shoal.studio.words import in_n
 
 MOST_TEXT = 200
 
@@ -179,7 +179,7 @@ def question(registry: Registry, codes: list[str], population: str, group: int) 
     share = found["unique_share"]
     return {
         "answer": answer,
-        "said": None if share is None else f"{percent(share['value'])} of {group:,} people ({in_n(share['value'])})",
+        "said": None if share is None else f"{percent(share['value'])} of {group:,} people ({one_in(share['value'])})",
         "between": None if share is None else f"between {percent(share['low'])} and {percent(share['high'])}",
         "grade": None if share is None else share["grade"],
         "smallest": found.get("smallest_group", {}).get("sentence", ""),

@@ -14,6 +14,7 @@ from shoal.api.improvement import Improvement
 from shoal.api.measurement import Measurement
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError
+from shoal.model.display import one_in
 from shoal.report.charts import Chart, class_sizes, fish, svg
 from shoal.report.charts.sizes import caption
 from shoal.report.events_report import curves, sets
@@ -40,7 +41,7 @@ def shown(m: Measurement, k: int) -> dict[str, Any]:
             "why": "k",
             "bad": f"you ask for {k:,}" if m.k < k else "",
         },
-        {"value": words.in_n(m.risk.prosecutor.mean), "words": "average chance to name a row's owner", "why": "chance"},
+        {"value": one_in(m.risk.prosecutor.mean), "words": "average chance to name a row's owner", "why": "chance"},
     ]
     if worst is not None:
         by = f"singled out by {words.several(worst.columns)}"
