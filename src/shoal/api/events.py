@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from shoal.measures.result.checking import Verdicts
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
 from shoal.report import events_report
+from shoal.report.charts import Chart, save
 
 MOST_GRAINS = 40
 LARGE = 20_000_000
@@ -49,9 +50,14 @@ class EventMeasurement(EventsMeasured):
         """Write a self-contained HTML report: no data value, nothing loaded from elsewhere."""
         return events_report.write_report(self, Path(path))
 
-    def plot(self, path: str | Path) -> Path:
-        """Write the curves by granularity: .svg, .png or .html."""
-        return events_report.plot(self, Path(path))
+    @overload
+    def plot(self) -> Chart: ...
+    @overload
+    def plot(self, path: str | Path) -> Path: ...
+    def plot(self, path: str | Path | None = None) -> Chart | Path:
+        """The curves by granularity, which a notebook shows; with a path they are written: .svg, .png or .html."""
+        chart = events_report.curves(self)
+        return chart if path is None else save(chart, path)
 
     def check(self, require: str) -> Verdicts:
         """Hold requirements against the table: ``m.check("known[2]>=5, unicity[4]<=0.05")``; true where all are met.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import comb
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from shoal.measures.classes.impact import Impact, impact
 from shoal.measures.result.figures import Figures
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.roles import MissingPolicy
+
+if TYPE_CHECKING:
+    from shoal.report.charts import Chart
 
 MOST_RECOUNTS = 60
 """Subsets that are recounted by default if people have rows in several classes."""
@@ -119,12 +122,17 @@ class Measurement(Figures):
 
         return card(self)
 
-    def plot(self, path: str | Path) -> Path:
-        """Write a plot of the group sizes: .svg, .png or .html."""
+    @overload
+    def plot(self) -> Chart: ...
+    @overload
+    def plot(self, path: str | Path) -> Path: ...
+    def plot(self, path: str | Path | None = None) -> Chart | Path:
+        """A picture of the group sizes, which a notebook shows; with a path it is written: .svg, .png or .html."""
         from shoal.report.charts import save
         from shoal.report.measure_report import group_sizes
 
-        return save(group_sizes(self), Path(path))
+        chart = group_sizes(self)
+        return chart if path is None else save(chart, path)
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML report: no data value, nothing loaded from elsewhere."""

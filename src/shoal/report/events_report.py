@@ -10,7 +10,7 @@ from shoal.disk.atomic import write_text
 from shoal.measures.events.result import THRESHOLD, EventsMeasured
 from shoal.measures.events.unicity import largest_m
 from shoal.report.blocks import Block, Figure, Number, Section, Table, Text, Words
-from shoal.report.charts import Chart, Hiding, Revealed, known_records, save, set_sizes, svg
+from shoal.report.charts import Chart, Hiding, Revealed, known_records, set_sizes, svg
 from shoal.report.numbers import percent
 from shoal.report.pages import page, part, style
 from shoal.report.plots import renewal_curve, zipf_ranks
@@ -20,11 +20,6 @@ def write_report(m: EventsMeasured, file: Path) -> Path:
     """Write the page, whole or not at all."""
     write_text(file, report_html(m))
     return file
-
-
-def plot(m: EventsMeasured, file: Path) -> Path:
-    """Write the curves by granularity."""
-    return save(curves(m), file)
 
 
 def curves(m: EventsMeasured) -> Chart:

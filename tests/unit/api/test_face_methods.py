@@ -19,6 +19,12 @@ def release() -> shoal.Release:
 def test_a_measurement_is_plotted(tmp_path):
     file = shoal.measure(PEOPLE, quasi=["age"]).plot(tmp_path / "sizes.svg")
     assert file.read_text().startswith("<?xml")
+    assert shoal.measure(PEOPLE, quasi=["age"]).plot()._repr_svg_() == file.read_text(), "a notebook shows the same picture"
+
+
+def test_a_release_says_what_it_costs_before_it_is_written():
+    fresh = shoal.anonymize(PEOPLE, quasi=QUASI, sensitive=["ill"], k=3)
+    assert repr(fresh) == "<Release: planned, 0 of 12 suppressed, loss 0.4; not written yet>"
 
 
 def test_a_release_is_plotted_attacked_and_shown(release, tmp_path):

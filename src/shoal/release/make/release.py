@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from shoal.disk import atomic as folder
 from shoal.errors import UsageError, need
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from shoal.report.charts import Chart
 
 
 class Release:
@@ -62,7 +64,9 @@ class Release:
 
     def __repr__(self) -> str:
         if self._made is None:
-            return f"<Release: decided, not written yet; {len(self.plan.steps)} steps>"
+            prepared, decision = self._decided()
+            left_out, all_ = decision.suppressed(prepared.base), prepared.base.n_records
+            return f"<Release: planned, {left_out:,} of {all_:,} suppressed, loss {written(decision.loss, 3)}; not written yet>"
         made = self._made.certificate
         where = "not written yet" if self._folder is None else f"written to {self._folder}"
         numbers = f"k = {made.k:,}, {made.after.records:,} records, {made.utility.suppressed:,} suppressed"
@@ -111,8 +115,12 @@ class Release:
         """The attacks that were run on the release, worst first; :func:`shoal.attack` also takes external tables."""
         return AttackReport("release" if self._folder is None else self._folder.name, tuple(self.certificate.attacks))
 
-    def plot(self, path: str | Path) -> Path:
-        """Write a plot of the group sizes of the release: .svg, .png or .html."""
+    @overload
+    def plot(self) -> Chart: ...
+    @overload
+    def plot(self, path: str | Path) -> Path: ...
+    def plot(self, path: str | Path | None = None) -> Chart | Path:
+        """A picture of the group sizes before and after; with a path it is written: .svg, .png or .html."""
         from shoal.report.charts import class_sizes, save
 
         made = self.certificate
@@ -120,7 +128,7 @@ class Release:
             raise UsageError("An event release has no group sizes.", hint="Its curves are in release.report().")
         before, after = ({int(s): int(s) * n for s, n in of.sizes.items()} for of in (made.before, made.after))
         chart = class_sizes(after, made.k, before=before, title="Class sizes before and after", unit="records")
-        return save(chart, Path(path))
+        return chart if path is None else save(chart, path)
 
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
         """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all.

@@ -30,8 +30,7 @@ def save(chart: Chart, file: str | Path, *, text: str = "") -> Path:
     out = Path(file)
     kind = out.suffix.lower()
     if kind == ".svg":
-        own = Markup(chart_style())  # noqa: S704 (our own style sheet)
-        data = part("chart.svg.j2", chart=chart, alone=True, top=HEAD, style=own).encode("utf-8")
+        data = chart._repr_svg_().encode("utf-8")
     elif kind == ".html":
         data = page("plot.html.j2", title=chart.title, text=text, drawing=svg(chart)).encode("utf-8")
     elif kind == ".png":
@@ -227,6 +226,11 @@ class Chart:
     title: str
     told: str
     marks: tuple[Mark, ...]
+
+    def _repr_svg_(self) -> str:
+        """The whole picture, which a notebook shows."""
+        own = Markup(chart_style())  # noqa: S704 (our own style sheet)
+        return part("chart.svg.j2", chart=self, alone=True, top=HEAD, style=own)
 
 
 def place(value: float) -> str:
