@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -77,32 +76,16 @@ MOST_ROWS = 4_000
 """Rows in which columns are compared with each other."""
 
 
-def column_codes(table: Table, whole: Any = None) -> dict[str, npt.NDArray[Any]]:
-    """The values of every column in some rows as numbers: ranks of numbers, places in a list of texts; -1 is missing."""
+def some_rows(table: Table, whole: Any = None) -> Any:
+    """Rows in which columns are compared with each other, evenly spread over those at hand."""
     if whole is None:
         batch = next(iter(table.scan()), None)
         rows = pa.Table.from_batches([] if batch is None else [batch], schema=None if batch is None else batch.schema)
     else:
         rows = whole
     if rows.num_rows > MOST_ROWS:
-        picked = np.linspace(0, rows.num_rows - 1, MOST_ROWS).astype(np.int64)
-        rows = rows.take(from_numpy(picked))
-    return {name: _coded(rows.column(i).combine_chunks()) for i, name in enumerate(rows.column_names)}
-
-
-def _coded(values: Any) -> npt.NDArray[Any]:
-    kind = values.type
-    if pa.types.is_nested(kind):
-        values = canonical_text(values)
-    coded = values.dictionary_encode()
-    at = positions(coded.indices)
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        return at
-    rank = np.empty(len(coded.dictionary) + 1, dtype=np.int64)
-    rank[to_numpy(pc.sort_indices(coded.dictionary))] = np.arange(len(coded.dictionary))
-    rank[-1] = -1
-    ranked: npt.NDArray[Any] = rank[at]
-    return ranked
+        rows = rows.take(from_numpy(np.linspace(0, rows.num_rows - 1, MOST_ROWS).astype(np.int64)))
+    return rows
 
 
 def facts_of(column: Column, values: Any, sizes: Any, missing: int, records: int) -> ColumnFacts:

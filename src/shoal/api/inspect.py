@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.api.arguments import Names, Source, opened, quasi_of
-from shoal.api.column_facts import SMALL, Sanity, check_sanity, column_codes, facts_of, table_facts
+from shoal.api.column_facts import SMALL, Sanity, check_sanity, facts_of, some_rows, table_facts
 from shoal.api.measure import measure
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
@@ -152,7 +152,7 @@ def inspect(
     classed = by_numbers(source, records) if source.only_aggregates else classed
     found, compared = tuple(_as_said(made, source.schema) for made in classed), True
     if facts:
-        found, compared = with_dependencies(found, column_codes(source, whole))
+        found, compared = with_dependencies(found, some_rows(source, whole))
     counted = source if whole is None else open_source(whole).with_roles(unit=source.schema.unit, weight=source.schema.weight)
     together, k, unique, notes = _together(counted, found)
     notes += _written_with_signs(found)
@@ -188,7 +188,7 @@ def first_look(table: Table) -> Inspection:
     """What each column is, as :func:`inspect` finds it; without what takes longest: sets that identify, HIPAA."""
     records, whole = _rows(table)
     found = tuple(_as_said(made, table.schema) for made in find_columns(table_facts(table, records, whole=whole)))
-    found, _ = with_dependencies(found, column_codes(table, whole))
+    found, _ = with_dependencies(found, some_rows(table, whole))
     return Inspection(table.name, table.engine, records, found, (), None, None, (), _reading(table))
 
 

@@ -8,6 +8,7 @@ Cost     at most a thousand distinct values of a column are looked at for each k
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
-from shoal.find.identifiers import identifier_form
+from shoal.find.identifiers import identifier_form, spread
 from shoal.find.missing_values import BELOW, asked, below_codes, missing_spellings, number_codes
 from shoal.find.roles.decide import UNITS, decide, person_column, with_scale
 from shoal.find.roles.decision import CHANGE, FEWEST_ROWS, ColumnView, Decision
@@ -89,7 +90,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                 asked(gone),
                 several,
                 well_named,
-                in_series and guess.scale is Scale.ORDERED,
+                in_series and (guess.scale is Scale.ORDERED or (facts.declared_scale == "nominal" and not about_people)),
             )
         )
         guess = guess if facts.said_scale else with_scale(decision, guess)
@@ -160,6 +161,7 @@ def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[Co
     unit = person_column([(facts, decision) for facts, decision, _ in made])
     event = _event_time(made) if unit is not None else None
     alike = _like_the_key(made, unit) if unit is not None else frozenset()
+    surnames = _beside_given_names(made)
     weight = next((facts.name for facts, decision, _ in made if decision.topic == "survey_weight"), None)
     out = []
     for facts, _, finding in made:
@@ -171,6 +173,10 @@ def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[Co
         elif facts.name in alike:
             why = "its values repeat exactly as those of the column that names people: another number of theirs"
             finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.7, topic="key", hipaa=18)
+            finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
+        elif facts.name in surnames:
+            why = "it holds single words in capitals, most of them rare, beside names of people: the other part of the names"
+            finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.6, topic="person_name", hipaa=1)
             finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
         elif facts.name == event:
             why = "people have several rows, and it shows when: others may know it"
@@ -196,6 +202,31 @@ def _like_the_key(made: list[tuple[ColumnFacts, Decision, ColumnFinding]], unit:
         and len(facts.counts) == len(times)
         and np.array_equal(np.sort(facts.counts), times)
     )
+
+
+_ONE_WORD = re.compile(r"[^\W\d_]{2,}(?:[ '’-][^\W\d_]{2,}){0,2}")
+NAME_SHARE, RARE = 0.9, 0.25
+"""Share of values that are words in capitals, and different values per row, from which they may be family names."""
+
+
+def _beside_given_names(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> frozenset[str]:
+    """Columns of words in capitals, most of them rare, that no name explains, in a table with a column of people's names."""
+    if not any(decision.topic == "person_name" and decision.role is Role.DIRECT for _, decision, _ in made):
+        return frozenset()
+    return frozenset(
+        facts.name
+        for facts, decision, _ in made
+        if facts.kind == "text"
+        and not decision.topic
+        and decision.role in (Role.QUASI, Role.UNDECIDED)
+        and facts.distinct >= max(FEWEST_ROWS, RARE * facts.filled)
+        and _words_in_capitals(facts.values)
+    )
+
+
+def _words_in_capitals(values: Sequence[str]) -> bool:
+    looked = [v.strip() for v in spread(values)]
+    return sum(v[:1].isupper() and _ONE_WORD.fullmatch(v) is not None for v in looked) >= NAME_SHARE * len(looked)
 
 
 def _event_time(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> str | None:

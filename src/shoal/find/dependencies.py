@@ -1,6 +1,6 @@
-"""Columns that follow from others: dummies, bands, logarithms, labels beside codes, finer codes.
+"""Columns that follow from others: dummies, bands, logarithms, labels beside codes, finer codes, sums, parts of dates and keys.
 
-Takes    a code per row for each column (the rank of its value, where it is a number) and what the finder made of it
+Takes    some rows, and what the finder made of each column
 Returns  the findings; a column that follows from one that others know, or from which that one follows, is known too
 Keeps    one role for twins; ``follows`` names the column that says the same or more, so that a draft can leave the other out
 Cost     one comparison per pair of a known and another column, at most ``MOST_PAIRS``; ``compared`` says whether that was enough
@@ -9,15 +9,21 @@ Cost     one comparison per pair of a known and another column, at most ``MOST_P
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from shoal.find.finding import ColumnFinding, Evidence
+from shoal.find.finding import ColumnFinding, Evidence, Scale
 from shoal.find.roles.decision import CHANGE
-from shoal.model.roles import NUMBERS, Role
+from shoal.find.sanity import read_day
+from shoal.kernels.arrow import as_doubles, is_missing, positions, to_numpy
+from shoal.kernels.text import canonical_text
+from shoal.model.roles import MOMENTS, NUMBERS, Role
 
 MOST_PAIRS, MOST_SOURCES = 3_000, 100
 """Pairs of columns that are compared, and columns that the others are compared with."""
@@ -30,11 +36,43 @@ LEAST_EVIDENCE = 10.0
 BANDED = 5
 """Rows per value from which a column is banded."""
 
+MOST_SUMMED, GAPS = 60, 0.05
+"""Columns of numbers among which sums are looked for, and the share of rows that may have a gap in them."""
+COMPARED = 500
+"""Rows in which sums and texts are compared."""
+INSIDE, BY_CHANCE = 0.98, 0.5
+"""Share of rows whose key must contain that of another column, and the share from which it does so in any order of the rows."""
+LEAST_KEYS = 3
+"""Different values from which one key may be found inside another."""
+
 Codes = npt.NDArray[np.integer]
 
 
-def with_dependencies(findings: Sequence[ColumnFinding], codes: Mapping[str, Codes]) -> tuple[tuple[ColumnFinding, ...], bool]:
-    """The findings with one role for columns that follow from each other, and whether all pairs were compared."""
+def with_dependencies(findings: Sequence[ColumnFinding], rows: Any) -> tuple[tuple[ColumnFinding, ...], bool]:
+    """The findings with one role for columns that follow from each other, and whether all were compared."""
+    codes = {name: _coded(rows.column(i).combine_chunks()) for i, name in enumerate(rows.column_names)}
+    found, pairs = _by_pairs(findings, codes)
+    found = _by_dates(found, rows, codes)
+    found = _by_keys(found, rows)
+    found, sums = _by_sums(found, rows)
+    return found, pairs and sums
+
+
+def _coded(values: Any) -> Codes:
+    """The values as numbers: ranks of numbers, places in a list of texts; -1 is missing."""
+    kind = values.type
+    coded = (canonical_text(values) if pa.types.is_nested(kind) else values).dictionary_encode()
+    at: Codes = positions(coded.indices)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return at
+    rank = np.empty(len(coded.dictionary) + 1, dtype=np.int64)
+    rank[to_numpy(pc.sort_indices(coded.dictionary))] = np.arange(len(coded.dictionary))
+    rank[-1] = -1
+    return rank[at]
+
+
+def _by_pairs(findings: Sequence[ColumnFinding], codes: Mapping[str, Codes]) -> tuple[tuple[ColumnFinding, ...], bool]:
+    """Columns that follow from one other, whatever it is."""
     looked = [f for f in findings if f.name in codes and f.distinct > 1 and not f.mark]
     sources = [f for f in looked if f.role in (Role.QUASI, Role.SENSITIVE) and (f.evidence or f.confidence == 1)]
     sources.sort(key=lambda f: (f.role is Role.SENSITIVE, -f.distinct))  # what says most comes first
@@ -47,10 +85,145 @@ def with_dependencies(findings: Sequence[ColumnFinding], codes: Mapping[str, Cod
             continue
         a, b = codes[x.name], codes[y.name]
         if follows(a, b, ordered=x.kind in NUMBERS):
+            if x.role is Role.SENSITIVE and follows(b, a, ordered=y.kind in NUMBERS) and not _same_order(a, b):
+                continue  # each tells the other, as a school class and the mean of its parents' income: others may know y
             out[y.name] = _same_role(x, y, f"it follows from '{x.name}'", follows_from=x.name)
         elif y.role is not Role.QUASI and x.role is Role.QUASI and follows(b, a, ordered=y.kind in NUMBERS):
             out[y.name] = _same_role(x, y, f"'{x.name}' follows from it", follows_from="")
     return tuple(out.get(f.name, f) for f in findings), len(pairs) <= MOST_PAIRS and len(sources) <= MOST_SOURCES
+
+
+def _same_order(a: Codes, b: Codes) -> bool:
+    """Whether b runs up or down with a, as a logarithm of it does."""
+    step = np.diff(b[np.argsort(a, kind="stable")].astype(np.int64))
+    return not (step < 0).any() or not (step > 0).any()
+
+
+def _by_dates(findings: Sequence[ColumnFinding], rows: Any, codes: Mapping[str, Codes]) -> tuple[ColumnFinding, ...]:
+    """Columns that hold the weekday, day, month or quarter of a date that others know."""
+    dates = [f for f in findings if f.role is Role.QUASI and f.scale is Scale.DATE and f.name in codes and f.distinct > 2]
+    parts = [f for f in findings if _undoes(f) and f.name in codes and 2 <= f.distinct <= 31]
+    out: dict[str, ColumnFinding] = {}
+    for x in dates[:MOST_SOURCES] if parts else ():
+        days = _days(rows.column(x.name).combine_chunks(), x.kind)
+        for y, part in itertools.product(parts, _date_parts(days)):
+            if y.name not in out and follows(part, codes[y.name], ordered=False):
+                out[y.name] = _same_role(x, y, f"it is a part of the date in '{x.name}'", follows_from=x.name)
+    return tuple(out.get(f.name, f) for f in findings)
+
+
+def _undoes(y: ColumnFinding) -> bool:
+    """Whether a column would be published though it may tell what others know; a person's decision stays."""
+    return y.role in (Role.SENSITIVE, Role.INSENSITIVE, Role.UNDECIDED) and y.confidence < 1 and not y.mark and y.distinct > 1
+
+
+def _days(values: Any, kind: str) -> npt.NDArray[np.float64]:
+    """Days since 1970; NaN where there is none."""
+    if kind not in MOMENTS or pa.types.is_time(values.type):
+        return np.array([np.nan if t is None else read_day(t)[0] for t in canonical_text(values).to_pylist()])
+    return _numbers(values.cast(pa.date32(), safe=False).cast(pa.int32()))
+
+
+def _numbers(values: Any) -> npt.NDArray[np.float64]:
+    """The numbers of a column; NaN where there is none."""
+    return np.where(is_missing(values), np.nan, to_numpy(as_doubles(values)))
+
+
+def _date_parts(days: npt.NDArray[np.float64]) -> Iterator[Codes]:
+    """Weekday, day of the month, month and quarter as codes; -1 without a date."""
+    there = np.isfinite(days)
+    day = np.where(there, days, 0).astype("datetime64[D]")
+    month = day.astype("datetime64[M]")
+    number = month.astype(np.int64) % 12
+    for part in (day.astype(np.int64) % 7, (day - month).astype(np.int64), number, number // 3):
+        yield np.where(there, part, -1)
+
+
+def _by_keys(findings: Sequence[ColumnFinding], rows: Any) -> tuple[ColumnFinding, ...]:
+    """Columns whose values begin or end with what names people or is known: ``17-b`` beside 17, ``DE21-004`` beside DE21."""
+    kinds = ("text", "integer")
+    inner = [f for f in findings if f.role in (Role.DIRECT, Role.QUASI) and f.kind in kinds and f.distinct >= LEAST_KEYS]
+    outer = [f for f in findings if _undoes(f) and f.kind in kinds and f.distinct >= LEAST_KEYS and f.name in rows.column_names]
+    inner = [f for f in inner if f.name in rows.column_names and f.scale in (Scale.ID, Scale.PLACE, Scale.NOMINAL)]
+    out: dict[str, ColumnFinding] = {}
+    texts: dict[str, list[str | None]] = {}
+    if rows.num_rows < LEAST_ROWS:
+        return tuple(findings)
+    inner.sort(key=lambda f: f.role is Role.QUASI)
+    for x, y in itertools.islice(itertools.product(inner, outer), MOST_PAIRS):
+        if y.name in out or y.distinct < x.distinct:
+            continue
+        for f in (x, y):
+            if f.name not in texts:
+                texts[f.name] = canonical_text(rows.column(f.name).slice(0, COMPARED).combine_chunks()).to_pylist()
+        if key_inside(texts[x.name], texts[y.name]):
+            out[y.name] = _same_role(x, y, f"its values contain those of '{x.name}'", follows_from="")
+    return tuple(out.get(f.name, f) for f in findings)
+
+
+def key_inside(keys: Sequence[str | None], longer: Sequence[str | None]) -> bool:
+    """Whether longer codes begin or end with the key of their row, and not with any.
+
+    >>> wards = [f"W{i % 7}" for i in range(60)]
+    >>> key_inside(wards, [f"{w}-{i}" for i, w in enumerate(wards)]), key_inside(wards, [f"W{i}" for i in range(60)])
+    (True, False)
+    """
+    both = [(k, v) for k, v in zip(keys, longer, strict=True) if k and v]
+    if len(both) < LEAST_ROWS:
+        return False
+
+    def share(pairs: Sequence[tuple[str, str]]) -> float:
+        return sum(k != v and (v.startswith(k) or v.endswith(k)) for k, v in pairs) / len(pairs)
+
+    if share(both) < INSIDE:
+        return False
+    turned = [(k, both[i - len(both) // 2][1]) for i, (k, _) in enumerate(both)]
+    return share(turned) < BY_CHANCE
+
+
+def _by_sums(findings: Sequence[ColumnFinding], rows: Any) -> tuple[tuple[ColumnFinding, ...], bool]:
+    """Columns that with others add up to one that others know, or the other way round; and whether all were compared.
+
+    Whoever has all but one member of such a sum has that one too, so all are known if one is.
+    """
+    summed = [
+        f
+        for f in findings
+        if f.kind in NUMBERS and f.scale is not Scale.ID and f.distinct > 2 and f.role is not Role.DIRECT and not f.mark
+    ]
+    summed = [f for f in summed if f.name in rows.column_names and rows.column(f.name).null_count <= GAPS * rows.num_rows]
+    known = {f.name for f in summed if f.role is Role.QUASI and f.topic}
+    if not known or len(summed) < 3 or not any(map(_undoes, summed)):
+        return tuple(findings), True
+    if len(summed) > MOST_SUMMED:
+        return tuple(findings), False
+    table = np.array([_numbers(rows.column(f.name).combine_chunks()) for f in summed])
+    table = table[:, np.isfinite(table).all(axis=0)][:, :COMPARED]
+    if table.shape[1] < LEAST_ROWS:
+        return tuple(findings), True
+    out: dict[str, ColumnFinding] = {}
+    for members, total in _sums(table):
+        names = [summed[i] for i in (*members, total)]
+        source = [f for f in names if f.name in known][:1]
+        for x, y in itertools.product(source, names):
+            if _undoes(y) and y.name not in out:
+                out[y.name] = _same_role(x, y, f"it is in a sum with '{x.name}'", follows_from="")
+    return tuple(out.get(f.name, f) for f in findings), True
+
+
+def _sums(table: npt.NDArray[np.float64]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Sets of columns, two or a run of neighbours, and the column that has the order of their sum: their sum or mean."""
+    places = {_order(row): i for i, row in reversed(list(enumerate(table)))}
+    ends = np.vstack([np.zeros(table.shape[1]), np.cumsum(table, axis=0)])
+    for i, j in itertools.combinations(range(len(table)), 2):
+        for members, total in (((i, j), table[i] + table[j]), (tuple(range(i, j + 1)), ends[j + 1] - ends[i])):
+            place = places.get(_order(total))
+            if place is not None and place not in members:
+                yield members, place
+
+
+def _order(numbers: npt.NDArray[np.float64]) -> bytes:
+    return bytes(np.unique(np.round(numbers, 6), return_inverse=True)[1].astype(np.int32).tobytes())
 
 
 def _may_follow(x: ColumnFinding, y: ColumnFinding, rank: Mapping[str, int]) -> bool:
@@ -63,11 +236,13 @@ def _may_follow(x: ColumnFinding, y: ColumnFinding, rank: Mapping[str, int]) -> 
 
 
 def _same_role(x: ColumnFinding, y: ColumnFinding, why: str, *, follows_from: str) -> ColumnFinding:
-    known = "which others know" if x.role is Role.QUASI else "which is sensitive"
+    known = {Role.QUASI: "which others know", Role.DIRECT: "which names people"}.get(x.role, "which is sensitive")
     reason = f"{why}, {known}: whoever has one has the other"
     evidence = (*y.evidence, Evidence(reason, 1.0, 0.8, "table"))
     confidence = max(0.8, y.confidence) if y.role is x.role else 0.8
     y = replace(y, role=x.role, reason=reason, confidence=confidence, change=CHANGE[x.role])
+    if x.role is Role.DIRECT:
+        y = replace(y, scale=Scale.ID, order=(), hipaa=y.hipaa or 18, topic=y.topic or "key")
     return replace(y, evidence=evidence, follows=follows_from)
 
 

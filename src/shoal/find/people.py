@@ -22,6 +22,7 @@ FULL_SHARE = 0.4
 """Share of full names from which a column, however few its values, holds people."""
 _PARTICLE = word_set("names", "particle")
 _TITLE = re.compile(rf"(?:(?:{alternatives('names', 'title before a name')})\b\.?\s*)+(?=[^\W\d_]{{2}})")
+_BARE_TITLES = word_set("names", "title before a name")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.\s?-?){1,4}(?:[^\W\d_]+\s){0,3}[^\W\d_]{2}[\w'’-]*")
 _SIGNS = "\u0900-\u0dff\u0e31-\u0e4e\u1000-\u109f"
 """Vowel signs of Indic and Thai scripts, which regular expressions do not take for letters."""
@@ -69,6 +70,8 @@ def names_share(values: Sequence[str]) -> float:
 @cache
 def _full_name(value: str) -> bool:
     plain = _TITLE.sub("", folded(value), count=1) if _TITLE.match(folded(value)) else folded(value)
+    if plain.strip(".") in _BARE_TITLES:
+        return False
     if plain != folded(value) and _WORD.match(plain) and len(plain.split()) <= 4 and not set(plain.split()) & _THINGS:
         return True
     if _INITIALS.fullmatch(plain) and value[:1].isupper():

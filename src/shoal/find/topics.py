@@ -49,9 +49,10 @@ def _of_people(key: str) -> list[tuple[str, ...]]:
     if key == "person_name":
         return [(person, name) for person in people for name in word_set(NAMES, "person: name")]
     behind, before, joined = (word_set(NAMES, f"person: number {where}") for where in ("behind", "before", "joined"))
+    several = word_set(NAMES, "person: several")  # a number before them counts people
     return [
         *((person, number) for person in people for number in behind),
-        *((number, person) for person in people for number in before),
+        *((number, person) for person in people if person not in several for number in before),
         *((person + number,) for person in people for number in joined if len(person) > 2),
         *(("id" + person,) for person in people if len(person) > 3),
     ]

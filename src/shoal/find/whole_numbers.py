@@ -210,9 +210,9 @@ def _answers(facts: ColumnFacts) -> bool:
 
 
 def _beginning(name: str) -> str:
-    """The part of a name before the first sign, else its first three letters."""
+    """The part of a name before the first sign, without its number (Q3_1_design), else its first three letters."""
     parts = re.split(r"[\W_]+", name.lower().strip("_"))
-    return parts[0] if len(parts) > 1 else name[:3].lower()
+    return parts[0].rstrip("0123456789") or parts[0] if len(parts) > 1 else name[:3].lower()
 
 
 def _stem(name: str) -> str:

@@ -322,3 +322,23 @@ def test_words_of_other_languages_for_no_value(word: str) -> None:
 def test_a_first_record_whose_number_is_missing_is_not_a_heading(tmp_path: Path, word: str) -> None:
     rows, _ = read(csv(tmp_path, "name,income", f"Anna,{word}", "Piet,3", "Eva,4", "Jan,5"))
     assert len(rows) == 4
+
+
+def test_a_file_with_a_title_may_lack_the_end_of_its_last_line(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_bytes("\r\n".join(["Members of 2024,,,,,", HEAD, *BODY]).encode())
+    rows, source = read(file)
+    assert [r["name"] for r in rows] == ["Anna", "Piet", "Eva", "Jan"]
+    assert source["repairs"]
+
+
+def test_titles_of_parts_under_the_same_names_are_not_people(tmp_path: Path) -> None:
+    parts = ["First term,,,,,", HEAD, *BODY, "Second term,,,,,", HEAD, *BODY[:3], "Mia,,,,,", BODY[3]]
+    rows, _ = read(csv(tmp_path, *parts))
+    assert [r["name"] for r in rows] == ["Anna", "Piet", "Eva", "Jan", "Anna", "Piet", "Eva", "Mia", "Jan"]
+
+
+def test_a_title_below_the_line_that_names_the_delimiter(tmp_path: Path) -> None:
+    lines = [line.replace(",", ";") for line in (HEAD, *BODY)]
+    rows, _ = read(csv(tmp_path, "sep=;", "Members", *lines))
+    assert [r["age"] for r in rows] == [34, 51, 29, 62]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import shoal
 from shoal.find import ColumnFacts, ColumnFinding, find_column, find_columns
 from shoal.find.people import full_names_share, names_share
 from shoal.find.topics import topic_of
+from shoal.model.roles import Role
 
 PEOPLE = {
     "en": ["Grace Whitfield", "Harry Ashdown", "Nigel Thornbury"],
@@ -208,3 +210,41 @@ def test_a_part_of_a_name_is_direct_however_few_its_names(name: str, values: lis
 def test_pain_is_nobodys_business_in_any_language(name: str) -> None:
     assert topic_of(name) is not None
     assert found(name, ["none", "low", "high"]).role.value == "sensitive"
+
+
+def test_the_other_part_of_names_is_found_beside_given_names() -> None:
+    given = ["Anna", "Peter", "Maria", "Thomas", "Eva", "Paul", "Laura", "Martin", "Julia", "David", "Sara", "Simon"]
+    ends = [b + c for b in ("pel", "dor", "gan") for c in ("ix", "oza", "und", "ek", "iz")]
+    other = [a + end for a in ("Wum", "Zib", "Kro", "Plon") for end in ends]
+    table = {"j": given * 10, "p": other * 2, "b": ["Zibdor", "Plonix", "Wumek"] * 40}
+    found = {c.name: c.role for c in shoal.inspect(table).columns}
+    assert found["j"] is found["p"] is Role.DIRECT
+    assert found["b"] is not Role.DIRECT
+    alone = {c.name: c.role for c in shoal.inspect({"p": table["p"], "b": table["b"]}).columns}
+    assert alone["p"] is not Role.DIRECT
+
+
+def test_titles_alone_are_not_people() -> None:
+    found = shoal.inspect({"title": ["Prof. Dr.", "Dr.", "Dr."] * 20}).columns[0]
+    assert found.role is Role.QUASI
+
+
+def test_people_are_counted_and_not_numbered() -> None:
+    found = shoal.inspect({"cat_num_people": [1, 2, 3, 4] * 40, "age": list(range(20, 60)) * 4})
+    assert found.unit is None
+    assert found.columns[0].role is Role.QUASI
+
+
+def test_weights_at_birth_are_not_survey_weights() -> None:
+    grams = [round(1500 + 37.35 * i, 2) for i in range(80)]
+    assert shoal.inspect({"geboortegewicht": grams}).columns[0].role is not Role.INSENSITIVE
+
+
+def test_marks_are_called_like_notes() -> None:
+    assert shoal.inspect({"nota": [4.5, 6.0, 7.5, 9.0] * 10}).columns[0].role is Role.SENSITIVE
+
+
+def test_unique_numbers_of_a_name_that_ends_with_no() -> None:
+    table = {f"zork{i}": [1_000_000 + 977 * (i + n) ** 2 for n in range(60)] for i in range(3)}
+    found = shoal.inspect({**table, "cusno": [400_000 + 31 * n * n for n in range(60)]})
+    assert found.columns[-1].role is Role.DIRECT

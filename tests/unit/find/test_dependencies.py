@@ -90,3 +90,54 @@ FEW = DRAW.integers(0, 8, 400)
 )
 def test_one_column_follows_from_another(a: Any, b: Any, ordered: bool, answer: bool) -> None:
     assert follows(a, b, ordered=ordered) is answer
+
+
+def _roles(table: dict[str, Any], **said: Any) -> dict[str, Role]:
+    return {c.name: c.role for c in shoal.inspect(table, **said).columns}
+
+
+def test_parts_of_a_known_sum_are_known() -> None:
+    draw = np.random.default_rng(5)
+    grown, small = draw.integers(1, 5, 300), draw.integers(0, 4, 300)
+    zork, gnu = draw.integers(0, 9, 300), draw.integers(0, 9, 300)
+    table = {"zork": grown, "household_size": grown + small, "frob": small, "gnu": gnu, "total_gnu": gnu + zork}
+    found = _roles(table)
+    assert {found["zork"], found["frob"], found["household_size"]} == {Role.QUASI}
+    other = _roles({**table, "frob": draw.permutation(small)})
+    assert Role.QUASI not in {other["zork"], other["frob"]}
+
+
+def test_a_mean_of_neighbours_is_in_their_sum() -> None:
+    draw = np.random.default_rng(6)
+    a, b, c = (draw.integers(0, 8, 200) for _ in range(3))
+    found = _roles({"zork": a, "frob": b, "children": c, "gnu": (a + b + c) / 3})
+    assert {found[n] for n in ("zork", "frob", "gnu")} == {Role.QUASI}
+    assert _roles({"zork": a, "frob": b, "gnu": a + b})["gnu"] is not Role.QUASI  # nothing known is in it
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_weekday_is_known_with_its_date(written: bool) -> None:
+    days = [np.datetime64("1950-01-01", "D") + int(d) for d in np.random.default_rng(7).permutation(20_000)[:300]]
+    weekday = [int(d.astype(np.int64) % 7) for d in days]
+    table: dict[str, Any] = {"birth_date": [str(d) for d in days] if written else [d.astype(object) for d in days]}
+    made = {c.name: c for c in shoal.inspect({**table, "zork": weekday, "frob": weekday[::-1]}).columns}
+    assert made["zork"].role is Role.QUASI
+    assert made["zork"].follows == "birth_date"
+    assert made["frob"].role is Role.UNDECIDED
+
+
+def test_a_code_that_contains_a_key_is_one() -> None:
+    person, ward = [str(1000 + 7 * (i // 3)) for i in range(300)], [f"W{i % 7}" for i in range(300)]
+    table = {"patient_id": person, "zork": [f"{p}-{i % 3}" for i, p in enumerate(person)]}
+    assert _roles(table)["zork"] is Role.DIRECT
+    beds = [f"{w}b{i % 3}" for i, w in enumerate(ward)]
+    assert _roles({"district": ward, "zork": beds})["zork"] is Role.QUASI
+    assert _roles({"district": ward, "zork": [*beds[5:], *beds[:5]]})["zork"] is Role.UNDECIDED
+
+
+def test_a_group_that_tells_a_sensitive_mean_is_asked_about() -> None:
+    group = np.random.default_rng(8).integers(0, 12, 300)
+    pay = np.array([310, 120, 480, 90, 220, 400, 150, 350, 60, 270, 520, 180])[group] * 101
+    found = _roles({"zork": group, "income": pay, "frob": np.searchsorted([20_000, 40_000], pay)})
+    assert found["zork"] is Role.UNDECIDED
+    assert found["frob"] is Role.SENSITIVE

@@ -161,6 +161,11 @@ def _like_note_above(row: Row, width: int, *, blank: bool) -> bool:
     return len(texts) <= max(1, width // 2)
 
 
+def titles_part(row: Row, usual: int) -> bool:
+    """Whether a row before names that stand again may be the title of the part below: at most half as full as a record."""
+    return 2 * len(filled(row)) <= usual
+
+
 def numeric_columns(rows: Sequence[Row], width: int) -> list[bool]:
     """Of each column, whether nine of ten filled cells are numbers."""
     out = []

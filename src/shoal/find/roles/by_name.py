@@ -34,6 +34,8 @@ MOST_ORDINALS = 12
 """Different words up to which a column called "first" or "last" may hold something else than names: months, choices."""
 LONGEST_TITLE = 12
 """Letters of the longest usual form of address: Mademoiselle."""
+MARKS = word_set("column_names", "marks in numbers")
+"""Words for notes and for marks at school: numbers are marks."""
 PERCENT = word_set("column_names", "percentage")
 _DECIMALS = re.compile(r"[.,]\d{3,}$")
 
@@ -43,6 +45,8 @@ def by_name(view: ColumnView) -> Decision | None:
     topic = view.topic
     if topic is None or topic.key == "survey_weight":
         return None
+    if topic.key == "text" and view.facts.numbers is not None and set(raw_words(view.facts.name)) & MARKS:
+        return Decision.of(BY_KEY["marks"])
     if topic.role is Role.DIRECT:
         return _named_direct(view, topic)
     if view.guess.scale is Scale.DATE and topic.role is not Role.QUASI and topic.key != "technical" and topic.scale != "date":

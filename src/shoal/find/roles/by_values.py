@@ -109,7 +109,7 @@ def _ages(facts: ColumnFacts) -> bool:
     return -1 <= low <= 25 and 60 <= high <= 120 and facts.distinct >= 0.7 * (high - low + 1)
 
 
-_WEIGHT_WORDS = word_set("column_names", "weight")
+_WEIGHT_WORDS, _BIRTH_WORDS = word_set("column_names", "weight"), word_set("column_names", "weight: at birth")
 
 
 def by_weight(view: ColumnView) -> Decision | None:
@@ -123,7 +123,7 @@ def by_weight(view: ColumnView) -> Decision | None:
         return None
     if numbers is None:
         return Decision.of(BY_KEY["body"]) if called else None
-    body = called and _human_weight(facts, words | set(expanded(facts.label)))
+    body = called and (bool(words & _BIRTH_WORDS) or _human_weight(facts, words | set(expanded(facts.label))))
     if body:
         return Decision(Role.QUASI, "its name says weight and its values are those of bodies", 0.7, "body", None, Scale.NUMBER)
     if called and not survey and _newborn_weight(facts):

@@ -207,7 +207,8 @@ def by_last_word(view: ColumnView) -> Decision | None:
     if view.topic is not None or not facts.whole or below_zero(facts) or view.guess.scale is Scale.DATE or not last:
         return None
     joined = bool(_JOINED_ID.fullmatch(last[0]))
-    if not joined and not last[0].endswith(NUMBER_WORDS):
+    ends = (*NUMBER_WORDS, "no") if facts.distinct == facts.filled else NUMBER_WORDS  # cusno; words end with "no" too
+    if not joined and not last[0].endswith(ends):
         return None
     if facts.distinct >= max(LEAST_NUMBERED, CLUSTERED * facts.filled):
         key = BY_KEY["person_number"]

@@ -15,7 +15,7 @@ from shoal.disk.atomic import disk_full
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.errors import UNEVEN
 from shoal.engines.files.csv.sniff import Dialect
-from shoal.engines.files.layout import is_blank
+from shoal.engines.files.layout import is_blank, titles_part
 from shoal.engines.files.packing import opened
 from shoal.errors import OutputError, UnreadableError
 
@@ -29,20 +29,26 @@ def cleaned(lines: Iterable[str], dialect: Dialect, width: int, table: str, asid
     for _ in range(dialect.skip):
         next(source, "")
     layout, held = dialect.layout, deque[tuple[list[str], str, int]]()
-    reach = max((-place for place in layout.last), default=0)
-    heading, first = dialect.header, True
+    reach = max((-place for place in layout.last), default=int(bool(layout.again)))
+    heading, first, end = dialect.header, True, ""
     for cells, raw, line in _records(source, dialect, aside):
+        end = end or ("\n" if dialect.mended else _ending(raw))
         if heading:
             heading = False
-            yield dialect.delimiter.join(f"f{i}" for i in range(width)) + ("\n" if dialect.mended else _ending(raw))
+            yield dialect.delimiter.join(f"f{i}" for i in range(width)) + end
             continue
         held.append((cells, raw, line))
-        if len(held) > reach:
-            yield from _kept(*held.popleft(), first, 0, dialect, width, table, aside)
-            first = False
+        if len(held) <= reach:
+            continue
+        row = held.popleft()
+        if layout.again and tuple(held[0][0]) == layout.again and titles_part(row[0], layout.usual):
+            aside["notes"] += 1
+            continue
+        yield from _kept(*row, first, 0, dialect, width, table, aside, end)
+        first = False
     while held:
         place = -len(held)
-        yield from _kept(*held.popleft(), first, place, dialect, width, table, aside)
+        yield from _kept(*held.popleft(), first, place, dialect, width, table, aside, end)
         first = False
 
 
@@ -71,13 +77,22 @@ def _records(source: Iterator[str], dialect: Dialect, aside: Counter[str]) -> It
 
 
 def _kept(
-    cells: list[str], raw: str, line: int, first: bool, place: int, dialect: Dialect, width: int, table: str, aside: Counter[str]
+    cells: list[str],
+    raw: str,
+    line: int,
+    first: bool,
+    place: int,
+    dialect: Dialect,
+    width: int,
+    table: str,
+    aside: Counter[str],
+    end: str,
 ) -> Iterator[str]:
     sort = dialect.layout.sort_of(cells, first, place)
     if sort:
         aside[sort] += 1
     elif len(cells) == width or not dialect.layout.numeric:
-        yield raw if raw.endswith(("\n", "\r")) and not dialect.mended else raw.rstrip("\r\n") + "\n"
+        yield raw if raw.endswith(("\n", "\r")) and not dialect.mended else raw.rstrip("\r\n") + end
     elif dialect.set_aside_bad:
         aside["bad lines"] += 1
     else:

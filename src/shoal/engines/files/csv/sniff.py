@@ -148,7 +148,7 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     rows = _blank_rows(text, whole) if blanks else [cells for _, cells in numbered]
     if all(map(is_blank, rows)):
         raise UnreadableError(f"file '{path}' is empty.", hint="It needs at least a line with the names of the columns.")
-    above = 0 if blanks or said or "skip" in options or type(options.get("header")) is int else names_at(rows)
+    above = 0 if blanks or "skip" in options or type(options.get("header")) is int else names_at(rows)
     notes, lines = sum(map(bool, map(filled, rows[:above]))), numbered[above][0] if above else 0
     tail = rows[above:]
     rows = [r for r in tail if not is_blank(r)]
