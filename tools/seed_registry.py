@@ -34,7 +34,8 @@ SOURCES = {
     "us": "US Census 2010 by ZIP code tabulation area",
 }
 KEPT = {
-    ("age/years",), ("sex",), ("age/years", "sex"), ("age/5y",), ("age/5y", "sex"), ("postcode/NL/pc4",), ("postcode/NL/pc2",),
+    ("sex",), *((age, *more) for age in ("age/years", "age/5y", "age/10y", "age/20y") for more in ((), ("sex",))),
+    ("postcode/NL/pc4",), ("postcode/NL/pc2",),
     ("age/5y", "postcode/NL/pc4", "sex"), ("postcode/US/zip5",), ("postcode/US/zip3",),
 }  # fmt: skip
 REGIONS = ("North East", "North West", "Yorkshire and The Humber", "East Midlands", "West Midlands", "East", "London",

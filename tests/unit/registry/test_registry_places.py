@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from shoal.registry.answer.decide import decide
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.mirror import Mirror, write_mirror
 from shoal.registry.keep.store import Store
+from shoal.registry.publish import seed
 from shoal.registry.publish.differencing import same_people, written
 from shoal.registry.publish.proposals import Ledger
 from shoal.registry.records.population import Population, key_of, official_codes
@@ -24,6 +26,29 @@ REAL = [
     "NO/Tromsø", "DE/München", "CH/Genève", "NL/'s-Gravenhage", "NL/Súdwest-Fryslân", "RU/Москва", "GR/Αθήνα", "JP/東京都",
     "KR/서울", "IN/मुंबई", "TR/Diyarbakır", "PL/Łódź", "UK/Bristol, City of", "NL/Bergen (NH.)", "FR/L'Haÿ-les-Roses",
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("k", [50, 100, 500, 2000])
+@pytest.mark.parametrize("country", ["NL", "UK"])
+def test_every_statement_about_a_real_place_is_true_and_none_is_missing(country, k, shared_data):
+    """The decision against the whole table of the place: kept answers are within the target, refused ones are beyond it."""
+    tables = {(codes, place): np.array(counts) for codes, place, counts, _ in seed._public(shared_data) if country == place[:2]}
+    asked = ("age/5y" if country == "NL" else "age/years", "sex")
+
+    def unique(codes, place):
+        p = tables[tuple(sorted(codes)), place] / tables[tuple(sorted(codes)), place].sum()
+        return float((p * (1 - p) ** (k - 1)).sum())
+
+    for place in sorted({place for codes, place in tables if codes == ("sex",)})[::40]:
+        found = decide(Registry(), asked, place, group_size=k, target=0.05)
+        kept = [line.code for line in found.lines if line.code is not None]
+        assert not kept or unique(kept, place) <= 0.05
+        assert found.before.low <= unique(asked, place) <= found.before.high
+        for line in found.lines:
+            assert line.advice != "not known", "every coarser coding of a built-in record is built in"
+            coarsest = "sex" if line.asked == "sex" else "age/20y"
+            if line.reason.startswith("even"):
+                assert unique([*kept, coarsest], place) > 0.05
 
 
 @pytest.fixture

@@ -293,7 +293,8 @@ def _steps(source: Shelf, codes: tuple[str, ...], people: Population) -> Iterato
         if Population.parse(x.population).place.casefold() == people.place.casefold()
     ]
     for listed in here[:3]:
-        known = "; ".join(",".join(c) for c in listed.codings[:4])
+        finest = [c for c in listed.codings if not any(compare(c, other) == "coarser" for other in listed.codings)]
+        known = "; ".join(",".join(c) for c in finest[:4])
         if Population.parse(listed.population) == people:
             yield f"Of {listed.population} is known: {known}."
         else:
