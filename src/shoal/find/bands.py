@@ -61,9 +61,9 @@ def lower_end(text: str) -> tuple[float, int] | None:
 
 def _upside_down(low: str, high: str | None) -> bool:
     """Whether a second number below the first makes it a code (718-7); 1998-99 is a span of years."""
-    if high is None or not high[-1].isdigit():
+    if high is None or not high[-1].isdecimal():
         return False
-    years = len(low) == 4 and len(high) == 2 and low.isdigit() and high.isdigit()
+    years = len(low) == 4 and len(high) == 2 and low.isdecimal() and high.isdecimal()
     return _value(high) < _value(low) and not years
 
 
@@ -105,8 +105,8 @@ def open_numbers(values: Sequence[str]) -> tuple[str, ...]:
     >>> open_numbers(["1", ">3", "3", "2"]), open_numbers(["1", ">5", "5", "2"])
     (('1', '2', '3', '>3'), ())
     """
-    numbers = [v for v in values if v.strip().isdigit()]
-    ends = [v for v in values if not v.strip().isdigit()]
+    numbers = [v for v in values if v.strip().isdecimal()]
+    ends = [v for v in values if not v.strip().isdecimal()]
     if len(numbers) < SHORT_RUN or not 1 <= len(ends) <= 2:
         return ()
     places = {v: lower_end(v) for v in ends}

@@ -109,7 +109,7 @@ def codice_fiscale(text: str) -> bool:
     """
     if not re.fullmatch(r"[A-Z]{6}[0-9LMNPQRSTUV]{2}[ABCDEHLMPRST][0-9LMNPQRSTUV]{2}[A-Z][0-9LMNPQRSTUV]{3}[A-Z]", text):
         return False
-    even = sum(int(c) if c.isdigit() else ord(c) - 65 for c in text[1:15:2])
+    even = sum(int(c) if c.isdecimal() else ord(c) - 65 for c in text[1:15:2])
     odd = sum(_ODD[c] for c in text[0:15:2])
     return chr(65 + (even + odd) % 26) == text[15]
 
@@ -124,5 +124,5 @@ def vin(text: str) -> bool:
         return False
     values = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", map(int, "12345678123457923456789"), strict=True))
     weights = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
-    rest = sum(w * (int(c) if c.isdigit() else values[c]) for w, c in zip(weights, text, strict=True)) % 11
+    rest = sum(w * (int(c) if c.isdecimal() else values[c]) for w, c in zip(weights, text, strict=True)) % 11
     return ("X" if rest == 10 else str(rest)) == text[8]

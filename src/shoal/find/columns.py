@@ -152,7 +152,7 @@ def _usual(topic: Topic, facts: ColumnFacts) -> str:
 
 def _few_codes(facts: ColumnFacts, topic: Topic | None) -> bool:
     """Whether bare digits are so few that they may be codes of anything, and the name does not say telephone."""
-    bare = all(v.isdigit() for v in facts.values)
+    bare = all(v.isdecimal() for v in facts.values)
     return bare and facts.distinct < FEWEST_PHONES and (topic is None or topic.key != "phone")
 
 

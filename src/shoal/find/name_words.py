@@ -12,7 +12,10 @@ from functools import lru_cache
 
 from shoal.find.vocabulary import alternatives, folded, word_set
 
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))")
+_CAMEL = re.compile(
+    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))"
+    r"|(?<=[\u3040-\u9fff\uac00-\ud7af])(?=[A-Za-z])|(?<=[A-Za-z])(?=[\u3040-\u9fff\uac00-\ud7af])"  # 社員ID
+)
 _OPAQUE = re.compile(
     rf"(?:{alternatives('column_names', 'column')})_?\d*|[a-z]{{1,3}}\d+[a-z]{{0,2}}\d*|[a-z]\d*|\d+|[a-z]{{1,2}}"
 )

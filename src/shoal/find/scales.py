@@ -107,7 +107,7 @@ def reads_as_text(facts: ColumnFacts) -> bool:
 def _with_none(values: Sequence[str]) -> tuple[str, ...]:
     """Whole numbers from 1 with a word for "none" before them: none, 1, 2, 3."""
     none = [v for v in values if lowest_word(v)]
-    rest = sorted((v for v in values if v.strip().isdigit()), key=int)
+    rest = sorted((v for v in values if v.strip().isdecimal()), key=int)
     whole = len(none) == 1 and len(none) + len(rest) == len(values) >= 4 and int(rest[0]) == 1 and int(rest[-1]) == len(rest)
     return (none[0], *rest) if whole else ()
 

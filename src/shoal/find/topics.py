@@ -47,7 +47,7 @@ def _of_people(key: str) -> list[tuple[str, ...]]:
     """Every word for a person with every word for a name or number: patient name, id of a customer, clientnr."""
     people = [entry.text for entry in sections(NAMES)["person"]]
     if key == "person_name":
-        return [(person, name) for person in people for name in word_set(NAMES, "person: name")]
+        return [way for person in people for name in word_set(NAMES, "person: name") for way in ((person, name), (name, person))]
     behind, before, joined = (word_set(NAMES, f"person: number {where}") for where in ("behind", "before", "joined"))
     several = word_set(NAMES, "person: several")  # a number before them counts people
     return [

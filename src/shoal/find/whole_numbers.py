@@ -138,7 +138,7 @@ def short_codes(facts: ColumnFacts) -> bool:
 
 def leading_zeros(facts: ColumnFacts) -> bool:
     """Whether some numbers are written with a zero in front, as codes are: 0100, 007."""
-    return facts.kind == "text" and any(len(v) > 1 and v[0] == "0" and v.isdigit() for v in facts.values)
+    return facts.kind == "text" and any(len(v) > 1 and v[0] == "0" and v.isdecimal() for v in facts.values)
 
 
 def long_codes(facts: ColumnFacts) -> bool:
@@ -171,6 +171,8 @@ BATTERY, OPAQUE_BATTERY = 4, 5
 BEGUN = 5
 """Columns of a few codes each whose names begin alike that make a battery: natspac, natenvir, natheal …"""
 _NONE = (0.0, 0.0)
+RATED_ALIKE, SENTENCE = (1.0, 1.0), 20
+"""What stands for the ranges that ratings have, and the letters of a name in words from which it is a question."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,8 @@ class Batteries:
     def in_series(self, facts: ColumnFacts) -> bool:
         """Whether it is one of several with the same name and a running number or the same beginning, and the same answers."""
         begun = _answers(facts) and self.beginnings[_beginning(facts.name)] >= BEGUN
-        return begun or self.series[(_stem(facts.name), _range(facts))] >= BATTERY
+        rated = _range(facts) == RATED_ALIKE and _question(facts.name) and self.ranges[RATED_ALIKE] >= BATTERY
+        return begun or rated or self.series[(_stem(facts.name), _range(facts))] >= BATTERY
 
     def asked_alike(self, facts: ColumnFacts, about_people: bool) -> bool:
         """Whether its codes are answers in order, as those of the others; of a census only where the name says nothing."""
@@ -215,6 +218,10 @@ def _beginning(name: str) -> str:
     return parts[0].rstrip("0123456789") or parts[0] if len(parts) > 1 else name[:3].lower()
 
 
+def _question(name: str) -> bool:
+    return len(name) >= SENTENCE and " " in name.strip()
+
+
 def _stem(name: str) -> str:
     """A name without the number or letter that counts inside a series: q1_1, q1_2; a12a, a12b."""
     return re.sub(r"(?<=[\W_\d])[a-z]$|\d+$", "", name.lower())
@@ -229,4 +236,4 @@ def _range(facts: ColumnFacts) -> tuple[float, float]:
         return (0.0, 0.0)
     if opaque(facts.name):
         return low, high
-    return (1.0, 1.0) if high in (4.0, 5.0, 7.0) else (0.0, 0.0)
+    return RATED_ALIKE if high in (4.0, 5.0, 7.0) else (0.0, 0.0)

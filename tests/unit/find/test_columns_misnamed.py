@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import shoal
 from shoal.find import ColumnFacts, find_column
 from shoal.model.roles import Role
 
@@ -61,3 +62,46 @@ def test_grams_of_newborns_are_not_a_survey_weight():
 def test_columns_of_mother_and_father_in_portuguese(name, low, high, topic):
     column = found(name, lambda rng: rng.randint(low, high))
     assert (column.role, column.topic) == (Role.QUASI, topic)
+
+
+def test_names_outrank_a_header_that_would_publish_them() -> None:
+    families = "Tremblay Gagnon Roy Bouchard Martin Simard Dubois Lefebvre Moreau Girard Petit Durand Leroy Lambert Bernard"
+    names = [*families.split(), "Richard", "Robert", "Fontaine", "Rousseau", "Vincent", "Muller", "Mercier", "Blanc"]
+    found = {c.name: c for c in shoal.inspect({"opinion_zork": names * 10, "NOM_CANDIDAT": names * 10}).columns}
+    assert found["opinion_zork"].role is Role.DIRECT
+    assert found["NOM_CANDIDAT"].role is Role.DIRECT
+
+
+def test_sexes_outrank_a_header_that_would_publish_them() -> None:
+    table = {"opinion_zork": ["male", "female"] * 40, "diagnosis_zork": ["male", "male", "female", "female"] * 20}
+    found = {c.name: c.role for c in shoal.inspect(table).columns}
+    assert found["opinion_zork"] is Role.QUASI
+    assert found["diagnosis_zork"] is Role.SENSITIVE  # what it says of health must be protected too
+
+
+def test_a_harmless_word_in_a_question_says_nothing() -> None:
+    table = {"did the record of your first year reach them": ["yes", "no"] * 40, "record_flag": ["yes", "no"] * 40}
+    assert shoal.inspect(table).columns[0].role is Role.UNDECIDED
+
+
+def test_many_films_are_not_harmless() -> None:
+    films = [f"Zork {chr(65 + i % 26)}{i}" for i in range(90)] * 8
+    assert shoal.inspect({"favourite_film": films}).columns[0].role is Role.QUASI
+    assert shoal.inspect({"favourite_film": films[:12] * 40}).columns[0].role is not Role.QUASI
+
+
+def test_words_of_two_scripts_are_two_words() -> None:
+    table = {"社員ID": [str(10_000 + i % 390) for i in range(400)]}
+    assert shoal.inspect(table).columns[0].role is Role.DIRECT
+
+
+def test_signs_that_look_like_digits_are_texts() -> None:
+    assert shoal.inspect({"zork": ["¹", "none", "2", "1", "3"] * 20}).columns[0].role is Role.UNDECIDED
+
+
+def test_ratings_under_sentences_are_answers() -> None:
+    names = ("The course was of use", "I would recommend it to others", "The zorks were frob enough", "It was worth its price")
+    table = {name: np.random.default_rng(i).integers(1, 6, 120).tolist() for i, name in enumerate(names)}
+    assert {c.role for c in shoal.inspect(table).columns} == {Role.SENSITIVE}
+    short = {f"{name[4:8].strip()}_zork": values for name, values in table.items()}
+    assert Role.SENSITIVE not in {c.role for c in shoal.inspect(short).columns}

@@ -34,6 +34,8 @@ MOST_ORDINALS = 12
 """Different words up to which a column called "first" or "last" may hold something else than names: months, choices."""
 LONGEST_TITLE = 12
 """Letters of the longest usual form of address: Mademoiselle."""
+LONGEST_NAME, SURE = 5, 0.85
+"""Words of a name that is not a question; how sure the values must be to outrank a name."""
 MARKS = word_set("column_names", "marks in numbers")
 """Words for notes and for marks at school: numbers are marks."""
 PERCENT = word_set("column_names", "percentage")
@@ -49,6 +51,10 @@ def by_name(view: ColumnView) -> Decision | None:
         return Decision.of(BY_KEY["marks"])
     if topic.role is Role.DIRECT:
         return _named_direct(view, topic)
+    if topic.role is Role.INSENSITIVE and len(raw_words(view.facts.name)) > LONGEST_NAME:
+        return None  # one harmless word in a question says nothing of its answers
+    if (known := _known_by_values(view, topic)) is not None:
+        return known
     if view.guess.scale is Scale.DATE and topic.role is not Role.QUASI and topic.key != "technical" and topic.scale != "date":
         date = BY_KEY["event_date"]
         return Decision(date.role, "its values are dates or times, which others may know", 0.7, date.key, date.hipaa)
@@ -58,6 +64,17 @@ def by_name(view: ColumnView) -> Decision | None:
         if topic.key in check.topics and check.applies(view):
             return check.decision
     return Decision.of(topic)
+
+
+def _known_by_values(view: ColumnView, topic: Topic) -> Decision | None:
+    """Values that others know of a person, such as the sexes, under a name that would publish them: SEX_OF_CANDIDATE."""
+    if view.value_topic is None or topic.role not in (Role.SENSITIVE, Role.INSENSITIVE) or topic.about == "health":
+        return None
+    key, evidence = view.value_topic
+    known = BY_KEY[key]
+    if known.role is not Role.QUASI or evidence.confidence < SURE:
+        return None
+    return Decision(known.role, f"its values speak of {evidence.what}", evidence.confidence, key, known.hipaa, None, (evidence,))
 
 
 def _few_small(facts: ColumnFacts) -> bool:
@@ -177,11 +194,7 @@ def _named_direct(view: ColumnView, topic: Topic) -> Decision | None:
             return Decision(
                 Role.QUASI, "its name says address, but it has few values: a kind of place", 0.6, "place", None, Scale.NOMINAL
             )
-        if view.private and len(facts.name) < SHORTEST_WORD + 1:
-            return None  # BIC is bicarbonate in a table about health
-        return Decision(
-            Role.INSENSITIVE, f"its name says {topic.says}, but it has few values: a code", 0.5, "technical", None, None
-        )
+        return Decision(Role.UNDECIDED, f"its name says {topic.says}, but it has few values", 0.0, "", None, None)
     return _direct(topic)
 
 

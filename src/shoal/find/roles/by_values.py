@@ -41,7 +41,10 @@ def by_full_names(view: ColumnView) -> Decision | None:
     if facts.kind != "text" or facts.numbers is not None or facts.distinct < 2 or (topic is not None and topic.key in NO_PEOPLE):
         return None
     share = full_names_share(facts.values)
-    if share < FULL_SHARE:
+    if topic is not None and topic.role in (Role.SENSITIVE, Role.INSENSITIVE) and facts.distinct > 2 * SINGLE_LEAST:
+        single = names_share(facts.values)  # values outrank a header that would publish them
+        share = single if single >= SINGLE_SHARE > share else share
+    if share < min(FULL_SHARE, SINGLE_SHARE) or (share < FULL_SHARE and topic is None):
         return None
     evidence = Evidence("full names of people", round(share, 3), 0.85)
     return Decision(Role.DIRECT, "its values are written as full names of people", 0.85, "person_name", 1, Scale.ID, (evidence,))

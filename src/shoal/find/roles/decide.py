@@ -87,6 +87,9 @@ def _by_count(view: ColumnView, decision: Decision) -> Decision:
     facts = view.facts
     if decision.role not in (Role.INSENSITIVE, Role.UNDECIDED) or facts.filled < FEWEST_ROWS:
         return decision
+    if decision.topic == "leisure" and facts.kind == "text" and facts.distinct > FEW_VALUES:
+        why = "it has many values, which single people out if others know them"
+        return _with_evidence(Decision(Role.QUASI, why, 0.4, decision.topic), "shape")
     if facts.singled_out <= FEW_FOUND or decision.topic == "survey_weight":
         return decision
     percent = f"{100 * facts.singled_out:.0f} % of the rows are the only ones with their value"
