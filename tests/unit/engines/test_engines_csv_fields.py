@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import pytest
 
+import shoal
 from shoal.engines.files.csv.fields import Field, converted
 from shoal.engines.files.csv.types import SHORTEST, _number_type
+from shoal.errors import UnreadableError
 
 TEXTS = [
     None,
@@ -114,3 +117,51 @@ def test_marks_blanks_and_forms() -> None:
 )
 def test_the_type_of_numbers_changes_where_digits_would_be_lost(values: list[str], sql_type: str) -> None:
     assert _number_type(values)[0] == sql_type
+
+
+AMOUNTS = {
+    "both marks": (["1.001,50", "12,00", "-7,25"], [1001.5, 12.0, -7.25], ""),
+    "euro behind": (["1.001,50 €", "12,00 €", "3.400.000,10 €"], [1001.5, 12.0, 3400000.1], "€"),
+    "dollar before": (["$1,200,300", "$15", "$2,000"], [1200300, 15, 2000], "$"),
+    "percent": (["5%", "12%", "100%"], [5, 12, 100], "%"),
+    "percent with decimals": (["5,5 %", "12,0 %", "99,9 %"], [5.5, 12.0, 99.9], "%"),
+    "words": (["zł 5", "zł 12", "zł 0"], [5, 12, 0], "zł"),
+}
+
+
+@pytest.mark.parametrize("name", AMOUNTS)
+def test_amounts_that_are_all_written_alike_are_numbers(name: str, tmp_path: Path) -> None:
+    texts, numbers, sign = AMOUNTS[name]
+    file = tmp_path / "t.csv"
+    file.write_text("a;b\n" + "".join(f"x;{t}\n" for t in texts) + "y;\n", encoding="utf-8")
+    with shoal.open(file) as table:
+        read = [row["b"] for batch in table.scan() for row in batch.to_pylist()]
+        assert [float(v) for v in read[:-1]] == numbers
+        assert read[-1] is None
+        assert table.source.get("signs", {}) == ({"b": sign} if sign else {})
+
+
+@pytest.mark.parametrize("last", ["n/a", "5 $", "1.001,5,0 €", "1.0015 €", "12", "€ 12", "007 €"])
+def test_amounts_that_are_not_all_written_alike_stay_texts(last: str, tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(f"a;b\nx;1.001,50 €\nx;12,00 €\nx;{last}\n", encoding="utf-8")
+    with shoal.open(file) as table:
+        assert [row["b"] for batch in table.scan() for row in batch.to_pylist()] == ["1.001,50 €", "12,00 €", last]
+
+
+@pytest.mark.parametrize(
+    "texts", [["1.001", "2.500"], ["12.345.678", "9.876.543"], ["1.001 €", "2.500 €"], ["12.03.2020", "01.02.2021"]]
+)
+def test_numbers_that_may_be_something_else_stay_as_they_were(texts: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("a;b\n" + "".join(f"x;{t}\n" for t in texts), encoding="utf-8")
+    with shoal.open(file) as table:
+        assert [str(row["b"]) for batch in table.scan() for row in batch.to_pylist()] == texts
+        assert "signs" not in table.source
+
+
+def test_an_amount_written_otherwise_far_below_is_reported(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("a;b\n" + "x;1.001,50 €\n" * 60_000 + "x;12\n", encoding="utf-8")
+    with shoal.open(file) as table, pytest.raises(UnreadableError, match="record 60001"):
+        list(table.scan())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,6 +19,24 @@ MARKED = (
     r"|-?(?:0|[1-9][0-9]{0,2}(?:[\x{2009}\x{202f}\x{a0}’'][0-9]{3})+|[1-9][0-9]*)(?:[.,][0-9]+)?"
 )
 """A number with such marks, or in brackets."""
+SIGN = r"R\$|[€$£¥₩₽₺₹₴%]|EUR|USD|GBP|CHF|PLN|CZK|HUF|SEK|NOK|DKK|zł|Kč|Ft|руб\.?|TL|lei"
+BLANK = "[ \u00a0\u202f]?"
+
+
+class Amount(NamedTuple):
+    """How all amounts of a column are written: the sign before or behind them, and the mark between their thousands."""
+
+    before: str = ""
+    behind: str = ""
+    thousands: str = ""
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression for the amounts; its only group is the number."""
+        mark, decimal = re.escape(self.thousands), {".": ",", ",": r"\."}.get(self.thousands, "[.,]")
+        whole = rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+|0|[1-9][0-9]*" if mark else "0|[1-9][0-9]*"
+        before, behind = (re.escape(sign) for sign in (self.before, self.behind))
+        return f"{before}{BLANK if before else ''}(-?(?:{whole})(?:{decimal}[0-9]+)?){BLANK if behind else ''}{behind}"
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,8 @@ class Field:
     """An empty text, written in quotes, is a missing number or date."""
     marks: bool = False
     """Thin blanks or apostrophes between thousands are not part of a number, and brackets around it are a minus sign."""
+    amount: Amount | None = None
+    """The sign and the mark that all its numbers are written with."""
 
     @property
     def raw(self) -> str:
@@ -53,6 +73,9 @@ class Field:
         bare = f"nullif({bare}, '')" if self.quoted_empty else bare
         if self.marks:
             bare = f"regexp_replace(regexp_replace({bare}, '[{MARKS}]', '', 'g'), '^\\((.*)\\)$', '-\\1')"
+        if self.amount is not None:
+            bare = f"nullif(regexp_extract({bare}, {literal(f'^{self.amount.pattern}$')}, 1), '')"
+            bare = f"replace({bare}, '{self.amount.thousands}', '')" if self.amount.thousands else bare
         return f"replace({bare}, ',', '.')" if self.comma else bare
 
     def conversion(self) -> str:
@@ -77,7 +100,8 @@ class Field:
             own, found = _digits(text), _digits(again)
             few = f"length({own}) <= 15 OR rtrim({own}, '0') = rtrim({found}, '0')"
             fits += f" AND CASE WHEN strlen({text}) <= 15 THEN true WHEN {again} = {text} THEN true ELSE {few} END"
-        return f"CASE WHEN {text} IS NULL OR ({fits}) THEN {typed} ELSE error('shoal:type:{self.position}') END"
+        empty = self.raw if self.amount is not None else text  # an amount that is written in another way is not missing
+        return f"CASE WHEN {empty} IS NULL OR ({fits}) THEN {typed} ELSE error('shoal:type:{self.position}') END"
 
 
 def _digits(text: str) -> str:

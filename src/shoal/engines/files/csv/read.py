@@ -96,6 +96,8 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     chosen = ", ".join(f"{f.expression()} AS {identifier(f.name)}" for f in fields)
     engine.explain_late = lambda position: _late(engine, reading, fields[position], path.name)
     details = _details(dialect, options, encoding, aside, renamed) | {"decimal": decimal}
+    if signs := {f.name: sign for f in fields if f.amount is not None and (sign := f.amount.before or f.amount.behind)}:
+        details["signs"] = signs
     held = sample.num_rows < SAMPLE_ROWS and size <= HELD_BYTES and len(names) > WIDE
     keep = engine.held if held else engine.view
     relation = keep(f"SELECT {chosen} FROM {converted(reading, fields)}", str(path), None, **details)  # noqa: S608
@@ -132,7 +134,7 @@ def _open_small(
         dialect = replace(dialect, quoted_empty="missing")
         sample = read_plain(raw, replace(plain_dialect, quoted_empty="missing"), len(names), _null_texts(options.get("null")))
     fields, decimal = _fields(names, sample, dialect, options)
-    plain = not any(f.comma or f.padded or f.quoted_empty or f.marks for f in fields)
+    plain = not any(f.comma or f.padded or f.quoted_empty or f.marks or f.amount for f in fields)
     table = typed(sample, [f.sql_type for f in fields], names) if plain else None
     if table is None:
         return None

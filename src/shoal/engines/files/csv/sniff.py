@@ -326,17 +326,17 @@ ENOUGH, ENOUGH_LINES = 1 << 16, 500
 
 
 def _delimiter(text: str, quote: str, whole: bool) -> str:
-    """The candidate that splits most lines into the same number of fields, more than one."""
-    best, best_score = ",", (0.0, 0)
+    """The candidate that splits most lines, the first one too, into the same number of fields, more than one."""
+    best, best_score = ",", (0.0, False, 0)
     head = text[:ENOUGH]
     if head.count("\n") >= ENOUGH_LINES:
         text, whole = head, False
     for candidate in DELIMITERS:
-        widths = Counter(len(row) for row in _rows(text, candidate, quote, whole)[:2000])
-        if not widths:
+        rows = _rows(text, candidate, quote, whole)[:2000]
+        if not rows:
             continue
-        width, lines = widths.most_common(1)[0]
-        score = (round(lines / widths.total(), 2), width)
+        width, lines = Counter(map(len, rows)).most_common(1)[0]
+        score = (round(lines / len(rows), 2), len(rows[0]) == width, width)
         if width > 1 and score > best_score:
             best, best_score = candidate, score
     return best if best_score[0] >= 0.5 else _rare_delimiter(text, quote, whole) or best

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shoal.engines.core.kinds import MOST_DIGITS
-from shoal.engines.files.csv.fields import MARKED, MARKS, Field
+from shoal.engines.files.csv.fields import BLANK, MARKED, MARKS, SIGN, Amount, Field
 from shoal.engines.files.csv.sniff import Dialect
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -33,11 +33,52 @@ def guess_types(sample: Sequence[Any], dialect: Dialect, decimal: str | None) ->
         decimal = "," if dialect.delimiter != "," and any(_comma_decimals(v) for v in distinct) else "."
     fields = []
     for values, blanks, empty, marks in zip(distinct, padded, empties, marked, strict=True):
+        amount = None if blanks or empty or marks else written_amount(values)
+        if amount is not None:
+            plain = [found[1].replace(amount.thousands, "") for v in values if (found := re.fullmatch(amount.pattern, v))]
+            sql_type, exact, comma = _guess(plain, "," if any("," in v for v in plain) else ".")
+            if sql_type in ("BIGINT", "DOUBLE") or sql_type.startswith("DECIMAL"):
+                fields.append(Field(0, "", sql_type, exact, comma, amount=amount))
+                continue
         sql_type, exact, comma = _guess(values, decimal)
         shortest, typed = sql_type == SHORTEST, sql_type != "VARCHAR"
         kind = "DOUBLE" if shortest else sql_type
         fields.append(Field(0, "", kind, exact, comma, None, shortest, blanks, empty and typed, marks and typed and not blanks))
     return fields, decimal
+
+
+_WRITTEN = re.compile(f"({SIGN})?{BLANK}(-?[0-9][0-9.,]*){BLANK}({SIGN})?")
+
+
+def written_amount(values: Sequence[str]) -> Amount | None:
+    """How all values are written, if they are amounts with one sign or with marks between thousands; None if that is not certain.
+
+    Numbers such as 1.001 may have a decimal mark, and 12.345.678 may be the number of a person.
+
+    >>> [written_amount(v) for v in (["1.001,50 €", "12,00 €"], ["$1,200", "$1,200,300"], ["5 %", "7,5 %"])]
+    [Amount(before='', behind='€', thousands='.'), Amount(before='$', behind='', thousands=','), Amount(before='', behind='%', thousands='')]
+    >>> [written_amount(v) for v in (["1.001 €", "2.500 €"], ["5 €", "5 $"], ["1.001", "2.500"], ["12.345.678", "9.876.543"], ["1,5", "2"])]
+    [None, None, None, None, None]
+    """  # noqa: E501
+    found = []
+    for value in values:
+        if (read := _WRITTEN.fullmatch(value)) is None:
+            return None
+        found.append(read)
+    signs = {(read[1] or "", read[3] or "") for read in found}
+    if len(values) < 2 or len(signs) != 1 or all(sign := signs.pop()):
+        return None
+    numbers = [read[2] for read in found]
+    both = {n[min(n.index("."), n.index(","))] for n in numbers if "." in n and "," in n}
+    marks = both or {mark for mark in ".," if any(sign) and any(n.count(mark) > 1 for n in numbers)}
+    if len(marks) > 1 or not (marks or any(sign)):
+        return None
+    if not marks and (
+        any(re.search("[.,][0-9]{3}$", n) for n in numbers) or len({c for n in numbers for c in n if c in ".,"}) > 1
+    ):
+        return None
+    amount = Amount(*sign, *marks)
+    return amount if all(re.fullmatch(amount.pattern, v) for v in values) else None
 
 
 _MARK = re.compile(f"[({MARKS}]")
