@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from random import Random
@@ -13,14 +14,15 @@ import pytest
 
 import shoal
 from release_forging import another, edited, leaves, plain_certificate, sign_anew
+from shoal.errors import TamperError
 from shoal.model.certificate.certificate import NAME
-from shoal.model.certificate.events import EventCertificate, event_certificate_schema
+from shoal.model.certificate.events import EventCertificate, EventNumbers, event_certificate_schema
 from shoal.model.certificate.file import read_event_certificate
 from shoal.model.certificate.form import plain, typed
 from shoal.model.certificate.halves import DERIVED, document, flat_form, halves
 from shoal.release.certificate.signing import file_entry
 from shoal.release.events.contents import derive
-from shoal.release.events.verify import EventClaim
+from shoal.release.events.verify import EventClaim, _form, _numbers
 from shoal.release.verification import verify
 from shoal.report.event_release_report import render
 
@@ -108,3 +110,95 @@ def test_the_file_of_an_event_certificate_fits_its_schema(released):
     whole = json.loads((released / NAME).read_text())
     jsonschema.validate(whole, event_certificate_schema())
     assert set(whole) == {"format", "derived", "signed", "key", "signature"}
+
+
+DAY = "2024-01-01"
+EVENTS = {"unit": "card", "time": "at", "place": "station"}
+
+
+def gate(rows: list[tuple[object, ...]], *, direct: list[str] | None = None, known: int = 1, k: int = 2) -> object:
+    names = ("card", "at", "station", "name")[: len(rows[0])]
+    table = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    rules = {
+        "events": EVENTS,
+        "require": {"known": {"records": known, "k": k}},
+        **({"roles": {"direct": direct}} if direct else {}),
+    }
+    return shoal.check(table, rules)
+
+
+def test_the_gate_counts_a_direct_identifier_that_is_still_there():
+    rows = [(f"c{i}", DAY, "A", f"n{i}") for i in range(4)]
+    there = gate(rows, direct=["name"])
+    assert not there.met
+    assert [f.found for f in there.findings] == [4, 1]
+    gone = gate([row[:3] for row in rows], direct=["name"])
+    assert gone.met
+    assert [f.found for f in gone.findings] == [4, 0]
+    assert len(gate([row[:3] for row in rows]).findings) == 1, "a policy without direct identifiers asks nothing of them"
+
+
+def test_the_gate_leaves_out_records_that_nobody_can_know():
+    rows = [("a", DAY, "A"), ("b", DAY, "A"), ("c", DAY, None), (None, DAY, "A"), ("d", None, "A")]
+    found = gate(rows)
+    assert found.facts.records == 2
+    assert found.to_json()["records"] == 2
+    assert found.counted == "2 records of 2 values of 'card' at 1 points."
+
+
+def test_the_gate_counts_as_many_known_records_as_the_most_that_is_asked():
+    rows = [(c, f"2024-01-0{d}", "A") for c in "ab" for d in (1, 2, 3)] + [("c", f"2024-01-0{d}", "A") for d in (1, 2)]
+    table = dict(zip(("card", "at", "station"), map(list, zip(*rows, strict=True)), strict=True))
+    found = shoal.check(table, {"events": EVENTS, "require": ["known[1]>=2", "known[3]>=2"]})
+    assert dict(found.facts.smallest) == {1: 2, 2: 2, 3: 2}
+    assert found.met
+
+
+def numbers(**changes: object) -> EventNumbers:
+    sound = {
+        "records": 9,
+        "traces": 5,
+        "people": 4,
+        "points": 3,
+        "longest": 2,
+        "smallest": {"1": 4, "2": 1},
+        "alone": {"1": 0.0, "2": 1.0},
+    }
+    return EventNumbers(**{**sound, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"smallest": {"1": 5, "2": 1}}, {"smallest": {"1": 4, "2": 0}}, {"smallest": {"1": 1, "2": 2}},
+        {"smallest": {"1": 4, "3": 1}, "alone": {"1": 0.0, "3": 0.5}}, {"smallest": {}, "alone": {}}, {"alone": {"1": 0.0}},
+        {"smallest": {"1": 4, "x": 1}, "alone": {"1": 0.0, "x": 1.0}},
+        {"alone": {"1": 0.0, "2": 1.01}}, {"alone": {"1": 0.0, "2": -0.01}}, {"alone": {"1": 0.1, "2": 0.5}},
+        {"traces": 10}, {"people": 6, "traces": 5},
+    ],
+)  # fmt: skip
+def test_numbers_that_no_table_has_are_refused(changes):
+    with pytest.raises(TamperError):
+        _numbers(numbers(**changes))
+
+
+@pytest.mark.parametrize("changes", [{}, {"traces": 9}, {"people": 5}, {"alone": {"1": 0.0, "2": 0.0}}])
+def test_numbers_at_their_bounds_are_taken(changes):
+    _numbers(numbers(**changes))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: {"truncated": -1, "suppressed": c.suppressed + c.truncated + 1},
+        lambda c: {"suppressed": -1, "truncated": c.suppressed + c.truncated + 1},
+        lambda c: {"incomplete": -1}, lambda c: {"people_left": 0}, lambda c: {"people_left": c.people + 1},
+        lambda c: {"loss": -0.01}, lambda c: {"loss": 1.01}, lambda c: {"tried": 0}, lambda c: {"tried": c.shapes + 1},
+        lambda c: {"records": c.records + 1}, lambda c: {"left_out_share": c.left_out_share + 0.01},
+    ],
+)  # fmt: skip
+def test_a_cost_that_no_release_has_is_refused(released, change):
+    made = read_event_certificate(released / NAME)
+    assert _form(made)
+    with pytest.raises(TamperError, match="do not add up"):
+        _form(replace(made, cost=replace(made.cost, **change(made.cost))))

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,12 +113,13 @@ def _form(c: EventCertificate) -> str:
 
 
 def _numbers(n: EventNumbers) -> None:
-    known = sorted(int(s) for s in n.smallest)
-    good = known == list(range(1, len(known) + 1)) and set(n.smallest) == set(n.alone)
-    falls = all(n.smallest[str(s)] >= n.smallest[str(s + 1)] for s in known[:-1])
+    known = [str(s) for s in range(1, len(n.smallest) + 1)]
+    if not known or set(n.smallest) != set(known) or set(n.alone) != set(known):
+        raise TamperError("the certificate does not state one number for each number of known records.")
+    falls = all(n.smallest[s] >= n.smallest[more] for s, more in pairwise(known))
     within = all(1 <= k <= n.people for k in n.smallest.values()) and all(0 <= a <= 1 for a in n.alone.values())
-    alone = all((n.smallest[s] == 1) or n.alone[s] == 0 for s in n.smallest)
-    if not (known and good and falls and within and alone and n.traces <= n.records and n.people <= n.traces):
+    alone = all((n.smallest[s] == 1) or n.alone[s] == 0 for s in known)
+    if not (falls and within and alone and n.people <= n.traces <= n.records):
         raise TamperError("the certificate states numbers of known records that no table has.")
 
 
