@@ -86,6 +86,8 @@ def compact_date(text: str) -> bool:
     >>> compact_date("20200131"), compact_date("20201331"), compact_date("01312020"), compact_date("1312020")
     (True, False, True, True)
     """
+    if not 7 <= len(text) <= 14:
+        return False
     return _COMPACT.fullmatch(text) is not None or _COMPACT_LAST.fullmatch(text) is not None
 
 

@@ -50,11 +50,12 @@ Codes = npt.NDArray[np.integer]
 
 def with_dependencies(findings: Sequence[ColumnFinding], rows: Any) -> tuple[tuple[ColumnFinding, ...], bool]:
     """The findings with one role for columns that follow from each other, and whether all were compared."""
-    codes = {name: _coded(rows.column(i).combine_chunks()) for i, name in enumerate(rows.column_names)}
+    columns = {name: rows.column(i).combine_chunks() for i, name in enumerate(rows.column_names)}
+    codes = {name: _coded(values) for name, values in columns.items()}
     found, pairs = _by_pairs(findings, codes)
-    found = _by_dates(found, rows, codes)
-    found = _by_keys(found, rows)
-    found, sums = _by_sums(found, rows)
+    found = _by_dates(found, columns, codes)
+    found = _by_keys(found, columns)
+    found, sums = _by_sums(found, columns)
     return found, pairs and sums
 
 
@@ -99,13 +100,15 @@ def _same_order(a: Codes, b: Codes) -> bool:
     return not (step < 0).any() or not (step > 0).any()
 
 
-def _by_dates(findings: Sequence[ColumnFinding], rows: Any, codes: Mapping[str, Codes]) -> tuple[ColumnFinding, ...]:
+def _by_dates(
+    findings: Sequence[ColumnFinding], columns: Mapping[str, Any], codes: Mapping[str, Codes]
+) -> tuple[ColumnFinding, ...]:
     """Columns that hold the weekday, day, month or quarter of a date that others know."""
     dates = [f for f in findings if f.role is Role.QUASI and f.scale is Scale.DATE and f.name in codes and f.distinct > 2]
     parts = [f for f in findings if _undoes(f) and f.name in codes and 2 <= f.distinct <= 31]
     out: dict[str, ColumnFinding] = {}
     for x in dates[:MOST_SOURCES] if parts else ():
-        days = _days(rows.column(x.name).combine_chunks(), x.kind)
+        days = _days(columns[x.name], x.kind)
         for y, part in itertools.product(parts, _date_parts(days)):
             if y.name not in out and follows(part, codes[y.name], ordered=False):
                 out[y.name] = _same_role(x, y, f"it is a part of the date in '{x.name}'", follows_from=x.name)
@@ -139,23 +142,21 @@ def _date_parts(days: npt.NDArray[np.float64]) -> Iterator[Codes]:
         yield np.where(there, part, -1)
 
 
-def _by_keys(findings: Sequence[ColumnFinding], rows: Any) -> tuple[ColumnFinding, ...]:
+def _by_keys(findings: Sequence[ColumnFinding], columns: Mapping[str, Any]) -> tuple[ColumnFinding, ...]:
     """Columns whose values begin or end with what names people or is known: ``17-b`` beside 17, ``DE21-004`` beside DE21."""
     kinds = ("text", "integer")
     inner = [f for f in findings if f.role in (Role.DIRECT, Role.QUASI) and f.kind in kinds and f.distinct >= LEAST_KEYS]
-    outer = [f for f in findings if _undoes(f) and f.kind in kinds and f.distinct >= LEAST_KEYS and f.name in rows.column_names]
-    inner = [f for f in inner if f.name in rows.column_names and f.scale in (Scale.ID, Scale.PLACE, Scale.NOMINAL)]
+    outer = [f for f in findings if _undoes(f) and f.kind in kinds and f.distinct >= LEAST_KEYS and f.name in columns]
+    inner = [f for f in inner if f.name in columns and f.scale in (Scale.ID, Scale.PLACE, Scale.NOMINAL)]
     out: dict[str, ColumnFinding] = {}
     texts: dict[str, list[str | None]] = {}
-    if rows.num_rows < LEAST_ROWS:
-        return tuple(findings)
     inner.sort(key=lambda f: f.role is Role.QUASI)
     for x, y in itertools.islice(itertools.product(inner, outer), MOST_PAIRS):
         if y.name in out or y.distinct < x.distinct:
             continue
         for f in (x, y):
             if f.name not in texts:
-                texts[f.name] = canonical_text(rows.column(f.name).slice(0, COMPARED).combine_chunks()).to_pylist()
+                texts[f.name] = canonical_text(columns[f.name][:COMPARED]).to_pylist()
         if key_inside(texts[x.name], texts[y.name]):
             out[y.name] = _same_role(x, y, f"its values contain those of '{x.name}'", follows_from="")
     return tuple(out.get(f.name, f) for f in findings)
@@ -175,13 +176,13 @@ def key_inside(keys: Sequence[str | None], longer: Sequence[str | None]) -> bool
     def share(pairs: Sequence[tuple[str, str]]) -> float:
         return sum(k != v and (v.startswith(k) or v.endswith(k)) for k, v in pairs) / len(pairs)
 
-    if share(both) < INSIDE:
+    if share(both[: LEAST_ROWS // 2]) < BY_CHANCE or share(both) < INSIDE:
         return False
     turned = [(k, both[i - len(both) // 2][1]) for i, (k, _) in enumerate(both)]
     return share(turned) < BY_CHANCE
 
 
-def _by_sums(findings: Sequence[ColumnFinding], rows: Any) -> tuple[tuple[ColumnFinding, ...], bool]:
+def _by_sums(findings: Sequence[ColumnFinding], columns: Mapping[str, Any]) -> tuple[tuple[ColumnFinding, ...], bool]:
     """Columns that with others add up to one that others know, or the other way round; and whether all were compared.
 
     Whoever has all but one member of such a sum has that one too, so all are known if one is.
@@ -191,13 +192,13 @@ def _by_sums(findings: Sequence[ColumnFinding], rows: Any) -> tuple[tuple[Column
         for f in findings
         if f.kind in NUMBERS and f.scale is not Scale.ID and f.distinct > 2 and f.role is not Role.DIRECT and not f.mark
     ]
-    summed = [f for f in summed if f.name in rows.column_names and rows.column(f.name).null_count <= GAPS * rows.num_rows]
+    summed = [f for f in summed if f.name in columns and columns[f.name].null_count <= GAPS * len(columns[f.name])]
     known = {f.name for f in summed if f.role is Role.QUASI and f.topic}
     if not known or len(summed) < 3 or not any(map(_undoes, summed)):
         return tuple(findings), True
     if len(summed) > MOST_SUMMED:
         return tuple(findings), False
-    table = np.array([_numbers(rows.column(f.name).combine_chunks()) for f in summed])
+    table = np.array([_numbers(columns[f.name]) for f in summed])
     table = table[:, np.isfinite(table).all(axis=0)][:, :COMPARED]
     if table.shape[1] < LEAST_ROWS:
         return tuple(findings), True

@@ -77,6 +77,7 @@ def sections(name: str) -> dict[str, tuple[Entry, ...]]:
     return {section: tuple(entries) for section, entries in out.items()}
 
 
+@cache
 def word_set(name: str, section: str) -> frozenset[str]:
     """The texts of a section.
 

@@ -50,6 +50,9 @@ def guess_types(sample: Sequence[Any], dialect: Dialect, decimal: str | None) ->
 _WRITTEN = re.compile(f"({SIGN})?{BLANK}(-?[0-9][0-9.,]*){BLANK}({SIGN})?")
 
 
+_ANY_SIGN = re.compile(SIGN)
+
+
 def written_amount(values: Sequence[str]) -> Amount | None:
     """How all values are written, if they are amounts with one sign or with marks between thousands; None if that is not certain.
 
@@ -60,6 +63,9 @@ def written_amount(values: Sequence[str]) -> Amount | None:
     >>> [written_amount(v) for v in (["1.001 €", "2.500 €"], ["5 €", "5 $"], ["1.001", "2.500"], ["12.345.678", "9.876.543"], ["1,5", "2"])]
     [None, None, None, None, None]
     """  # noqa: E501
+    together = "\n".join(values)
+    if not ("." in together and "," in together) and _ANY_SIGN.search(together) is None:
+        return None
     found = []
     for value in values:
         if (read := _WRITTEN.fullmatch(value)) is None:
