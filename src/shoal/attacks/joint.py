@@ -23,7 +23,17 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.attacks._common import wilson
-from shoal.attacks.matching import EXCLUDED, Evidence, Pairs, label_weights, matched, number_weights, one_to_one, surely_found
+from shoal.attacks.matching import (
+    EXCLUDED,
+    Evidence,
+    Pairs,
+    joint_weights,
+    label_weights,
+    matched,
+    number_weights,
+    one_to_one,
+    surely_found,
+)
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.compare import at_most
@@ -41,6 +51,10 @@ LEAST_KNOWN = 10
 LEAST_LIMIT = 0.05
 """However large k is, columns by which one record in twenty is found are let through if the policy states no limit."""
 SHOWN = 3
+TOGETHER = 0.2
+"""Correlation of the changes of two columns from which on they are taken together while sets of columns are searched."""
+WAYS = ("learned", "distance", "jointly", "jointly by distance")
+"""Matchers of the strongest attackers, by each column or by columns together; the best one also matches all people at once."""
 
 QUESTION = {
     "linkage: changed columns": "Somebody knows true values of the changed columns and nothing else: is the record found?",
@@ -232,7 +246,8 @@ class _Side:
         self.classes, self.quasi, self.crowd, self.part, self.n = classes, quasi, crowd, part, len(classes)
         self.columns = {c.name: c for c in columns}
         self.secrets = [s for s in secrets if s.published.max(initial=0) <= MOST_VALUES]
-        self.rng = np.random.default_rng([seed, 36, int(quasi)])
+        self.seed, self.rng = seed, np.random.default_rng([seed, 36, int(quasi)])
+        self._joint: tuple[tuple[str, ...], Any] = (), None
         self._scored: dict[tuple[str, str], Any] = {}
         self._rates: dict[tuple[str, ...], float] = {}
 
@@ -277,7 +292,11 @@ class _Side:
 
     def attack(self, names: tuple[str, ...]) -> Attacker | None:
         """Columns that must agree are counted over all records, others matched by learned weights."""
-        found = self._counted(names) if self._fixed(names) else self._matched(names, "learned")
+        if self._fixed(names):
+            found = self._counted(names)
+        else:
+            ways = ("learned", "jointly") if self._move_together(names) else ("learned",)
+            found = max((p for p in (self._matched(names, how) for how in ways) if p), key=lambda p: p.strength, default=None)
         self._rates[names] = found.rate if found else 0.0
         return found
 
@@ -286,8 +305,27 @@ class _Side:
         if self._fixed(point.columns):
             sampled = self._matched(point.columns, "learned", tried) if self.secrets and self.n <= MANY else None
             return replace(point, learnt=sampled.learnt if sampled else None)
-        out = [self._matched(point.columns, how, tried) for how in ("learned", "distance", "one to one")]
-        return max((p for p in out if p), key=lambda p: p.strength)
+        out = {how: self._matched(point.columns, how, tried) for how in WAYS}
+        best = max((how for how in WAYS if out[how]), key=lambda how: out[how].strength)  # type: ignore[union-attr]
+        whole = self._matched(point.columns, f"{best}, one to one", tried)
+        return max((p for p in (out[best], whole) if p), key=lambda p: p.strength)
+
+    def _move_together(self, names: Sequence[str]) -> bool:
+        """Whether the changes of two of the columns go together."""
+        together = self._together
+        return any(a in together.get(b, ()) for a, b in itertools.combinations(names, 2))
+
+    @cached_property
+    def _together(self) -> dict[str, set[str]]:
+        change = {c.name: c.published - c.true for c in self.columns.values() if c.numeric and c.true is not None}
+        out: dict[str, set[str]] = {c: set() for c in change}
+        for a, b in itertools.combinations(change, 2):
+            there = ~np.isnan(change[a] + change[b])
+            spread = [change[c][there].std() if there.any() else 0.0 for c in (a, b)]
+            if min(spread) > 0 and abs(np.corrcoef(change[a][there], change[b][there])[0, 1]) > TOGETHER:
+                out[a].add(b)
+                out[b].add(a)
+        return out
 
     def _fixed(self, names: Sequence[str]) -> bool:
         return all(self.columns[c].true is None for c in names)
@@ -311,10 +349,11 @@ class _Side:
         """Sampled people and the records that match best; sensitive values are guessed if ``tried`` attackers are given."""
         known = self._known(names)[self.pairs.targets]
         people = int(known.sum())
-        if people < min(LEAST_KNOWN, self.n) or (how == "one to one" and not self.pairs.whole):
+        if people < min(LEAST_KNOWN, self.n) or ("one to one" in how and not self.pairs.whole):
             return None
-        score = sum(self._evidence(c, how) for c in self._terms(names))
-        if how == "one to one":
+        first, _, then = how.partition(", ")
+        score = self._score(names, first)
+        if then:
             score = one_to_one(self.pairs, score)
         result = matched(self.pairs, score)
         chance, margin = result.chance[known], result.margin[known]
@@ -324,32 +363,31 @@ class _Side:
         guesses = [self._learnt(s, result.weight, known, tried) for s in self.secrets if tried and s.name not in names]
         return replace(found, learnt=max(guesses, key=lambda g: (g.gain, g.share), default=None))
 
-    def _terms(self, names: Sequence[str]) -> list[str]:
-        """The columns, and the distance between each two dates among them that are changed."""
-        dates = [c for c in names if self.columns[c].date and self.columns[c].true is not None]
-        return [*names, *(f"{a}\0{b}" for a, b in itertools.combinations(dates, 2))]
+    def _score(self, names: Sequence[str], how: str) -> Any:
+        """The score of each pair by all columns; ``jointly``, changed numbers are taken together."""
+        changed = [self.columns[c] for c in names if self.columns[c].numeric and self.columns[c].true is not None]
+        if "jointly" not in how or len(changed) < 2:
+            return sum(self._evidence(c, "distance" if "distance" in how else "learned") for c in names)
+        if self._joint[0] != tuple(names):
+            sides = [(c.true, c.published) for c in changed]
+            self._joint = tuple(names), joint_weights(sides, self.pairs, self.half, np.random.default_rng([self.seed, 41]))  # type: ignore[arg-type]
+        rest = [c for c in names if self.columns[c] not in changed]
+        made = self._joint[1]
+        return sum((self._evidence(c, "learned") for c in rest), made.distance if "distance" in how else made.learned)
 
-    def _evidence(self, term: str, how: str) -> Any:
+    def _evidence(self, name: str, how: str) -> Any:
         """The score of each pair by one column, in memory once."""
-        how = "learned" if how == "one to one" else how
-        if (term, how) not in self._scored:
-            made = self._column(term)
-            if made.true is None:
-                own, other = made.codes[self.pairs.person], made.codes[self.pairs.record]
+        if (name, how) not in self._scored:
+            column = self.columns[name]
+            if column.true is None:
+                own, other = column.codes[self.pairs.person], column.codes[self.pairs.record]
                 score = np.where((own == other) | (own == 0), 0.0, EXCLUDED).astype(np.float32)
-                self._scored.update({(term, "learned"): score, (term, "distance"): score})
+                self._scored.update({(name, "learned"): score, (name, "distance"): score})
             else:
-                weigh = number_weights if made.numeric else label_weights
-                scores: Evidence = weigh(made.true, made.published, self.pairs, self.half, self.rng)
-                self._scored.update({(term, "learned"): scores.learned, (term, "distance"): scores.distance})
-        return self._scored[term, how]
-
-    def _column(self, term: str) -> Known:
-        first, _, second = term.partition("\0")
-        if not second:
-            return self.columns[first]
-        a, b = self.columns[first], self.columns[second]
-        return Known(term, a.published - b.published, a.true - b.true, numeric=True)  # type: ignore[operator]
+                weigh = number_weights if column.numeric else label_weights
+                scores: Evidence = weigh(column.true, column.published, self.pairs, self.half, self.rng)
+                self._scored.update({(name, "learned"): scores.learned, (name, "distance"): scores.distance})
+        return self._scored[name, how]
 
     def _learnt(self, secret: Secret, weight: Any, known: npt.NDArray[np.bool_], tried: int) -> Learnt:
         """What the attack tells of one sensitive column, beside the classes alone and the attack without the own record."""

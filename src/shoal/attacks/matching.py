@@ -8,7 +8,7 @@ Source   Fellegi & Sunter 1969 (agreement weights); Sinkhorn & Knopp 1967 (one-t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -167,24 +167,62 @@ class Evidence:
     learned: npt.NDArray[np.float32]
     distance: npt.NDArray[np.float32]
 
+    @classmethod
+    def none(cls, pairs: Pairs) -> Evidence:
+        """Nothing is known yet."""
+        return cls(*(np.zeros(len(pairs.record), dtype=np.float32) for _ in range(2)))
+
 
 def number_weights(true: Floats, published: Floats, pairs: Pairs, half: Bools, rng: np.random.Generator) -> Evidence:
     """Evidence of numbers and dates, as values, ranks or logarithms, whichever separates the same person from others best."""
-    learned = np.zeros(len(pairs.record), dtype=np.float32)
-    distance = np.zeros(len(pairs.record), dtype=np.float32)
+    out = Evidence.none(pairs)
     forms = list(_forms(true, published))
     for side in (half, ~half):
         models = [_Model.of(x, y, np.flatnonzero(~side), rng) for x, y in forms]
         best = max(range(len(models)), key=lambda i: models[i].information)
-        (x, y), model = forms[best], models[best]
-        here = np.flatnonzero(side[pairs.person])
-        far = np.abs(y[pairs.record[here]] - x[pairs.person[here]] - model.shift)
-        known = ~np.isnan(far)
-        far, here = far[known], here[known]
-        near = np.minimum(far / model.scale, 10.0)
-        learned[here] = model.weights[np.searchsorted(model.edges, far)] - 0.01 * near
-        distance[here] = np.maximum(-0.5 * near**2, _FAR)
-    return Evidence(learned, distance)
+        _weigh(out, *forms[best], models[best], pairs, side)
+    return out
+
+
+def joint_weights(columns: Sequence[tuple[Floats, Floats]], pairs: Pairs, half: Bools, rng: np.random.Generator) -> Evidence:
+    """Evidence of several columns whose changes go together: their sums and differences that change least beside how much people
+    differ in them. Noise that several columns share, or dates that move together, hide nothing in such a difference."""
+    out = Evidence.none(pairs)
+    every = [list(_forms(true, published)) for true, published in columns]
+    forms = [tuple(np.stack(sides, axis=1) for sides in zip(*form, strict=True)) for form in zip(*every, strict=False)]
+    for side in (half, ~half):
+        train = np.flatnonzero(~side)
+        turned = [[(x @ d, y @ d) for d in _directions(x[train], y[train])] for x, y in forms]
+        models = [[_Model.of(a, b, train, rng) for a, b in form] for form in turned]
+        best = max(range(len(forms)), key=lambda i: sum(m.information for m in models[i]))
+        for (a, b), model in zip(turned[best], models[best], strict=True):
+            _weigh(out, a, b, model, pairs, side)
+    return out
+
+
+def _directions(x: Floats, y: Floats) -> Iterator[Floats]:
+    """Weighted sums of the columns whose values, and whose changes, are uncorrelated."""
+    there = ~np.isnan(x + y).any(axis=1)
+    x, y = x[there], y[there]
+    if len(x) <= 2 * x.shape[1]:
+        return
+    scale = np.maximum(x.std(axis=0), 1e-300)
+    spread, axes = np.linalg.eigh(np.cov(x / scale, rowvar=False))
+    use = spread > 1e-9 * spread.max()
+    white = axes[:, use] / np.sqrt(spread[use])
+    turned = np.linalg.eigh(white.T @ np.cov((y - x) / scale, rowvar=False) @ white)[1]
+    yield from ((white @ turned) / scale[:, None]).T
+
+
+def _weigh(out: Evidence, x: Floats, y: Floats, model: _Model, pairs: Pairs, side: Bools) -> None:
+    """Add to the evidence what a difference says of each pair with a person of one half."""
+    here = np.flatnonzero(side[pairs.person])
+    far = np.abs(y[pairs.record[here]] - x[pairs.person[here]] - model.shift)
+    known = ~np.isnan(far)
+    far, here = far[known], here[known]
+    near = np.minimum(far / model.scale, 10.0)
+    out.learned[here] += model.weights[np.searchsorted(model.edges, far)] - 0.01 * near
+    out.distance[here] += np.maximum(-0.5 * near**2, _FAR)
 
 
 def label_weights(true: Codes, published: Codes, pairs: Pairs, half: Bools, rng: np.random.Generator) -> Evidence:
