@@ -13,7 +13,7 @@ from shoal.attacks import Scene, run_all, worst_first
 from shoal.attacks.cells import Shown, both_releases, linked_by_cells
 from shoal.attacks.composition import joined_records
 from shoal.errors import UnreadableError, UsageError
-from shoal.model.attack import AttackReport, AttackResult
+from shoal.model.attack import VERDICTS, AttackReport, AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
 from shoal.model.certificate.file import is_of_events, read_certificate, read_event_certificate
 from shoal.model.requirement import DistinctDiversity, K, TCloseness
@@ -104,10 +104,14 @@ def attack(
 def one_list(certified: Sequence[AttackResult], tried: Sequence[AttackResult]) -> tuple[AttackResult, ...]:
     """The attacks of the certificate, each tried again if the files suffice, and the further ones: one list, worst first.
 
-    What needs the original is listed as the certificate states it. An attack that could not be run is listed only if no attack
-    of that kind was.
+    An attack of the certificate is listed as it states it, unless it succeeds better now. An attack that could not be run is
+    listed only if no attack of that kind was.
     """
-    run = {r.name: r for r in (*certified, *tried) if r.verdict != "not run"}
+    run: dict[str, AttackResult] = {}
+    for r in (*certified, *tried):
+        stated = run.get(r.name)
+        if r.verdict != "not run" and (stated is None or VERDICTS.index(r.verdict) < VERDICTS.index(stated.verdict)):
+            run[r.name] = r
     kinds = {name.split(":")[0] for name in run}
     missed = {r.name: r for r in (*certified, *tried) if r.verdict == "not run" and r.name not in run and r.name not in kinds}
     return tuple(worst_first([*run.values(), *missed.values()]))
@@ -130,7 +134,8 @@ def _of_people(
     k = next((r.k for r in claims.asked if isinstance(r, K)), claims.k)
     known = Shown({c: texts_of(published[c]) for c in quasi}, {c: texts_of(published[c]) for c in sensitive})
     local = with_ is not None and not any(s.column in quasi for s in plan.steps)
-    people = known_people(with_, quasi, len(published), seed) if with_ is not None and (local or previous) else None
+    named = list(dict.fromkeys([*quasi, *(c for p in previous for c in read_certificate(p / NAME).data.quasi)]))
+    people = known_people(with_, named, len(published), seed) if with_ is not None and (local or previous) else None
     other = through_plan(with_, plan, quasi, claims) if with_ is not None and not local else None
     scene = Scene(
         released=table.count(quasi, sensitive=sensitive),
@@ -145,7 +150,9 @@ def _of_people(
     results = run_all(scene)
     if with_ is not None:
         if local and people is not None:
-            results = [r for r in results if r.name != "linkage"] + linked_by_cells(known, people, k=k)
+            results = [r for r in results if r.name != "linkage"] + linked_by_cells(
+                known, {c: t for c, t in people.items() if c in quasi}, k=k
+            )
         shared = External.of(with_, published, claims, plan, seed)
         results += ([] if shared is None else [shared.all_columns(k)]) + ([shared.hunted(k)] if shared and hunt else [])
     for earlier in previous:
@@ -212,17 +219,17 @@ def _same_labels(data: Path, claims: Certificate, earlier: Path) -> list[AttackR
 def _by_cells(known: Shown, claims: Certificate, earlier: Path, people: Mapping[str, Sequence[str]] | None) -> list[AttackResult]:
     """What the cells of both releases leave possible, for each sensitive column that both publish as it was."""
     before = read_certificate(earlier / NAME)
-    quasi = [c for c in claims.data.quasi if c in before.data.quasi]
+    quasi = [c for c in claims.data.quasi if c in before.data.quasi] if people is None else claims.data.quasi
     columns = [c for c in claims.data.sensitive if c in _retained(claims) and c in _retained(before)]
     if not quasi or not columns or max(claims.after.records, before.after.records) > MOST_ROWS:
         return []
     table = arrow_of(earlier / str(before.data.file), before.data.columns)
     new = Shown({c: known.quasi[c] for c in quasi}, known.sensitive)
-    old = Shown({c: texts_of(table[c]) for c in quasi}, {c: texts_of(table[c]) for c in columns})
-    some = None if people is None else {c: people[c] for c in quasi if c in people}
+    old_quasi = quasi if people is None else before.data.quasi  # of known people every release is searched by all its columns
+    old = Shown({c: texts_of(table[c]) for c in old_quasi}, {c: texts_of(table[c]) for c in columns})
     asked = [r for r in (*claims.asked, *before.asked) if isinstance(r, DistinctDiversity)]
     least = {c: max((r.l for r in asked if r.column == c), default=1) for c in columns}
-    return [both_releases(new, old, c, some or None, distinct=least[c]) for c in columns]
+    return [both_releases(new, old, c, people, distinct=least[c]) for c in columns]
 
 
 def _retained(claims: Certificate) -> list[str]:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from shoal.api.arguments import Source, opened
 from shoal.attacks._common import wilson
 from shoal.attacks.cells import MISSING, covered
-from shoal.attacks.joint import LEAST_TARGETS, MOST_PAIRS, MOST_VALUES, default_limit
-from shoal.attacks.matching import EXCLUDED, Pairs, confidence, number_weights
+from shoal.attacks.joint import BEAM, LEAST_TARGETS, MOST_PAIRS, MOST_VALUES, default_limit
+from shoal.attacks.matching import EXCLUDED, Pairs, confidence, go_together, joint_weights, label_weights, number_weights
 from shoal.disk.atomic import scratch
 from shoal.errors import missing_column
 from shoal.kernels.text import canonical_text
@@ -28,6 +28,7 @@ from shoal.release.make.value_links import Beside, numbers_of
 from shoal.release.proof.read import logical
 from shoal.steps import Drop, Keep, MapValues
 from shoal.steps.expression import ExpressionStep
+from shoal.techniques.identity.date_shift import DateShift
 
 MOST_PEOPLE = 5_000
 """People of an external table that are looked for."""
@@ -82,8 +83,8 @@ class External:
     """People of an external table and the published records, laid one after the other, with the columns that both share.
 
     ``labels`` are codes over both, as the plan publishes them; ``cells`` say by value and label what fits (local recoding);
-    ``numbers`` are changed at random: what the attacker knows, and what a trial of the plan on his own table, or the release,
-    publishes.
+    ``numbers`` and ``changed`` labels are changed at random: what the attacker knows, and what a trial of the plan on his own
+    table, or the release, publishes.
     """
 
     people: int
@@ -92,6 +93,7 @@ class External:
     labels: Mapping[str, Codes]
     cells: Mapping[str, tuple[Codes, Any]]
     numbers: Mapping[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]
+    changed: Mapping[str, tuple[Codes, Codes]]
     secrets: Mapping[str, Codes]
     seed: int
 
@@ -99,7 +101,9 @@ class External:
     def of(cls, external: Source, published: Any, claims: Certificate, plan: Plan, seed: int) -> External | None:
         """None if the tables share no column."""
         theirs = opened(external)
-        hidden = {s.column for s in plan.steps if isinstance(s, Drop) or s.kind in HIDDEN or hasattr(s, "key")}
+        moved = {s.column: s for s in plan.steps if isinstance(s, DateShift)}
+        keyed = {s.column for s in plan.steps if hasattr(s, "key") and s.column not in moved}
+        hidden = keyed | {s.column for s in plan.steps if isinstance(s, Drop) or s.kind in HIDDEN}
         secrets = [c for c in claims.data.sensitive if len(set(texts_of(published[c]))) <= MOST_VALUES]
         shared = [c for c in claims.data.columns if c in theirs.schema and c not in hidden and c not in secrets]
         quasi = tuple(c for c in claims.data.quasi if c in shared)
@@ -107,15 +111,24 @@ class External:
         if not shared or not len(published):
             return None
         own = _table(theirs, shared, MOST_PEOPLE, seed)
-        mapped = [c for c in shared if plan.for_column(c)]
-        random = [c for c in further if not all(isinstance(s, ExpressionStep) for s in plan.for_column(c))]
-        carried = _carried(own, plan, mapped, random, claims)
-        labels, cells, numbers = {}, {}, {}
+        mapped = [c for c in shared if plan.for_column(c) and c not in moved]
+        random = [c for c in further if c not in moved and not all(isinstance(s, ExpressionStep) for s in plan.for_column(c))]
+        carried = _carried(_filled(own, published, plan, mapped), plan, mapped, random, claims)
+        labels, cells, changed = {}, {}, {}
+        numbers = _moved_dates(own, published, [moved[c] for c in shared if c in moved])
         for c in shared:
+            if c in moved:
+                continue
             if c in random:
                 true, tried, real = numbers_of(carried[f"{_TRUE}{c}"]), numbers_of(carried[c]), numbers_of(published[c])
                 if true is not None and tried is not None and real is not None:
                     numbers[c] = (np.append(true, np.full(len(real), np.nan)), np.append(tried, real))
+                    continue
+                sides = [texts_of(part) for part in (carried[f"{_TRUE}{c}"], carried[c], published[c])]
+                _, codes = np.unique([MISSING, *(text for side in sides for text in side)], return_inverse=True)
+                codes = np.where(codes == codes[0], 0, codes + 1)[1:]
+                nobody = np.zeros(len(published), dtype=np.int64)
+                changed[c] = (np.append(codes[: len(own)], nobody), codes[len(own) :])
             elif c in quasi and c not in mapped:
                 values, mine = np.unique(texts_of(own[c]), return_inverse=True)
                 shown, them = np.unique(texts_of(published[c]), return_inverse=True)
@@ -124,11 +137,11 @@ class External:
                 labels[c] = np.unique([*texts_of(carried[c]), *texts_of(published[c])], return_inverse=True)[1]
         nobody = np.zeros(len(own), dtype=np.int64)
         hide = {c: np.append(nobody, np.unique(texts_of(published[c]), return_inverse=True)[1]) for c in secrets}
-        return cls(len(own), len(published), quasi, labels, cells, numbers, hide, seed)
+        return cls(len(own), len(published), quasi, labels, cells, numbers, changed, hide, seed)
 
     @property
     def columns(self) -> list[str]:
-        return [*self.labels, *self.cells, *self.numbers]
+        return [*self.labels, *self.cells, *self.numbers, *self.changed]
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -141,16 +154,30 @@ class External:
 
     def evidence(self, column: str, pairs: Pairs) -> Any:
         """The score of each pair by one column."""
+        rng = np.random.default_rng([self.seed, 40])
+        half = np.asarray(rng.permutation(self.people + self.records) % 2 == 0)
         if column in self.numbers:
-            true, published = self.numbers[column]
-            rng = np.random.default_rng([self.seed, 40])
-            half = np.asarray(rng.permutation(len(true)) % 2 == 0)
-            return number_weights(true, published, pairs, half, rng).learned
+            return number_weights(*self.numbers[column], pairs, half, rng).learned
+        if column in self.changed:
+            return label_weights(*self.changed[column], pairs, half, rng).learned
         if column in self.cells:
             codes, fits = self.cells[column]
             return np.where(fits[codes[pairs.person], codes[pairs.record]], 0.0, EXCLUDED)
         codes = self.labels[column]
         return np.where(codes[pairs.person] == codes[pairs.record], 0.0, EXCLUDED)
+
+    def score(self, names: Sequence[str], pairs: Pairs, scores: dict[str, Any]) -> Any:
+        """The score of each pair by all these columns; numbers whose changes go together are taken together. ``scores`` keeps
+        what was worked out for single columns."""
+        sides = [self.numbers[c] for c in names if c in self.numbers]
+        out, rest = np.zeros(len(pairs.record)), list(names)
+        if go_together(sides):
+            rng = np.random.default_rng([self.seed, 40])
+            half = np.asarray(rng.permutation(self.people + self.records) % 2 == 0)
+            out, rest = joint_weights(sides, pairs, half, rng).learned, [c for c in names if c not in self.numbers]
+        for c in rest:
+            scores[c] = self.evidence(c, pairs) if c not in scores else scores[c]
+        return sum((scores[c] for c in rest), out)
 
     def all_columns(self, k: int) -> AttackResult:
         """Every shared column together; people whom no record fits are not counted. The release claims something of the
@@ -165,7 +192,7 @@ class External:
         if not len(pairs.record):
             why = "Not run: no record of the release fits anybody in the external table."
             return AttackResult(name, QUESTION, None, None, None, None, "", "not run", why)
-        score = sum((self.evidence(c, pairs) for c in rest), np.zeros(len(pairs.record)))
+        score = self.score(rest, pairs, {})
         chances = confidence(pairs, score)
         fitting = chances > 0
         if not fitting.any():
@@ -186,28 +213,59 @@ class External:
         return AttackResult(name, QUESTION, rate, low, high, limit if covered_by_k else None, worst, verdict, sentence)
 
     def hunted(self, k: int) -> AttackResult:
-        """The fewest columns that find more than the limit: sets of one, two and three columns, then all."""
+        """The fewest columns that find more than the limit: every set of one, two and three columns, then the best sets of each
+        size with one column more."""
         pairs, limit = self.pairs, default_limit(k)
-        scores = {c: self.evidence(c, pairs) for c in self.columns}
-        tried, best = 0, 0.0
-        found: tuple[str, ...] = ()
-        sizes = [*range(1, min(MOST_KNOWN, len(scores)) + 1), *([len(scores)] if len(scores) > MOST_KNOWN else [])]
-        for size in sizes:
-            for names in itertools.combinations(scores, size):
-                tried += 1
-                chances = confidence(pairs, sum(scores[c] for c in names))
-                rate = float(chances[chances > 0].mean()) if (chances > 0).any() else 0.0
-                if rate > best:
-                    best, found = rate, names
-            if best > limit:
+        scores: dict[str, Any] = {}
+        rates: dict[tuple[str, ...], float] = {}
+        best: tuple[str, ...] = ()
+        for size in range(1, len(self.columns) + 1):
+            for names in self._wider(size, rates):
+                chances = confidence(pairs, self.score(names, pairs, scores))
+                rates[names] = float(chances[chances > 0].mean()) if (chances > 0).any() else 0.0
+            best = max(rates, key=lambda s: rates[s])
+            if rates[best] > limit:
                 break
-        people = len(pairs.targets)
-        low, high = wilson(best * people, people)
-        won = best > limit
-        words = f"Whoever knows {_named(found)} finds {best:.1%} of {people:,} people" if found else "Nobody is found"
-        end = f"; the release claims at most {limit:.1%}. Nobody does with fewer columns." if won else "."
+        rate, people = rates.get(best, 0.0), len(pairs.targets)
+        low, high = wilson(rate * people, people)
+        won = rate > limit
+        words = f"Whoever knows {_named(best)} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
+        fewer = "Nobody does" if len(best) <= MOST_KNOWN + 1 else "None of the attackers tried does"
+        end = f"; the release claims at most {limit:.1%}. {fewer} with fewer columns." if won else "."
         verdict: Verdict = "broken" if won else "holds"
-        return AttackResult("hunt", HUNT, best, low, high, limit, f"{tried:,} attackers tried", verdict, words + end)
+        return AttackResult("hunt", HUNT, rate, low, high, limit, f"{len(rates):,} attackers tried", verdict, words + end)
+
+    def _wider(self, size: int, rates: Mapping[tuple[str, ...], float]) -> list[tuple[str, ...]]:
+        """The sets of a size that are tried; a set of all columns is."""
+        names = self.columns
+        if size <= MOST_KNOWN or size == len(names):
+            return list(itertools.combinations(names, size))
+        first = sorted((s for s in rates if len(s) == size - 1), key=lambda s: -rates[s])[:BEAM]
+        return sorted({tuple(c for c in names if c in s or c == more) for s in first for more in names if more not in s})
+
+
+def _moved_dates(own: Any, published: Any, steps: Sequence[DateShift]) -> dict[str, tuple[Any, Any]]:
+    """Dates that a secret key moves: how far and which of them together is known, and tried on the own table."""
+    rng, out = np.random.default_rng(_OWN_SEED), {}
+    shifts: dict[str, Any] = {}
+    for step in steps:
+        true, real = (_days(side[step.column]) for side in (own, published))
+        domain = step.domain or f"\0{step.column}"
+        if domain not in shifts:
+            shifts[domain] = rng.integers(-step.days, step.days + 1, len(own))
+        if true is not None and real is not None:
+            out[step.column] = (np.append(true, np.full(len(real), np.nan)), np.append(true + shifts[domain], real))
+    return out
+
+
+def _days(column: Any) -> npt.NDArray[np.float64] | None:
+    """Dates and moments in days; None if the column has neither."""
+    import pyarrow as pa
+
+    try:
+        return np.asarray(numbers_of(column.cast(pa.timestamp("us")))) / 86_400e6
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
 
 
 _TRUE = "true "
@@ -220,6 +278,18 @@ def _named(columns: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def _filled(own: Any, published: Any, plan: Plan, mapped: Sequence[str]) -> Any:
+    """The people with columns that a step changes together with theirs: values that the attacker does not know are drawn from the
+    published ones."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(_OWN_SEED)
+    for name in dict.fromkeys(c for s in plan.steps if s.column in mapped or set(s.columns) & {*mapped} for c in s.columns):
+        if name not in own.column_names and name in published.column_names:
+            own = own.append_column(name, published[name].take(pa.array(rng.integers(0, len(published), len(own)))))
+    return own
+
+
 def _carried(own: Any, plan: Plan, mapped: Sequence[str], random: Sequence[str], claims: Certificate) -> Any:
     """The people as the plan would publish them: fixed rules as they are, random steps tried once with other random numbers."""
     table = own
@@ -228,7 +298,7 @@ def _carried(own: Any, plan: Plan, mapped: Sequence[str], random: Sequence[str],
     steps = [
         replace(s, on_gap="suppress") if isinstance(s, MapValues) and s.on_gap == "error" else s
         for s in plan.steps
-        if s.column in mapped and not isinstance(s, Drop) and set(s.columns) <= set(own.column_names)
+        if set(s.columns) & {*mapped} and not isinstance(s, Drop) and set(s.columns) <= set(own.column_names)
     ]
     done = {c for s in steps for c in s.columns}
     steps += [Keep(c) for c in own.column_names if c not in done] + [Beside(f"{_TRUE}{c}") for c in random]

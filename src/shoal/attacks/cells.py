@@ -46,14 +46,17 @@ class Shown:
 
 
 def covered(labels: Sequence[str], values: Sequence[str]) -> Bools:
-    """For each value and each label, whether the label covers the value; one that cannot be read covers every value.
+    """For each value and each label, whether the label covers the value; one that cannot be read covers every value. A number
+    with as many digits as a value is a value, perhaps of somebody who is not looked for.
 
-    >>> covered(["20-29", "{31, 45}", "3", "*", "blue"], ["25", "31"]).astype(int).tolist()
-    [[1, 0, 0, 1, 1], [0, 1, 1, 1, 1]]
+    >>> covered(["20-29", "{31, 45}", "3", "*", "blue", "52"], ["25", "31"]).astype(int).tolist()
+    [[1, 0, 0, 1, 1, 0], [0, 1, 1, 1, 1, 0]]
     """
     parts = {p.strip() for label in labels for p in _PART.findall(label) if label[:1] == "{"}
     parts |= {end for label in labels for end in label.split("..") if ".." in label}
-    every = sorted({*values, *parts} - {MISSING}, key=_in_order)
+    digits = {len(text) for text in (*values, *parts) if _NUMBER.fullmatch(text)}
+    alone = {label for label in labels if _NUMBER.fullmatch(label) and len(label) in digits}
+    every = sorted({*values, *parts, *alone} - {MISSING}, key=_in_order)
     numbers = [_number(text) for text in every]
     known = Values(every, np.array(numbers, dtype=np.float64) if None not in numbers else None, missing=True)
     out = np.zeros((len(values), len(labels)), dtype=np.bool_)
@@ -78,10 +81,11 @@ def _in_order(text: str) -> tuple[bool, float, str]:
 
 
 def fitting(shown: Shown, people: Mapping[str, Sequence[str]]) -> Bools:
-    """For each person and each record, whether all labels cover what is known of the person."""
+    """For each person and each record, whether all labels cover what is known of the person; columns that are not published do
+    not count."""
     n = len(next(iter(people.values())))
     out = np.ones((n, shown.records), dtype=np.bool_)
-    for column, texts in people.items():
+    for column, texts in ((c, texts) for c, texts in people.items() if c in shown.quasi):
         values, own = np.unique(np.array(texts, dtype=object).astype(str), return_inverse=True)
         labels, mine = np.unique(np.array(shown.quasi[column], dtype=object).astype(str), return_inverse=True)
         out &= covered(labels.tolist(), values.tolist())[own][:, mine]
@@ -147,9 +151,12 @@ def both_releases(
     if not total and (real or len(both)):
         why = f"Not run: none of the {who} fits both releases."
         return AttackResult(name, question, None, None, None, None, "", "not run", why)
+    if not total:
+        words = f"No two classes of the releases that overlap have fewer than {least} values of '{column}' in common."
+        return AttackResult(name, question, 0.0, 0.0, 0.0, None, "", "holds", words)
     told = compared & (both < np.minimum(np.minimum(*(x.sum(axis=1) for x in left)), least))
     sure = int((told & (both == 1)).sum())
-    rate = int(told.sum()) / max(total, 1)
+    rate = int(told.sum()) / total
     sentence = (
         f"For {int(told.sum()):,} of {total:,} {who} the two releases together leave fewer than {least} values of '{column}' "
         f"possible, by what their cells cover; for {sure:,} of them only one."

@@ -27,6 +27,7 @@ from shoal.attacks.matching import (
     EXCLUDED,
     Evidence,
     Pairs,
+    go_together,
     joint_weights,
     label_weights,
     matched,
@@ -37,6 +38,7 @@ from shoal.attacks.matching import (
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.compare import at_most
+from shoal.model.display import one_in
 
 MOST_PAIRS, MOST_TARGETS, LEAST_TARGETS = 600_000, 2_000, 50
 MOST_SETS, BEAM = 64, 3
@@ -51,8 +53,6 @@ LEAST_KNOWN = 10
 LEAST_LIMIT = 0.05
 """However large k is, columns by which one record in twenty is found are let through if the policy states no limit."""
 SHOWN = 3
-TOGETHER = 0.2
-"""Correlation of the changes of two columns from which on they are taken together while sets of columns are searched."""
 WAYS = ("learned", "distance", "jointly", "jointly by distance")
 """Matchers of the strongest attackers, by each column or by columns together; the best one also matches all people at once."""
 
@@ -295,7 +295,7 @@ class _Side:
         if self._fixed(names):
             found = self._counted(names)
         else:
-            ways = ("learned", "jointly") if self._move_together(names) else ("learned",)
+            ways = ("learned", "jointly") if go_together(self._sides(names)) else ("learned",)
             found = max((p for p in (self._matched(names, how) for how in ways) if p), key=lambda p: p.strength, default=None)
         self._rates[names] = found.rate if found else 0.0
         return found
@@ -309,23 +309,6 @@ class _Side:
         best = max((how for how in WAYS if out[how]), key=lambda how: out[how].strength)  # type: ignore[union-attr]
         whole = self._matched(point.columns, f"{best}, one to one", tried)
         return max((p for p in (out[best], whole) if p), key=lambda p: p.strength)
-
-    def _move_together(self, names: Sequence[str]) -> bool:
-        """Whether the changes of two of the columns go together."""
-        together = self._together
-        return any(a in together.get(b, ()) for a, b in itertools.combinations(names, 2))
-
-    @cached_property
-    def _together(self) -> dict[str, set[str]]:
-        change = {c.name: c.published - c.true for c in self.columns.values() if c.numeric and c.true is not None}
-        out: dict[str, set[str]] = {c: set() for c in change}
-        for a, b in itertools.combinations(change, 2):
-            there = ~np.isnan(change[a] + change[b])
-            spread = [change[c][there].std() if there.any() else 0.0 for c in (a, b)]
-            if min(spread) > 0 and abs(np.corrcoef(change[a][there], change[b][there])[0, 1]) > TOGETHER:
-                out[a].add(b)
-                out[b].add(a)
-        return out
 
     def _fixed(self, names: Sequence[str]) -> bool:
         return all(self.columns[c].true is None for c in names)
@@ -365,15 +348,19 @@ class _Side:
 
     def _score(self, names: Sequence[str], how: str) -> Any:
         """The score of each pair by all columns; ``jointly``, changed numbers are taken together."""
-        changed = [self.columns[c] for c in names if self.columns[c].numeric and self.columns[c].true is not None]
-        if "jointly" not in how or len(changed) < 2:
+        sides = self._sides(names)
+        if "jointly" not in how or len(sides) < 2:
             return sum(self._evidence(c, "distance" if "distance" in how else "learned") for c in names)
         if self._joint[0] != tuple(names):
-            sides = [(c.true, c.published) for c in changed]
-            self._joint = tuple(names), joint_weights(sides, self.pairs, self.half, np.random.default_rng([self.seed, 41]))  # type: ignore[arg-type]
-        rest = [c for c in names if self.columns[c] not in changed]
-        made = self._joint[1]
+            self._joint = tuple(names), joint_weights(sides, self.pairs, self.half, np.random.default_rng([self.seed, 41]))
+        made: Evidence = self._joint[1]
+        rest = [c for c in names if not self.columns[c].numeric or self.columns[c].true is None]
         return sum((self._evidence(c, "learned") for c in rest), made.distance if "distance" in how else made.learned)
+
+    def _sides(self, names: Sequence[str]) -> list[tuple[Floats, Floats]]:
+        """True and published values of the numbers among the columns that are changed at random."""
+        chosen = [self.columns[c] for c in names]
+        return [(c.true, c.published) for c in chosen if c.numeric and c.true is not None]
 
     def _evidence(self, name: str, how: str) -> Any:
         """The score of each pair by one column, in memory once."""
@@ -425,7 +412,8 @@ def by_known_columns(curve: Curve, limit: float, name: str = "linkage: known col
 def further_knowledge(curve: Curve, k: int) -> AttackResult:
     """The strongest attacker who knows any published columns: no claim covers him, so that he is a warning."""
     verdict = _verdict(curve, default_limit(k), "warning")
-    closing = " The policy assumes that nobody knows this." if verdict == "warning" else ""
+    claim = f" The release claims at most {one_in(1 / max(k, 1))}, for the quasi-identifiers alone, and nothing of this attacker."
+    closing = claim if verdict == "warning" else ""
     return _result("further knowledge", QUESTION["further knowledge"], curve, None, verdict, closing)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy.typing as npt
 
 EXCLUDED = -10_000.0
 """Score of a record that cannot be the person's."""
+TOGETHER = 0.2
+"""Correlation of the changes of two columns from which on their changes go together."""
 _TIE = 2e-5
 _BINS, _DRAWN, _ROUNDS = 10, 20_000, 15
 _FAR = -50.0
@@ -182,6 +185,21 @@ def number_weights(true: Floats, published: Floats, pairs: Pairs, half: Bools, r
         best = max(range(len(models)), key=lambda i: models[i].information)
         _weigh(out, *forms[best], models[best], pairs, side)
     return out
+
+
+def go_together(columns: Sequence[tuple[Floats, Floats]]) -> bool:
+    """Whether the changes of two of the columns are correlated.
+
+    >>> x = np.arange(9.0)
+    >>> go_together([(x, x + x % 2), (-x, x % 2 - x)]), go_together([(x, x + x % 2), (x, x + x % 3)])
+    (True, False)
+    """
+    changes = [published - true for true, published in columns]
+    for a, b in combinations(changes, 2):
+        there = ~np.isnan(a + b)
+        if there.sum() > 2 and min(a[there].std(), b[there].std()) > 0 and abs(np.corrcoef(a[there], b[there])[0, 1]) > TOGETHER:
+            return True
+    return False
 
 
 def joint_weights(columns: Sequence[tuple[Floats, Floats]], pairs: Pairs, half: Bools, rng: np.random.Generator) -> Evidence:

@@ -164,3 +164,88 @@ def test_a_table_with_the_changed_columns_finds_what_the_joint_attacker_finds(gr
     assert found["hunt"].sentence in printed
     with pytest.raises(UsageError, match="needs the table"):
         shoal.attack(grouped / "out", hunt=True)
+
+
+def test_every_release_is_searched_by_all_its_own_columns():
+    """'r' is published by one release only; it leaves one value of two that both have in common."""
+    new = Shown({"q": ["a", "a"]}, {"s": ["x", "y"]})
+    old = Shown({"q": ["a", "a", "a"], "r": ["1", "1", "2"]}, {"s": ["x", "z", "y"]})
+    both = both_releases(new, old, "s", {"q": ["a"], "r": ["1"]}, distinct=1)
+    assert (both.verdict, both.worst) == ("broken", "1 with one value left")
+    assert both_releases(new, old, "s", {"q": ["a"]}, distinct=1).verdict == "holds"
+
+
+def test_classes_that_overlap_harmlessly_are_said_to_be():
+    new, old = (Shown({"q": ["a", "a"]}, {"s": ["x", "y"]}) for _ in range(2))
+    found = both_releases(new, old, "s", None, distinct=1)
+    assert (found.verdict, found.rate) == ("holds", 0.0)
+    assert found.sentence == "No two classes of the releases that overlap have fewer than 2 values of 's' in common."
+
+
+@pytest.fixture(scope="module")
+def hidden(tmp_path_factory):
+    """A label exchanged at random, two dates moved by a secret key, and numbers with the same noise."""
+    rng = np.random.default_rng(6)
+    n = 240
+    job = rng.choice([f"job{i}" for i in range(12)], n)
+    day = [pa.array(rng.integers(18_000, 20_000, n).astype(np.int32)).cast(pa.date32()) for _ in range(2)]
+    x = rng.normal(1000, 200, (n, 3)).round(2)
+    table = pa.table({"who": [f"p{i}" for i in range(n)], "age": rng.integers(20, 60, n), "job": job, "d0": day[0], "d1": day[1]})
+    for i in range(3):
+        table = table.append_column(f"x{i}", pa.array(x[:, i]))
+    kinds = sorted(set(job))
+    stay = [[0.8 + 0.2 / len(kinds) if a == b else 0.2 / len(kinds) for b in kinds] for a in kinds]
+    factor = np.zeros((3, 3)) + np.eye(3)
+    factor[:, 0] += 900
+    moved = {"date_shift": {"unit": "who", "days": 700, "domain": "one"}}
+    others = ["x1", "x2"]
+    policy = {
+        "roles": {"direct": ["who"], "quasi": ["age"], "insensitive": ["job", "d0", "d1", "x0", *others]},
+        "require": {"k": 5},
+        "transform": {
+            "job": {"pram": {"categories": kinds, "matrix": stay}},
+            "d0": moved,
+            "d1": moved,
+            "x0": {"correlated_noise": {"others": others, "share": 1.0, "factor": factor.tolist()}},
+        },
+        "allow": {"identifying": dict.fromkeys(("job", "d0", "d1", "x0", *others), "generated for a test")},
+    }
+    folder = tmp_path_factory.mktemp("hidden")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHOAL_KEY", "0123456789abcdefghijklmnopqrstuv")
+        shoal.anonymize(table, policy).write(folder / "out")
+    return folder / "out", table
+
+
+@pytest.mark.parametrize(
+    ("known", "named"),
+    [
+        ("job", "'age' and 'job'"),
+        ("d0 d1", "'d0' and 'd1'"),
+        ("x0 x2", "'x0' and 'x2'"),
+    ],
+)
+def test_a_hunt_uses_labels_dates_and_numbers_that_are_changed_at_random(hidden, known, named):
+    folder, table = hidden
+    own = table.select(["age", *known.split()])
+    found = {r.name: r for r in shoal.attack(folder, with_=own, hunt=True).results}
+    assert found["hunt"].verdict == "broken"
+    assert f"Whoever knows {named} finds" in found["hunt"].sentence
+
+
+def test_a_hunt_says_what_it_did_not_try(grouped):
+    """Sets of four columns and more are tried if they extend the best smaller ones."""
+    rng = np.random.default_rng(8)
+    n = 240
+    table = pa.table({"age": rng.integers(20, 60, n), **{f"y{i}": rng.normal(100, 20, n).round(2) for i in range(8)}})
+    policy = {
+        "roles": {"quasi": ["age"], "insensitive": [f"y{i}" for i in range(8)]},
+        "require": {"k": 5},
+        "transform": {f"y{i}": {"noise": {"scale": 28}} for i in range(8)},
+    }
+    shoal.anonymize(table, policy).write(grouped / "noisy")
+    found = {r.name: r for r in shoal.attack(grouped / "noisy", with_=table, hunt=True).results}["hunt"]
+    assert found.verdict == "broken"
+    named = found.sentence.split(" finds ")[0].count("'") // 2
+    assert 4 < named < 9, "more than three columns, and not all of them"
+    assert "None of the attackers tried does with fewer columns." in found.sentence

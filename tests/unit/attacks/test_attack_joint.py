@@ -19,7 +19,7 @@ from shoal.attacks.joint import (
     further_knowledge,
     joint_curve,
 )
-from shoal.attacks.matching import Pairs, matched, one_to_one
+from shoal.attacks.matching import TOGETHER, Pairs, go_together, matched, one_to_one
 
 N = 300
 
@@ -176,3 +176,48 @@ def test_the_default_limit_is_what_k_claims_and_never_below_one_in_twenty(k, lim
 def test_the_same_seed_gives_the_same_numbers():
     first, second = (by_known_columns(joint_curve(*changed("noise", 3), seed=5), 0.2) for _ in range(2))
     assert first == second
+
+
+def test_noise_that_columns_share_hides_nothing_in_their_differences():
+    """Each column alone, and all columns one by one, find next to nobody; their differences find nearly everybody."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(1000, 200, (N, 4))
+    y = x + rng.normal(0, 800, (N, 1)) + rng.normal(0, 5, (N, 4))
+    known = [Known(f"x{i}", y[:, i], x[:, i], numeric=True) for i in range(4)]
+    curve = joint_curve(np.zeros(N, dtype=np.int64), known, quasi=(False,))
+    rates = {len(p.columns): p.found for p in curve.points}
+    assert rates[1] < 0.03
+    assert rates[2] > 0.05, "two columns: while sets are searched, not only for the strongest"
+    assert rates[4] > 0.9
+
+
+def test_correlated_noise_is_undone_by_the_sums_that_it_changes_least():
+    rng = np.random.default_rng(4)
+    z = rng.normal(0, 1, (N, 1))
+    x = 1000 + 200 * (0.97 * z + 0.24 * rng.normal(0, 1, (N, 8)))
+    root = np.linalg.cholesky(np.cov(x.T))
+    y = x + np.sqrt(0.2) * rng.normal(0, 1, (N, 8)) @ root.T
+    known = [Known(f"x{i}", y[:, i], x[:, i], numeric=True) for i in range(8)]
+    assert joint_curve(np.zeros(N, dtype=np.int64), known, quasi=(False,)).strongest.found > 0.8
+
+
+@pytest.mark.parametrize(("noise", "together"), [(0.9, True), (4.0, False)])
+def test_changes_go_together_from_the_stated_correlation_on(noise, together):
+    a = np.tile([1.0, -1.0], 500)
+    b = a + noise * np.tile([1.0, 1.0, -1.0, -1.0], 250) * (5 / 4)
+    zero = np.zeros(1000)
+    one = np.corrcoef(a, b)[0, 1]
+    assert bool(one > TOGETHER) is together
+    assert go_together([(zero, a), (zero, b)]) is together
+    assert go_together([(zero, a), (zero, -b)]) is together
+    b[::3] = np.nan
+    assert go_together([(zero, a), (zero, b)]) is together
+    assert not go_together([(zero, a), (zero, np.full(1000, np.nan))])
+    assert not go_together([(zero, a)])
+
+
+def test_a_warning_of_further_knowledge_says_what_is_claimed_and_what_was_won():
+    strong = Attacker(("pay", "rent"), True, 500, 0.87, 10, 1.0)
+    said = further_knowledge(Curve((strong,), 3, 500), 8).sentence
+    assert "87.0% of 500 records are found" in said
+    assert "The release claims at most 1 in 8, for the quasi-identifiers alone" in said

@@ -21,6 +21,7 @@ from shoal.attacks.traces import (
     sparse_matching,
     targets,
     trail_matching,
+    whole_trail,
 )
 from shoal.measures.events.habits import Log, compare_logs, trips_of
 from shoal.measures.events.traces import Traces
@@ -144,3 +145,37 @@ def test_records_under_two_pseudonyms_are_tried_one_by_one():
     shown = Published(Traces.of([0, 1, 2], [0, 1, 0]), np.array([0, 0, 1]))
     found = known_records(shown, np.array([0]), [np.array([0, 1])], 2, claimed=None, most=0.5)
     assert (found.verdict, found.rate) == ("broken", 1.0)
+
+
+def test_one_person_above_what_is_allowed_for_fewer_records_is_a_warning():
+    """Two of three pseudonyms have both points: a chance of one half, and nobody is alone."""
+    shown = Published(Traces.of([0, 0, 1, 1, 2], [0, 1, 0, 1, 0]), np.arange(3))
+    for allowed, verdict in ((0.5, "holds"), (0.49, "warning"), (1.0, "holds")):
+        found = known_records(shown, np.array([0]), [np.array([0, 1])], 2, claimed=None, allowed=allowed)
+        assert (found.verdict, found.rate) == (verdict, 0.5)
+
+
+def test_a_whole_trail_finds_the_most_alike_pseudonym():
+    """Person 0 has points 0, 1 and one that is not published; trace 2 has both points and three others."""
+    shown = Published(Traces.of([0, 0, 1, 2, 2, 2, 2, 2], [0, 1, 0, 0, 1, 2, 3, 4]), np.arange(3))
+    found = whole_trail(shown, np.array([0]), [np.array([0, 1, -1])], most=0.5)
+    assert (found.rate, found.verdict) == (1.0, "warning")
+    twice = Published(Traces.of([0, 0, 1, 1], [0, 1, 0, 1]), np.arange(2))
+    assert whole_trail(twice, np.array([0]), [np.array([0, 1])], most=0.5).verdict == "holds"
+    assert whole_trail(twice, np.array([0]), [np.array([0, 1])], most=0.49).verdict == "warning"
+    assert whole_trail(twice, np.array([0]), [np.array([-1])], most=0.1).rate == 0.0
+
+
+def test_pseudonyms_that_are_never_seen_at_the_same_time_are_joined():
+    """All have the same places; by the times only trace 1 can be the same person as trace 0."""
+    places = Published(Traces.of([0, 1, 2, 3], [0, 0, 0, 0]), np.array([0, 0, 1, 2]))
+    times = Published(Traces.of([0, 1, 2, 3, 2, 3], [0, 1, 0, 0, 1, 1]), np.array([0, 0, 1, 2]))
+    sample = np.array([0, 1] * 10)
+    without, found = relinking(places, sample), relinking(places, sample, times)
+    assert (without.rate, without.verdict) == (pytest.approx(1 / 3), "holds"), "as often as by chance"
+    assert (found.rate, found.verdict) == (1.0, "warning")
+
+
+def test_pseudonyms_without_a_place_in_common_are_joined_by_chance():
+    shown = Published(Traces.of([0, 1, 2], [0, 1, 2]), np.array([0, 0, 1]))
+    assert relinking(shown, np.array([0, 1])).rate == 0.5

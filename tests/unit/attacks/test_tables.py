@@ -232,3 +232,26 @@ def test_copies_of_a_few_unusual_people_break_a_synthetic_table(copies, extreme,
     assert exposed.verdict == ("holds" if holds else "broken")
     if not holds:
         assert f"{copies} of 600 people" in exposed.sentence
+
+
+@pytest.mark.parametrize(("copies", "verdict"), [(0, "holds"), (1, "warning")])
+def test_a_single_copy_is_a_warning_if_nobody_of_the_control_group_is_copied(copies, verdict):
+    original, control, table = (earners(300, seed) for seed in (1, 2, 3))
+    table = {c: [*original[c][:copies], *table[c][copies:]] for c in table}
+    found = {r.name: r for r in shoal.attack(table, original=original, control=control).results}
+    assert found["copies"].verdict == verdict
+
+
+def test_unusual_people_are_found_by_their_numbers_alone():
+    """Five people's numbers stand in records whose other columns are of others."""
+    rng = np.random.default_rng(5)
+    three = []
+    for _ in range(3):
+        made = {c: np.round(rng.normal(1000, 200, 400), 2).tolist() for c in ("pay", "rent")}
+        three.append(made | {c: rng.choice(list("abcdefgh"), 400).tolist() for c in ("job", "town", "pet", "club")})
+    original, control, table = three
+    for c in ("pay", "rent"):
+        table[c] = [*original[c][:8], *table[c][8:]]
+    found = {r.name: r for r in shoal.attack(table, original=original, control=control).results}
+    assert found["exposed people"].verdict == "broken"
+    assert "by 'pay', 'rent'" in found["exposed people"].sentence

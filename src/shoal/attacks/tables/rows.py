@@ -137,8 +137,10 @@ def closest_records(table: Rows, original: Rows, control: Rows, whole: tuple[Row
         f"Median distance to the closest record: {_of(near, table)} from the original, {_of(far, table)} from the control group."
     )
     found = AttackResult("closest records", CLOSER, rate, low, high, None, "", verdict, sentence)
-    copies = Excess(int((near == 0).sum()), table.n, int((far == 0).sum()), table.n)
+    copies = Excess(copied(whole[0], original), whole[0].n, copied(whole[0], control), whole[0].n)
     held = result_of("copies", COPIED, copies, "", "Published records that equal a person's in every column")
+    if held.verdict == "holds" and copies.successes and not copies.control:
+        held = replace(held, verdict="warning")  # too few to be sure, but each is a person's own record
     everybody = f" Of all {whole[0].n:,} published records {copied(*whole):,} equal one of the original."
     return found, replace(held, sentence=held.sentence + everybody)
 

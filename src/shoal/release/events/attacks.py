@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from shoal.attacks.traces import (
     sparse_matching,
     targets,
     trail_matching,
+    whole_trail,
 )
 from shoal.disk.atomic import scratch
 from shoal.errors import UsageError, missing_column
@@ -29,7 +31,7 @@ from shoal.measures.events.habits import Log, compare_logs, trips_of
 from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
-from shoal.model.certificate.events import EventCertificate, EventUse
+from shoal.model.certificate.events import EventCertificate, EventData, EventSteps, EventUse
 from shoal.model.certificate.file import read_event_certificate
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import Progress, silent, written
@@ -67,7 +69,8 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
         taken = draw(trails, s, rng)
         claim = claim_of(asked, s, renewed=found.shape.renew != NEVER)
         progress(0.3 * i, f"{ATTACKING}: known records")
-        out.append(known_records(published, people, taken, s, claimed=claim, most=most_chance(asked, s)))
+        bounds = {"most": most_chance(asked, s), "allowed": most_chance(asked, most)}
+        out.append(known_records(published, people, taken, s, claimed=claim, **bounds))
         tell(progress, 0.3 * i + 0.15, out[-1:])
         if s == most:
             out.append(known_length(published, people, taken, s, most=most_chance(asked, s)))
@@ -78,6 +81,7 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
             progress(0.3 * i + 0.15, f"{ATTACKING}: sparse matching")
             out.append(sparse_matching(published, people, taken, s, claimed=claim))
             tell(progress, 0.3 * i + 0.3, out[-1:])
+    out.append(whole_trail(published, people, trails, most=most_chance(asked, most)))
     if events.rules.shift and events.time is not None and found.shape.time != NONE:
         out.append(_fixed_shifts(events, found))
         tell(progress, 0.6, out[-1:])
@@ -216,40 +220,54 @@ def _relinking(events: EventTable, found: Found, rng: np.random.Generator) -> At
     if not len(several):
         return None
     sample = several[targets(len(several), rng, MOST_TARGETS)]
-    return relinking(whole, sample)
+    times = times_at(events.time, found.shape.time) if found.shape.time != NONE else None
+    when = None if times is None else _published(events.problem.person, found, np.asarray(times, dtype=np.int64))
+    return relinking(whole, sample, when)
 
 
 def attack_folder(place: Path, outside: Table | None, seed: int, *, earlier: Sequence[Path] = ()) -> list[AttackResult]:
     """Known records and scores on what is published; trails of the outside list, where there is one; earlier releases joined."""
     certificate = read_event_certificate(place / NAME)
     plan = EventPlan.from_json((place / PLAN).read_text(encoding="utf-8"))
-    rng = np.random.default_rng(seed)
-    unit, points = certificate.data.unit, list(certificate.data.points)
-    shown = list(rows(place / certificate.data.file, [*([unit] if unit else []), *points]))
-    found, trails, _ = _released_traces(shown, unit is not None, list(range(len(points))))
-    out = _own(certificate, found, trails, rng)
     data = place / certificate.data.file
+    out = published_attacks(
+        data, certificate.data, certificate.steps, certificate.asked, separate=certificate.people is not None, seed=seed
+    )
     out += [joined_with(data, certificate.data, certificate.steps, e, certificate.asked, seed) for e in earlier]
     if outside is None:
         why = "Not run: no list of people, times and places was given."
         return [*out, AttackResult("trail matching", "", None, None, None, None, "", "not run", why)]
-    return [*out, _known_trails(place, certificate, plan, outside, shown)]
+    return [*out, _known_trails(place, certificate, plan, outside, _shown(data, certificate.data))]
 
 
-def _own(c: EventCertificate, found: Published, trails: list[IntArray], rng: np.random.Generator) -> list[AttackResult]:
-    """Random published records of a pseudonym: whom do they single out? Claimed is what was counted by pseudonyms."""
-    asked = c.asked
+def _shown(data: Path, told: EventData) -> list[tuple[Any, ...]]:
+    return list(rows(data, [*([told.unit] if told.unit else []), *told.points]))
+
+
+def published_attacks(
+    data: Path, told: EventData, steps: EventSteps, asked: Sequence[Requirement], *, separate: bool, seed: int = 0
+) -> list[AttackResult]:
+    """Random published records of a pseudonym: whom do they single out? Claimed is what was counted by pseudonyms.
+
+    ``separate``: pseudonyms are not people, or dates are shifted; then these are attacks of their own, on the published file.
+    """
+    found, trails, _ = _released_traces(_shown(data, told), told.unit is not None, list(range(len(told.points))))
+    rng = np.random.default_rng(seed)
     most = max(int(r.place[-1]) for r in asked)
     chosen = targets(len(trails), rng)
     out = []
     for s in (most, most + BEYOND):
         taken = draw([trails[i] for i in chosen.tolist()], s, rng)
-        claim = claim_of(asked, s, renewed=c.people is not None) if not c.steps.shift else None
-        bound = 1.0 if c.steps.shift else most_chance(asked, s)
-        out.append(known_records(found, chosen, taken, s, claimed=claim, most=bound))
+        claim = claim_of(tuple(asked), s, renewed=separate) if not steps.shift else None
+        bound = 1.0 if steps.shift else most_chance(tuple(asked), s)
+        allowed = most_chance(tuple(asked), most)
+        out.append(known_records(found, chosen, taken, s, claimed=claim, most=bound, allowed=allowed))
         if s > 1:
             out.append(sparse_matching(found, chosen, taken, s, claimed=claim))
-    return out
+    if not separate:
+        return out
+    of = f"Published records of {len(chosen):,} pseudonyms, each taken for a person. "
+    return [replace(r, name=f"{r.name}, as published", sentence=of + r.sentence) for r in out]
 
 
 def _released_traces(

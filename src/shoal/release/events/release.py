@@ -14,12 +14,13 @@ from shoal.disk import atomic as folder
 from shoal.engines.core.state import changed
 from shoal.errors import InfeasibleError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
+from shoal.model.attack import worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import Requirement
-from shoal.release.events.attacks import run_attacks, uses_of
+from shoal.release.events.attacks import published_attacks, run_attacks, uses_of
 from shoal.release.events.contents import WrittenEvents, certificate_of, derive, steps_of
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
 from shoal.release.events.publish import private, published, write_table
@@ -241,7 +242,10 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     progress(0.85, "attacking")
     steps = steps_of(events, found)
     attacks = run_attacks(events, found, lambda done, what: progress(0.85 + 0.1 * done, what))
+    if people is not None:
+        attacks += published_attacks(data, told, steps, events.problem.asked, separate=True)
     attacks += [joined_with(data, told, steps, Path(earlier), events.problem.asked) for earlier in output.earlier]
+    attacks = worst_first(attacks)
     broken = [a for a in attacks if a.verdict == "broken"]
     if broken:
         raise VerificationError(
