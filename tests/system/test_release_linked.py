@@ -13,12 +13,17 @@ import pytest
 
 import shoal
 from people_oracle import Linked
+from release_forging import another, edited, leaves
 from shoal.cli import main
-from shoal.errors import DataError, InfeasibleError, PolicyError, RoleError, UsageError
+from shoal.errors import DataError, InfeasibleError, PolicyError, RoleError, TamperError, UsageError
 from shoal.kernels.signatures import signer
+from shoal.model.certificate import form
+from shoal.model.certificate.halves import flat_form
 from shoal.release.certificate.signing import signed
+from shoal.release.claim import tried
 from shoal.release.linked import search as crowd
 from shoal.release.linked.certificate import LinkedCertificate, read_linked, verdict
+from shoal.release.linked.verify import LinkedClaim
 
 N = 120
 
@@ -344,3 +349,52 @@ def test_a_hospital_of_real_admissions(shared_data: Path, tmp_path: Path, requir
         people[r["subject_id"]][1].append((r["admission_type"], r["insurance"]))
     slow = Linked(people)
     assert min(slow.sharing(p, require.get("known")) for p in people) == made.certificate.k >= require["k"]
+
+
+DERIVED_ALONE = ("after", "attacks", "files", "k", "left_out", "limits", "tables", "verdict")
+
+
+def test_the_halves_of_the_certificate_stand_apart_and_every_derived_leaf_is_checked(tmp_path: Path) -> None:
+    place = shoal.anonymize_tables(asked()).write(tmp_path / "out")
+    whole = json.loads((place / "certificate.json").read_text())
+    assert set(whole) == {"derived", "signed", "format", "key", "signature"}
+    assert tuple(sorted(whole["derived"])) == DERIVED_ALONE
+    assert not whole["signed"]["attacks"], "every attack is tried again"
+    claim = LinkedClaim(place)
+
+    def refused(document):
+        try:
+            claim.certificate = form.typed(LinkedCertificate, flat_form(document))
+            return not all(tried("", look).ok for look in (claim.files, claim.count, claim.sentences))
+        except TamperError:
+            return True
+
+    assert not refused(whole)
+    paths = list(leaves(whole["derived"]))
+    assert [p for p in paths if not refused(edited(whole, ("derived", *p), another))] == []
+    assert len(paths) > 50
+
+
+@pytest.mark.parametrize(
+    ("role", "change"),
+    [
+        ("key", {"treatment": "retained"}),
+        ("key", {"level": 1}),
+        ("quasi", {"level": 99}),
+        ("quasi", {"level": -1}),
+        ("quasi", {"level": None}),
+        ("quasi", {"treatment": "generalized and differentially private"}),
+        ("sensitive", {"treatment": "noise of any size"}),
+        ("sensitive", {"height": 3}),
+    ],
+)
+def test_a_column_is_treated_as_its_role_and_level_say(tmp_path: Path, role: str, change: dict[str, object]) -> None:
+    place = shoal.anonymize_tables(asked()).write(tmp_path / "out")
+    claim = LinkedClaim(place)
+    assert tried("", claim.sentences).ok
+
+    def lie(table):
+        return replace(table, columns=tuple(replace(c, **change) if c.role == role else c for c in table.columns))
+
+    claim.certificate = replace(claim.certificate, tables=tuple(map(lie, claim.certificate.tables)))
+    assert not tried("", claim.sentences).ok

@@ -334,9 +334,8 @@ class _Side:
         people = int(known.sum())
         if people < min(LEAST_KNOWN, self.n) or ("one to one" in how and not self.pairs.whole):
             return None
-        first, _, then = how.partition(", ")
-        score = self._score(names, first)
-        if then:
+        score = self._score(names, how)
+        if "one to one" in how:
             score = one_to_one(self.pairs, score)
         result = matched(self.pairs, score)
         chance, margin = result.chance[known], result.margin[known]

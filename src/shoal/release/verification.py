@@ -19,7 +19,7 @@ from shoal.model.certificate.certificate import EVENT_FORMAT, EVENT_FORMAT_1, NA
 from shoal.model.certificate.file import read_bytes
 from shoal.model.display import Progress, silent
 from shoal.release.certificate.signing import check_ordinary, file_entry, signed
-from shoal.release.claim import LINKED_FORMAT, NOT_COUNTED, C, Check, Claim, Step, Verification, tried
+from shoal.release.claim import LINKED_FORMATS, NOT_COUNTED, C, Check, Claim, Step, Verification, tried
 from shoal.release.make.private_file import check as check_seed
 from shoal.release.make.private_file import private_of
 
@@ -132,7 +132,7 @@ def _kind_of(place: Path) -> type[Claim[Any]]:
         from shoal.release.events.verify import EventClaim
 
         return EventClaim
-    if stated == LINKED_FORMAT:
+    if stated in LINKED_FORMATS:
         from shoal.release.linked.verify import LinkedClaim
 
         return LinkedClaim

@@ -84,6 +84,9 @@ DERIVED: Mapping[str, frozenset[str]] = {
             "verify",
         }
     ),
+    "shoal-linked-certificate/2": frozenset(
+        {"after", "files", "k", "left_out", "limits", "tables.*.file", "tables.*.records", "verdict"}
+    ),
 }
 """For each version with halves, the parts of the derived one; a star stands for every item of a list. Attacks are in both halves:
 see :func:`is_derived_attack`."""
@@ -94,8 +97,8 @@ _ABSENT: Any = object()
 
 def is_derived_attack(name: str, flat: Mapping[str, Any]) -> bool:
     """Whether the published file alone gives what an attack finds: not where people were counted by a column that is left out."""
-    if "unit" not in flat:  # an event release: its attacks need the people behind the pseudonyms
-        return False
+    if "unit" not in flat:  # linked tables are attacked by their files alone; those of events need who is behind the pseudonyms
+        return bool(flat["format"].startswith("shoal-linked"))
     counted = flat["unit"]["column"] is None or flat["data"]["unit"] is not None
     return bool(counted and name.split(":")[0] in DATA_ATTACKS)
 

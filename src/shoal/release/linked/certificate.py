@@ -14,9 +14,11 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
 from shoal.model.certificate.file import read_bytes
 from shoal.model.certificate.form import LEFT_OUT
+from shoal.model.certificate.halves import document, flat_form
 from shoal.model.certificate.parts import FileEntry, Key, Objections
+from shoal.release.claim import LINKED_FORMATS
 
-FORMAT: Literal["shoal-linked-certificate/1"] = "shoal-linked-certificate/1"
+FORMAT: Literal["shoal-linked-certificate/2"] = "shoal-linked-certificate/2"
 NOT_STATED = "not stated"
 LIMITS = (
     "The numbers hold for the columns named as quasi-identifiers: an attacker who knows others may do better.",
@@ -92,10 +94,10 @@ class LinkedPurpose:
 class LinkedCertificate:
     """All that is claimed of tables that were released together. ``known`` is None where all rows may be known.
 
-    ``after`` can be counted again from the files; ``before`` and ``loss`` rest on the signature.
+    In its file the part that ``verify`` works out again from the data is apart from what rests on the signature.
     """
 
-    format: Literal["shoal-linked-certificate/1"] = FORMAT
+    format: Literal["shoal-linked-certificate/1", "shoal-linked-certificate/2"] = FORMAT
     title: str
     date: str
     tool: str
@@ -125,15 +127,16 @@ class LinkedCertificate:
     @property
     def as_read(self) -> LinkedCertificate:
         """The same certificate as its file gives it back."""
-        return form.typed(LinkedCertificate, json.loads(self.to_bytes()))
+        return form.typed(LinkedCertificate, flat_form(json.loads(self.to_bytes())))
 
     def to_json(self) -> dict[str, Any]:
+        """The certificate as plain values in one piece; its file has two halves."""
         out: dict[str, Any] = form.plain(self)
         return out
 
     def to_bytes(self) -> bytes:
         """Sorted, indented by one, UTF-8, a line feed at the end."""
-        text = json.dumps(self.to_json(), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(document(self), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
         return (text + "\n").encode("utf-8")
 
 
@@ -150,9 +153,9 @@ def read_linked(path: Path) -> LinkedCertificate | None:
         plain = strict_json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
         return None
-    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+    if not isinstance(plain, dict) or plain.get("format") not in list(LINKED_FORMATS):  # a forger's may not be hashable
         return None
-    made = form.typed(LinkedCertificate, plain)
+    made = form.typed(LinkedCertificate, flat_form(plain))
     try:
         again = made.to_bytes()
     except ValueError:

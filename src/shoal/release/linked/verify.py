@@ -18,7 +18,16 @@ from shoal.model.compare import most_of
 from shoal.release.certificate.consistency import objections_fit
 from shoal.release.certificate.sentences import in_current_wording
 from shoal.release.claim import Claim
-from shoal.release.linked.certificate import LIMITS, LinkedCertificate, LinkedEntry, LinkedNumbers, read_linked, verdict
+from shoal.release.linked.certificate import (
+    FORMAT,
+    LIMITS,
+    LinkedCertificate,
+    LinkedColumn,
+    LinkedEntry,
+    LinkedNumbers,
+    read_linked,
+    verdict,
+)
 from shoal.release.proof import bounds
 from shoal.release.proof.read import check_records, header, logical
 from shoal.release.proof.recount_linked import Everybody, File, everybody
@@ -137,9 +146,23 @@ def _claims(certificate: LinkedCertificate) -> str:
             raise TamperError("the certificate names columns in other roles than were counted.")
         if sorted(roles["sensitive"]) != sorted(table.sensitive):
             raise TamperError("the certificate names columns in other roles than were counted.")
+        if certificate.format == FORMAT and not all(_treated(c) for c in table.columns):
+            raise TamperError("the certificate says of a column what its role and level do not allow.")
     if certificate.objections is not None:
         objections_fit(certificate.objections)
     return "the claims follow from the numbers; signed only: numbers about the original tables, loss and levels"
+
+
+def _treated(column: LinkedColumn) -> bool:
+    """Whether the treatment is that of the role and level, or the name of a step."""
+    if column.role == "quasi":
+        fits = column.level is not None and column.height is not None and 0 <= column.level <= column.height
+        return fits and column.treatment == ("generalized" if column.level else "retained")
+    if column.level is not None or column.height is not None:
+        return False
+    if column.role == "key":
+        return column.treatment == "fresh pseudonym"
+    return column.treatment.isidentifier()
 
 
 MOST_KNOWN = 2
