@@ -170,7 +170,8 @@ class External:
         """The score of each pair by all these columns; numbers whose changes go together are taken together. ``scores`` keeps
         what was worked out for single columns."""
         sides = [self.numbers[c] for c in names if c in self.numbers]
-        out, rest = np.zeros(len(pairs.record)), list(names)
+        out: Any = np.zeros(len(pairs.record))
+        rest = list(names)
         if go_together(sides):
             rng = np.random.default_rng([self.seed, 40])
             half = np.asarray(rng.permutation(self.people + self.records) % 2 == 0)

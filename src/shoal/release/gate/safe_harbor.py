@@ -110,8 +110,9 @@ def published(source: Any, names: Sequence[str]) -> Published:
     batches = read.batches(source, list(names)) if isinstance(source, Path) else source.scan(list(names))
     counted: list[Counter[str | None]] = [Counter() for _ in names]
     for batch in batches:
-        for i, texts in enumerate(_texts(batch, names)):
-            counted[i].update(texts)
+        for i, one in enumerate(counted):
+            found = canonical_text(batch.column(i)).value_counts()
+            one.update(dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True)))
     labels = value_labels(source) if isinstance(source, Path) else {}
     shown = [_labelled(found, labels.get(name, {})) for name, found in zip(names, counted, strict=True)]
     return Published({name: _facts(name, found) for name, found in zip(names, shown, strict=True)}, source)
