@@ -19,7 +19,7 @@ from shoal.attacks.joint import (
     further_knowledge,
     joint_curve,
 )
-from shoal.attacks.matching import TOGETHER, Pairs, go_together, matched, one_to_one
+from shoal.attacks.matching import TOGETHER, Pairs, go_together, matched, one_to_one, surely_found
 
 N = 300
 
@@ -221,3 +221,23 @@ def test_a_warning_of_further_knowledge_says_what_is_claimed_and_what_was_won():
     said = further_knowledge(Curve((strong,), 3, 500), 8).sentence
     assert "87.0% of 500 records are found" in said
     assert "The release claims at most 1 in 8, for the quasi-identifiers alone" in said
+
+
+def test_records_that_no_change_hides_are_a_warning_by_themselves():
+    weak = Attacker(("pay",), False, 500, 0.05, 10, 0.1)
+    assert by_known_columns(Curve((weak,), 1, 500), 0.2).verdict == "holds"
+    assert by_known_columns(Curve((weak,), 1, 500, apart={"pay": 2}), 0.2).verdict == "warning"
+
+
+def test_a_record_is_surely_found_beyond_twice_the_largest_change():
+    published = np.array([-6.0, 10.0, 22.0, 35.0])
+    assert surely_found(np.array([0.0, 10.0, 22.0, 35.0]), published) == 1, "gaps of 10, 12 and 13 beside twice 6"
+    assert surely_found(np.array([0.0, 10.0, 22.0, 34.0]), np.array([-6.0, 10.0, 22.0, 34.0])) == 0, "12 is not beyond 12"
+
+
+def test_up_to_three_columns_must_all_be_known():
+    half = np.arange(N) < N // 2
+    codes = np.arange(1, N + 1)
+    columns = [Known("a", np.where(half, codes, 0)), Known("b", np.where(half, 0, codes)), Known("c", codes)]
+    curve = joint_curve(np.zeros(N, dtype=np.int64), columns, quasi=(False,))
+    assert {len(p.columns) for p in curve.points} == {1, 2}, "nobody has a, b and c"

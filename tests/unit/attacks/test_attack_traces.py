@@ -179,3 +179,10 @@ def test_pseudonyms_that_are_never_seen_at_the_same_time_are_joined():
 def test_pseudonyms_without_a_place_in_common_are_joined_by_chance():
     shown = Published(Traces.of([0, 1, 2], [0, 1, 2]), np.array([0, 0, 1]))
     assert relinking(shown, np.array([0, 1])).rate == 0.5
+
+
+def test_what_is_allowed_is_about_every_person_not_about_the_mean():
+    shown = Published(Traces.of([0, 0, 1, 1, 2, 3], [0, 1, 0, 1, 0, 0]), np.arange(4))
+    people, known = np.array([0, 2]), [np.array([1]), np.array([0])]
+    found = known_records(shown, people, known, 1, claimed=None, allowed=0.4)
+    assert (found.rate, found.verdict) == (0.375, "warning")

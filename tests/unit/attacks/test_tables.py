@@ -255,3 +255,10 @@ def test_unusual_people_are_found_by_their_numbers_alone():
     found = {r.name: r for r in shoal.attack(table, original=original, control=control).results}
     assert found["exposed people"].verdict == "broken"
     assert "by 'pay', 'rent'" in found["exposed people"].sentence
+
+
+def test_as_many_copies_of_the_control_group_are_chance():
+    original, control, table = (earners(300, seed) for seed in (1, 2, 3))
+    table = {c: [original[c][0], control[c][0], *table[c][2:]] for c in table}
+    found = {r.name: r for r in shoal.attack(table, original=original, control=control).results}
+    assert found["copies"].verdict == "holds"
