@@ -33,19 +33,43 @@ def slow_tests() -> set[str]:
     return {line.split(maxsplit=1)[1] for line in lines if "::" in line and not line.startswith("#")}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "xdist_group: tests that one worker runs")  # unknown with -p no:xdist
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by what they need. Tests with a module's fixture stay on one worker: two workers would each build it."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by what they need, and keep those of a group on one worker."""
     slow = slow_tests()
     for item in items:
         if item.nodeid.partition("[")[0] in slow:
             item.add_marker(pytest.mark.slow)
         for name in MARKS.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(MARKS[name])
-        known = getattr(item, "_fixtureinfo", None)
-        shared = known is not None and any(d.scope == "module" for ds in known.name2fixturedefs.values() for d in ds[-1:])
-        if shared and item.get_closest_marker("xdist_group") is None:
+        if item.get_closest_marker("xdist_group") is None and is_grouped(item):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+        if getattr(config.option, "loadgroup", False):
+            write_group(item)
+
+
+def write_group(item: pytest.Item) -> None:
+    """pytest-xdist 3.8 writes the group into an attribute that pytest 9.2 no longer reads."""
+    names = sorted({str(mark.args[0]) for mark in item.iter_markers("xdist_group") if mark.args})
+    if names and "@" not in item.nodeid.rpartition("]")[2]:
+        from _pytest.nodeid import coerce_node_id
+
+        item._id = coerce_node_id(f"{item.nodeid}@{'_'.join(names)}")  # type: ignore[attr-defined]
+
+
+def is_grouped(item: pytest.Item) -> bool:
+    """Whether a test goes with its file: the file has a fixture that two workers would each build, or the test is quick.
+
+    Handing out quick tests one by one costs pytest-xdist more the more tests there were before.
+    """
+    known = getattr(item, "_fixtureinfo", None)
+    if known is not None and any(d.scope == "module" for ds in known.name2fixturedefs.values() for d in ds[-1:]):
+        return True
+    return item.nodeid.startswith(("tests/unit/", "tests/laws/", "src/")) and item.get_closest_marker("slow") is None
 
 
 @pytest.fixture(scope="session")

@@ -31,15 +31,3 @@ def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     folder: Path = tmp_path_factory.mktemp(name)
     made: Target = CLASSES[name](name, handle, folder)
     return made
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep groups on one worker: pytest-xdist 3.8 writes the group into an attribute that pytest 9.2 no longer reads."""
-    if not getattr(config.option, "loadgroup", False):
-        return
-    for item in items:
-        names = sorted({str(mark.args[0]) for mark in item.iter_markers("xdist_group") if mark.args})
-        if names and "@" not in item.nodeid.rpartition("]")[2]:
-            from _pytest.nodeid import coerce_node_id
-
-            item._id = coerce_node_id(f"{item.nodeid}@{'_'.join(names)}")  # type: ignore[attr-defined]

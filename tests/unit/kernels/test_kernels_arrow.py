@@ -82,11 +82,14 @@ print([name for name in ("pandas", "scipy", "matplotlib", "sqlalchemy", "pyspark
 """
 
 
+@pytest.mark.parametrize("missing", [True, False], ids=["missing values", "every cell filled"])
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_opening_and_counting_a_file_loads_no_pandas(tmp_path: Path, ending: str) -> None:
+def test_opening_and_counting_a_file_loads_no_pandas(tmp_path: Path, ending: str, missing: bool) -> None:
     born = pa.array([0, 1, 1, None, 9000], pa.date32())
     pay = pa.array([1.5, float("nan"), None, -0.0, 2.25])
     table = pa.table({"age": [30, None, 31, 30, 99], "pay": pay, "sex": ["f", "m", None, "f", "f"], "born": born})
+    if not missing:
+        table = table.take([0, 4, 4, 0, 0])
     file = tmp_path / f"t.{ending}"
     if ending == "parquet":
         pq.write_table(table, file)

@@ -73,7 +73,7 @@ def test_the_policy_keeps_it():
 
 def numbers(low, high, seed=3, n=N):
     rng = np.random.default_rng(seed)
-    return [int(v) for v in rng.choice(np.arange(low, high), n, replace=False)]
+    return [low + int(v) for v in rng.choice(high - low, n, replace=False)]
 
 
 def degrees(middle, places=5, n=N):

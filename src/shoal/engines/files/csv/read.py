@@ -154,7 +154,7 @@ def _quoted_empties_are_missing(sample: Any) -> bool:
     """Whether the file writes missing values as ``\"\"``: it has such fields, and no field that is empty without quotes."""
     if any(column.null_count for column in sample.columns):
         return False
-    return any(pc.any(pc.equal(column, "")).as_py() for column in sample.columns)
+    return any(pc.min(pc.binary_length(column)).as_py() == 0 for column in sample.columns)
 
 
 def _details(
