@@ -54,10 +54,12 @@ def main(arguments: list[str]) -> int:
                 say(f"Python {version} is not installed: not checked")
                 return 0
         set_up("test")
-        return check_quickly(rest)
+        with files_in_memory():
+            return check_quickly(rest)
     if verb == "test":
         set_up("test")
-        return test(rest)
+        with files_in_memory():
+            return test(rest)
     if verb == "mutants":
         set_up("test")
         return call([python("python"), str(HERE / "tools" / "mutants.py"), *rest], env=environment())
@@ -213,47 +215,39 @@ def run_jobs(jobs: Sequence[tuple[str, list[str]]]) -> list[str]:
 
 def test(rest: list[str]) -> int:
     """Every check; with arguments only pytest with them, which starts what its tests need and nothing else."""
-    with files_in_memory() as place:
-        return run_tests(rest, {**environment(), **place})
-
-
-def run_tests(rest: list[str], env: dict[str, str]) -> int:
     if rest:
-        return call([python("python"), "-m", "pytest", "-q", *rest], env=env)
+        return call([python("python"), "-m", "pytest", "-q", *rest], env=environment())
     call([python("python"), str(HERE / "tools" / "servers.py"), "ensure"], env=environment())
     call([python("python"), str(HERE / "tools" / "programs.py")], env=environment())
-    checks = [
-        *static_checks(),
-        ("types", [python("mypy")]),
-        ("documentation", [python("mkdocs"), "build", "--strict", "--quiet", "--site-dir", str(TOOLS / "site")]),
-        ("tests", [python("python"), "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "--durations", "15"]),
-    ]
-    failed = []
-    for name, command in checks:
-        start = time.monotonic()
-        say(f"{name} …")
-        if call(command, env=env):
-            failed.append(name)
-        say(f"{name}: {'FAILED' if name in failed else 'fine'} ({time.monotonic() - start:.0f} s)")
+    failed = [name for name, command in static_checks() if run_jobs([(name, command)])]
+    site = ["build", "--strict", "--quiet", "--site-dir", str(TOOLS / "site")]
+    failed += run_jobs([("types", [python("mypy")]), ("documentation", [python("mkdocs"), *site])])  # each uses one core
+    start = time.monotonic()
+    say("tests …")
+    if call([python("python"), "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "--durations", "15"], env=environment()):
+        failed.append("tests")
+    say(f"tests: {'FAILED' if 'tests' in failed else 'fine'} ({time.monotonic() - start:.0f} s)")
     if failed:
         say(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
 
 
 @contextlib.contextmanager
-def files_in_memory() -> Iterator[dict[str, str]]:
+def files_in_memory() -> Iterator[None]:
     """``TMPDIR`` on a file system in memory, if it has room and the user named no other place; removed afterwards.
 
     Releases, vaults and registries wait until the disk has what they write (fsync), tens of thousands of times in the suite.
     """
     if "TMPDIR" in os.environ or not has_room(MEMORY):
-        yield {}
+        yield
         return
     folder = Path(tempfile.mkdtemp(prefix="s-", dir=MEMORY))  # short: the names of sockets are at most 107 characters
     try:
         folder.chmod(0o755)  # a database server that runs as another user enters it
-        yield {"TMPDIR": str(folder)}
+        os.environ["TMPDIR"] = str(folder)
+        yield
     finally:
+        os.environ.pop("TMPDIR", None)
         shutil.rmtree(folder, ignore_errors=True)
 
 

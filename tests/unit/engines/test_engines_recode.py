@@ -450,7 +450,7 @@ def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", ["codes", "sql"])
 def test_real_interrupt_leaves_nothing(tmp_path: Path, way: str) -> None:
     code = f"""
-        import sys
+        import signal, sys
         import numpy as np, pyarrow as pa
         import shoal.engines.recode.write as r
         from shoal.engines.open import open as open_table
@@ -461,6 +461,7 @@ def test_real_interrupt_leaves_nothing(tmp_path: Path, way: str) -> None:
         n = 4_000_000
         t = open_table(pa.table({{"x": np.arange(n), "y": pa.array(np.arange(n) % 97).cast(pa.string())}}))
         t.n_rows()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
         try:
             print("go", flush=True)
             while True:
@@ -473,9 +474,12 @@ def test_real_interrupt_leaves_nothing(tmp_path: Path, way: str) -> None:
     assert child.stdout is not None
     assert child.stdout.readline() == "go\n"
     time.sleep(1.0)
-    child.send_signal(signal.SIGINT)
-    code_of_end = child.wait(timeout=300)
-    child.stdout.close()
+    try:
+        child.send_signal(signal.SIGINT)
+        code_of_end = child.wait(timeout=300)
+    finally:
+        child.kill()
+        child.stdout.close()
     assert code_of_end == 77
     assert [p.name for p in tmp_path.iterdir() if p.name != "o.csv"] == []
     if (tmp_path / "o.csv").exists():  # an earlier round was finished: then it is whole
