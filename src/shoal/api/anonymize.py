@@ -112,7 +112,7 @@ def anonymize(
         return decide_events(source, asked, output, plan=_event_plan(plan), progress=told)
     source.check_written("a release of this table", RELEASED, RELEASED_AT_MOST)
     prepared = prepare(source, asked, progress=told, begin_coarser=plan is None and not previous)
-    decision = decide(prepared, given=_plan(plan), progress=told)
+    decision = decide(prepared, given=_plan(plan), progress=told, later=bool(previous))
     return Release(prepared, decision, output, started, types)
 
 

@@ -1,4 +1,4 @@
-"""Plans to choose from: the best one at several sizes of the smallest group, three of them named."""
+"""Plans to choose from: the planner's own at the size asked, and the best with one level per column at several sizes."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ class Plans:
 
     asked: int
     plans: tuple[NamedPlan, ...]
+    least: NamedPlan | None = None
+    """What a release does if the policy fixes no level, if that is local recoding: it loses less than the others."""
     tried: tuple[tuple[int, float], ...] = ()
     """Smallest group and loss of plans one level beside those found, which lose more."""
     offers: tuple[Mapping[str, Any], ...] = ()
@@ -53,6 +55,7 @@ class Plans:
         return {
             "asked": self.asked,
             "plans": [asdict(p) for p in self.plans],
+            "least": None if self.least is None else asdict(self.least),
             "tried": [list(t) for t in self.tried],
             "offers": [dict(o) for o in self.offers],
             "problem": self.problem,
@@ -78,6 +81,8 @@ def find_plans(
     tried: list[tuple[int, float]] = []
     offers: tuple[Mapping[str, Any], ...] = ()
     problem = ""
+    progress(0.0, f"searching for groups of {asked}")
+    least = _least(prepared, policy) if policy.method == "best" and not locked else None
     for i, k in enumerate(sizes):
         progress(i / len(sizes), f"searching for groups of {k}")
         try:
@@ -90,8 +95,19 @@ def find_plans(
             if k == asked:
                 problem = error.message
         if best is not None:
-            best(Plans(asked, named(found, asked), tuple(tried), offers, problem, prepared.guessed))
-    return Plans(asked, named(found, asked), tuple(tried), offers, problem, prepared.guessed)
+            best(Plans(asked, named(found, asked), least, tuple(tried), offers, problem, prepared.guessed))
+    return Plans(asked, named(found, asked), least, tuple(tried), offers, problem, prepared.guessed)
+
+
+def _least(prepared: Prepared, policy: Policy) -> NamedPlan | None:
+    """What a release of this policy does, if that is local recoding."""
+    try:
+        decision = decide(replace(prepared, policy=policy))
+    except ShoalError:  # the search for one level per column says why
+        return None
+    if decision.method != "local":
+        return None
+    return NamedPlan(policy.smallest_class, {}, float(decision.loss), 0, prepared.base.n_records, "least loss")
 
 
 def _plan(prepared: Prepared, policy: Policy, k: int) -> NamedPlan:

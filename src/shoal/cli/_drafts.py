@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,19 @@ import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import shell_word
 from shoal.disk.atomic import write_text
-from shoal.errors import UsageError
+from shoal.errors import ShoalError, UsageError
+from shoal.model.certificate.parts import OtherMethod
 from shoal.model.roles import Role
 from shoal.release.make.known_columns import finding_columns
-from shoal.release.plan.starting_plans import PRECIOUS, first_plan
+from shoal.release.plan.decide import TOO_FINE, decide
+from shoal.release.plan.starting_plans import PRECIOUS, FirstPlan, first_plan
 from shoal.release.policy.draft import KNOWN, amounts_as_known, draft_policy
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
     from shoal.api.inspect import Inspection
+    from shoal.release.plan.prepare import Prepared
+    from shoal.release.plan.published_classes import Decision
 
 FEW_UNDECIDED = 8
 """Undecided columns up to which a draft tries to keep them as quasi-identifiers."""
@@ -48,7 +53,7 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
                 break
         if plan is not None and plan.tried is not None:
             told(0.9, "counting what a few known columns find")
-            finding = finding_columns(*plan.tried, KNOWN / 2)  # the plan of the release may be finer
+            plan, finding = _finding(plan, plan.tried)
     out |= finding or {}
     write_text(target, draft_policy(found, plan, read, rest=rest, out=out, known=finding is not None))
     if as_json:
@@ -64,6 +69,22 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
             step = "No column was found that others could know: name at least one under quasi in it."
         _shared.line(f"Wrote {target}. {step}")
         _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy {shell_word(target)} --out release", within=True)
+
+
+def _finding(plan: FirstPlan, tried: tuple[Prepared, Decision]) -> tuple[FirstPlan, dict[str, str] | None]:
+    """The columns that find people beside others, and the plan: one level per column if fewer have to stay out with that."""
+    prepared, decision = tried
+    out = finding_columns(prepared, decision, KNOWN / 2)  # the plan of the release may be finer
+    if not out or decision.method != "local":
+        return plan, out
+    try:
+        one = decide(replace(prepared, policy=replace(prepared.policy, method="lattice")))
+    except ShoalError:  # it would leave too little
+        return plan, out
+    fewer = finding_columns(prepared, one, KNOWN / 2)
+    if fewer is None or len(fewer) >= len(out):
+        return plan, out
+    return replace(plan, method=one.method, loss=one.loss, others=(OtherMethod("local", None, 0, TOO_FINE),)), fewer
 
 
 def _rests(found: Inspection) -> tuple[str, ...]:

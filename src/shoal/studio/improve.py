@@ -104,7 +104,14 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
             rest = studio.answers.improvement(at.kept, at.policy, improved.more, levels, column)
         except StillCounting:  # the numbers stand already; the page asks for the rest again
             whole = False
-    plans = named_plans(at, job)
+    plans, least = named_plans(at, job), policy_changes.least_plan(at, job)
+    if least is not None and least["taken"]:
+        asked = told["met_count"][1]
+        told |= {
+            "tried": {"met": True, "suppressed": 0}, "met_count": (asked, asked), "cells": [], "lost": [], "verdicts": [],
+            "said": (f"Everyone hides among at least {least['k']:,}.", "Nobody is left out."),
+        }  # fmt: skip
+        rest = {"ways": [], "path": None, "effect": None, "effect_of": column}
     better = min((p["loss"] for p in plans), default=float("inf"))  # a way that loses more than a plan on the page does not help
     ways = [w for w in rest["ways"] if w["loss"] <= better + 1e-9]
     offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if policy_changes.actionable(o)]
@@ -117,6 +124,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         "whole": whole,
         "job": job,
         "plans": plans,
+        "least": least,
         "attacks": _attacks(studio, at),
         "frontier": _frontier(at, job),
         "found_problem": job.found.get("problem", "") if not plans else "",

@@ -146,11 +146,13 @@ def way(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tup
 
 def plan(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     """Take a plan: its levels with what they mean, and the size of its groups, without which they would be smaller."""
-    k, job = whole(fields.get("k", "")), search_of(studio, at)
-    found = next((p for p in job.found.get("plans", []) if p["k"] == k), None)
+    job, least = search_of(studio, at), "least" in fields
+    asked = 0 if least else whole(fields.get("k", ""))
+    found = job.found.get("least") if least else next((p for p in job.found.get("plans", []) if p["k"] == asked), None)
     if found is None:
         raise UsageError("this plan is not there any more.", hint="Choose one of those shown.")
     text = edits.with_levels(at.step.policy, found["levels"], job.found.get("hierarchies", {}))
+    text, k = edits.freed(text) if least else text, int(found["k"])
     if k != at.policy.smallest_class:
         text = edits.with_k(text, k)
     return f"took plan “{found['name'] or k}”", text, at.step.locked
@@ -207,6 +209,15 @@ def is_taken(at: Here, plan: Mapping[str, Any], hierarchies: Mapping[str, Any]) 
     if plan["k"] != at.policy.smallest_class or plan["levels"] != fixed:
         return False
     return all(at.policy.quasi[c].hierarchy == rule for c, rule in hierarchies.items() if c in fixed)
+
+
+def least_plan(at: Here, job: Job) -> dict[str, Any] | None:
+    """The plan of the planner itself, if that is local recoding, and whether the policy leaves the choice to it."""
+    found = job.found.get("least")
+    if found is None:
+        return None
+    free = all(r.min_level is None and r.max_level is None for r in at.policy.quasi.values())
+    return {**found, "taken": free and at.policy.method == "best" and found["k"] == at.policy.smallest_class}
 
 
 def levels_of(at: Here, heights: Mapping[str, int]) -> dict[str, int]:

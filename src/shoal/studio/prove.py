@@ -26,7 +26,7 @@ from shoal.server.common import status_of
 from shoal.studio import forms, packed, words
 from shoal.studio.guard import POLICY
 from shoal.studio.here import Here, Studio, change_policy, fields_of, here, page, require_ours, table_page, to
-from shoal.studio.policy_changes import levels_of
+from shoal.studio.policy_changes import least_plan, levels_of, search_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.rows import Job, Kept, Made
@@ -168,6 +168,9 @@ def _ready(studio: Studio, at: Here) -> bool:
     if not at.policy.quasi or at.undecided:
         return False
     try:
+        least = least_plan(at, search_of(studio, at, begin=False))
+        if least is not None and least["taken"]:
+            return True
         tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
         return bool(studio.answers.improvement(at.kept, at.policy, improved.met, levels_of(at, tops)))
     except ShoalError:

@@ -19,9 +19,9 @@ def people(n=360, seed=1):
     rng = np.random.default_rng(seed)
     return pa.table(
         {
-            "age": rng.integers(18, 90, n),
+            "age": rng.integers(18, 48, n),
             "sex": rng.choice(["f", "m"], n),
-            "zip": [f"{z:04d}" for z in rng.integers(1000, 1100, n)],
+            "zip": [f"{z:04d}" for z in rng.integers(1000, 1020, n)],
             "illness": rng.choice(list("abcdefgh"), n),
         }
     )

@@ -193,6 +193,7 @@ def test_a_release_keeps_refusals_apart_and_says_so_in_the_file(tmp_path: Path) 
         },
         "require": {"k": 3},
         "allow": {"suppress": 0.2},
+        "method": "lattice",
     }
     release = shoal.anonymize(source, policy, format="spss")
     release.write(tmp_path / "release")

@@ -274,7 +274,7 @@ def test_local_recoding_is_not_compared_in_silence(tmp_path):
     table = pa.table({"a": rng.integers(0, 20, 100), "b": rng.integers(0, 5, 100)})
     plain = {"roles": {"quasi": ["a", "b"]}, "require": {"k": 4}}
     shoal.anonymize(table, {**plain, "method": "local"}).write(tmp_path / "local")
-    shoal.anonymize(table, plain).write(tmp_path / "lattice")
+    shoal.anonymize(table, {**plain, "method": "lattice"}).write(tmp_path / "lattice")
     with pytest.raises(VerificationError, match="recoded locally"):
         shoal.anonymize(table, plain, previous=[tmp_path / "local"]).write(tmp_path / "x")
     with pytest.raises(VerificationError, match="intersection"):

@@ -60,8 +60,11 @@ def test_kept_columns_keep_their_types_and_values(people, release):
     assert out["ill"].dtype.name == "category"
 
 
-def test_categories_of_hidden_values_are_not_in_the_frame(release):
-    out = release.to_pandas()
+def test_categories_of_hidden_values_are_not_in_the_frame(people, release):
+    assert CANARY not in release.to_pandas().to_csv()
+    rest = ["score", "visits", "smokes", "seen"]
+    one_level = shoal.protect(people, quasi=QUASI, sensitive=["ill"], insensitive=rest, k=5, method="lattice")
+    out = one_level.to_pandas()
     assert list(out["ill"].cat.categories) == ["cold", "flu"]
     assert list(out["edu"].cat.categories) == ["low", "middle", "high"]
     assert out["edu"].cat.ordered

@@ -86,4 +86,5 @@ def test_clustered_people(seed, require):
 def test_the_attack_has_something_to_find_in_clustered_people():
     tree = {"hierarchy": {"intervals": [2, 4, 8, 16, 32, 64]}}
     asked = {"roles": {"quasi": {"a": tree, "b": tree}, "sensitive": ["ill"]}, "require": {"k": 5}, "allow": {"suppress": 0.02}}
+    asked["method"] = "lattice"
     assert max(rates(shoal.anonymize(clustered(s), asked))["downcoding"] for s in range(4)) > 0.05

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -42,8 +43,9 @@ def holds(label: str | None, value: object) -> bool:
     if label == "*":
         return True
     inner = label.strip("{}")
-    if ".." in inner:
-        low, high = inner.removesuffix(", missing").split("..")
+    band = re.fullmatch(r"(\d+)(?:\.\.|-)(\d+)", inner.removesuffix(", missing"))
+    if band:
+        low, high = band.groups()
         return int(low) <= int(str(value)) <= int(high)
     return str(value) in inner.split(", ")
 
@@ -72,13 +74,38 @@ def test_a_release_of_sets_or_ranges_is_proven(cells: object, tmp_path: Path) ->
     assert "recoded locally" in said
 
 
+@pytest.mark.parametrize("method", ["local", "best"])
+@pytest.mark.parametrize("cells", ["sets", "ranges"])
+@pytest.mark.parametrize(("holders", "named"), [(1, False), (4, False), (5, True)])
+def test_a_value_that_fewer_than_k_people_have_is_never_named(cells: str, method: str, holders: int, named: bool) -> None:
+    """That the one person of 99 is in the table would be published. The class of such a value gets a hierarchy value instead."""
+    ages = [a for a in range(30, 50) for _ in range(12)] + [99] * holders
+    table = pa.table({"age": ages, "job": [("baker", "judge", "nurse")[i % 3] for i in range(len(ages))]})
+    asked = {"roles": {"quasi": ["age", "job"]}, "require": {"k": 5}, "method": method, "cells": cells, "allow": {"loss": 1}}
+    made = shoal.anonymize(table, asked)
+    assert made.decision.method == "local"
+    labels = {str(label) for label in made.to_arrow()["age"].to_pylist()}
+    assert any(re.search(r"(?<!-)\b99\b", label) for label in labels) is named
+    assert made.certificate.after.k >= 5
+
+
+def test_a_value_of_one_person_with_many_records_is_rare() -> None:
+    """People are counted, not records."""
+    ages = [30 + i % 10 for i in range(200)] + [99] * 8
+    table = pa.table({"who": [*range(200), *[200] * 8], "age": ages, "job": [("a", "b", "c", "d")[i % 4] for i in range(208)]})
+    roles = {"quasi": ["age", "job"]}
+    asked = {"roles": roles, "unit": "who", "require": {"k": 5}, "method": "local", "cells": "sets", "allow": {"loss": 1}}
+    labels = {str(label) for label in shoal.anonymize(table, asked).to_arrow()["age"].to_pylist()}
+    assert not any(re.search(r"\{.*99|^99", label) for label in labels)
+
+
 def test_sets_lose_least_and_a_hierarchy_most() -> None:
     loss = [shoal.anonymize(people(), policy(cells)).certificate.utility.loss for cells in ("sets", "ranges", "hierarchy")]
     assert loss[0] < loss[1] < loss[2]
 
 
 def test_cells_need_a_local_recoding_and_quasi_identifiers() -> None:
-    with pytest.raises(PolicyError, match="local recoding"):
+    with pytest.raises(PolicyError, match="no effect with method: lattice"):
         Policy.of({**policy("sets"), "method": "lattice"})
     with pytest.raises(PolicyError, match="not a quasi-identifier"):
         Policy.of(policy({"illness": "sets"}))

@@ -25,7 +25,7 @@ def leaves_of(table: Table, column: str, label: str | None, cell: str) -> set[st
         return {None}
     if label == SUPPRESSED:
         return {line[0] for line in tree} | {None}
-    if cell == "hierarchy":
+    if cell == "hierarchy" or any(label in line[1:] for line in tree):  # a set with a rare value gives way to a hierarchy value
         return {line[0] for line in tree if label in line}
     if ".." in label:
         names = [line[0] for line in tree]

@@ -186,6 +186,8 @@ ONE_LEVEL = "with one level per column"
 METHODS = {
     "lattice": "one level per column",
     "local": "local recoding",
+    "values": "local recoding with hierarchy values",
+    "sets": "local recoding with sets of values",
     "given plan": "a plan made earlier",
     "probabilistic": "values allotted by the size of the population",
 }

@@ -48,16 +48,29 @@ def _counted_sets(prepared: Prepared, decision: Decision, data: Path, seen: ByEn
     return known_columns(dict(zip(names, codes, strict=True)))
 
 
-def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dict[str, str] | None:
-    """Columns to leave out so that no three published ones find more than ``limit`` of the records, each with what it finds.
+def finds_few(prepared: Prepared, decision: Decision) -> bool:
+    """Whether a release of this decision would meet the limit of ``known_columns``; true without one, or if it is not counted."""
+    limits = [r.limit for r in prepared.policy.requirements if r.name == "known_columns"]
+    counted = _counted_before(prepared, decision) if limits else None
+    return counted is None or counted.share(counted.worst()[1]) <= min(limits)
 
-    Quasi-identifiers stay: together they find nobody. None if it was not counted.
-    """
+
+def _counted_before(prepared: Prepared, decision: Decision) -> KnownColumns | None:
+    """What a few columns find in the data that this decision would write."""
     with scratch() as place:
         done = recode(prepared, decision, place / "data.parquet")
         seen = by_engine(prepared.table, done, prepared.quasi)
         counted = _counted_sets(prepared, decision, place / "data.parquet", seen)
         remove_passing(done, place / "data.parquet")
+    return counted
+
+
+def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dict[str, str] | None:
+    """Columns to leave out so that no three published ones find more than ``limit`` of the records, each with what it finds.
+
+    Quasi-identifiers stay: together they find nobody. None if it was not counted.
+    """
+    counted = _counted_before(prepared, decision)
     if counted is None:
         return None
     out: dict[str, str] = {}

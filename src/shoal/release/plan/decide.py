@@ -4,12 +4,13 @@ Takes    a prepared table and its policy, or a plan made earlier
 Returns  the decision, with what each other method would cost or why it was not tried
 Keeps    no method is left out without a reason; work is counted, not timed, so that the plan does not depend on the machine
 
-``method: best`` (the default) uses one level per column, with as much suppression as the policy allows, if that tells enough.
-Else it compares it with local recoding by the loss that the policy optimizes. A policy that names a method gets that method.
+``method: best`` (the default) tries one level per column, with as much suppression as the policy allows, and local recoding with
+hierarchy values and with sets of values. It uses the one that loses least. A policy that names a method gets that method.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,27 +25,29 @@ from shoal.model.requirement import K
 from shoal.release.gate.safe_harbor import check_coarse, safe_harbor_steps
 from shoal.release.plan.column_steps import resisting
 from shoal.release.plan.given_plan import given_plan, probabilistic
-from shoal.release.plan.loss_limits import blank_columns, blank_shares, check_loss, too_little, with_offers
+from shoal.release.plan.loss_limits import check_loss, too_little, with_offers
 from shoal.release.plan.methods import CELLS, local_recoding, local_unfit, one_level
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision
+from shoal.release.policy.policy import Policy
 
 MOST_LISTED = 2_000_000
 """Nodes of a lattice up to which a search keeps a bound for each."""
 MOST_LOCAL = 50_000
 """Base classes up to which local recoding is tried unless the policy names it."""
 FIRST_CELLS = 200_000_000
-"""Cells that the first search for one level per column may look at. It goes on if a plan that tells enough may exist."""
-ENOUGH = 0.4
-"""Loss up to which one level per column is used although local recoding loses less: equal values stay equal, the plan can be used
-again, and a later release can be checked against this one. 0 would always use the method that loses least."""
-TELLS_ENOUGH = f"one level per column loses at most {ENOUGH} and leaves no column blank"
+"""Cells that the first search for one level per column may look at. It goes on if it may lose less than local recoding."""
+CELLS_TRIED = {"hierarchy": "values", "sets": "sets"}
+"""Cells of a local recoding that are tried unless the policy names one, and the name of each among the methods compared."""
 
 
-def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress = silent, cells: int = CELLS) -> Decision:
+def decide(
+    prepared: Prepared, *, given: Plan | None = None, progress: Progress = silent, cells: int = CELLS, later: bool = False
+) -> Decision:
     """The plan that meets the policy and loses least; or the plan given, checked again.
 
-    ``cells`` is the work that the search for one level per column may take.
+    ``cells`` is the work that the search for one level per column may take. A ``later`` release, which is compared with earlier
+    ones, gets one level per column unless the policy names a method: local recoding would cut across the earlier groups.
     """
     if given is not None:
         decision = given_plan(prepared, given, progress, "given plan", "The plan was made earlier and carried over.")
@@ -52,7 +55,7 @@ def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress 
         return decision
     check_memory(prepared)
     try:
-        decision = _by_method(prepared, progress, cells)
+        decision = _by_method(prepared, progress, cells, later)
     except InfeasibleError as error:
         if prepared.policy.method == "probabilistic":  # its own hint says more than plans of other methods
             raise
@@ -62,42 +65,51 @@ def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress 
     return decision
 
 
-def _by_method(prepared: Prepared, progress: Progress, cells: int) -> Decision:
+def _by_method(prepared: Prepared, progress: Progress, cells: int, later: bool) -> Decision:
     method = prepared.policy.method
     if method == "best":
-        return _best(prepared, progress, cells)
+        return _best(prepared, progress, cells, "it is compared with an earlier release" if later else "")
     if method == "lattice":
         return _one_level(prepared, progress, cells=cells)
     return local_recoding(prepared, progress) if method == "local" else probabilistic(prepared, progress)
 
 
-def _best(prepared: Prepared, progress: Progress, cells: int) -> Decision:
-    """One level per column if that tells enough, else the method that loses least; the others with what they would cost."""
-    why = local_unfit(prepared)
+def _best(prepared: Prepared, progress: Progress, cells: int, why: str = "") -> Decision:
+    """The method that loses least, one level per column if it loses no more than local recoding; the others with their cost."""
+    from shoal.release.make.known_columns import finds_few  # writes a file, and is seldom needed
+
+    why = why or local_unfit(prepared)
     if not why and prepared.base.n_classes > MOST_LOCAL:
         why = f"the table has more than {MOST_LOCAL:,} classes"
     one, problem = _tried(lambda: _one_level(prepared, progress, cells=min(cells, FIRST_CELLS)))
-    if one is not None and _least_possible(one) <= (1.0 if why else ENOUGH) and cells > FIRST_CELLS:
-        one = _one_level(prepared, progress, cells=cells)
-    if not why and one is not None and _tells_enough(prepared, one):
-        why = TELLS_ENOUGH
-    if why and one is not None:
-        return replace(one, others=(OtherMethod("local", None, 0, f"was not tried: {why}"),))
-    local = None
-    if not why:
-        local, wrong = _tried(lambda: local_recoding(prepared, progress))
+    found = {"lattice": one}
+    for name, asked in () if why else _local_policies(prepared.policy):
+        at = replace(prepared, policy=asked)
+        found[name], wrong = _tried(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
         problem = problem or wrong
-    if one is not None and local is not None and ENOUGH < _least_possible(one) <= local.loss and cells > FIRST_CELLS:
-        one = _one_level(prepared, progress, cells=cells)
-    found = sorted((d for d in (one, local) if d is not None), key=lambda d: d.loss)  # equal losses: one level per column
-    if not found:
+    least = min((d.loss for name, d in found.items() if d is not None and name != "lattice"), default=math.inf)
+    if one is not None and cells > FIRST_CELLS and _least_possible(one) <= least:
+        found["lattice"] = _one_level(prepared, progress, cells=cells)
+    plans = sorted(((name, d) for name, d in found.items() if d is not None), key=lambda pair: pair[1].loss)
+    if not plans:
         raise problem or InfeasibleError("no method found a plan that meets the requirements.")
-    best = next((d for d in found if not too_little(prepared, d)), found[0])
-    others = [OtherMethod(d.method, float(d.loss), d.suppressed(prepared.base)) for d in found if d is not best]
-    missing = "lattice" if one is None else "local" if local is None else ""
-    if missing:
-        others.append(OtherMethod(missing, None, 0, NO_PLAN))
-    return replace(best, others=tuple(others))
+    telling = [pair for pair in plans if not too_little(prepared, pair[1])] or plans
+    missed = [*itertools.takewhile(lambda pair: not finds_few(prepared, pair[1]), telling)]
+    best, decision = telling[len(missed) % len(telling)]
+    missed = [pair for pair in missed if pair[0] != best]
+    costs = [pair for pair in plans if pair[0] != best and pair not in missed]
+    others = [OtherMethod(name, float(d.loss), d.suppressed(prepared.base)) for name, d in costs]
+    others += [OtherMethod(name, None, 0, TOO_FINE) for name, _ in missed]
+    others += [OtherMethod(name, None, 0, NO_PLAN) for name, d in found.items() if d is None]
+    others += [OtherMethod("local", None, 0, f"was not tried: {why}")] if why else []
+    return replace(decision, others=tuple(others))
+
+
+def _local_policies(policy: Policy) -> list[tuple[str, Policy]]:
+    """The local recodings that a policy leaves open, each with its name among the methods compared."""
+    if policy.local_cells is not None:
+        return [("local", policy)]
+    return [(name, replace(policy, local_cells=cells)) for cells, name in CELLS_TRIED.items()]
 
 
 def _tried(search: Callable[[], Decision]) -> tuple[Decision | None, RequirementError | None]:
@@ -112,12 +124,7 @@ def _least_possible(decision: Decision) -> float:
     return math.inf if decision.proven or not decision.gap else decision.loss - decision.gap
 
 
-def _tells_enough(prepared: Prepared, decision: Decision) -> bool:
-    """Whether a plan with one level per column loses little and leaves every column something to tell."""
-    little = decision.loss_name not in ("loss", "ncp") or decision.loss <= ENOUGH
-    return little and not blank_columns(blank_shares(prepared, decision)) and not too_little(prepared, decision)
-
-
+TOO_FINE = "loses less, but more records can be found by known columns than allowed"
 NO_PLAN = "found no plan that meets the requirements"
 
 HARDENED_CELLS = 50_000_000
@@ -194,13 +201,12 @@ def trade_off(prepared: Prepared, decision: Decision) -> tuple[TradeOff, ...]:
 
 
 def _local_losses(prepared: Prepared, ks: Sequence[int]) -> list[tuple[int, float]]:
-    """The loss of local recoding at each k that it reaches."""
+    """The loss of each local recoding at each k that it reaches."""
     out = []
     for k in ks:
         others = tuple(r for r in prepared.policy.requirements if not isinstance(r, K))
-        at = replace(prepared, policy=replace(prepared.policy, requirements=(K(k), *others)))
-        try:
-            out.append((k, float(local_recoding(at, silent).loss)))
-        except InfeasibleError:
-            continue
+        at_k = replace(prepared.policy, requirements=(K(k), *others))
+        for _, asked in _local_policies(at_k):
+            made, _problem = _tried(lambda asked=asked: local_recoding(replace(prepared, policy=asked), silent))  # type: ignore[misc]
+            out += [(k, float(made.loss))] if made is not None else []
     return out

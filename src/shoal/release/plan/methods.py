@@ -112,7 +112,7 @@ def local_recoding(prepared: Prepared, progress: Progress) -> Decision:
             base,
             prepared.hierarchies,
             requirements(prepared, tight),
-            cells=policy.local_cells,
+            cells=policy.local_cells or "hierarchy",
             weights={c: r.weight for c, r in policy.quasi.items()},
             people=prepared.people,
             time_budget=policy.time_limit,

@@ -94,13 +94,13 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _local_cells(plain: Mapping[str, Any], quasi: Mapping[str, Any]) -> str | dict[str, str]:
-    """What a local recoding publishes in a cell, for all quasi-identifiers or by column."""
-    cells = plain.get("cells", "hierarchy")
-    if "cells" in plain and plain.get("method") != "local":
-        raise PolicyError("'cells' says what a local recoding publishes.", hint="Add method: local, or leave cells out.")
-    if isinstance(cells, str):
-        return cells
+def _local_cells(plain: Mapping[str, Any], quasi: Mapping[str, Any]) -> str | dict[str, str] | None:
+    """What a local recoding publishes in a cell, for all quasi-identifiers or by column; None if the policy does not say."""
+    cells, method = plain.get("cells"), plain.get("method", "best")
+    if cells is not None and method not in ("best", "local"):
+        raise PolicyError(f"'cells' has no effect with method: {method}.", hint="Use method: local or best, or leave cells out.")
+    if cells is None or isinstance(cells, str):
+        return None if method == "local" and cells == "hierarchy" else cells
     unknown = sorted(set(cells) - set(quasi))
     if unknown:
         raise PolicyError(

@@ -66,7 +66,8 @@ class Policy:
     none_of_the_eighteen: Mapping[str, str] = field(default_factory=dict)
     optimize: str = "loss"
     method: Literal["best", "lattice", "local", "probabilistic"] = "best"
-    local_cells: str | Mapping[str, str] = "hierarchy"
+    local_cells: str | Mapping[str, str] | None = None
+    """None if the policy does not say: hierarchy values with ``method: local``; ``best`` tries sets too."""
     hardened: bool = False
     population: int | None = None
     population_table: str | None = None
@@ -211,7 +212,7 @@ class Policy:
             out["population"] = {"table": self.population_table}
         if self.hardened:
             out["hardened"] = True
-        if self.local_cells != "hierarchy":
+        if self.local_cells is not None:
             out["cells"] = self.local_cells if isinstance(self.local_cells, str) else dict(self.local_cells)
         if self.events is not None:
             out["events"] = self.events.to_json()

@@ -114,7 +114,7 @@ def local(
     ----------
     cells : str or mapping of column to str
         What a published cell may be: ``hierarchy`` (a value of the hierarchy), ``sets`` (a set of values) or ``ranges``
-        (from–to for numbers and dates, sets for the rest).
+        (from–to for numbers and dates, sets for the rest); neither names a value that fewer people have than a class needs.
     method : str
         ``best`` (``cover`` where all cells are hierarchy values, else ``cluster``; in tables of up to 50,000 classes also
         ``mondrian``, should that have the lower NCP), or one by name: ``cover``, ``cluster``, ``mondrian`` (strict).
@@ -127,11 +127,12 @@ def local(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> counts = ClassCounts((2, 1, 1), ("age",), [[0, 1, 2]], [pa.array(["31", "38", "45"])])
-    >>> age = Hierarchy.from_rows("age", [["31", "30-39", "*"], ["38", "30-39", "*"], ["45", "40-49", "*"]])
-    >>> found = local(counts, {"age": age}, [req.K(2)], cells="sets")
-    >>> found.labels
-    [['31', '{38, 45}', '{38, 45}']]
+    >>> ages, wards = pa.array(["31", "38"]), pa.array(["a", "b", "c"])
+    >>> counts = ClassCounts((1, 1, 2, 2, 2), ("age", "ward"), [[0, 0, 1, 1, 1], [0, 1, 0, 1, 2]], [ages, wards])
+    >>> age = Hierarchy.from_rows("age", [["31", "*"], ["38", "*"]])
+    >>> ward = Hierarchy.from_rows("ward", [["a", "*"], ["b", "*"], ["c", "*"]])
+    >>> local(counts, {"age": age, "ward": ward}, [req.K(2)], cells="sets").labels
+    [['31', '31', '38', '38', '38'], ['{a, b}', '{a, b}', 'a', 'b', 'c']]
     """
     control = Control(time_budget=time_budget, cancel=cancel, progress=progress)
     if method not in METHODS:
@@ -216,7 +217,10 @@ def _result(
     label = np.unique(label, return_inverse=True)[1].astype(np.int64)
     n = int(label.max()) + 1
     codes = problem.codes[:, : problem.n_base]
-    published = tuple(publish(c, k, codes[j], label, n) for j, (c, k) in enumerate(zip(problem.columns, kinds, strict=True)))
+    published = tuple(
+        publish(c, kind, codes[j], label, n, _rare(evaluator, j))
+        for j, (c, kind) in enumerate(zip(problem.columns, kinds, strict=True))
+    )
     mass = np.bincount(label, weights=problem.measures[0, : problem.n_base], minlength=n)
     sums = evaluator.sums_of(label, n)
     members, crowd = sums[problem.members_at], evaluator.crowd(evaluator.base_source(), label.astype(np.int32), sums)
@@ -244,6 +248,16 @@ def _result(
         problem=problem,
         published=published,
     )
+
+
+def _rare(evaluator: Evaluator, j: int) -> np.ndarray:
+    """Of each code of a column whether fewer people have it than a class must have; a missing value is never rare."""
+    problem = evaluator.problem
+    n = len(problem.columns[j].leaves)
+    people = evaluator.sums_of(problem.codes[j, : problem.n_base].astype(np.int64), n)[problem.members_at]
+    rare: np.ndarray = people < evaluator.checks.least
+    rare[-1] = False
+    return rare
 
 
 def _losses(

@@ -1,7 +1,9 @@
 """What a cluster of classes publishes, column by column, and what that costs.
 
 ``hierarchy``: the lowest common ancestor of its values; ``set``: the set of its values; ``range``: everything from its lowest to
-its highest value in the order of the hierarchy's leaves. Each is true of every record in the cluster.
+its highest value in the order of the hierarchy's leaves. Each is true of every record in the cluster. A set or range that would
+name a rare value, which fewer people have than a cluster must have, gives way to the lowest common ancestor: that such a person
+is in the table is not published.
 """
 
 from __future__ import annotations
@@ -91,10 +93,27 @@ class Published:
         return self.make()
 
 
-def publish(column: Column, kind: CellKind, codes: npt.NDArray[np.int32], clusters: IntArray, n: int) -> Published:
-    """What each cluster publishes in a column."""
+def publish(
+    column: Column, kind: CellKind, codes: npt.NDArray[np.int32], clusters: IntArray, n: int, rare: npt.NDArray[np.bool_]
+) -> Published:
+    """What each cluster publishes in a column; ``rare`` says of each code whether sets and ranges must not name it."""
+    nodes = _publish_nodes(column, codes, clusters, n)
     if kind == "hierarchy":
-        return _publish_nodes(column, codes, clusters, n)
+        return nodes
+    named = _publish_values(column, kind, codes, clusters, n)
+    hidden = np.zeros(n, dtype=np.bool_)
+    hidden[clusters[rare[codes]]] = True
+    if not hidden.any():
+        return named
+    covered = np.where(hidden, nodes.covered, named.covered)
+
+    def labels() -> list[str | None]:
+        return [a if hide else b for hide, a, b in zip(hidden.tolist(), nodes.labels, named.labels, strict=True)]
+
+    return Published(covered, labels)
+
+
+def _publish_values(column: Column, kind: CellKind, codes: npt.NDArray[np.int32], clusters: IntArray, n: int) -> Published:
     pairs = np.unique(clusters * len(column.leaves) + codes)
     owner, leaf = pairs // len(column.leaves), column.leaves[pairs % len(column.leaves)]
     covered = np.bincount(owner, minlength=n).astype(np.float64)
@@ -144,13 +163,13 @@ def _publish_nodes(column: Column, codes: npt.NDArray[np.int32], clusters: IntAr
         level_of[alike] = level
         covered[alike] = column.covered[level, first[alike]]
 
-    def labels() -> list[str | None]:
-        known: dict[tuple[int, int], str | None] = {}
-        for level, code in {*zip(level_of.tolist(), first.tolist(), strict=True)}:
-            known[level, code] = SUPPRESSED if level < 0 else _node_label(column, level, code)
-        return [known[pair] for pair in zip(level_of.tolist(), first.tolist(), strict=True)]
-
-    return Published(covered, labels)
+    nodes, node_of = np.unique(np.stack([level_of, first]), axis=1, return_inverse=True)
+    names = [SUPPRESSED if level < 0 else _node_label(column, level, code) for level, code in nodes.T.tolist()]
+    widest: dict[str | None, float] = {}
+    for name, wide in zip(names, covered[np.unique(node_of, return_index=True)[1]].tolist(), strict=True):
+        widest[name] = max(wide, widest.get(name, 0.0))  # a label of two levels says no more than the wider of both
+    covered = np.array([widest[name] for name in names])[node_of]
+    return Published(covered, lambda: [names[i] for i in node_of.tolist()])
 
 
 def _node_label(column: Column, level: int, code: int) -> str | None:

@@ -28,20 +28,14 @@ ABOUT = ("approved_by", "recipient", "purpose", "review", "contact")
 
 
 def first_policy(found: Inspection, read: Mapping[str, Any] | None = None) -> str:
-    """The policy of the roles that were guessed: k of 5 as inside a house, up to 5 % left out."""
+    """The policy of the roles that were guessed: k of 5 as inside a house; the rest as every release does it."""
     own = {found.unit, found.weight} - {None}
     roles: Document = {role.value: {} for role in DECIDED}
     for column in found.columns:
         if column.name not in own and column.role in DECIDED:
             roles[column.role.value][column.name] = {}
     suggested = {role: list(named) for role, named in roles.items() if named}
-    document: Document = {
-        "roles": _written(roles),
-        "found": suggested,
-        "preset": "internal",
-        "allow": {"suppress": 0.05},
-        "method": "lattice",
-    }
+    document: Document = {"roles": _written(roles), "found": suggested, "preset": "internal"}
     reading = {**(found.read.get("plan", {}) if found.read.get("repairs") else {}), **(read or {})}
     if reading:
         document["read"] = reading
@@ -158,7 +152,9 @@ def with_levels(text: str, levels: Mapping[str, int], guessed: Mapping[str, Mapp
             stated = {"hierarchy": dict(guessed[column])} if fits and not own else {}
             quasi[column] = {**rule, **stated, "min_level": level, "max_level": level}
         document["roles"] = _written(roles, document["roles"].get("rest"))
-        document["method"] = "lattice"
+        if document.get("method") not in (None, "best", "lattice"):  # it fixes no level
+            document.pop("method")
+            document.pop("cells", None)
 
     return _changed(text, change)
 
