@@ -201,7 +201,7 @@ def test_correlated_noise_is_undone_by_the_sums_that_it_changes_least():
     assert joint_curve(np.zeros(N, dtype=np.int64), known, quasi=(False,)).strongest.found > 0.8
 
 
-@pytest.mark.parametrize(("noise", "together"), [(0.9, True), (4.0, False)])
+@pytest.mark.parametrize(("noise", "together"), [(0.9, True), (3.0, True), (4.0, False)])
 def test_changes_go_together_from_the_stated_correlation_on(noise, together):
     a = np.tile([1.0, -1.0], 500)
     b = a + noise * np.tile([1.0, 1.0, -1.0, -1.0], 250) * (5 / 4)
