@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from shoal.model import seed
 
 ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba"))
@@ -18,6 +21,29 @@ settings.register_profile(
     "shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=os.environ.get("SHOAL_EXPLORE") != "1"
 )
 settings.load_profile("shoal")
+
+
+class Draws:
+    """The draws of secret seeds in tests: the same in every run, so that no test depends on chance."""
+
+    def __init__(self) -> None:
+        self.random = Random(0)
+
+    def randbelow(self, limit: int) -> int:
+        return self.random.randrange(limit)
+
+
+DRAWS = Draws()
+if os.environ.get("SHOAL_EXPLORE") != "1":
+    seed.secrets = DRAWS  # type: ignore[assignment]
+
+
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
+    DRAWS.random.seed(f"{fixturedef.argname} of {request.node.name}")
+
+
+def pytest_runtest_call(item: pytest.Item) -> None:
+    DRAWS.random.seed(f"{item.path.name} {item.name}")
 
 
 MARKS = {

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.attacks.tables.exposed import exposed_people
 from shoal.attacks.tables.rows import Excess, Rows, area_under, copied, distances, nearest, overlaps, result_of, verdict_of
 from shoal.errors import DataError, MissingColumnError, UsageError
 
@@ -262,3 +263,24 @@ def test_as_many_copies_of_the_control_group_are_chance():
     table = {c: [original[c][0], control[c][0], *table[c][2:]] for c in table}
     found = {r.name: r for r in shoal.attack(table, original=original, control=control).results}
     assert found["copies"].verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    ("twin_in", "outsider", "counts"), [(None, 0.05, True), (0, 0.05, False), (1, 0.05, False), (None, 0.0, False)]
+)
+def test_equal_records_count_only_if_nobody_has_a_twin_and_no_outsider_is_equalled(twin_in, outsider, counts):
+    """Six people of the original are copied, and all outsiders nearly; a twin in either group shows that equal records happen."""
+    groups = original, control = 1000.0 + np.arange(60), np.arange(60.0)
+    if twin_in is not None:
+        groups[twin_in][-1] = groups[twin_in][-2]
+    table = np.concatenate([original[:6], control + 0.05])
+    table[6] = control[0] + outsider
+    sides = [Rows((side,)) for side in (table, original, control)]
+    found = exposed_people(*sides, ["a"], np.random.default_rng(1))
+    assert ("equals theirs" in found.sentence) == counts
+
+
+def test_people_who_all_have_a_twin_are_told_apart_by_nobody():
+    twice = Rows((np.repeat(np.arange(20.0), 2),))
+    found = exposed_people(twice, twice, twice, ["a"], np.random.default_rng(1))
+    assert found.verdict == "holds"

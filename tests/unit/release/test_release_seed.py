@@ -47,7 +47,7 @@ def people(n=400):
 def asked(**change):
     base = {
         "roles": {"quasi": ["age", "sex"], "sensitive": ["pay"], "insensitive": ["score", "visit"], "direct": ["who"]},
-        "transform": {"pay": {"noise": {"scale": 50.0}}, "score": {"rank_swap": {"percent": 10}}},
+        "transform": {"pay": {"noise": {"scale": 400.0}}, "score": {"rank_swap": {"percent": 30}}},
         "require": {"k": 4},
         "allow": {"suppress": 0.1},
     }

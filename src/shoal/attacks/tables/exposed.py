@@ -51,7 +51,7 @@ def exposed_people(table: Rows, original: Rows, control: Rows, columns: Sequence
         how = f"is {round(1 / COPY)} times nearer to them than the next person, as for"
         best = min(best, (_at_least(many, expected) * len(sets), many, others, use, how))
         many = int(np.searchsorted(inside, 0, "right"))
-        if outside[0] > 0 and not twins:  # one try of three, if equal records occurred by chance
+        if not twins and outside[0] > 0:  # one try of three, if equal records occurred by chance
             best = min(best, (3.0**-many * len(sets), many, 0, use, "equals theirs, as for"))
     chance, many, others, use, how = best
     people = min(original.n, MOST_PEOPLE)
