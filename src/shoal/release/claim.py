@@ -25,7 +25,6 @@ from shoal.version import __version__
 if TYPE_CHECKING:
     from shoal.release.proof.facts import Facts
 
-LINKED_FORMATS = ("shoal-linked-certificate/1", "shoal-linked-certificate/2")
 RENDERED = ("shoal 0.3.0", f"shoal {__version__}")
 """What a certificate may state as its tool: the versions whose pages can be made again, byte for byte."""
 NOT_COUNTED = "the data were not counted: the files of the folder are not those that were signed"

@@ -17,9 +17,10 @@ from shoal.errors import TamperError, UnreadableError, UsageError
 from shoal.model import strict_json
 from shoal.model.certificate.certificate import EVENT_FORMAT, EVENT_FORMAT_1, NAME, REPORT, Certificate
 from shoal.model.certificate.file import read_bytes
+from shoal.model.certificate.halves import LINKED_FORMATS
 from shoal.model.display import Progress, silent
 from shoal.release.certificate.signing import check_ordinary, file_entry, signed
-from shoal.release.claim import LINKED_FORMATS, NOT_COUNTED, C, Check, Claim, Step, Verification, tried
+from shoal.release.claim import NOT_COUNTED, C, Check, Claim, Step, Verification, tried
 from shoal.release.make.private_file import check as check_seed
 from shoal.release.make.private_file import private_of
 

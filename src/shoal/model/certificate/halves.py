@@ -17,6 +17,7 @@ from shoal.model.certificate.form import HINT, plain
 
 HEAD = ("format", "key", "signature")
 """Parts that stand in neither half."""
+LINKED_FORMATS = ("shoal-linked-certificate/1", "shoal-linked-certificate/2")
 DERIVED: Mapping[str, frozenset[str]] = {
     "shoal-certificate/2": frozenset(
         {

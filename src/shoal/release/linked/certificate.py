@@ -14,9 +14,8 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
 from shoal.model.certificate.file import read_bytes
 from shoal.model.certificate.form import LEFT_OUT
-from shoal.model.certificate.halves import document, flat_form
+from shoal.model.certificate.halves import LINKED_FORMATS, document, flat_form
 from shoal.model.certificate.parts import FileEntry, Key, Objections
-from shoal.release.claim import LINKED_FORMATS
 
 FORMAT: Literal["shoal-linked-certificate/2"] = "shoal-linked-certificate/2"
 NOT_STATED = "not stated"
