@@ -82,6 +82,7 @@ def test_three_commands_from_a_csv_to_a_verified_release(tmp_path, table, capsys
 
 
 def test_json_keys_that_stay(tmp_path, table, policy, capsys):
+    policy.write_text(f"{POLICY}\nmethod: lattice\n")
     code, out, err = run(capsys, "anonymize", table, "--policy", policy, "--out", tmp_path / "release", "--json")
     assert code == 0, err
     told = json.loads(out)
@@ -113,6 +114,7 @@ def test_formats(tmp_path, table, policy, capsys, form):
 
 
 def test_a_plan_is_reused_on_new_data_and_checked_again(tmp_path, table, policy, capsys):
+    policy.write_text(f"{POLICY}\nmethod: lattice\n")
     assert run(capsys, "anonymize", table, "--policy", policy, "--out", tmp_path / "first")[0] == 0
     plan = tmp_path / "first" / "plan.json"
     more = people(tmp_path / "more.csv", n=600, seed=2)

@@ -167,8 +167,12 @@ def test_local_recoding_is_released_and_proven_like_any_other(tmp_path):
     assert local.to_json()["method"] == "local"
     assert local.certificate.utility.suppressed == 0
     assert local.certificate.utility.loss <= whole.certificate.utility.loss
-    with pytest.raises(PolicyError, match="one is needed"):
+    with pytest.raises(PolicyError, match="no step for any quasi-identifier"):
         shoal.anonymize(table, asked, plan=folder / "plan.json")
+    age = {"roles": {"quasi": ["age"], "sensitive": ["ill"]}, "require": {"k": 5}, "method": "lattice"}
+    other = shoal.anonymize(table.select(["age", "ill"]), age).write(tmp_path / "other")
+    with pytest.raises(PolicyError, match=r"0 steps that publish quasi-identifier 'sex'; one is needed"):
+        shoal.anonymize(table, asked, plan=other / "plan.json")
 
 
 def test_probabilistic_allocation_is_counted_too(tmp_path):

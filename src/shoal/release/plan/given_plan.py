@@ -110,6 +110,11 @@ def fixed(prepared: Prepared, plan: Plan) -> tuple[Prepared, dict[str, tuple[int
     rules: dict[str, Rule] = {}
     hierarchies: dict[str, Hierarchy] = {}
     bounds: dict[str, tuple[int | None, int | None]] = {}
+    if not any(plan.for_column(name) for name in prepared.base.columns):
+        raise PolicyError(
+            "the plan has no step for any quasi-identifier: local recoding fits its cells to the records of one table.",
+            hint="Make the first release with method: lattice (one level per column); its plan can be used again.",
+        )
     for j, name in enumerate(prepared.base.columns):
         steps = plan.for_column(name)
         if len(steps) != 1 or isinstance(steps[0], Drop):
