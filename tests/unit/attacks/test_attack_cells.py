@@ -242,6 +242,7 @@ def test_a_hunt_says_what_it_did_not_try(grouped):
         "roles": {"quasi": ["age"], "insensitive": [f"y{i}" for i in range(8)]},
         "require": {"k": 5},
         "transform": {f"y{i}": {"noise": {"scale": 28}} for i in range(8)},
+        "method": "lattice",  # local recoding keeps so much of the age that two columns would do
         "seed": 3**80,
     }
     shoal.anonymize(table, policy).write(grouped / "noisy")
