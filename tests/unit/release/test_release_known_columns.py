@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import shoal
 from shoal.cli._drafts import write_draft
 from shoal.errors import VerificationError
 from shoal.model.certificate.file import read_certificate
+from shoal.release.make import known_columns
 
 ROWS = 400
 ROLES: dict[str, Any] = {"quasi": ["team"], "sensitive": ["hours", "score"], "insensitive": ["left"]}
@@ -97,3 +99,14 @@ def test_a_limit_holds_beside_a_person_column(tmp_path: Path) -> None:
     visits = {"patient": [i // 2 for i in range(120)], "sex": ["f", "f", "m", "m"] * 30, "ill": ["flu", "cold", "flu"] * 40}
     made = shoal.anonymize(visits, quasi=["sex"], sensitive=["ill"], unit="patient", require={"k": 5, "known_columns": 0.05})
     assert shoal.verify(made.write(tmp_path / "out")).ok
+
+
+@pytest.mark.parametrize(("share", "few"), [(0.05, True), (0.0501, False)])
+def test_a_plan_that_finds_just_the_limit_is_taken(monkeypatch, share, few):
+    counted = SimpleNamespace(worst=lambda: (("a",), 1), share=lambda found: share)
+    monkeypatch.setattr(known_columns, "_counted_before", lambda prepared, decision: counted)
+    limits = [SimpleNamespace(name="known_columns", limit=x) for x in (0.05, 0.2)]
+    prepared = SimpleNamespace(policy=SimpleNamespace(requirements=limits))
+    assert known_columns.finds_few(prepared, None) is few
+    monkeypatch.setattr(known_columns, "_counted_before", lambda prepared, decision: None)
+    assert known_columns.finds_few(prepared, None), "what was not counted is left to the count of the written file"

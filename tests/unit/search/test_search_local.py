@@ -6,11 +6,14 @@ import math
 from collections import Counter, defaultdict
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from search_oracle import Table, passes, random_table
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
+from shoal.model.counts.classes import ClassCounts
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED
 from shoal.search import local
 
@@ -236,3 +239,16 @@ def test_joins_among_neighbours_only_still_end_in_classes_that_pass(
         assert bool(found.stopped) == stopped
         done += 1
     assert done >= 4
+
+
+@pytest.mark.parametrize(("people_with_b", "ward"), [(3, "{a, b}"), (2, "*")])
+@pytest.mark.parametrize("cells", ["sets", "ranges"])  # of texts a range is a set
+def test_a_cell_names_a_value_only_if_as_many_people_have_it_as_a_class_needs(people_with_b, ward, cells):
+    """Three people have the value b, in two classes of three: it may be named. If only two have it, it may not."""
+    ages, wards = pa.array(["31", "38", "40"]), pa.array(["a", "b", "c"])
+    sizes = (2, 1, 4 - people_with_b, people_with_b - 1, 3)
+    counts = ClassCounts(sizes, ("age", "ward"), [[0, 0, 1, 1, 2], [0, 1, 0, 1, 2]], [ages, wards])
+    trees = {n: Hierarchy.from_rows(n, [[v, "*"] for v in vs.to_pylist()]) for n, vs in (("age", ages), ("ward", wards))}
+    found = local(counts, trees, [req.K(3)], cells=cells)
+    assert found.labels[0] == ["31", "31", "38", "38", "40"]
+    assert found.labels[1] == [*[ward] * 4, "c"]
