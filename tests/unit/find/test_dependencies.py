@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.cli._drafts import write_draft
-from shoal.find.dependencies import follows
+from shoal.find.dependencies import _date_parts, _same_order, follows
 from shoal.model.roles import Role
 
 ROWS = 600
@@ -124,6 +125,28 @@ def test_a_weekday_is_known_with_its_date(written: bool) -> None:
     assert made["zork"].role is Role.QUASI
     assert made["zork"].follows == "birth_date"
     assert made["frob"].role is Role.UNDECIDED
+
+
+def test_the_parts_of_a_date_are_those_of_the_calendar() -> None:
+    """Weekday, day, month and quarter by Python's calendar: each is one code per value, before 1970 too."""
+    dates = [date(1931, 1, 1) + timedelta(17 * i) for i in range(2_000)]
+    days = np.array([float((d - date(1970, 1, 1)).days) for d in dates])
+    expected = [
+        [d.weekday() for d in dates],
+        [d.day for d in dates],
+        [d.month for d in dates],
+        [(d.month - 1) // 3 for d in dates],
+    ]
+    for part, named in zip(_date_parts(days), expected, strict=True):
+        assert len(set(zip(part.tolist(), named, strict=True))) == len(set(named)) == len(set(part.tolist()))
+    assert all(part.tolist() == [-1] for part in _date_parts(np.array([np.nan])))
+
+
+@pytest.mark.parametrize(
+    ("values", "same"), [([1, 2, 2, 9], True), ([9, 2, 2, 1], True), ([5, 5, 5, 5], True), ([1, 3, 2, 9], False)]
+)
+def test_the_same_order_allows_equal_steps(values: list[int], same: bool) -> None:
+    assert _same_order(np.array([10, 20, 30, 40]), np.array(values)) is same
 
 
 def test_a_code_that_contains_a_key_is_one() -> None:
