@@ -1,20 +1,23 @@
-"""Every metric, once: what it reads, its range, its laws, and the words that explain it.
+"""Every metric, once: what it reads, its range and its laws; the words that explain it are in ``numbers.toml``.
 
 A function becomes a metric with :func:`metric`. The entry states the laws that the function obeys (range, what merging two
 classes or doubling the table does to it), and one test walks this registry and tries each law on many tables; a public
-number of this room that is not registered fails that test.
+number of this room that is not registered fails that test. Every sentence of ``numbers.toml`` has a falsifier in
+``tests/laws/test_sentences.py``: a generator of tables that tries to break it.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
 from shoal.errors import InternalError, UsageError, nearest
-from shoal.measures.derived_numbers import SHOWN, shown
 from shoal.model.display import written
 
 Reads = Literal["classes", "sensitive", "population", "recoding", "distribution"]
@@ -26,8 +29,51 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
+class Explained:
+    """What a number says, how it is made, what it assumes, who the attacker is, and what would change it."""
+
+    name: str
+    sentence: str
+    formula: str
+    assumption: str
+    change: str
+    attacker: str = ""
+    also: tuple[str, ...] = ()
+
+    def explain(self, value: Any = None) -> str:
+        """The explanation as text, with the value first when it is given."""
+        told = written(value, 4) if isinstance(value, float) else value
+        lines = [self.sentence if value in (None, "") else f"{self.name} = {told}. {self.sentence}"]
+        lines += [f"  Formula: {self.formula}", f"  Assumes: {self.assumption}"]
+        lines += [f"  Attacker: {self.attacker}"] if self.attacker else []
+        return "\n".join([*lines, f"  What would change it: {self.change}"])
+
+
+@cache
+def _explained(kind: str) -> dict[str, Explained]:
+    """The entries of ``numbers.toml`` under ``metrics`` or ``derived``, by name."""
+    page = tomllib.loads(files("shoal.measures").joinpath("numbers.toml").read_text(encoding="utf-8"))
+    return {name: Explained(name, **{**entry, "also": tuple(entry.get("also", ()))}) for name, entry in page[kind].items()}
+
+
+def derived_numbers() -> tuple[Explained, ...]:
+    """Numbers that a command shows and that are not metrics of one table: made from several, estimated, or lists."""
+    return tuple(_explained("derived").values())
+
+
+def derived_number(name: str) -> Explained | None:
+    """The derived number of that name or spelling.
+
+    >>> derived_number("κ").name, derived_number("k")
+    ('kappa', None)
+    """
+    wanted = name.lower().strip()
+    return next((one for one in derived_numbers() if wanted in (one.name, *one.also)), None)
+
+
+@dataclass(frozen=True)
 class Metric:
-    """One number of the field: function, laws, and an explanation for people."""
+    """One number of the field: function and laws."""
 
     name: str
     function: Callable[..., Any]
@@ -37,20 +83,10 @@ class Metric:
     safer: Literal["higher", "lower", "neither"]
     merging: Effect  # of two classes, two values of the published set, or (distribution) two candidates
     doubling: Literal["doubles", "same", "free"]  # every record written twice
-    sentence: str
-    formula: str
-    assumption: str
-    attacker: str
-    change: str
 
-    def explain(self, value: Any = None) -> str:
-        """The explanation as text, with the value first when it is given."""
-        head = self.sentence if value is None else f"{self.name} = {_shown(value)}. {self.sentence}"
-        lines = [head, f"  Formula: {self.formula}", f"  Assumes: {self.assumption}"]
-        if self.attacker:
-            lines.append(f"  Attacker: {self.attacker}")
-        lines.append(f"  What would change it: {self.change}")
-        return "\n".join(lines)
+    @property
+    def explained(self) -> Explained:
+        return _explained("metrics")[self.name]
 
 
 _METRICS: dict[str, Metric] = {}
@@ -65,20 +101,13 @@ def metric(
     safer: Literal["higher", "lower", "neither"],
     merging: Effect,
     doubling: Literal["doubles", "same", "free"] = "same",
-    sentence: str,
-    formula: str,
-    assumption: str,
-    attacker: str = "",
-    change: str,
 ) -> Callable[[F], F]:
     """Register the decorated function as the metric ``name``."""
 
     def put(function: F) -> F:
         if name in _METRICS:
             raise InternalError(f"metric '{name}' is registered twice.")
-        _METRICS[name] = Metric(
-            name, function, reads, low, high, safer, merging, doubling, sentence, formula, assumption, attacker, change
-        )
+        _METRICS[name] = Metric(name, function, reads, low, high, safer, merging, doubling)
         return function
 
     return put
@@ -109,9 +138,7 @@ def lookup(name: str) -> Metric:
 
 
 def _load() -> None:
-    """Import the modules that define metrics, so that the registry is complete anyone who asks first."""
-    import importlib
-
+    """Import the modules that define metrics, so that the registry is complete for anyone who asks first."""
     for module in MODULES:
         importlib.import_module(f"shoal.measures.{module}")
 
@@ -129,10 +156,6 @@ MODULES = (
     "observer.entropy",
 )
 """Modules whose public functions are metrics or are named in their ``HELPERS``."""
-
-
-def _shown(value: Any) -> str:
-    return written(value, 4) if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)
@@ -171,18 +194,19 @@ def explain_term(word: str) -> str:
     for entry in GLOSSARY:
         if wanted in map(_plain, (entry.term, *entry.also)):
             return f"{entry.term}: {entry.meaning}\n  More: {entry.see}"
-    if (number := shown(word) or shown(wanted.replace(" ", "_"))) is not None:
+    if (number := derived_number(word) or derived_number(wanted.replace(" ", "_"))) is not None:
         return f"{number.name}: {number.explain()}"
     numbers = {_plain(m.name): m.name for m in metrics()}
     if wanted in numbers:
-        return f"{numbers[wanted]}: {lookup(numbers[wanted]).explain()}"
-    close = nearest(
-        wanted, [*numbers, *(_plain(s.name) for s in SHOWN), *(_plain(w) for e in GLOSSARY for w in (e.term, *e.also))]
-    )
+        return f"{numbers[wanted]}: {lookup(numbers[wanted]).explained.explain()}"
+    derived = [_plain(one.name) for one in derived_numbers()]
+    close = nearest(wanted, [*numbers, *derived, *(_plain(w) for e in GLOSSARY for w in (e.term, *e.also))])
     hint = f"Did you mean '{close}'?" if close else "Words and numbers are listed by: shoal explain"
     raise UsageError("this word is not in the glossary.", hint=hint)
 
 
 def words() -> list[str]:
     """Every word that can be explained, in alphabetical order; numbers as they are spelled in the code."""
-    return sorted({*(e.term for e in GLOSSARY), *(m.name for m in metrics()), *(s.name for s in SHOWN)}, key=str.lower)
+    return sorted(
+        {*(e.term for e in GLOSSARY), *(m.name for m in metrics()), *(n.name for n in derived_numbers())}, key=str.lower
+    )

@@ -79,8 +79,8 @@ def test_l_of_one_asks_for_nothing() -> None:
     assert diversity.is_recursive_diverse(c, "d", c=1, l=1)
     assert not diversity.is_recursive_diverse(c, "d", c=1000, l=2)
     assert diversity.least_c(c, "d", l=1) == 0.0
-    assert "always true" not in lookup("recursive_diversity").explain()
-    assert "asks for nothing" in lookup("recursive_diversity").assumption
+    assert "always true" not in lookup("recursive_diversity").explained.explain()
+    assert "asks for nothing" in lookup("recursive_diversity").explained.assumption
     with pytest.raises(UsageError):
         diversity.least_c(c, "d", l=0)
 
@@ -134,8 +134,8 @@ def test_the_ordered_distance_bounds_no_gain() -> None:
     c = secret([0, 10, 0, 0, 0], [5, 5, 5, 5, 5])
     gain = 1 - 15 / 35
     assert closeness.t_closeness(c, "d", distance="ordered") < gain <= closeness.t_closeness(c, "d", distance="equal")
-    assert "equal distance" in lookup("t").attacker
-    assert "1 + β" in lookup("basic_beta").attacker
+    assert "equal distance" in lookup("t").explained.attacker
+    assert "1 + β" in lookup("basic_beta").explained.attacker
 
 
 # --- classes, crowds and risk ------------------------------------------------------------------------------------------

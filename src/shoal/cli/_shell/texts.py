@@ -231,11 +231,11 @@ def explained(words: list[str]) -> list[str]:
     """
     if "--explain" not in words or words[:1] != ["measure"]:
         return words
-    from shoal.measures.derived_numbers import SHOWN
+    from shoal.measures.metrics import derived_numbers
     from shoal.measures.metrics import words as known
 
     at = words.index("--explain")
-    names = {*known(), *(spelling for s in SHOWN for spelling in s.also)}
+    names = {*known(), *(spelling for s in derived_numbers() for spelling in s.also)}
     given = words[at + 1] if at + 1 < len(words) else ""
     one = given in names and not Path(given).exists()
     return [*words[:at], f"--explain={given if one else 'all'}", *words[at + 1 + one :]]

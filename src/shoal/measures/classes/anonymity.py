@@ -54,19 +54,7 @@ def each_once(groups: Groups) -> Groups:
     return groups.everybody if isinstance(groups, ClassCounts) else groups
 
 
-@metric(
-    "k",
-    reads="classes",
-    low=1,
-    safer="higher",
-    merging="never lower",
-    doubling="doubles",
-    sentence="The smallest group of people who look alike in the quasi-identifiers.",
-    formula="k = min over classes of the class size",
-    assumption="a missing value is a value of its own, unless another rule is named",
-    attacker="Someone who knows a person's quasi-identifiers and that the person is in the table.",
-    change="coarser values or fewer quasi-identifiers make it larger; one more detailed column can make it 1",
-)
+@metric("k", reads="classes", low=1, safer="higher", merging="never lower", doubling="doubles")
 def k_anonymity(groups: Groups) -> int:
     r"""Size of the smallest class.
 
@@ -85,19 +73,7 @@ def k_anonymity(groups: Groups) -> int:
     return int(groups.sizes.min())
 
 
-@metric(
-    "unique",
-    reads="classes",
-    low=0,
-    safer="lower",
-    merging="never higher",
-    doubling="free",
-    sentence="Members who are the only one with their combination of values.",
-    formula="members of classes of size 1; a person with several rows counts once, if alone in at least one class",
-    assumption="without a unit each row is taken for a person",
-    attacker="Someone who knows a person's quasi-identifiers finds exactly one record.",
-    change="each further quasi-identifier can only add to it",
-)
+@metric("unique", reads="classes", low=0, safer="lower", merging="never higher", doubling="free")
 def unique_members(groups: Groups) -> int:
     """Members who are alone in at least one group.
 
@@ -107,20 +83,7 @@ def unique_members(groups: Groups) -> int:
     return people_at(groups, (1,))[1]
 
 
-@metric(
-    "unique_share",
-    reads="classes",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="free",
-    sentence="Share of members who are the only one with their combination of values.",
-    formula="unique / members",
-    assumption="as for 'unique'",
-    attacker="as for 'unique'",
-    change="each further quasi-identifier can only add to it",
-)
+@metric("unique_share", reads="classes", low=0, high=1, safer="lower", merging="never higher", doubling="free")
 def unique_share(groups: Groups) -> float:
     """Share of members who are alone in at least one class.
 
@@ -130,18 +93,7 @@ def unique_share(groups: Groups) -> float:
     return unique_members(groups) / each_once(groups).n_members
 
 
-@metric(
-    "classes",
-    reads="classes",
-    low=1,
-    safer="lower",
-    merging="never higher",
-    doubling="same",
-    sentence="Number of different combinations of quasi-identifier values.",
-    formula="number of classes",
-    assumption="none",
-    change="each further quasi-identifier can only add to it",
-)
+@metric("classes", reads="classes", low=1, safer="lower", merging="never higher", doubling="same")
 def n_classes(counts: ClassCounts) -> int:
     """Number of classes.
 

@@ -34,22 +34,7 @@ def default_distance(counts: ClassCounts, column: str) -> Distance:
     return "ordered" if is_ordered(profile(counts, column).sensitive) else "equal"
 
 
-@metric(
-    "t",
-    reads="sensitive",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="same",
-    sentence="How far the sensitive values of the most unusual class lie from those of the whole table.",
-    formula="t = max over classes of the earth mover's distance between class and table",
-    assumption="numbers, dates and texts with a known order by rank (ordered), other values all equally far apart (equal), or by "
-    "a hierarchy",
-    attacker="Someone who knows the table's overall shares and finds a person's class. With the equal distance no value, and no "
-    "set of values, becomes more likely by more than t; with the other distances values close to each other can.",
-    change="larger classes; classes that mix as the table does",
-)
+@metric("t", reads="sensitive", low=0, high=1, safer="lower", merging="never higher", doubling="same")
 def t_closeness(
     counts: ClassCounts, column: str, *, distance: Distance | None = None, hierarchy: Hierarchy | None = None
 ) -> float:
@@ -217,19 +202,7 @@ def earth_mover(p: Sequence[float], q: Sequence[float], *, distance: Literal["or
     return float(np.abs(np.cumsum(difference)).sum() / max(1, len(difference) - 1))
 
 
-@metric(
-    "delta_disclosure",
-    reads="sensitive",
-    low=0,
-    safer="lower",
-    merging="never higher",
-    doubling="same",
-    sentence="The largest change, in logarithm, of any value's share from table to class; infinite where a class lacks one.",
-    formula="δ = max |ln(p/q)| over classes and values of the table; δ-disclosure privacy asks every one to be below δ",
-    assumption="natural logarithm; a value of the table that a class lacks is ruled out there, so δ is infinite",
-    attacker="Someone who knows the table's shares and rules values in or out for a person's class.",
-    change="larger classes; only classes that hold every value have a finite δ",
-)
+@metric("delta_disclosure", reads="sensitive", low=0, safer="lower", merging="never higher", doubling="same")
 def delta_disclosure(counts: ClassCounts, column: str, *, base: float = math.e) -> float:
     r"""Smallest δ: :math:`\max |\log(p/q)|` over all classes and all values of the table.
 
@@ -246,19 +219,7 @@ def delta_disclosure(counts: ClassCounts, column: str, *, base: float = math.e) 
     return delta_disclosure_present(counts, column, base=base)
 
 
-@metric(
-    "delta_disclosure_present",
-    reads="sensitive",
-    low=0,
-    safer="lower",
-    merging="free",
-    doubling="same",
-    sentence="The largest change, in logarithm, of the share of a value that a class does hold; absent values are left out.",
-    formula="max |ln(p/q)| over classes and the values they hold",
-    assumption="says nothing of values that a class lacks: only delta_disclosure does",
-    attacker="as for delta_disclosure",
-    change="larger classes",
-)
+@metric("delta_disclosure_present", reads="sensitive", low=0, safer="lower", merging="free", doubling="same")
 def delta_disclosure_present(counts: ClassCounts, column: str, *, base: float = math.e) -> float:
     """As :func:`delta_disclosure`, over the values that a class holds (the figure that other tools print).
 
@@ -271,19 +232,7 @@ def delta_disclosure_present(counts: ClassCounts, column: str, *, base: float = 
     return float(np.abs(np.log(found.p / found.q)).max() / math.log(base))
 
 
-@metric(
-    "basic_beta",
-    reads="sensitive",
-    low=0,
-    safer="lower",
-    merging="never higher",
-    doubling="same",
-    sentence="The largest relative gain of any value's share from table to class.",
-    formula="β = max (p − q)/q over classes and values with p > q; 0 where none gains",
-    assumption="only gains count: a value that becomes less likely is not held against a class",
-    attacker="Someone who knows the table's shares and finds a person's class: no value becomes more than 1 + β times as likely.",
-    change="larger classes; a rare value concentrated in a small class makes it large",
-)
+@metric("basic_beta", reads="sensitive", low=0, safer="lower", merging="never higher", doubling="same")
 def basic_beta_likeness(counts: ClassCounts, column: str) -> float:
     """Smallest β for basic β-likeness.
 
@@ -296,19 +245,7 @@ def basic_beta_likeness(counts: ClassCounts, column: str) -> float:
     return max(0.0, float(((found.p - found.q) / found.q).max()))
 
 
-@metric(
-    "enhanced_beta",
-    reads="sensitive",
-    low=0,
-    safer="lower",
-    merging="never higher",
-    doubling="same",
-    sentence="As basic_beta, but common values may gain less; infinite where no β is enough.",
-    formula="smallest β with (p − q)/q ≤ min(β, −ln q) for all values that gain; infinite where (p − q)/q exceeds −ln q",
-    assumption="as for basic_beta",
-    attacker="as for basic_beta",
-    change="larger classes",
-)
+@metric("enhanced_beta", reads="sensitive", low=0, safer="lower", merging="never higher", doubling="same")
 def enhanced_beta_likeness(counts: ClassCounts, column: str) -> float:
     """Smallest β for enhanced β-likeness, or infinity where none is enough.
 

@@ -22,19 +22,7 @@ from shoal.model.counts.classes import ClassCounts, IntArray
 HELPERS = ("is_recursive_diverse", "whole_diversity")
 
 
-@metric(
-    "distinct_diversity",
-    reads="sensitive",
-    low=1,
-    safer="higher",
-    merging="never lower",
-    doubling="same",
-    sentence="The smallest number of different sensitive values in a class; 1 means a whole class shares one value.",
-    formula="l = min over classes of the number of distinct sensitive values",
-    assumption="a missing sensitive value is a value of its own",
-    attacker="Someone who finds a person's class learns the value outright where l is 1.",
-    change="larger classes; a rare value beside a common one counts as much as an even mix",
-)
+@metric("distinct_diversity", reads="sensitive", low=1, safer="higher", merging="never lower", doubling="same")
 def distinct_diversity(counts: ClassCounts, column: str) -> int:
     """Smallest number of distinct sensitive values in a class.
 
@@ -46,19 +34,7 @@ def distinct_diversity(counts: ClassCounts, column: str) -> int:
     return int(profile(counts, column).distinct.min())
 
 
-@metric(
-    "entropy_diversity",
-    reads="sensitive",
-    low=1,
-    safer="higher",
-    merging="never lower",
-    doubling="same",
-    sentence="As many equally likely values as the least mixed class is worth; 1 means no doubt is left.",
-    formula="l = min over classes of exp(−Σ p ln p), p the share of a value inside the class",
-    assumption="the attacker knows no more than the class",
-    attacker="Someone who finds a person's class and guesses the sensitive value from its shares.",
-    change="larger or more even classes; it can never exceed the table's own exp(entropy) everywhere",
-)
+@metric("entropy_diversity", reads="sensitive", low=1, safer="higher", merging="never lower", doubling="same")
 def entropy_diversity(counts: ClassCounts, column: str) -> float:
     r"""Entropy l, as a real number: :math:`\min_b \exp(-\sum_s p(s|b) \ln p(s|b))`.
 
@@ -79,19 +55,7 @@ def whole_diversity(value: float) -> int:
     return math.floor(value + slack(value))
 
 
-@metric(
-    "recursive_diversity",
-    reads="sensitive",
-    low=1,
-    safer="higher",
-    merging="never lower",
-    doubling="same",
-    sentence="The largest l for which no value of any class outweighs c times its l-th and rarer values together.",
-    formula="r1 < c (r_l + … + r_m) in every class, r sorted from the most frequent; strict; 1 where no l of 2 or more holds",
-    assumption="c is 3 unless said otherwise; l = 1 asks for nothing: it counts as met also where its inequality fails",
-    attacker="Someone who can rule out l − 2 values still cannot be sure of the most frequent one.",
-    change="a larger c is easier to meet; larger and more even classes raise l",
-)
+@metric("recursive_diversity", reads="sensitive", low=1, safer="higher", merging="never lower", doubling="same")
 def recursive_diversity(counts: ClassCounts, column: str, *, c: float = 3.0) -> int:
     """Largest l such that every class is recursively (c,l)-diverse; 1 where none above 1 is: l = 1 asks for nothing.
 
@@ -112,19 +76,7 @@ def recursive_diversity(counts: ClassCounts, column: str, *, c: float = 3.0) -> 
     return int(reached.min())
 
 
-@metric(
-    "least_c",
-    reads="sensitive",
-    low=0,
-    safer="lower",
-    merging="never higher",
-    doubling="same",
-    sentence="Recursive (c,2)-diversity holds for every c above this number, and for none at or below it.",
-    formula="max over classes of r1 / (r_l + … + r_m); infinite where a class has fewer than l values",
-    assumption="l is 2 unless said otherwise",
-    attacker="as for recursive_diversity",
-    change="larger and more even classes lower it",
-)
+@metric("least_c", reads="sensitive", low=0, safer="lower", merging="never higher", doubling="same")
 def least_c(counts: ClassCounts, column: str, *, l: int = 2) -> float:  # noqa: E741 - the field's letter
     """The bound on c for recursive (c,l)-diversity: it holds exactly for all larger c (l = 1 asks for nothing: 0).
 
@@ -155,20 +107,7 @@ def is_recursive_diverse(counts: ClassCounts, column: str, *, c: float, l: int) 
     return l <= recursive_diversity(counts, column, c=c)
 
 
-@metric(
-    "alpha",
-    reads="sensitive",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="same",
-    sentence="The surest guess of a sensitive value inside any class; 1 means certainty.",
-    formula="α = max over classes and values of the value's share in the class; (α,k)-anonymity asks α and k together",
-    assumption="a missing sensitive value is a value of its own",
-    attacker="Someone who finds a person's class and guesses its most frequent value.",
-    change="larger and more even classes lower it",
-)
+@metric("alpha", reads="sensitive", low=0, high=1, safer="lower", merging="never higher", doubling="same")
 def alpha(counts: ClassCounts, column: str) -> float:
     """Largest share of one sensitive value inside a class.
 

@@ -27,18 +27,7 @@ FEW = 4096
 """Classes up to which a set counts codes: numpy would load its masked arrays for it."""
 
 
-@metric(
-    "joint_entropy",
-    reads="classes",
-    low=0,
-    safer="lower",
-    merging="never higher",
-    doubling="same",
-    sentence="Bits that the quasi-identifiers together tell about a person of the table.",
-    formula="H = −Σ p log2 p over classes, p = class size / members",
-    assumption="shares are those of the table",
-    change="fewer or coarser quasi-identifiers",
-)
+@metric("joint_entropy", reads="classes", low=0, safer="lower", merging="never higher", doubling="same")
 def joint_entropy(counts: ClassCounts) -> float:
     """Entropy of the classes, in bits.
 
@@ -49,18 +38,7 @@ def joint_entropy(counts: ClassCounts) -> float:
     return max(0.0, math.log2(n) - float((counts.sizes * np.log2(counts.sizes)).sum()) / n)
 
 
-@metric(
-    "anvc",
-    reads="classes",
-    low=1,
-    safer="lower",
-    merging="never higher",
-    doubling="same",
-    sentence="Average number of value combinations: as many equally common combinations as the table is worth.",
-    formula="ANVC = 2^H",
-    assumption="shares are those of the table",
-    change="fewer or coarser quasi-identifiers",
-)
+@metric("anvc", reads="classes", low=1, safer="lower", merging="never higher", doubling="same")
 def average_value_combinations(counts: ClassCounts) -> float:
     """2 to the joint entropy.
 
@@ -70,20 +48,7 @@ def average_value_combinations(counts: ClassCounts) -> float:
     return float(2.0 ** joint_entropy(counts))
 
 
-@metric(
-    "entropy_risk",
-    reads="classes",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="free",
-    sentence="Re-identification risk by entropy. " + REMARK,
-    formula="RR = min(1, ANVC / N)",
-    assumption="combinations are about equally common; where they are not, it understates",
-    attacker="Someone who matches the whole table with a register.",
-    change="more people, or fewer and coarser quasi-identifiers",
-)
+@metric("entropy_risk", reads="classes", low=0, high=1, safer="lower", merging="never higher", doubling="free")
 def entropy_risk(counts: ClassCounts) -> float:
     """ANVC over members, at most 1.
 

@@ -22,19 +22,7 @@ from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
 HELPERS = ("matched_sizes", "presence")
 
 
-@metric(
-    "k_map",
-    reads="population",
-    low=1,
-    safer="higher",
-    merging="never lower",
-    doubling="doubles",
-    sentence="The smallest number of people in the population who look like somebody in the release.",
-    formula="min over classes of the release of the population's class size F",
-    assumption="the population table is complete and holds the same columns",
-    attacker="Someone with a population register who does not know who is in the release.",
-    change="a larger population; coarser values",
-)
+@metric("k_map", reads="population", low=1, safer="higher", merging="never lower", doubling="doubles")
 def k_map(release: npt.ArrayLike, population: npt.ArrayLike) -> int:
     """Smallest population class among those that occur in the release.
 
@@ -45,20 +33,7 @@ def k_map(release: npt.ArrayLike, population: npt.ArrayLike) -> int:
     return int(big[f > 0].min())
 
 
-@metric(
-    "presence_max",
-    reads="population",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="same",
-    sentence="The highest chance that a person of the population is in the release at all.",
-    formula="δ_max = max over population classes of f/F",
-    assumption="the population table is complete and holds the same columns",
-    attacker="Someone who knows a person's quasi-identifiers and asks whether the person is in the release.",
-    change="coarser values bring it towards the sampling fraction",
-)
+@metric("presence_max", reads="population", low=0, high=1, safer="lower", merging="never higher", doubling="same")
 def presence_max(release: npt.ArrayLike, population: npt.ArrayLike) -> float:
     """Largest f/F over the population's classes.
 
@@ -69,20 +44,7 @@ def presence_max(release: npt.ArrayLike, population: npt.ArrayLike) -> float:
     return float((f / big).max())
 
 
-@metric(
-    "presence_min",
-    reads="population",
-    low=0,
-    high=1,
-    safer="neither",
-    merging="never lower",
-    doubling="same",
-    sentence="The lowest chance that a person of the population is in the release; 0 says of some that they are surely not.",
-    formula="δ_min = min over population classes of f/F, classes without a released record included",
-    assumption="the population table is complete and holds the same columns",
-    attacker="as for presence_max",
-    change="coarser values bring it towards the sampling fraction",
-)
+@metric("presence_min", reads="population", low=0, high=1, safer="neither", merging="never lower", doubling="same")
 def presence_min(release: npt.ArrayLike, population: npt.ArrayLike) -> float:
     """Smallest f/F over the population's classes, those without a released record included.
 

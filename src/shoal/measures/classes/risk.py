@@ -28,20 +28,7 @@ ATTACKERS = {
 """Who is supposed to attack, in a sentence."""
 
 
-@metric(
-    "prosecutor_max",
-    reads="classes",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="free",
-    sentence="The chance of naming the record of the most exposed person.",
-    formula="1 / smallest class size",
-    assumption="the attacker's knowledge is right and up to date",
-    attacker="Someone who " + ATTACKERS["prosecutor"] + ".",
-    change="it is 1 as soon as one person is unique",
-)
+@metric("prosecutor_max", reads="classes", low=0, high=1, safer="lower", merging="never higher", doubling="free")
 def prosecutor_max(groups: Groups) -> float:
     """Highest record risk: one over the smallest class.
 
@@ -52,20 +39,7 @@ def prosecutor_max(groups: Groups) -> float:
     return 1.0 / k_anonymity(groups)
 
 
-@metric(
-    "prosecutor_mean",
-    reads="classes",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="free",
-    sentence="The chance of naming a record's owner, averaged over all members.",
-    formula="(1/n) Σ over members of 1/(size of the member's smallest class); with one class each, classes / members",
-    assumption="the attacker's knowledge is right and up to date",
-    attacker="Someone who " + ATTACKERS["prosecutor"] + ", for a person chosen at random.",
-    change="fewer classes",
-)
+@metric("prosecutor_mean", reads="classes", low=0, high=1, safer="lower", merging="never higher", doubling="free")
 def prosecutor_mean(groups: Groups) -> float:
     """Average over members of one over the size of their (smallest) group: classes over members where everybody is in one.
 
@@ -77,20 +51,7 @@ def prosecutor_mean(groups: Groups) -> float:
     return float((members_of(once) / once.sizes).sum() / once.n_members)
 
 
-@metric(
-    "journalist_max",
-    reads="population",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="free",
-    sentence="The chance of naming the owner of the most exposed record from a population register.",
-    formula="1 / smallest population size of a class that occurs in the release",
-    assumption="without a population the table itself is taken for it: the worst case",
-    attacker="Someone who " + ATTACKERS["journalist"] + ".",
-    change="a larger population register; coarser values",
-)
+@metric("journalist_max", reads="population", low=0, high=1, safer="lower", merging="never higher", doubling="free")
 def journalist_max(release: npt.ArrayLike, population: npt.ArrayLike | None = None) -> float:
     """Highest risk against a population: one over the smallest population class among those released.
 
@@ -101,20 +62,7 @@ def journalist_max(release: npt.ArrayLike, population: npt.ArrayLike | None = No
     return 1.0 / int(population_sizes[f > 0].min())
 
 
-@metric(
-    "journalist_mean",
-    reads="population",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="free",
-    sentence="The chance of naming a record's owner from a population register, averaged over the released records.",
-    formula="(1/n) Σ f/F over classes that occur in the release",
-    assumption="as for journalist_max",
-    attacker="Someone who " + ATTACKERS["journalist"] + ", for a record chosen at random.",
-    change="a larger population register; coarser values",
-)
+@metric("journalist_mean", reads="population", low=0, high=1, safer="lower", merging="never higher", doubling="free")
 def journalist_mean(release: npt.ArrayLike, population: npt.ArrayLike | None = None) -> float:
     """Average of 1/F over the released records; the same sum as the marketer's.
 
@@ -124,20 +72,7 @@ def journalist_mean(release: npt.ArrayLike, population: npt.ArrayLike | None = N
     return marketer(release, population)
 
 
-@metric(
-    "marketer",
-    reads="population",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="free",
-    sentence="The share of records that are matched correctly when the whole table is matched with a population register.",
-    formula="(1/n) Σ f/F over classes that occur in the release",
-    assumption="without a population the table itself is taken for it: classes / members",
-    attacker="Someone who " + ATTACKERS["marketer"] + ".",
-    change="a larger population register; coarser values",
-)
+@metric("marketer", reads="population", low=0, high=1, safer="lower", merging="never higher", doubling="free")
 def marketer(release: npt.ArrayLike, population: npt.ArrayLike | None = None) -> float:
     """Expected share of right matches.
 

@@ -68,18 +68,7 @@ def doubt(p: npt.ArrayLike) -> dict[str, float]:
     return {measure.__name__: measure(p) for measure in measures}
 
 
-@metric(
-    "anonymity_set_size",
-    reads="distribution",
-    low=1,
-    safer="higher",
-    merging="never higher",
-    sentence="Number of subjects who could be meant.",
-    formula="number of candidates with p > 0",
-    assumption="says nothing of how likely each is",
-    attacker="Someone who can rule candidates out but not weigh the rest.",
-    change="more candidates",
-)
+@metric("anonymity_set_size", reads="distribution", low=1, safer="higher", merging="never higher")
 def anonymity_set_size(p: npt.ArrayLike) -> int:
     """Candidates that are possible.
 
@@ -89,18 +78,7 @@ def anonymity_set_size(p: npt.ArrayLike) -> int:
     return int(np.count_nonzero(distribution(p)))
 
 
-@metric(
-    "shannon_entropy",
-    reads="distribution",
-    low=0,
-    safer="higher",
-    merging="never higher",
-    sentence="Bits the attacker still lacks on average; 2 to this power is the effective number of candidates.",
-    formula="H = −Σ p log2 p",
-    assumption="the attacker's probabilities are right",
-    attacker="Someone who weighs the candidates.",
-    change="more, and more equal, candidates",
-)
+@metric("shannon_entropy", reads="distribution", low=0, safer="higher", merging="never higher")
 def shannon_entropy(p: npt.ArrayLike) -> float:
     """Shannon entropy in bits.
 
@@ -110,18 +88,7 @@ def shannon_entropy(p: npt.ArrayLike) -> float:
     return renyi_entropy(p, 1.0)
 
 
-@metric(
-    "min_entropy",
-    reads="distribution",
-    low=0,
-    safer="higher",
-    merging="never higher",
-    sentence="Bits in the surest guess: the worst case.",
-    formula="H∞ = −log2 max p",
-    assumption="the attacker's probabilities are right",
-    attacker="Someone with one guess.",
-    change="a smaller largest probability",
-)
+@metric("min_entropy", reads="distribution", low=0, safer="higher", merging="never higher")
 def min_entropy(p: npt.ArrayLike) -> float:
     """Min-entropy in bits.
 
@@ -131,17 +98,7 @@ def min_entropy(p: npt.ArrayLike) -> float:
     return renyi_entropy(p, math.inf)
 
 
-@metric(
-    "max_entropy",
-    reads="distribution",
-    low=0,
-    safer="higher",
-    merging="never higher",
-    sentence="Logarithm of the number of possible candidates (Hartley).",
-    formula="H0 = log2 of the anonymity-set size",
-    assumption="says nothing of how likely each is",
-    change="more candidates",
-)
+@metric("max_entropy", reads="distribution", low=0, safer="higher", merging="never higher")
 def max_entropy(p: npt.ArrayLike) -> float:
     """Max-entropy in bits.
 
@@ -151,17 +108,7 @@ def max_entropy(p: npt.ArrayLike) -> float:
     return renyi_entropy(p, 0.0)
 
 
-@metric(
-    "collision_entropy",
-    reads="distribution",
-    low=0,
-    safer="higher",
-    merging="never higher",
-    sentence="Bits in the chance that two draws meet (Rényi entropy of order 2).",
-    formula="H2 = −log2 Σ p²",
-    assumption="the attacker's probabilities are right",
-    change="more, and more equal, candidates",
-)
+@metric("collision_entropy", reads="distribution", low=0, safer="higher", merging="never higher")
 def collision_entropy(p: npt.ArrayLike) -> float:
     """Rényi entropy of order 2, in bits.
 
@@ -171,19 +118,7 @@ def collision_entropy(p: npt.ArrayLike) -> float:
     return renyi_entropy(p, 2.0)
 
 
-@metric(
-    "degree_of_anonymity",
-    reads="distribution",
-    low=0,
-    high=1,
-    safer="higher",
-    merging="free",
-    sentence="How close the attacker is to knowing nothing: 1 all candidates alike, 0 one is certain.",
-    formula="d = H / log2 N, N all candidates, impossible ones included; 0 for a single candidate",
-    assumption="N is the number of candidates before the attack",
-    attacker="Someone who weighs the candidates.",
-    change="more equal candidates",
-)
+@metric("degree_of_anonymity", reads="distribution", low=0, high=1, safer="higher", merging="free")
 def degree_of_anonymity(p: npt.ArrayLike) -> float:
     """Shannon entropy over its largest possible value.
 
@@ -196,17 +131,7 @@ def degree_of_anonymity(p: npt.ArrayLike) -> float:
     return min(1.0, shannon_entropy(vector) / math.log2(len(vector)))
 
 
-@metric(
-    "effective_size",
-    reads="distribution",
-    low=1,
-    safer="higher",
-    merging="never higher",
-    sentence="As many equally likely candidates as the attacker's doubt is worth.",
-    formula="2^H, H the Shannon entropy in bits",
-    assumption="the attacker's probabilities are right",
-    change="more, and more equal, candidates",
-)
+@metric("effective_size", reads="distribution", low=1, safer="higher", merging="never higher")
 def effective_size(p: npt.ArrayLike) -> float:
     """Two to the Shannon entropy.
 

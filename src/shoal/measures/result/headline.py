@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.measures.classes.profile import profile
-from shoal.measures.derived_numbers import SHOWN, shown
-from shoal.measures.metrics import lookup
+from shoal.measures.metrics import derived_number, derived_numbers, lookup
 from shoal.measures.result.parts import WholeSet
 from shoal.model.display import one_in, written
 from shoal.model.roles import MissingPolicy
@@ -141,7 +140,7 @@ _MAIN = (
 
 def explain(m: Figures, name: str | None = None) -> Explanation:
     """The explanation of one number (by its metric's or its requirement's name), or of the main ones."""
-    if name is not None and (entry := shown(name)) is not None:
+    if name is not None and (entry := derived_number(name)) is not None:
         return Explanation(entry.explain(_value_of(m, entry.name)))
     if name is not None:
         key = {short: long for long, short, _ in _MAIN}.get(name, name)
@@ -149,7 +148,7 @@ def explain(m: Figures, name: str | None = None) -> Explanation:
     main = [n for n, _, sensitive in _MAIN if not sensitive and (m.presence is not None or n not in ("k_map", "presence_max"))]
     if m.counts.sensitive:
         main += [n for n, _, sensitive in _MAIN if sensitive]
-    more = [entry.explain(value) for entry in SHOWN if (value := _value_of(m, entry.name))]
+    more = [entry.explain(value) for entry in derived_numbers() if (value := _value_of(m, entry.name))]
     parts = [headline(m), *(_explained(m, n) for n in main), *more, *(f"Note: {n}" for n in notes(m))]
     return Explanation("\n\n".join(parts))
 
@@ -176,13 +175,15 @@ def _explained(m: Figures, name: str) -> str:
     from shoal.measures.result.checking import number_of  # requirements, which a headline does not need
 
     metric = lookup(name)
+    said = metric.explained
     short = {long: (key, sensitive) for long, key, sensitive in _MAIN}.get(name)
     if short is None:
-        return metric.explain()
+        return said.explain()
     key, sensitive = short
     if not sensitive:
         value = number_of(m, key)
         chance = f" ({one_in(value)})" if metric.high == 1 and 0 < value < 1 else ""
-        return metric.explain(int(value) if value == int(value) and metric.high != 1 else value).replace(". ", f"{chance}. ", 1)
+        shown = int(value) if value == int(value) and metric.high != 1 else value
+        return said.explain(shown).replace(". ", f"{chance}. ", 1)
     values = ", ".join(f"{written(number_of(m, key, c), 4)} for {c}" for c in m.counts.sensitive)
-    return f"{metric.name} = {values}. {metric.explain()}"
+    return f"{metric.name} = {values}. {said.explain()}"

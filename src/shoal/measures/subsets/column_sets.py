@@ -39,19 +39,7 @@ LARGEST_NUMBER = 100_000
 Recount = Callable[[Sequence[str]], ClassCounts]
 
 
-@metric(
-    "distinction",
-    reads="classes",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="free",
-    sentence="Share of records that could be distinguished: combinations per member.",
-    formula="classes / members",
-    assumption="none",
-    change="each further column can only raise it",
-)
+@metric("distinction", reads="classes", low=0, high=1, safer="lower", merging="never higher", doubling="free")
 def distinction(counts: ClassCounts) -> float:
     """Distinct combinations over members.
 
@@ -61,19 +49,7 @@ def distinction(counts: ClassCounts) -> float:
     return counts.n_classes / counts.n_members
 
 
-@metric(
-    "separation",
-    reads="classes",
-    low=0,
-    high=1,
-    safer="lower",
-    merging="never higher",
-    doubling="free",
-    sentence="Share of pairs of records that differ in at least one of the columns.",
-    formula="1 − Σ n_c (n_c − 1) / (n (n − 1))",
-    assumption="a single record counts as separated",
-    change="each further column can only raise it",
-)
+@metric("separation", reads="classes", low=0, high=1, safer="lower", merging="never higher", doubling="free")
 def separation(counts: ClassCounts) -> float:
     """Share of pairs told apart.
 

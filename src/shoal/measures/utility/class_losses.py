@@ -18,18 +18,7 @@ from shoal.model.counts.classes import ClassCounts
 HELPERS = ("sum_of_squares", "relative_sum_of_squares")
 
 
-@metric(
-    "discernibility",
-    reads="classes",
-    low=1,
-    safer="neither",
-    merging="never lower",
-    doubling="free",
-    sentence="Each record is charged the size of its class: how hard records are to tell apart.",
-    formula="Σ n_c² + suppressed · n",
-    assumption="a suppressed record is charged the whole table",
-    change="smaller classes lower it",
-)
+@metric("discernibility", reads="classes", low=1, safer="neither", merging="never lower", doubling="free")
 def discernibility(counts: ClassCounts, *, suppressed: int = 0) -> int:
     """Sum of squared class sizes, and the whole table for each suppressed record.
 
@@ -40,18 +29,7 @@ def discernibility(counts: ClassCounts, *, suppressed: int = 0) -> int:
     return squares + suppressed * (counts.n_members + suppressed)
 
 
-@metric(
-    "average_class_size",
-    reads="classes",
-    low=0,
-    safer="neither",
-    merging="never lower",
-    doubling="doubles",
-    sentence="How much larger than needed the classes are on average; 1 is the best a method for this k can do.",
-    formula="n / (classes · k)",
-    assumption="k is the level asked for; 1 unless said otherwise",
-    change="smaller classes lower it",
-)
+@metric("average_class_size", reads="classes", low=0, safer="neither", merging="never lower", doubling="doubles")
 def average_class_size(counts: ClassCounts, *, k: int = 1) -> float:
     """Members per class, over the k that was asked for.
 
@@ -63,19 +41,7 @@ def average_class_size(counts: ClassCounts, *, k: int = 1) -> float:
     return counts.n_members / (counts.n_classes * k)
 
 
-@metric(
-    "classification_metric",
-    reads="sensitive",
-    low=0,
-    high=1,
-    safer="neither",
-    merging="never lower",
-    doubling="same",
-    sentence="Share of records whose value is not the most frequent one of their class: errors of the best guess per class.",
-    formula="CM = Σ (n_c − max count in c) / n; with suppressed records, each is one more error",
-    assumption="never reaches 1: at most 1 − 1/m for m values",
-    change="classes that agree in the value lower it",
-)
+@metric("classification_metric", reads="sensitive", low=0, high=1, safer="neither", merging="never lower", doubling="same")
 def classification_metric(counts: ClassCounts, column: str, *, suppressed: int = 0) -> float:
     """Share of records outside the majority of their class; a suppressed record counts as an error.
 

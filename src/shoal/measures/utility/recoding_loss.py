@@ -40,18 +40,7 @@ def recoding_losses(recoding: Recoding) -> dict[str, float]:
     return {loss.__name__: loss(recoding) for loss in losses}
 
 
-@metric(
-    "granularity",
-    reads="recoding",
-    low=0,
-    high=1,
-    safer="neither",
-    merging="never lower",
-    sentence="How coarse the published values are on average (multiple-use loss).",
-    formula="mean over cells of (leaves covered − 1)/(leaves − 1), or of interval width/domain width for numbers",
-    assumption="a suppressed cell costs 1; a column with one value costs 0",
-    change="finer published values lower it",
-)
+@metric("granularity", reads="recoding", low=0, high=1, safer="neither", merging="never lower")
 def granularity(recoding: Recoding) -> float:
     """Mean loss per cell; numbers by width, other values by leaves.
 
@@ -74,18 +63,7 @@ def column_granularity(recoding: Recoding, column: ColumnRecoding) -> float:
     return _mean(recoding, np.where(recoding.suppressed, 1.0, cell))
 
 
-@metric(
-    "certainty_penalty",
-    reads="recoding",
-    low=0,
-    high=1,
-    safer="neither",
-    merging="never lower",
-    sentence="Normalised certainty penalty: values covered beyond the true one, over the domain.",
-    formula="NCP = mean over records and columns of (leaves covered − 1)/(leaves − 1)",
-    assumption="counts leaves for numbers too; a suppressed record costs 1",
-    change="finer published values lower it",
-)
+@metric("certainty_penalty", reads="recoding", low=0, high=1, safer="neither", merging="never lower")
 def certainty_penalty(recoding: Recoding) -> float:
     """Normalised certainty penalty by leaves.
 
@@ -100,18 +78,7 @@ def certainty_penalty(recoding: Recoding) -> float:
     return float(np.mean(cells))
 
 
-@metric(
-    "arx_loss",
-    reads="recoding",
-    low=0,
-    high=1,
-    safer="neither",
-    merging="never lower",
-    sentence="The loss that ARX minimises by default: geometric mean over columns of the leaves covered.",
-    formula="L_j = (Σ share − n/D)/(n − n/D), share = leaves covered/D, 1 if suppressed; exp(mean ln(1 + L_j)) − 1",
-    assumption="D counts the leaves of the hierarchy, not of the data",
-    change="finer published values lower it",
-)
+@metric("arx_loss", reads="recoding", low=0, high=1, safer="neither", merging="never lower")
 def arx_loss(recoding: Recoding) -> float:
     """ARX's loss of a recoding.
 
@@ -143,18 +110,7 @@ def table_loss(losses: FloatArray) -> float:
     return float(np.expm1(np.log1p(losses).mean()))
 
 
-@metric(
-    "precision",
-    reads="recoding",
-    low=0,
-    high=1,
-    safer="neither",
-    merging="free",
-    sentence="How far up their hierarchies the published values lie: 1 the values themselves, 0 everything suppressed.",
-    formula="1 − mean over cells of level/height",
-    assumption="needs recoding by hierarchy levels; a suppressed cell lies at the top",
-    change="lower levels raise it",
-)
+@metric("precision", reads="recoding", low=0, high=1, safer="neither", merging="free")
 def precision(recoding: Recoding) -> float:
     """Sweeney's precision.
 
@@ -171,18 +127,7 @@ def precision(recoding: Recoding) -> float:
     return 1.0 - float(np.mean(cells))
 
 
-@metric(
-    "monotone_entropy",
-    reads="recoding",
-    low=0,
-    safer="neither",
-    merging="never lower",
-    doubling="same",
-    sentence="Doubt that is left inside the published sets, weighted by how common they are.",
-    formula="mean over cells of Pr(X in set) · H(X | X in set), bits, frequencies of the original table",
-    assumption="columns are taken one by one",
-    change="finer published values lower it",
-)
+@metric("monotone_entropy", reads="recoding", low=0, safer="neither", merging="never lower", doubling="same")
 def monotone_entropy(recoding: Recoding) -> float:
     """Monotone entropy per cell (times records and columns it is the sum of the sources).
 
@@ -201,18 +146,7 @@ def monotone_entropy(recoding: Recoding) -> float:
     return out / len(recoding.columns)
 
 
-@metric(
-    "nonuniform_entropy",
-    reads="recoding",
-    low=0,
-    safer="neither",
-    merging="never lower",
-    sentence="Bits needed to recover the original cell from the published set, summed over the table.",
-    formula="Σ over cells of −log2 Pr(X = value | X in set)",
-    assumption="columns are taken one by one; frequencies of the original table",
-    doubling="doubles",
-    change="finer published values lower it",
-)
+@metric("nonuniform_entropy", reads="recoding", low=0, safer="neither", merging="never lower", doubling="doubles")
 def nonuniform_entropy(recoding: Recoding) -> float:
     """Non-uniform entropy of the whole table, in bits.
 
@@ -224,17 +158,7 @@ def nonuniform_entropy(recoding: Recoding) -> float:
     return mutual_information_loss(recoding) * recoding.n_records * len(recoding.columns)
 
 
-@metric(
-    "mutual_information_utility",
-    reads="recoding",
-    low=0,
-    safer="neither",
-    merging="never higher",
-    sentence="Bits that the published values tell about the original ones, per cell.",
-    formula="U = −mean over cells of log2 Pr(X in set)",
-    assumption="for local recoding with overlapping sets a definition, not a mutual information",
-    change="finer published values raise it",
-)
+@metric("mutual_information_utility", reads="recoding", low=0, safer="neither", merging="never higher")
 def mutual_information_utility(recoding: Recoding) -> float:
     """Mutual information utility in bits per cell.
 
@@ -246,17 +170,7 @@ def mutual_information_utility(recoding: Recoding) -> float:
     return max(0.0, float(np.mean([-_mean(recoding, np.log2(recoding.set_mass(c))) for c in recoding.columns])))
 
 
-@metric(
-    "mutual_information_loss",
-    reads="recoding",
-    low=0,
-    safer="neither",
-    merging="never lower",
-    sentence="Bits about the original values that the published ones do not tell, per cell.",
-    formula="Π = −mean over cells of log2 Pr(X = value | X in set); U + Π = mean entropy of the columns",
-    assumption="frequencies of the original table",
-    change="finer published values lower it",
-)
+@metric("mutual_information_loss", reads="recoding", low=0, safer="neither", merging="never lower")
 def mutual_information_loss(recoding: Recoding) -> float:
     """Mutual information loss in bits per cell.
 
@@ -271,17 +185,7 @@ def mutual_information_loss(recoding: Recoding) -> float:
     return max(0.0, float(np.mean(out)))
 
 
-@metric(
-    "private_information_utility",
-    reads="recoding",
-    low=-math.inf,
-    safer="neither",
-    merging="free",
-    sentence="Bits that the published values, column by column, tell about the sensitive value.",
-    formula="U_PMI = mean over cells of log2 [Pr(Y = s | X in set) / Pr(Y = s)]",
-    assumption="column by column: what columns tell together is missed",
-    change="finer published values raise it",
-)
+@metric("private_information_utility", reads="recoding", low=-math.inf, safer="neither", merging="free")
 def private_information_utility(recoding: Recoding) -> float:
     """Private mutual information utility in bits per cell.
 
@@ -294,17 +198,7 @@ def private_information_utility(recoding: Recoding) -> float:
     return _sensitive_entropy(recoding) - private_information_loss(recoding)
 
 
-@metric(
-    "private_information_loss",
-    reads="recoding",
-    low=0,
-    safer="neither",
-    merging="free",
-    sentence="Bits about the sensitive value that the published values, column by column, leave open.",
-    formula="Π_PMI = −mean over cells of log2 Pr(Y = s | X in set); U_PMI + Π_PMI = H(Y)",
-    assumption="column by column: what columns tell together is missed",
-    change="coarser published values raise it",
-)
+@metric("private_information_loss", reads="recoding", low=0, safer="neither", merging="free")
 def private_information_loss(recoding: Recoding) -> float:
     """Private mutual information loss in bits per cell."""
     s = _sensitive(recoding)
