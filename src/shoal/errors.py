@@ -163,12 +163,26 @@ def missing_column(name: str, columns: Sequence[str], *, table: str, what: str =
 def need(extra: str, package: str) -> DependencyError:
     """The error for an optional package that is not installed.
 
-    >>> print(need("spark", "pyspark"))
-    this needs the package 'pyspark', which is not installed.
-      Install it with: pip install 'shoal[spark]'
+    >>> print(need("plot", "matplotlib"))
+    this needs the package 'matplotlib', which is not installed.
+      Install it with: pip install 'matplotlib>=3.9'
     """
     return DependencyError(
         f"this needs the package '{package}', which is not installed.",
-        hint=f"Install it with: pip install 'shoal[{extra}]'",
+        hint=f"Install it with: {install_line(extra, package)}",
         package=package,
     )
+
+
+def install_line(extra: str, package: str) -> str:
+    """The command that installs what an extra of Shoal names: it works whether Shoal came from a checkout or a wheel."""
+    import re
+    import shlex
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        named = requires("shoal") or []
+    except PackageNotFoundError:
+        named = []
+    of_extra = [line.split(";")[0].strip() for line in named if re.search(rf"extra == ['\"]{extra}['\"]", line)]
+    return f"pip install {' '.join(shlex.quote(name) for name in of_extra or [package])}"

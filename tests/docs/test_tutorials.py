@@ -12,7 +12,7 @@ import pytest
 import docs_pages
 import packaging_support as packaging
 
-INSTALL = re.compile(r"^pip install '?shoal(?:\[([\w,]+)\])?", re.MULTILINE)
+INSTALL = re.compile(r"^pip install '?\.(?:\[([\w,]+)\])?", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")

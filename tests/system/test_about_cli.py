@@ -81,7 +81,7 @@ def test_the_doctor_says_how_to_get_what_is_missing(monkeypatch):
 
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pymysql" else real(name))
-    assert "pip install 'shoal[mysql]'" in run("doctor").stdout
+    assert "pip install 'pymysql>=1.1'" in run("doctor").stdout
 
 
 def test_the_doctor_knows_every_extra():

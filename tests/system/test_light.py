@@ -69,6 +69,6 @@ def test_what_is_missing_is_told_with_the_way_to_get_it(table: Path) -> None:
     states = {f["name"]: f for f in json.loads(doctor[1])["findings"]}
     assert doctor[0] == 0
     assert {states[name]["state"] for name in ("fast", "predict")} == {"missing"}
-    assert "pip install 'shoal[fast]'" in states["fast"]["sentence"]
+    assert "pip install 'numba>=0.61'" in states["fast"]["sentence"]
     assert fitted[0] == 2
-    assert "pip install 'shoal[predict]'" in fitted[2]
+    assert "pip install 'scipy>=1.14'" in fitted[2]

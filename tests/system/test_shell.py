@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -75,6 +76,16 @@ def test_the_first_help_lists_every_command_once_by_purpose_in_lines_that_fit() 
     said = root.get_help(root.make_context("shoal", [], resilient_parsing=True, terminal_width=80))
     assert all(f"\n{purpose}:\n" in said for purpose in HELP)
     assert all(f"  {words}\n" in said for commands in HELP.values() for words in commands.values()), "nothing is cut or folded"
+
+
+def test_no_help_shows_a_type_of_python_or_a_cut_sentence() -> None:
+    groups = [(name, child) for name, child in typer.main.get_command(build()).commands.items() if hasattr(child, "commands")]
+    assert {"studio", "vault", "registry", "predict"} <= dict(groups).keys()
+    for name, command in [*leaves(), *groups]:
+        said = command.get_help(command.make_context(f"shoal {name}", [], resilient_parsing=True, terminal_width=80))
+        usage, _, rest = said.partition("\n")
+        assert not re.search(r"[{}]|\[\[|[a-z]+\]?\.\.\.|\.{4}", usage.replace("COMMAND [ARGS]...", "")), usage
+        assert not re.search(r"<[a-z]+( range|\[[a-z]+\])?>|\.\.\.$", rest, re.MULTILINE), name
 
 
 def test_help_all_explains_what_the_short_help_only_names() -> None:

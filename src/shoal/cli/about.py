@@ -17,7 +17,7 @@ from shoal.cli import _shared
 from shoal.cli._shell import common
 from shoal.cli._shell.commands import ALL, examples
 from shoal.disk.atomic import free, publish, staged
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, install_line
 
 
 def register(app: typer.Typer) -> None:
@@ -34,21 +34,17 @@ EXTRAS = {
     "mysql": ("pymysql", "MySQL and MariaDB tables"),
     "lake": ("deltalake", "Delta and Iceberg tables"),
     "spark": ("pyspark", "Spark tables"),
-    "stats": ("pyreadstat", "SPSS, Stata and SAS files"),
-    "excel": ("python_calamine", "Excel and OpenDocument workbooks"),
     "frames": ("polars", "polars frames back from a release"),
     "sklearn": ("sklearn", "the scikit-learn transformer"),
     "plot": ("matplotlib", "plots as PNG and PDF"),
     "hsm": ("pkcs11", "master keys in a hardware security module"),
     "fakes": ("faker", "made-up names in the place of real ones"),
-    "vault": ("sqlalchemy", "the pseudonym vault and the registry"),
-    "server": ("fastapi", "shoal serve"),
 }
 """Optional parts: the package that shows it is there, and what it is for."""
 
 
 def doctor(
-    tables: Annotated[list[str] | None, typer.Argument(metavar="[TABLE]...", help="Files or ENGINE-URL::table to try.")] = None,
+    tables: Annotated[list[str] | None, typer.Argument(metavar="TABLE", help="Files or ENGINE-URL::table to try.")] = None,
     as_json: common.Json = False,
 ) -> None:
     """Report what is installed, what works, and how to install the rest; test tables and servers.
@@ -104,7 +100,7 @@ def _extras() -> Iterator[dict[str, str]]:
         if importlib.util.find_spec(package) is not None:
             yield _finding(extra, "ok", purpose)
         else:
-            yield _finding(extra, "missing", f"{purpose}. Get it: pip install 'shoal[{extra}]'")
+            yield _finding(extra, "missing", f"{purpose}. Get it: {install_line(extra, package)}")
 
 
 def _table(source: str) -> dict[str, str]:

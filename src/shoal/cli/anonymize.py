@@ -39,7 +39,7 @@ def anonymize(
     verb_options: dict[str, Any],
     reading: dict[str, Any],
     table: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="A file or ENGINE-URL::table; none if the policy names tables.")
+        str | None, typer.Argument(metavar="TABLE", help="A file or ENGINE-URL::table; none if the policy names tables.")
     ] = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", metavar="FILE", help="Policy (YAML); or use --quasi, --k and other options.")

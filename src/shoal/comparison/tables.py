@@ -164,7 +164,7 @@ def _models(
     import importlib.util
 
     if importlib.util.find_spec("sklearn") is None:
-        return [], ["No model was trained: scikit-learn is not installed (pip install 'shoal[sklearn]')."]
+        return [], ["No model was trained: scikit-learn is not installed (pip install scikit-learn)."]
     out: list[ModelScore] = []
     said = []
     by_name = {c.name: c for c in columns}

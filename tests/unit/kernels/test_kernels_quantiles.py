@@ -49,5 +49,5 @@ def test_what_needs_scipy_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) ->
         _ = rooms.cluster
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(DependencyError, match=r"pip install 'shoal\[predict\]'"):
+    with pytest.raises(DependencyError, match=r"pip install 'scipy>=1\.14'"):
         rooms.room("optimize")

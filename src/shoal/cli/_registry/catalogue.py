@@ -24,7 +24,7 @@ Title = Annotated[str, typer.Option("--title", help="Name of the data set or que
 Holder = Annotated[str, typer.Option("--holder", help="Who says it.")]
 Source = Annotated[str, typer.Option("--registry", help="A mirrored folder, an SQLite file or a database URL.")]
 Trust = Annotated[str, typer.Option("--trust", help="Public keys that you trust: only theirs and those they endorse.")]
-Text = Annotated[str, typer.Argument(metavar="[PLACE]", help="A part of the name of a population.")]
+Text = Annotated[str, typer.Argument(metavar="PLACE", help="A part of the name of a population.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would leave, and stop.")]
 
 

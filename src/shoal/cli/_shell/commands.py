@@ -32,6 +32,8 @@ SHORT = 12
 """Commands with no more options than this explain all of them."""
 
 ALL = "--help-all"
+LONGEST = 300
+"""Characters of the first sentence of a command's help, which is never cut."""
 MOST_DIGITS = 15
 """Digits up to which a number is plainly one."""
 
@@ -42,22 +44,12 @@ class Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         return read_plainly(super().get_params(ctx))
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The line of usage, with arguments as the list below names them: TABLE, [TABLE], TABLE..."""
+        return [re.sub(r"[{}]", "", piece).upper().replace("......", "...") for piece in super().collect_usage_pieces(ctx)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments, options that are explained, and the names of the others by group."""
-        records = [(p, p.get_help_record(ctx)) for p in self.get_params(ctx)]
-        shown = [(p, (plain_metavar(r[0], argument=p.param_type_name == "argument"), r[1])) for p, r in records if r is not None]
-        options = [(p, r) for p, r in shown if p.param_type_name == "option"]
-        grouped = {} if (ctx.obj or {}).get(ALL) or len(options) <= SHORT else _grouped([p for p, _ in options])
-        named = {name for names in grouped.values() for name in names}
-        arguments = [r for p, r in shown if p.param_type_name == "argument"]
-        if arguments:
-            with formatter.section("Arguments"):
-                formatter.write_dl(arguments)
-        with formatter.section("Options"):
-            formatter.write_dl([r for p, r in options if not named & set(p.opts)])
-        if grouped:
-            with formatter.section(f"More, explained by {ctx.command_path} {ALL}"):
-                formatter.write_dl([(group, ", ".join(names)) for group, names in grouped.items()])
+        _format_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The examples of this command, a line each, not folded: they are for copying."""
@@ -69,11 +61,43 @@ class Command(TyperCommand):
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
 
+def _format_options(command: Any, ctx: Any, formatter: Any) -> None:
+    """Arguments, options that are explained, and the names of the others by group."""
+    records = [(p, p.get_help_record(ctx)) for p in command.get_params(ctx)]
+    shown = [(p, (plain_metavar(r[0], argument=p.param_type_name == "argument"), r[1])) for p, r in records if r is not None]
+    options = [(p, r) for p, r in shown if p.param_type_name == "option"]
+    grouped = {} if (ctx.obj or {}).get(ALL) or len(options) <= SHORT else _grouped([p for p, _ in options])
+    named = {name for names in grouped.values() for name in names}
+    arguments = [r for p, r in shown if p.param_type_name == "argument"]
+    if arguments:
+        with formatter.section("Arguments"):
+            formatter.write_dl(arguments)
+    with formatter.section("Options"):
+        formatter.write_dl([r for p, r in options if not named & set(p.opts)])
+    if grouped:
+        with formatter.section(f"More, explained by {ctx.command_path} {ALL}"):
+            formatter.write_dl([(group, ", ".join(names)) for group, names in grouped.items()])
+
+
 class Group(TyperGroup):
     """A group of such commands, as its own options see it."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return read_plainly(super().get_params(ctx))
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _format_options(self, ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Each command with its whole first sentence."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        lines = [
+            (name, command.get_short_help_str(limit=LONGEST)) for name, command in commands if command and not command.hidden
+        ]
+        if lines:
+            with formatter.section("Commands"):
+                formatter.write_dl(lines)
 
 
 class Commands(typer.Typer):
@@ -95,10 +119,11 @@ class Commands(typer.Typer):
 def plain_metavar(text: str, *, argument: bool) -> str:
     """The left column of the help without names of Python types.
 
-    >>> plain_metavar("TABLE... <list[str]>", argument=True), plain_metavar("--port <int>", argument=False)
+    >>> plain_metavar("table... <list[str]>", argument=True), plain_metavar("--port <int>", argument=False)
     ('TABLE...', '--port NUMBER')
     """
-    return re.sub(r" <([a-z]+)[^>]*>", lambda m: "" if argument else f" {METAVARS.get(m[1], 'TEXT')}", text)
+    plain = re.sub(r" <([a-z]+)[^>]*>", lambda m: "" if argument else f" {METAVARS.get(m[1], 'TEXT')}", text)
+    return plain.upper() if argument else plain
 
 
 METAVARS = {"int": "NUMBER", "float": "NUMBER", "path": "PATH"}
