@@ -15,20 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.disk.atomic import scratch
-from shoal.engines.core.memory import left_for_data
-from shoal.engines.count.distinct import TooManyValues, few_of, in_order
+from shoal.engines.count.distinct import TooManyValues, few_of
 from shoal.engines.recode.declared_codes import without_codes
-from shoal.engines.recode.spill import Spill
 from shoal.errors import PolicyError, ShoalError, UnreadableError, nearest
-from shoal.kernels.arrow import as_doubles, to_numpy
 from shoal.kernels.codes import is_code
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Step, Suppression
@@ -37,12 +32,6 @@ from shoal.release.plan.plan_json import parse_plan, parse_step
 if TYPE_CHECKING:
     from shoal.engines.table import Table
     from shoal.hierarchies.rule import Rule
-
-MOST_HELD = 2_000_000
-"""Different numbers that techniques by rank hold; more are sorted on disk."""
-
-MOST_SORTED = 48_000_000
-"""Numbers that are sorted in memory, at eight bytes each; of more, some at a time."""
 
 _TOP = ("seed", "sample", "steps", "suppress", "shuffle")
 
@@ -152,27 +141,23 @@ def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) 
 def _needed_by(rule: Rule, table: Table, column: str, *, at_level: bool) -> tuple[Any, Any]:
     """The values of a column with their records; of a rule that is fitted to a few of them, those few where they are many."""
     few = rule.enough(column, pa.array([], pa.string())) if at_level and not table.schema[column].user_missing else None
-    every: Iterator[Any] | None = None if few is None else table.all_numbers(column)
-    if every is None:
-        try:
-            return table.few_values(column)
-        except TooManyValues:
-            if few is None:
-                raise
-            every = (values for values, _ in table.value_batches(column))
-    for values in every:
+    try:
+        return table.few_values(column)
+    except TooManyValues:
+        if few is None:
+            raise
+    for values, _ in table.value_batches(column):
         few = rule.enough(column, values if few is None or not len(few) else pa.concat_arrays([few, values]))
     return few, None
 
 
 def _ranked(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
-    """A technique that takes numbers by rank: more of them than can be held are sorted on disk, with the same result."""
+    """A technique that takes the numbers of a column by their ranks."""
 
     def build(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
         import shoal.techniques as tf
 
-        with scratch() as place:
-            step: Step = getattr(tf, name)(column, *_numbers_of(table, column, place), **words)
+        step: Step = getattr(tf, name)(column, *_substantive(table, column), **words)
         return step
 
     return build
@@ -269,25 +254,6 @@ def _substantive_batches(table: Table, column: str, least: int = 1) -> Iterator[
 def _undeclared(table: Table, column: str, values: Any, counts: Any) -> tuple[Any, Any]:
     stays = pc.invert(is_code(values, table.schema[column].user_missing))
     return values.filter(stays), counts[stays.to_numpy(zero_copy_only=False)]
-
-
-def _numbers_of(table: Table, column: str, place: Path) -> tuple[Any, Any]:
-    """The values with their records, as a technique takes them: on disk where they are many."""
-    from shoal.techniques.group.ranked import Ranked, sorted_numbers
-
-    every = table.all_numbers(column)
-    if every is not None:
-        codes = table.schema[column].user_missing
-        room = MOST_SORTED if table.memory is None else min(MOST_SORTED, left_for_data(table.memory) // 32)
-        numbers = (as_doubles(v.filter(pc.invert(is_code(v, codes))) if codes else v) for v in every)
-        return sorted_numbers(column, map(to_numpy, numbers), Spill(place), room, MOST_HELD)
-    batches, held, found = _substantive_batches(table, column), list[tuple[Any, Any]](), 0
-    for batch in batches:
-        held.append(batch)
-        found += len(batch[0])
-        if found > MOST_HELD:
-            return Ranked.spilled(column, chain((held.pop() for _ in range(len(held))), batches), Spill(place)), None
-    return in_order([values for values, _ in held], [counts for _, counts in held])
 
 
 def _suppression(spec: Any) -> Suppression:

@@ -21,7 +21,7 @@ from shoal.engines.core.request import CountRequest, expressions_of
 from shoal.engines.core.state import Held, files_of
 from shoal.engines.count.by_codes import KeptCodes, half_of_memory
 from shoal.engines.count.dispatch import count, in_order
-from shoal.engines.count.distinct import SHORT, all_numbers, as_counted, few_of, need_few, value_batches
+from shoal.engines.count.distinct import SHORT, as_counted, few_of, need_few, value_batches
 from shoal.engines.count.sql import about_classes, class_sizes, distinct_and_missing
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
@@ -282,11 +282,6 @@ class Table:
             yield from value_batches(engine, self._relation, self._schema.require(column), least)
         else:
             yield as_counted(*self.values(column), least)
-
-    def all_numbers(self, column: str) -> Generator[Any] | None:
-        """Every number of a column as often as it is there, some at a time; None where its values are to be counted."""
-        engine, plain = self._counts_on_disk(), self._schema[self._schema.require(column)].kind in ("integer", "float")
-        return all_numbers(engine, self._relation, column) if engine is not None and plain else None
 
     def _counts_on_disk(self) -> DuckDB | None:
         """The engine, where values are counted on disk and not by codes."""

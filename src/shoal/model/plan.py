@@ -133,13 +133,6 @@ class ColumnStep(Step):
     def run(self, table: Any, seed: int) -> Any:
         raise UsageError(f"step '{self.kind}' cannot be applied to whole columns.")
 
-    def streamed(self, rows: Callable[[], Any], spill: Any, seed: int) -> Any:
-        """The same from tables that ``rows()`` gives, without holding the column; None where it has no such form.
-
-        ``spill`` sorts and keeps tables on disk; what comes back are tables of :attr:`columns`, in the order of the rows.
-        """
-        return None
-
 
 @dataclass(frozen=True)
 class RowStep(Step):

@@ -19,10 +19,8 @@ from shoal.techniques.coarsen.round_and_code import (
 )
 from shoal.techniques.group.microaggregate import Microaggregate
 from shoal.techniques.group.near import lost_share, near_groups
-from shoal.techniques.group.one_column import microaggregate_1d
-from shoal.techniques.group.optimal_1d import Centres, Groups, Represent, optimal_groups
+from shoal.techniques.group.optimal_1d import Centres, Groups, Represent, microaggregate_1d, optimal_groups
 from shoal.techniques.group.quantile import (
-    Reservoir,
     equal_groups,
     error_ratio,
     group_sizes,
@@ -30,9 +28,7 @@ from shoal.techniques.group.quantile import (
     quantile_transform,
     rank_difference,
     sample_size,
-    streamed_quantiles,
 )
-from shoal.techniques.group.sketch import QuantileSketch
 from shoal.techniques.guarantees import GUARANTEES, Guarantee, guarantee
 from shoal.techniques.identity.date_shift import DateShift
 from shoal.techniques.identity.mask import Fake, KeyedHash, remove
@@ -57,11 +53,9 @@ __all__ = [
     "Noise",
     "Permute",
     "Pram",
-    "QuantileSketch",
     "RankSwap",
     "Rare",
     "Represent",
-    "Reservoir",
     "Sample",
     "TreeCut",
     "apply",
@@ -87,7 +81,6 @@ __all__ = [
     "safe_harbor",
     "sample",
     "sample_size",
-    "streamed_quantiles",
     "suppress_cells",
     "suppress_column",
     "suppress_rare",

@@ -12,8 +12,8 @@ import pytest
 import shoal
 from shoal.engines.recode import row_numbers as numbers
 from shoal.engines.recode import write
-from shoal.engines.recode.spill import Held, Spill
-from shoal.kernels.order import Repeats, row_hashes, row_numbers, times_before
+from shoal.engines.recode.spill import Held
+from shoal.kernels.order import Repeats, row_numbers, times_before
 from shoal.techniques.kernels import draws
 
 SEED = 10**15 + 3
@@ -65,21 +65,6 @@ def test_of_few_rows_all_hashes_are_sorted(tmp_path, monkeypatch, few):
     monkeypatch.setattr(numbers, "FEW_HASHES", few)
     rows = Held(tmp_path, "x", numbers.hashed(iter(tables(list(range(10)), 4)), ["p0"], 0))
     assert sum(t.num_rows for t in numbers._keys(rows)) == (10 if few > 10 else 0)
-
-
-@pytest.mark.parametrize("held", [1, 400, 1 << 20])
-def test_columns_in_the_order_of_the_hashes_and_back(tmp_path, held):
-    """Equal rows keep their order, and what is made of the columns comes back to its rows."""
-    values = np.random.default_rng(5).integers(0, 9, 100).tolist()
-    given = [t.append_column("n", pa.array(range(13 * i, 13 * i + t.num_rows))) for i, t in enumerate(tables(values, 13))]
-    spill = Spill(tmp_path, held)
-    rows = spill.keep(numbers.hashed(iter(given), ["p0"], 0))
-    read = spill.keep(numbers.by_hash(rows, ["n"], spill))
-    order = [v for t in read.tables(["n"]) for v in t["n"].to_pylist()]
-    keys = row_hashes([pa.array(values)], len(values), 0)
-    assert order == np.argsort(keys, kind="stable").tolist()
-    back = numbers.in_place((t.select(["n"]) for t in read.tables()), read, spill)
-    assert [v for t in back for v in t["n"].to_pylist()] == list(range(100))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 40])

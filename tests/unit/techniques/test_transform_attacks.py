@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -14,11 +13,9 @@ from hypothesis import strategies as st
 
 import shoal
 import shoal.techniques as tf
-from shoal.engines.recode.spill import Spill
 from shoal.errors import DataError, PolicyError
 from shoal.kernels.order import row_hashes
 from shoal.model.plan import Plan
-from shoal.techniques.perturb.exchange import _alone
 from shoal.techniques.perturb.noise import Precision
 from shoal.techniques.perturb.spread import decimals_of
 
@@ -175,29 +172,6 @@ def test_limits_keep_the_size_of_the_numbers(scale):
     assert math.isfinite(step.low)
 
 
-# -- columns that are too long for memory ------------------------------------------------------------------------------
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(5, 120), st.integers(0, 2**32), st.sampled_from([1, 7, 50]), st.sampled_from([150, 1 << 20]))
-def test_exchanges_on_disk_are_those_in_memory(tmp_path_factory, n, chance, size, held):
-    rng = np.random.default_rng(chance)
-    numbers = [None if i >= 5 and rng.random() < 0.2 else int(v) for i, v in enumerate(rng.integers(-9, 9, n))]
-    pairs = np.resize(np.arange(n // 2), n)  # nobody is alone in a stratum
-    strata = {"g": rng.choice(["a", "b", ""], n // 2)[pairs], "h": rng.integers(0, 3, n // 2)[pairs]}
-    table = pa.table({"x": pa.array(numbers, pa.int16()), "y": -rng.random(n), **strata})
-    spill = Spill(tmp_path_factory.mktemp("spill"), held)
-    for step in (
-        tf.Permute("x", ("y",)),
-        tf.Permute("x", ("y",), ("g", "h")),
-        tf.RankSwap("x", 3.0),
-        tf.RankSwap("y", 60.0),
-    ):
-        rows = lambda: (table.slice(s, size) for s in range(0, n, size))  # noqa: E731
-        made = pa.concat_tables(step.streamed(rows, spill, 10**17)).combine_chunks()
-        assert made.equals(step.run(table, 10**17).select(list(step.columns)).combine_chunks())
-
-
 PERMUTED_ALONE = [
     pytest.param([1], [], 1, id="one record"),
     pytest.param([], [], 0, id="no record"),
@@ -221,19 +195,3 @@ def test_a_record_that_has_nobody_to_exchange_with_is_not_published_as_it_was(tm
         where = " within 's': " if strata else ": "
         with pytest.raises(DataError, match=rf"^{alone} record\(s\) are alone{where}"):
             run()
-
-
-@given(st.lists(st.lists(st.integers(0, 6), max_size=4), max_size=5))
-def test_records_alone_are_counted_over_parts_in_order(parts):
-    flat = sorted(v for part in parts for v in part)
-    sizes = [len(p) for p in parts]
-    ends = np.cumsum([0, *sizes])
-    cut = [np.array(flat[a:b], np.uint64) for a, b in itertools.pairwise(ends)]
-    assert _alone(iter(cut)) == sum(flat.count(v) == 1 for v in flat)
-
-
-def test_both_zeros_are_one_number_on_disk_as_in_memory(tmp_path):
-    table = pa.table({"x": [0.0, -0.0, 1.0, -1.0, -0.0, 0.0, 2.0, -2.0]})
-    step = tf.RankSwap("x", 10.0)
-    made = pa.concat_tables(step.streamed(lambda: iter([table]), Spill(tmp_path, 1 << 20), 10**17))["x"].to_pylist()
-    assert list(map(str, made)) == list(map(str, step.run(table, 10**17)["x"].to_pylist()))

@@ -1,4 +1,4 @@
-"""Microaggregation of one column: MDAV by sorting is MDAV by its definition, in memory and on disk."""
+"""Microaggregation of one column: MDAV by sorting is MDAV by its definition."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import shoal.techniques as tf
 from shoal.engines.recode import spill
 from shoal.errors import DataError
 from shoal.model.plan import Plan
-from shoal.techniques.group import one_column
+from shoal.techniques.group import near
 
 
 def mdav_by_definition(x: list[float], k: int) -> list[list[float]]:
@@ -43,7 +43,7 @@ def mdav_by_definition(x: list[float], k: int) -> list[list[float]]:
 @given(st.integers(2, 5), st.integers(0, 40), st.integers(0, 2**31))
 def test_groups_are_those_of_the_definition(k: int, more: int, seed: int) -> None:
     x = np.random.default_rng(seed).lognormal(0, 1, k + more)
-    cuts = one_column.end_groups(np.sort(x), k)
+    cuts = near.end_groups(np.sort(x), k)
     found = [np.sort(x)[a:b].tolist() for a, b in pairwise(cuts)]
     assert found == mdav_by_definition(x.tolist(), k)
     assert sorted(np.bincount(tf.near_groups(x[None], k)).tolist()) == sorted(map(len, found))
@@ -51,7 +51,7 @@ def test_groups_are_those_of_the_definition(k: int, more: int, seed: int) -> Non
 
 @pytest.mark.parametrize("n", range(3, 32))
 def test_sizes_at_every_limit(n: int) -> None:
-    sizes = np.diff(one_column.end_groups(np.arange(n, dtype=float) ** 2, 3))
+    sizes = np.diff(near.end_groups(np.arange(n, dtype=float) ** 2, 3))
     assert sizes.sum() == n
     assert sizes.min() >= 3
     assert sizes.max() <= 5
@@ -68,10 +68,9 @@ VALUES = np.round(np.random.default_rng(4).lognormal(3, 1, 400), 1)
 
 @pytest.mark.parametrize("publish", ["mean", "median"])
 @pytest.mark.parametrize("missing", [0, 1, 3, 4, 50])
-def test_on_disk_as_in_memory(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, publish: str, missing: int) -> None:
+def test_rows_on_disk_as_in_memory(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, publish: str, missing: int) -> None:
     """Also where fewer than k records (4) have no value: the group that is formed first joins them."""
     monkeypatch.setattr(spill, "GIVEN", 64)
-    monkeypatch.setattr(one_column, "AT_ONCE", 100)
     cells = [None if i < missing else float(v) for i, v in enumerate(VALUES)]
     table = pa.table({"i": range(400), "x": pa.array(cells, pa.float64())})
     step = tf.Microaggregate("x", k=4, publish=publish)  # type: ignore[arg-type]
@@ -81,9 +80,6 @@ def test_on_disk_as_in_memory(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, pu
         shoal.transform(table, Plan((step,)), tmp_path / "o.parquet")
         made.append((tmp_path / "o.parquet").read_bytes())
     assert made[0] == made[1]
-    monkeypatch.setattr(tf.Microaggregate, "streamed", lambda *_: None)
-    shoal.transform(table, Plan((step,)), tmp_path / "o.parquet")
-    assert (tmp_path / "o.parquet").read_bytes() == made[0]
     out = pq.read_table(tmp_path / "o.parquet")["x"]
     assert out.null_count == (missing + 4 if 0 < missing < 4 else missing)
     sizes = np.unique(np.array(out.drop_null()), return_counts=True)[1]

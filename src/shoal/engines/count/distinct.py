@@ -26,7 +26,7 @@ from shoal.steps.sql import aliased, column, exp
 SHORT = 1 << 22
 """Rows up to which codes are counted."""
 
-MOST_NUMBERS, MOST_TEXTS = 8_000_000, 1_000_000
+MOST_NUMBERS, MOST_TEXTS = 20_000_000, 1_000_000
 """Different values that are looked at: `groups` of nine million numbers took 1.5 GB."""
 
 
@@ -45,14 +45,6 @@ def value_batches(engine: DuckDB, relation: Relation, name: str, least: int) -> 
     with engine.sparing():
         for batch in engine.stream(counted):
             yield one_type(engine.decode(batch.column("k"), known), known), to_numpy(batch.column("n").cast(pa.int64()))
-
-
-def all_numbers(engine: DuckDB, relation: Relation, name: str) -> Generator[Any]:
-    """Every number of a column as often as it is there, in any order, some at a time; missing ones are left out."""
-    known = relation.column(name)
-    with engine.sparing():
-        for batch in engine.stream(_there(engine, relation, name)):
-            yield one_type(engine.decode(batch.column("k"), known), known)
 
 
 def _there(engine: DuckDB, relation: Relation, name: str) -> exp.Select:

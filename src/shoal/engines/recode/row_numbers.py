@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from shoal.engines.recode.spill import KEY, Held, Spill, in_order
+from shoal.engines.recode.spill import KEY, Held, in_order
 from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.order import FEW_HASHES, HashArray, Repeats, row_hashes, times_before
 
@@ -29,25 +29,6 @@ def hashed(tables: Iterator[Any], columns: Sequence[str], unneeded: int) -> Iter
         keys = from_numpy(row_hashes([table[n] for n in columns], table.num_rows, 0))
         last = [n for n in table.column_names if n[0] == "o"]
         yield table.drop_columns(last[len(last) - unneeded :]).append_column(HASH, keys)
-
-
-def by_hash(rows: Held, names: Sequence[str], spill: Spill) -> Iterator[Any]:
-    """Some columns of the rows in the order of the rows' hashes, with their places."""
-
-    def keyed() -> Iterator[tuple[Any, HashArray]]:
-        first = 0
-        for table in rows.tables([*names, HASH]):
-            placed = table.select(list(names)).append_column(ROW, from_numpy(places(first, table.num_rows)))
-            yield placed, to_numpy(table[HASH].combine_chunks())
-            first += table.num_rows
-
-    return spill.order(keyed())
-
-
-def in_place(made: Iterator[Any], read: Held, spill: Spill) -> Iterator[Any]:
-    """What was made of rows in the order of :func:`by_hash`, in the order of the rows."""
-    beside = spill.beside(made, read.tables([ROW]))
-    return spill.order((new, to_numpy(at[ROW].combine_chunks())) for new, at in beside)
 
 
 def as_they_come(tables: Iterator[Any], folder: Path, held: int) -> Iterator[Any]:

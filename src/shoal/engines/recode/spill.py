@@ -7,9 +7,8 @@ once more where it is too large. The order is that of the keys alone: how many b
 from __future__ import annotations
 
 import contextlib
-import secrets
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -178,10 +177,6 @@ class Held:
         for table in self._read(fields):
             yield table.select(wanted)
 
-    def backwards(self) -> Iterator[Any]:
-        """The tables as they were written, the last one first; none for one without rows."""
-        return self._read(None, -1)
-
     def columns(self, names: Sequence[str]) -> Any:
         """All rows of some columns."""
         wanted = [self.schema.get_field_index(n) for n in names]
@@ -192,46 +187,11 @@ class Held:
         """Give the disk back."""
         self._path.unlink()
 
-    def _read(self, fields: Sequence[int] | None, step: int = 1) -> Iterator[Any]:
+    def _read(self, fields: Sequence[int] | None) -> Iterator[Any]:
         options = _fields(fields)
         with pa.OSFile(str(self._path), "rb") as source, pa.ipc.open_file(source, options=options) as reader:
-            for i in range(reader.num_record_batches)[::step]:
+            for i in range(reader.num_record_batches):
                 yield pa.Table.from_batches([reader.get_batch(i)])
-
-
-class Spill:
-    """A place where steps on whole columns sort and keep tables."""
-
-    def __init__(self, folder: Path, held: int = HELD) -> None:
-        self._folder, self._held = folder, held
-
-    def order(self, pairs: Iterator[tuple[Any, npt.NDArray[np.uint64]]]) -> Iterator[Any]:
-        """Tables, each with a key per row, in the order of the keys; rows of equal keys keep theirs."""
-        return in_order((t.append_column(KEY, from_numpy(keys)) for t, keys in pairs), self._folder, self._held)
-
-    def keep(self, tables: Iterator[Any]) -> Held:
-        """Tables that will be read again."""
-        return Held(self._folder, f"kept-{secrets.token_hex(4)}", tables)
-
-    def beside(self, left: Iterator[Any], right: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
-        """The rows of both, side by side, in tables of equal length."""
-        taken = self.taken(right)
-        return ((table, taken(table.num_rows)) for table in left)
-
-    def taken(self, tables: Iterator[Any]) -> Callable[[int], Any]:
-        """A function that gives the next so many rows."""
-        waiting = next(tables)
-
-        def take(n: int) -> Any:
-            nonlocal waiting
-            parts = [waiting]
-            while sum(p.num_rows for p in parts) < n:
-                parts.append(next(tables))
-            rows = pa.concat_tables(parts)
-            waiting = rows.slice(n)
-            return rows.slice(0, n)
-
-        return take
 
 
 def _sink(path: Path) -> Any:

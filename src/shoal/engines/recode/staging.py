@@ -3,7 +3,7 @@
 Random steps draw by a number of the row's content, so that the same table and seed give the same noise and the same sample on
 every engine and in any order. Steps on whole columns take their columns in the order of a hash of the rows' content; it is never
 published, as it depends on the original values and would tell about them. Rows are chosen first, then changed. They wait on disk
-as they came, while a whole-column step sorts the columns that it reads.
+as they came, while a whole-column step holds the columns that it reads.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ import pyarrow.compute as pc
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import columns_of, kind_of
+from shoal.engines.core.memory import bytes_of_columns, left_for_data, refused
 from shoal.engines.core.stored_types import one_type, restored
 from shoal.engines.recode.batch_steps import Later
 from shoal.engines.recode.declared_codes import beside_codes, column_after, with_codes, without_codes
-from shoal.engines.recode.row_numbers import BEFORE, HASH, as_they_come, by_hash, hashed, in_place, numbers_of
-from shoal.engines.recode.spill import HELD, Held, Spill
+from shoal.engines.recode.row_numbers import BEFORE, HASH, as_they_come, hashed, numbers_of
+from shoal.engines.recode.spill import HELD, Held
 from shoal.engines.recode.sql import Published, published, untouched
 from shoal.errors import InternalError
-from shoal.kernels.arrow import from_numpy
+from shoal.kernels.arrow import from_numpy, to_numpy
+from shoal.kernels.order import sorted_order
 from shoal.kernels.text import canonical_text, same_cells
 from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, RowStep, Step, StreamStep
 from shoal.model.roles import MOMENTS, NUMBERS, Column
@@ -48,10 +50,10 @@ class Staging:
     ``unordered``: the source has no order of its own, so the rows must be shuffled before they are published.
     """
 
-    def __init__(self, names: Sequence[str], plan: Plan, folder: Path, held: int = HELD) -> None:
+    def __init__(self, names: Sequence[str], plan: Plan, folder: Path, held: int = HELD, memory: int | None = None) -> None:
         self.names = list(names)
         self.plan = plan
-        self.folder, self.held = folder, held
+        self.folder, self.held, self.memory = folder, held, memory
         self.steps = [replace(s) for s in plan.steps if is_staged(s)]  # a step that stands there twice is two steps
         self._seeds = _own_seeds(plan, self.steps)
         self.rows_read = self.left_out = 0
@@ -162,24 +164,27 @@ class Staging:
             yield table.cast(schema)
 
     def _whole(self, tables: Iterator[Any], step: Any, number: int) -> Iterator[Any]:
-        """A step on whole columns: the rows wait on disk while it runs."""
+        """A step on whole columns, which are in memory while it runs; the rows wait on disk."""
         rows = Held(self.folder, f"rows-{number}", tables)
         used = list(self._seen(step).values())
-        spill, declared = Spill(self.folder, self.held), self._declared(step)
-        read = spill.keep(by_hash(rows, used, spill)) if step.by_place else rows
-        views = lambda: (without_codes(self._view(t, step), declared) for t in read.tables(used))  # noqa: E731
-        apart = bool(declared) and step.splits_by_codes  # the step must see which codes differ
-        made = None if apart else step.streamed(views, spill, self._seed(step))
-        if made is None:
-            view = self._view(read.columns(used), step)
-            made = iter([beside_codes(step, view, self._seed(step), declared).select(list(step.columns))])
-            declared = {}
-        taken = spill.taken(in_place(made, read, spill) if step.by_place else made)
+        needed = bytes_of_columns(rows.rows, len(used))
+        if self.memory is not None and needed > left_for_data(self.memory):
+            what = f"step '{step.kind}' on {rows.rows:,} records of {len(used)} columns"
+            raise refused(what, needed, self.memory, "Raise --memory, or take a step that does not hold whole columns.")
+        columns = rows.columns([*used, HASH] if step.by_place else used)
+        if step.by_place:  # the order of the rows must not matter
+            order = sorted_order(to_numpy(columns[HASH].combine_chunks()))
+            columns = columns.take(from_numpy(order))
+        made = beside_codes(step, self._view(columns, step), self._seed(step), self._declared(step)).select(list(step.columns))
+        if step.by_place:
+            place = np.empty(len(order), np.int64)
+            place[order] = np.arange(len(order))
+            made = made.take(from_numpy(place))
+        first = 0
         for batch in rows.tables():
-            new = taken(batch.num_rows)
-            yield self._replace(batch, step, with_codes(new, self._view(batch, step), declared) if declared else new)
-        for held in {rows, read}:
-            held.remove()
+            yield self._replace(batch, step, made.slice(first, batch.num_rows))
+            first += batch.num_rows
+        rows.remove()
 
     def _started(self, step: Any) -> Any:
         """Begins when the first row comes: then a step that looks at all of them first has seen the last."""

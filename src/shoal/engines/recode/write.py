@@ -264,7 +264,7 @@ def _job(run: Recoding, stack: ExitStack) -> tuple[Job, Callable[[], tuple[int, 
     if not any(is_staged(s) for s in plan.steps):
         source = published(engine, relation, run.names, run.steps, run.unit, run.class_map, stack, compared=run.compared)
     else:
-        staging = Staging(run.names, plan, folder, held)
+        staging = Staging(run.names, plan, folder, held, engine.memory)
         tables = staging.load(engine, relation, run.steps, run.unit, run.class_map, stack, run.compared)
         worker = DuckDB(stable_order=True)
         stack.callback(worker.close)

@@ -14,7 +14,6 @@ from shoal.hierarchies.values import counts_of, texts_of
 from shoal.model.plan import Suppression
 from shoal.steps import Clamp, Constant, Drop, MapValues, Round
 from shoal.techniques.columns import distinct_numbers, need_group
-from shoal.techniques.group.ranked import Ranked
 
 
 def round_to(column: str, base: float) -> Round:
@@ -51,23 +50,27 @@ def top_bottom(
         if low is None and high is None:
             raise UsageError(f"the coding of '{column}' needs low=, high=, people= or share=.")
         return Clamp(column, low, high)
-    x = values if isinstance(values, Ranked) else _ranked(column, values, counts)
-    n = x.records
+    x = distinct_numbers(column, values)
+    order = np.argsort(x, kind="stable")
+    below = np.concatenate([[0], np.cumsum(counts_of(x, counts)[order])])  # records below each number, and of all
+    x, n = x[order], int(below[-1])
     wanted = people if people is not None else math.ceil((share or 0.0) * n)
     if wanted < 1:
         raise UsageError(
             f"the coding of '{column}' needs at least one record at each end.", hint="Such as share=0.01 or people=5."
         )
-    if n and x.high / 2 - x.low / 2 > FARTHEST:
+    if n and x[-1] / 2 - x[0] / 2 > FARTHEST:
         raise DataError(
             f"the numbers of column '{column}' lie too far apart.", hint="Give the limits: low=, high=.", column=column
         )
     need_group(2 * wanted, n, f"column '{column}'")
-    first, last = x.at_ranks([wanted, n - wanted + 1])
-    step = (x.high - x.low) / 20
+    first, last = x[np.searchsorted(below, [wanted, n - wanted + 1]) - 1].tolist()
+    step = float(x[-1] - x[0]) / 20
     unit = 10.0 ** math.floor(math.log10(step)) if step > 0 else 1.0
-    bottom = _inwards(_past(first, np.inf), unit, x.up_to)
-    top = -_inwards(-_past(last, -np.inf), unit, lambda limits: [n - b for b in x.below([-v for v in limits])])
+    bottom = _inwards(_past(first, np.inf), unit, lambda limits: below[np.searchsorted(x, limits, side="right")].tolist())
+    top = -_inwards(
+        -_past(last, -np.inf), unit, lambda limits: (n - below[np.searchsorted(x, [-v for v in limits], side="left")]).tolist()
+    )
     if bottom > top:
         raise DataError(
             f"the middle of column '{column}' is too narrow for this coding.",
@@ -75,11 +78,6 @@ def top_bottom(
             column=column,
         )
     return Clamp(column, bottom, top)
-
-
-def _ranked(column: str, values: Any, counts: Any) -> Ranked:
-    x = distinct_numbers(column, values)
-    return Ranked.held(x, counts_of(x, counts))
 
 
 def _past(x: float, side: float) -> float:

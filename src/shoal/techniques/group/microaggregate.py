@@ -5,8 +5,7 @@ Returns  a whole-column step; every published combination of these columns is sh
 Keeps    MDAV: groups of k to 2k − 1; V-MDAV: the same, sizes following the data (a group that the last records fill is split),
          unless MDAV loses less: then its groups
 Cost     O(n²/k) distances, far fewer from a tree where there are many records of few columns; O(n) memory. MDAV of one column
-         sorts instead (:mod:`shoal.techniques.group.one_column`); too many records are cut into blocks, on disk where they come
-         from an engine (:mod:`shoal.techniques.group.on_blocks`)
+         sorts instead; too many records are cut into blocks, one on each of two cores (:mod:`shoal.techniques.group.near`)
 Source   Domingo-Ferrer and Torra 2005 (MDAV); Solanas and Martínez-Ballesté 2006 (V-MDAV)
 Differs  between k and 2k − 1 members left at the end form a group of their own (some tables in print spread the last few)
 
@@ -24,13 +23,24 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from shoal.engines.recode.threads import MANY, each
 from shoal.errors import PolicyError
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.techniques.columns import need_group, numbers, with_numbers
-from shoal.techniques.group.near import groups_of, near_groups, published
-from shoal.techniques.group.on_blocks import Block, Scale, Smallest, blocks, exponents, in_parts, is_block, on_blocks
-from shoal.techniques.group.one_column import centred, spilled
+from shoal.techniques.group.near import (
+    Block,
+    Scale,
+    Smallest,
+    blocks,
+    centred,
+    exponents,
+    groups_of,
+    in_parts,
+    is_block,
+    near_groups,
+    published,
+)
 
 FEW_COLUMNS = 6
 """Columns of which a tree spares most distances."""
@@ -78,14 +88,6 @@ class Microaggregate(ColumnStep):
     def columns(self) -> tuple[str, ...]:
         return (self.column, *self.others)
 
-    def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
-        """One column by sorting on disk, too many records in blocks on disk. None for others: they are searched in memory."""
-        if self._sorts:
-            return spilled(rows, spill, self.column, self.k, self.publish)
-        if not self.in_blocks(sum(t.num_rows for t in rows())):
-            return None
-        return on_blocks(rows, spill, self.columns, self.k, self._made)
-
     @property
     def _sorts(self) -> bool:
         """Whether the groups are found by sorting, not by distances."""
@@ -122,9 +124,9 @@ class Microaggregate(ColumnStep):
         yield from ((values, at, scale) for values, at in blocks(inside, rows, self.k, scale))
 
     def run(self, table: Any, seed: int, codes: Sequence[IntArray] = ()) -> Any:
-        found = [numbers(table, name) for name in self.columns]
-        values = np.array([x for x, _ in found])
-        present = np.array([p for _, p in found])
+        given = [numbers(table, name) for name in self.columns]
+        values = np.array([x for x, _ in given])
+        present = np.array([p for _, p in given])
         coded = np.array(codes) if len(codes) else np.zeros(present.shape, dtype=np.int64)
         together = f"the table of columns {', '.join(map(repr, self.columns))}" if self.others else f"column '{self.column}'"
         need_group(self.k, int(present.any(axis=0).sum()), together)
@@ -142,8 +144,9 @@ class Microaggregate(ColumnStep):
             if not len(used):
                 smallest.see(rows, np.zeros(len(rows), np.int64))
                 continue
-            for inside, at, scale in self._blocks(values[np.ix_(used, rows)], rows, None if exponent is None else exponent[used]):
-                made, groups = self._made(inside, scale)
+            parts = list(self._blocks(values[np.ix_(used, rows)], rows, None if exponent is None else exponent[used]))
+            found = each(parts, MANY if len(parts) > 1 else 0, lambda part: self._made(part[0], part[2]))
+            for (_, at, _), (made, groups) in zip(parts, found, strict=True):
                 values[np.ix_(used, at)] = made
                 smallest.see(at, groups)
         if smallest.places is not None and 0 < (~(present | (coded > 0)).any(axis=0)).sum() < self.k:
@@ -151,6 +154,6 @@ class Microaggregate(ColumnStep):
         for i, name in enumerate(self.columns):
             table = with_numbers(table, name, values[i], present[i])
         if len(codes):
-            for kept, given in zip(coded, codes, strict=True):
-                given[:] = kept
+            for kept, out in zip(coded, codes, strict=True):
+                out[:] = kept
         return table

@@ -27,12 +27,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
-from shoal.hierarchies.builders.numbers import roundest
+from shoal.hierarchies.builders.numbers import interval_labels, roundest
 from shoal.hierarchies.values import counts_of
 from shoal.model.plan import Publishes, Step, StreamStep, register_step
 from shoal.model.roles import Column
 from shoal.steps import Cut
-from shoal.techniques.columns import need_group, numbers, with_numbers
+from shoal.techniques.columns import distinct_numbers, need_group, numbers, with_numbers
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -50,6 +50,10 @@ FARTHEST = 1e140
 
 MAX_CASES = 256
 """Groups up to which the step is an SQL expression; with more of them it is applied to batches."""
+
+
+MOST_GROUPS = 4_000_000
+"""Groups that a plan can name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +121,14 @@ def step_of(
     column: str, points: FloatArray, centres: FloatArray, publish: Publish, whole: bool, decimals: int | None = None
 ) -> Step:
     """The step of cut points, and of the centres between them; ``whole`` says that the numbers are."""
+    if len(points) >= MOST_GROUPS:
+        raise DataError(
+            f"column '{column}' has {len(points) + 1:,} groups: more than a plan can name ({MOST_GROUPS:,}).",
+            hint="Take a larger k.",
+            column=column,
+        )
     cuts = tuple(points.tolist())
     if publish == "interval":
-        from shoal.hierarchies.builders.numbers import interval_labels
-
         return Cut(column, cuts, interval_labels(cuts, integer=whole and all(p.is_integer() for p in cuts)))
     if decimals is not None:
         centres = np.round(centres, decimals)
@@ -200,6 +208,28 @@ def optimal_groups(
     below = np.concatenate([[0], np.cumsum(w)]).astype(np.int64)
     cuts, total = _solve(x, below, k, cost)
     return Groups(x, w, cuts, total, cost, k)
+
+
+def microaggregate_1d(
+    column: str,
+    values: Any,
+    counts: Any = None,
+    *,
+    k: int,
+    cost: CostName = "sse",
+    publish: Publish = "mean",
+    decimals: int | None = None,
+) -> Step:
+    """The step by which each value becomes the mean (median, interval) of its group.
+
+    ``values`` are distinct values of the column (texts or a pyarrow array) with their ``counts``.
+
+    >>> microaggregate_1d("x", ["1", "3", "4", "7", "12"], k=2, publish="interval").labels
+    ('<5', '5+')
+    """
+    x = distinct_numbers(column, values)
+    groups = optimal_groups(x, k, cost=cost, weights=counts_of(x, counts), column=column)
+    return groups.step(column, publish, decimals=decimals)
 
 
 @register_step

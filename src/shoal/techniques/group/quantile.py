@@ -1,8 +1,8 @@
-"""Quantile transformation: groups of equal size, each published as its median; and quantiles of data too big to sort.
+"""Quantile transformation: groups of equal size, each published as its median.
 
-Takes    numbers and k (exact), or a stream of batches and an error ε (sample or sketch)
+Takes    numbers and k
 Returns  groups of ⌊n/q⌋ or ⌈n/q⌉ records, q = ⌊n/k⌋; the step that publishes them
-Keeps    every group ≥ k (exact); rank error ≤ ε for all quantiles at once with chance ≥ 1 − δ (sample)
+Keeps    every group ≥ k
 Source   source 001, theorem 5: equal sizes give the least total rank difference Σ⌊g²/4⌋
 Differs  the sample is ln(2/δ)/(2ε²), not (1/ε)·ln(1/δ): the latter misses the median by more than ε in 44 % of the cases at
          ε = δ = 0.05; with ties, groups come from the same optimal cut as in :mod:`shoal.techniques.group.optimal_1d`
@@ -16,18 +16,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
-from shoal.hierarchies.builders.numbers import roundest
 from shoal.hierarchies.values import counts_of
 from shoal.model.plan import Step
 from shoal.techniques.columns import distinct_numbers, need_group
-from shoal.techniques.group.optimal_1d import MAX_CASES, Centres, Groups, Publish, Represent, optimal_groups
-from shoal.techniques.group.ranked import Ranked
-from shoal.techniques.group.spilled import spilled_equal, spilled_groups, spilled_step
-
-FloatArray = npt.NDArray[np.float64]
+from shoal.techniques.group.optimal_1d import Groups, Publish, optimal_groups
 
 
 def group_sizes(n: int, k: int) -> list[int]:
@@ -81,7 +75,7 @@ def quantile_transform(
     column : str
         Name of the column.
     values, counts
-        Distinct values (texts or pyarrow array) and records per value, or :class:`~shoal.techniques.group.ranked.Ranked` numbers.
+        Distinct values (texts or pyarrow array) and records per value.
     k : int, optional
         Least number of records per group.
     groups : int, optional
@@ -97,9 +91,6 @@ def quantile_transform(
     """
     if (k is None) == (groups is None):
         raise UsageError("give either k or the number of groups.")
-    if isinstance(values, Ranked):
-        cuts = spilled_groups(values, k, "rank") if k is not None else spilled_equal(values, groups or 0)
-        return spilled_step(column, values, cuts, publish)
     x = distinct_numbers(column, values)
     sizes = counts_of(x, counts)
     if k is None:
@@ -142,80 +133,6 @@ def sample_size(error: float, failure: float = 0.05) -> int:
     if not (0 < error < 1 and 0 < failure < 1):
         raise UsageError("the error and the chance of failure must lie between 0 and 1.")
     return math.ceil(math.log(2 / failure) / (2 * error**2))
-
-
-class Reservoir:
-    """A uniform sample of a stream of unknown length (algorithm L: only the rows that enter are drawn for).
-
-    >>> r = Reservoir(100, rng=np.random.default_rng(1))
-    >>> for start in range(0, 10_000, 1000):
-    ...     r.update(np.arange(start, start + 1000))
-    >>> r.n, len(r.sample())
-    (10000, 100)
-    """
-
-    def __init__(self, size: int, *, rng: np.random.Generator) -> None:
-        self.size, self.n, self._rng = size, 0, rng
-        self._kept = np.zeros(size)
-        self._w = math.exp(math.log(rng.random()) / size)
-        self._next = size + self._gap()
-
-    def _gap(self) -> int:
-        return math.floor(math.log(self._rng.random()) / math.log1p(-self._w))
-
-    def update(self, values: Any) -> None:
-        """Take in a batch of numbers; NaN is missing."""
-        x = np.asarray(values, dtype=np.float64)
-        x = x[~np.isnan(x)]
-        fill = min(max(self.size - self.n, 0), len(x))
-        self._kept[self.n : self.n + fill] = x[:fill]
-        while self._next < self.n + len(x):
-            self._kept[self._rng.integers(self.size)] = x[self._next - self.n]
-            self._w *= math.exp(math.log(self._rng.random()) / self.size)
-            self._next += 1 + self._gap()
-        self.n += len(x)
-
-    def sample(self) -> FloatArray:
-        return np.sort(self._kept[: min(self.n, self.size)])
-
-    def quantiles(self, shares: Any) -> FloatArray:
-        """Estimated quantiles: the ⌈s·q⌉-th of the s values in the sample."""
-        kept = self.sample()
-        if not len(kept):
-            raise DataError("no value was seen: all are missing.")
-        index = np.clip(np.ceil(np.asarray(shares) * len(kept)).astype(np.int64) - 1, 0, len(kept) - 1)
-        return np.asarray(kept[index])
-
-
-def streamed_quantiles(
-    column: str, batches: Iterable[Any], *, k: int, n: int, error: float = 0.01, failure: float = 0.01, rng: np.random.Generator
-) -> Step:
-    """The quantile step of a stream read once, from a sample of the right size.
-
-    Groups are planned for k + 2εn records, so that each holds at least k with chance 1 − ``failure`` (ties aside). The exact
-    number is known after RECODE counts them.
-    """
-    reservoir = Reservoir(sample_size(error, failure), rng=rng)
-    for batch in batches:
-        reservoir.update(batch)
-    return step_from_quantiles(column, reservoir, k=k, n=n, error=error)
-
-
-def step_from_quantiles(column: str, source: Any, *, k: int, n: int, error: float) -> Step:
-    """The step for groups of k + 2εn records from anything with ``quantiles(shares)`` (a sample or a sketch)."""
-    planned = math.ceil(k + 2 * error * n)
-    need_group(planned, n, f"column '{column}' with rank error {error:g}")
-    q = n // planned
-    cut = np.unique(source.quantiles(np.arange(1, q) / q))
-    middles = source.quantiles((np.arange(q) + 0.5) / q)
-    points = tuple(float(roundest(np.nextafter(c, -np.inf), c)) for c in cut)
-    edges = np.searchsorted(np.asarray(points), middles, side="right")
-    centres = np.array([middles[edges == i].mean() if (edges == i).any() else np.nan for i in range(len(points) + 1)])
-    for i in np.flatnonzero(np.isnan(centres)):
-        centres[i] = points[i - 1] if i else points[0]
-    if len(points) < MAX_CASES:
-        return Centres(column, points, tuple(repr(float(c)) for c in centres))
-    return Represent(column, points, tuple(float(c) for c in centres))
 
 
 def error_ratio(values: Any, groups: Groups, publish: Publish = "mean") -> float:

@@ -52,14 +52,7 @@ def least_sum(x: FloatArray, w: IntArray, k: int, kind: int, exact: bool, scan_l
     best = np.full(len(x) + 1, np.inf)
     best[0] = 0.0
     before = np.full(len(x) + 1, -1, np.int64)
-    _, rounding = solve_blocks(x, w, low, high, best, before, first_end(high), kind, exact, scan_limit, True, 0.0)
-    return before, float(rounding)
-
-
-def first_end(high: IntArray) -> int:
-    """The first end before which a group fits; one past the last where there is none."""
-    fits = high >= 0
-    return int(np.argmax(fits)) if fits.any() else len(high)
+    return before, float(solve_blocks(x, w, low, high, best, before, kind, exact, scan_limit))
 
 
 @njit
@@ -70,24 +63,21 @@ def solve_blocks(
     high: IntArray,
     best: FloatArray,
     before: IntArray,
-    first: int,
     kind: int,
     exact: bool,
     scan_limit: float,
-    whole: bool,
-    rounding: float,
-) -> tuple[int, float]:
-    """Fill ``best`` and ``before`` from the end ``first`` on, block by block; where the numbers go on (not ``whole``), up to the
-    last block that they cannot change. Returns the first end that is left, and the bound on rounding so far."""
-    n = len(x)
+) -> float:
+    """Fill ``best`` and ``before``, block by block; a bound on what rounding can have cost."""
+    n, rounding = len(x), 0.0
+    first = 1
+    while first <= n and high[first] < 0:  # the first end before which a group fits
+        first += 1
     size = 64
     s1, r1, s2, r2 = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
     while first <= n:
         last = first  # ends first..last have all their cuts before `first`
         while last < n and high[last + 1] < first:
             last += 1
-        if last == n and not whole:
-            break
         start = low[first]
         if last - start + 1 > size:
             size = 2 * (last - start + 1)
@@ -127,7 +117,7 @@ def solve_blocks(
                 break
             step //= 2
         first = last + 1
-    return first, rounding
+    return rounding
 
 
 def total_cost(x: FloatArray, w: IntArray, cuts: IntArray, kind: str) -> float:
@@ -230,24 +220,3 @@ def bounds(before: IntArray) -> IntArray:
     cuts = np.zeros(_count_back(before) + 1, dtype=np.int64)
     _walk_back(before, cuts)
     return cuts
-
-
-@njit
-def _walk_jumps(jumps: IntArray, first: int, end: int, cuts: IntArray) -> tuple[int, int]:
-    m = 0
-    while end >= first and end > 0:
-        end -= jumps[end - first]
-        cuts[m] = end
-        m += 1
-    return m, end
-
-
-def walk_jumps(jumps: IntArray, first: int, end: int) -> tuple[IntArray, int]:
-    """The cuts on the way back from ``end`` as long as it lies in a part that begins at ``first``, and where it goes on.
-
-    >>> walk_jumps(np.array([2, 3, 2]), 2, 4)
-    (array([2, 0]), 0)
-    """
-    cuts = np.zeros(len(jumps), dtype=np.int64)
-    m, end = _walk_jumps(jumps, first, end, cuts)
-    return cuts[:m].copy(), int(end)

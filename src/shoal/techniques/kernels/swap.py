@@ -12,39 +12,25 @@ from shoal.kernels.jit import njit
 IntArray = npt.NDArray[np.int64]
 
 
-class Swap:
-    """Partners of ranks 0 … n − 1, asked for from the first on: within ``window`` ranks, each rank in at most one pair, itself
-    where nobody is left. Eight bytes a rank are held (sixteen beyond 2³¹)."""
-
-    def __init__(self, n: int, window: int) -> None:
-        kind = np.int32 if n < 2**31 else np.int64
-        self._window = window
-        self._partner = np.full(n, -1, kind)
-        j: Any = np.arange(n + 1, dtype=kind)
-        self._free = j & -j  # free ranks among the last (j & -j) up to j, counted from 1
-
-    def partners(self, first: int, draws: npt.NDArray[np.float64]) -> IntArray:
-        """Partners of the ranks ``first``, ``first`` + 1 …, one per uniform draw."""
-        pair_ranks(self._partner, self._free, self._window, first, draws)
-        return self._partner[first : first + len(draws)].astype(np.int64)
-
-
 def swap_ranks(n: int, window: int, draws: npt.NDArray[np.float64]) -> IntArray:
-    """Partner of each rank: :class:`Swap` of all at once."""
-    return Swap(n, window).partners(0, draws)
+    """Partner of each rank 0 … n − 1: within ``window`` ranks, each rank in at most one pair, itself where nobody is left."""
+    partner, place = np.full(n, -1, np.int64), np.arange(n + 1, dtype=np.int64)
+    pair_ranks(partner, place & -place, window, draws)
+    return partner
 
 
 @njit
-def pair_ranks(partner: Any, free: Any, window: int, first: int, draws: npt.NDArray[np.float64]) -> None:
+def pair_ranks(partner: Any, free: Any, window: int, draws: npt.NDArray[np.float64]) -> None:
     """Ranks are taken in ascending order; the partner is drawn from the free ranks above, by ``draws``.
 
-    Free ranks are counted in a Fenwick tree, so that the time grows with n·log n for any window.
+    ``free`` is a Fenwick tree (free ranks among the last (j & -j) up to j, counted from 1), so that the time grows with n·log n
+    for any window.
     """
     n = len(partner)
     top = 1
     while 2 * top <= n:
         top *= 2
-    for i in range(first, first + len(draws)):
+    for i in range(n):
         if partner[i] >= 0:
             continue
         partner[i] = i
@@ -55,7 +41,7 @@ def pair_ranks(partner: Any, free: Any, window: int, first: int, draws: npt.NDAr
             j -= j & -j
         if count == 0:
             continue
-        wanted = min(int(draws[i - first] * count), count - 1) + 1
+        wanted = min(int(draws[i] * count), count - 1) + 1
         place, step = 0, top
         while step > 0:
             if place + step <= n and free[place + step] < wanted:

@@ -6,19 +6,23 @@ Source   Moore 1996 (rank swapping)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import PolicyError
+from shoal.errors import DataError, PolicyError
+from shoal.kernels.text import canonical_text
 from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.techniques.columns import numbers, with_column
 from shoal.techniques.kernels import draws as random
-from shoal.techniques.perturb.exchange import need_company, need_values, permuted, rank_swapped, window
 
 IntArray = npt.NDArray[np.int64]
+
+LEAST_WINDOW = 5
+"""Ranks that a value may move at least, and values that a column needs for rank swapping."""
 
 
 @register_step
@@ -61,9 +65,6 @@ class Permute(ColumnStep):
         for name in self.columns:
             table = with_column(table, name, table.column(name).take(pa.array(source)))
         return table
-
-    def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
-        return permuted(rows, spill, self._key(seed), self.columns, self.within)
 
     def _key(self, seed: int) -> bytes:
         return random.derive(seed, self.kind, *self.columns, *(f"within {name}" for name in self.within))
@@ -109,9 +110,6 @@ class RankSwap(ColumnStep):
         source[ranked] = ranked[partner]
         return with_column(table, self.column, table.column(self.column).take(pa.array(source)))
 
-    def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
-        return rank_swapped(rows, spill, self.column, self.percent, *self._keys(seed))
-
     def _keys(self, seed: int) -> tuple[bytes, bytes]:
         settings = (self.column, f"{self.percent:.9g}")
         return random.derive(seed, self.kind, "ties", *settings), random.derive(seed, self.kind, "partner", *settings)
@@ -126,10 +124,36 @@ def _inside(strata: IntArray, shuffled: IntArray) -> IntArray:
 
 def _strata(table: Any, columns: tuple[str, ...]) -> IntArray:
     """A number per combination of values; missing is a value."""
-    from shoal.kernels.text import canonical_text
-
     out = np.zeros(table.num_rows, dtype=np.int64)
     for name in columns:
         codes = canonical_text(table.column(name)).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
         _, out = np.unique(out * (codes.max(initial=0) + 2) + codes + 1, return_inverse=True)
     return out
+
+
+def window(count: int, percent: float) -> int:
+    """How many ranks a value may move."""
+    return max(LEAST_WINDOW, int(count * percent / 100))
+
+
+def need_values(column: str, count: int) -> None:
+    """Refuse a column of so few values that anyone could put them back."""
+    if count < LEAST_WINDOW:
+        raise DataError(
+            f"column '{column}' has {count} values; rank swapping needs {LEAST_WINDOW}.",
+            hint="Fewer are put back by trying. Leave the column out, or suppress it.",
+            column=column,
+        )
+
+
+def need_company(column: str, within: Sequence[str], alone: int) -> None:
+    """Refuse to exchange values where records have nobody to exchange with: they would be published as they were."""
+    if alone:
+        where = f" within {', '.join(map(repr, within))}" if within else ""
+        raise DataError(
+            f"{alone} record(s) are alone{where}: permutation would publish their value of '{column}' as it is.",
+            hint="Take fewer or coarser columns for 'within', or leave such records out first."
+            if within
+            else "Leave the column out, or suppress it.",
+            column=column,
+        )
