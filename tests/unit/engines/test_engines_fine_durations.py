@@ -54,5 +54,4 @@ def test_durations_that_are_exchanged_are_told(tmp_path: Path) -> None:
     done = shoal.transform(TABLE, Plan((tf.Permute("took"),), seed=10**16), tmp_path / "out.parquet").done
     assert done is not None
     assert [t for t in done.not_kept if CUT in t]
-    found = pq.read_table(tmp_path / "out.parquet")["took"]
-    assert sorted(found.drop_null().cast(pa.int64()).to_pylist()) == [t // 1000 * 1000 for t in TOOK[1:]]
+    assert pq.read_schema(tmp_path / "out.parquet").field("took").type == pa.string()

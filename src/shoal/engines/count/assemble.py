@@ -16,13 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.request import CountRequest
-from shoal.kernels.arrow import from_numpy, positions, to_numpy
+from shoal.kernels.arrow import positions, to_numpy
 from shoal.kernels.group import pack
 from shoal.model.counts.classes import ClassCounts, CodeArray, PeopleCounts, SensitiveCounts
 from shoal.model.roles import Column
-
-MANY = 1 << 16
-"""Fewer values are sorted in milliseconds as they are."""
 
 
 @dataclass(frozen=True)
@@ -52,22 +49,12 @@ def encode(values: Any) -> tuple[CodeArray, Any]:
 
 def sorted_categories(values: Any) -> tuple[Any, CodeArray]:
     """Distinct values in order, and for each old position the new one; one entry more, for −1."""
-    sorted_places = _in_order(values)
+    sorted_places = pc.sort_indices(values)
     order = to_numpy(sorted_places)
     rank = np.empty(len(order) + 1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     rank[-1] = -1
     return values.take(sorted_places), rank
-
-
-def _in_order(values: Any) -> Any:
-    """Positions that put the values in order."""
-    if len(values) < MANY:
-        return pc.sort_indices(values)
-    from shoal.kernels.text import order_of_texts
-
-    by_words = order_of_texts(values)
-    return pc.sort_indices(values) if by_words is None else from_numpy(by_words)
 
 
 def assemble(

@@ -9,8 +9,7 @@ Cost     one reading; about as many bytes per row as the narrow codes need, and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from shoal.engines.core.base import Relation
 from shoal.engines.core.memory import bytes_to_count, left_for_data, limit_of_process
 from shoal.engines.core.request import CountRequest, gap_error
+from shoal.engines.core.threads import ahead
 from shoal.engines.count.codes import CodedColumn, Ranked
 from shoal.engines.count.tally import BoolArray, Tallies, Tally
 from shoal.errors import EmptyTableError
@@ -95,7 +95,7 @@ def read_codes(
     coded = {n: CodedColumn(relation.column(n)) for n in names}
     total = int(relation.reader.rows())
     seen, chunks = 0, relation.reader.chunks(names)
-    for chunk in read_ahead(chunks) if total > ONE_CHUNK else chunks:
+    for chunk in ahead(chunks) if total > ONE_CHUNK else chunks:
         for name, values in zip(names, chunk, strict=True):
             coded[name].add(values)
         seen += len(chunk[0])
@@ -104,16 +104,6 @@ def read_codes(
     if kept is not None and not kept and sum(c.nbytes for c in coded.values()) <= MOST_KEPT:
         kept.update(coded)
     return coded
-
-
-def read_ahead(source: Iterator[Any]) -> Iterator[Any]:
-    """The items of an iterator, each made by a thread while the one before is used."""
-    end = object()
-    with ThreadPoolExecutor(1) as worker:
-        ahead = worker.submit(next, source, end)
-        while (item := ahead.result()) is not end:
-            ahead = worker.submit(next, source, end)
-            yield item
 
 
 def check_gap(name: str, item: Ranked, coded: CodedColumn) -> None:

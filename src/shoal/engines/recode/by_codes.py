@@ -20,11 +20,11 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.core.stored_types import can_be_former, former_fits, in_kind, restored, with_former
+from shoal.engines.core.threads import ahead, each, in_halves
 from shoal.engines.count.assemble import sorted_categories
-from shoal.engines.count.by_codes import KINDS, KeptCodes, check_gap, read_ahead
+from shoal.engines.count.by_codes import KINDS, KeptCodes, check_gap
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow
 from shoal.engines.recode.sql import suppression_columns
-from shoal.engines.recode.threads import ahead, each, in_halves
 from shoal.kernels.arrow import as_doubles, from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
@@ -160,7 +160,7 @@ def _read(relation: Relation, names: list[str], coded: dict[str, CodedColumn], p
     kept: dict[str, list[Any]] = {n: [] for n in names if n not in coded}
     wanted = [*kept, *coded]
     total, seen = max(1, int(relation.reader.rows())), 0
-    for chunk in read_ahead(relation.reader.chunks(wanted)):
+    for chunk in ahead(relation.reader.chunks(wanted)):
         for name, values in zip(wanted, chunk, strict=True):
             if name in coded:
                 coded[name].add(values)

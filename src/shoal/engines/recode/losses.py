@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.engines.core.base import Relation
-from shoal.engines.core.stored_types import fine_durations, returns_from_text
+from shoal.engines.core.stored_types import fine_durations
 from shoal.engines.files.losses import listed, not_kept, read_as_text
 from shoal.engines.files.statistical.coding import room_left
 from shoal.kernels.codes import is_numeric
@@ -79,7 +79,7 @@ class _Review:
         if column.name in self.blanked:
             return replace(column, kind="text", coded=is_numeric(column), stored=None, form="")
         moved = all(s.publishes in ("own", "numbers") and not _hides(s) for s in steps)
-        if not steps or (moved and (column.kind not in ("text", "other") or returns_from_text(column.stored))):
+        if not steps or (moved and column.kind not in ("text", "other")):
             return column
         coded = is_numeric(column) and any(s.publishes != "else" for s in steps)
         return replace(column, kind="text", coded=coded, stored=None, form="")

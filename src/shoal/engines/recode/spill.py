@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shoal.engines.recode.threads import ahead, behind
+from shoal.engines.core.threads import ahead, behind
 from shoal.errors import OutputError
 from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.order import own_keys, sorted_order

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.engines.recode.threads import MANY, each
+from shoal.engines.core.threads import MANY, each
 from shoal.errors import PolicyError
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.plan import ColumnStep, Publishes, register_step
