@@ -128,6 +128,12 @@ def _population_share(m: Figures, r: req.PopulationUniqueness) -> float:
     return unique_share(dict(zip(sizes.tolist(), numbers.tolist(), strict=True)), r.population, r.method)
 
 
+def _population_k(m: Figures, r: req.PopulationK) -> float:
+    from shoal.kernels.matches import matched
+
+    return matched(int(m.counts.sizes.min()), m.counts.n_people or m.counts.n_members, r.population, r.beta)
+
+
 def _k_map(m: Figures, r: req.KMap) -> float:
     if m.presence is None:
         raise UsageError("k_map needs a population table.", hint="Name one (population=…, --population FILE).")
@@ -155,6 +161,7 @@ def _distance(m: Figures, r: req.TCloseness) -> float:
 
 _WITH_OPTIONS: dict[type[Requirement], Callable[[Figures, Any], float]] = {
     req.PopulationUniqueness: _population_share,
+    req.PopulationK: _population_k,
     req.KMap: _k_map,
     req.Linkage: _linkage,
     req.KnownColumns: _known_columns,

@@ -42,7 +42,7 @@ from shoal.model.requirement.closeness import BasicBeta, DeltaDisclosure, Distan
 from shoal.model.requirement.diversity import AlphaK, DistinctDiversity, EntropyDiversity, PSensitive, RecursiveDiversity
 from shoal.model.requirement.events import MOST_SETS, KnownRecords, Unicity
 from shoal.model.requirement.policy_form import ordered, require_of, require_schema, requirements_of
-from shoal.model.requirement.sizes import Attacker, K, KMap, MaxRisk, smallest_class
+from shoal.model.requirement.sizes import Attacker, K, KMap, MaxRisk, PopulationK, smallest_class
 from shoal.model.requirement.whole_table import AverageRisk, KnownColumns, Linkage, PopulationUniqueness, SampleUniqueness
 
 __all__ = [
@@ -66,6 +66,7 @@ __all__ = [
     "Linkage",
     "MaxRisk",
     "PSensitive",
+    "PopulationK",
     "PopulationUniqueness",
     "Reading",
     "RecursiveDiversity",

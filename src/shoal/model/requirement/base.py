@@ -73,6 +73,7 @@ class Requirement:
     trivial_bound: ClassVar[float | None] = None  # a bound that every table meets; it is not a requirement
     table_limit: ClassVar[str] = ""  # how a search checks a limit on the whole table
     needs_population: ClassVar[bool] = False
+    needs_sample: ClassVar[bool] = False  # a class size once the members of the table, a random sample, are counted
     on_file: ClassVar[bool] = False  # decided on the written file, not by a search
     needs_original: ClassVar[bool] = False  # decided by anyone who has the table before the release; nobody can count it again
 

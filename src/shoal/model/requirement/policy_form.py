@@ -5,6 +5,7 @@
     require:
       k: 5
       k_map: 20                                   # with a population table
+      population_k: {k: 100, of: 17500000, beta: 0.05}
       risk: {prosecutor: 0.09, journalist: 0.09, marketer: 0.05, average: 0.05}
       uniqueness: {sample: 0.1, population: {share: 0.01, of: 17500000, method: dankar}}
       diversity: {diagnosis: {distinct: 3, p_sensitive: 3, entropy: 2.5, recursive: {c: 3, l: 2}, alpha: 0.5}}
@@ -26,7 +27,8 @@ from typing import Any
 from shoal.errors import PolicyError, nearest
 from shoal.model.requirement.base import Requirement, requirement_kinds
 
-_PARTS = ("k", "k_map", "risk", "uniqueness", "diversity", "closeness", "linkage", "known_columns", "known", "unicity")
+_SIZES = ("k", "k_map", "population_k", "risk", "uniqueness")
+_PARTS = (*_SIZES, "diversity", "closeness", "linkage", "known_columns", "known", "unicity")
 """Sections in the order of a policy; requirements are sorted by it."""
 
 

@@ -1,11 +1,12 @@
-"""Requirements on the size of a class: k, k-map, the largest risk."""
+"""Requirements on the size of a class: k, k-map, k in a population of stated size, the largest risk."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from shoal.errors import UsageError
 from shoal.model.compare import class_for
 from shoal.model.display import written
 from shoal.model.requirement.base import (
@@ -19,9 +20,12 @@ from shoal.model.requirement.base import (
     check_share,
     check_whole,
     described,
+    group,
+    positive_number,
     register,
     whole_number,
 )
+from shoal.model.requirement.clause import Clause, Reading, written_number
 
 Attacker = Literal["prosecutor", "journalist"]
 _PROSECUTOR, _JOURNALIST = {"attacker": "prosecutor"}, {"attacker": "journalist"}
@@ -82,6 +86,71 @@ class KMap(Requirement):
 
     def sentence(self) -> str:
         return f"every class matches at least {self.k} people of the population"
+
+
+@register
+@dataclass(frozen=True)
+class PopulationK(Requirement):
+    """(1 − β, k)-anonymity: a published record matches at least ``k`` of ``population`` people with probability 1 − ``beta``.
+
+    The table is taken for a random sample of the population. With the number of its members known, the requirement is a class
+    size (:mod:`shoal.kernels.matches`), which a plan is searched for.
+
+    >>> PopulationK(100, 300_000_000).sentence()
+    'every record matches at least 100 of 300,000,000 people with a probability of at least 0.95'
+    """
+
+    k: int
+    population: int
+    beta: float = 0.05
+    kind: ClassVar[str] = "population-k"
+    law: ClassVar[Law] = "merge"
+    bound: ClassVar[str] = "k"
+    spellings: ClassVar[Spellings] = {"population_k": {}}
+    sign: ClassVar[str] = ">="
+    renamed: ClassVar[Mapping[str, str]] = {"of": "population"}
+    schema: ClassVar[Schema] = {
+        "population_k": group(
+            "Fewest people of a population that a record matches, with a probability of at least 1 - beta.",
+            optional=("beta",),
+            k=whole_number(2, 10**9),
+            of=whole_number(2, 10**11, "People in the population, of which the table is a random sample."),
+            beta=positive_number(0.5, "Largest probability of fewer matches; default 0.05."),
+        )
+    }
+    on_file: ClassVar[bool] = True
+    needs_sample: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_whole(self.k, 2, "k of population_k", "Use at least 2.")
+        check_whole(self.population, 2, "the population", "Pass the number of people that the table is a random sample of.")
+        check_share(self.beta, "beta", above_zero=True)
+        if self.beta > 0.5 or self.k > self.population:
+            raise UsageError(
+                f"population_k needs a beta of at most 0.5, and k of at most the {self.population:,} people.",
+                hint="Write for example population_k[17500000, beta=0.05]>=20.",
+            )
+
+    @classmethod
+    def from_clause(cls, clause: Clause, reading: Reading) -> Requirement:
+        """``population_k[17500000]>=20``; after a comma perhaps ``beta=0.01``."""
+        people, beta, *more = *clause.inside, *("", "beta=0.05")[len(clause.inside) :]
+        try:
+            chance = float(beta.replace(" ", "").removeprefix("beta="))
+        except ValueError:
+            chance = -1.0
+        if not people.replace("_", "").isdecimal() or chance < 0 or more:
+            raise UsageError(
+                "population_k needs the number of people in the population.", hint="Write population_k[17500000, beta=0.05]>=20."
+            )
+        return cls(cls.limit_of(clause), int(people), chance)  # type: ignore[arg-type]
+
+    def options(self) -> tuple[str, ...]:
+        return (str(self.population), *(() if self.beta == 0.05 else (f"beta={written_number(self.beta)}",)))
+
+    def sentence(self) -> str:
+        chance = f"a probability of at least {written(1 - self.beta)}"
+        return f"every record matches at least {self.k:,} of {self.population:,} people with {chance}"
 
 
 @register

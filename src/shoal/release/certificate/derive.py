@@ -18,6 +18,7 @@ import numpy as np
 from shoal.attacks.homogeneity import background, homogeneity, skewness
 from shoal.errors import DataError, PolicyError, TamperError, VerificationError
 from shoal.kernels import signatures as sign
+from shoal.kernels.matches import width
 from shoal.measures.classes.missing import k_under_all_policies
 from shoal.measures.subsets.known_columns import known_columns
 from shoal.model.attack import AttackResult, worst_first
@@ -33,7 +34,7 @@ from shoal.model.plan import Plan
 from shoal.model.requirement import DistinctDiversity, TCloseness, smallest_class
 from shoal.release.certificate import sentences
 from shoal.release.certificate.sentences import generalized, treatment_of
-from shoal.release.gate.count_facts import estimates
+from shoal.release.gate.count_facts import Drawn, estimates
 from shoal.release.gate.identifying import identifying
 from shoal.release.gate.safe_harbor import published
 from shoal.release.plan.plan_json import parse_plan
@@ -208,11 +209,17 @@ def least_named(c: Certificate) -> int:
 def _judged(c: Certificate, facts: Facts, given: Given, counted: str) -> tuple[Judged, ...]:
     """Each requirement judged, and the object that it was counted in."""
     out = []
-    for v in judge(c.asked, facts, {**given, **estimates(c.asked, facts)}):
+    for v in judge(c.asked, facts, {**given, **estimates(c.asked, facts, drawn_of(c))}):
         r = v.requirement
         where = sentences.POPULATION if r.needs_population else sentences.ORIGINAL if r.needs_original else counted
+        where = f"{where}{sentences.SAMPLE}" if r.needs_sample else where
         out.append(replace(form.typed(Judged, v.to_json()), counted=where))
     return tuple(out)
+
+
+def drawn_of(c: Certificate) -> Drawn:
+    """The table before suppression as a sample of a population, from signed numbers."""
+    return Drawn(c.input.used, c.utility.people_before, width(one.height or 0 for one in c.columns if one.role == "quasi"))
 
 
 def _threshold(c: Certificate) -> Threshold:

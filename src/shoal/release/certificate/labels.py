@@ -20,7 +20,7 @@ from shoal.model.certificate.parts import Classing, PresetRule
 from shoal.model.compare import equal
 from shoal.model.plan import Plan
 from shoal.release.certificate import sentences
-from shoal.release.certificate.derive import facts_of, least_named, preset_named
+from shoal.release.certificate.derive import drawn_of, facts_of, least_named, preset_named
 from shoal.release.certificate.sentences import TRIGGERS, generalized, treatment_of
 from shoal.release.gate.count_facts import estimates
 from shoal.release.gate.identifying import looks_sensitive
@@ -40,6 +40,8 @@ SIGNED_ONLY = (
 )
 """What rests on the publisher's word; of version 1 also :data:`SIGNED_IN_1`."""
 SIGNED_IN_1 = ("all attacks", "k under the other rules for missing values", "values of columns and results of analyses")
+
+SIGNED_SAMPLE = "the size of the population, and that the table is a random sample of it"
 
 
 def check_labels(certificate: Certificate, plan: Plan, given: Given) -> str:
@@ -64,6 +66,7 @@ def check_labels(certificate: Certificate, plan: Plan, given: Given) -> str:
     if wrong:
         raise TamperError(f"the certificate says of {wrong[0]} what does not follow from its numbers.")
     more = SIGNED_IN_1 if certificate.format == FORMAT_1 else ()
+    more += (SIGNED_SAMPLE,) if any(r.needs_sample for r in certificate.asked) else ()
     return f"{named}the labels follow from the numbers. Signed only: {'; '.join((*SIGNED_ONLY, *more))}"
 
 
@@ -145,7 +148,7 @@ def _people(certificate: Certificate, given: Given) -> bool:
     if people is None:
         return certificate.requirements_people is None
     facts, asked = facts_of(people), certificate.asked
-    found = [v.to_json() for v in judge(asked, facts, {**given, **estimates(asked, facts)})]
+    found = [v.to_json() for v in judge(asked, facts, {**given, **estimates(asked, facts, drawn_of(certificate))})]
     return _fit(people) and alike(found, plain(tuple(replace(f, counted=None) for f in certificate.requirements_people or ())))
 
 

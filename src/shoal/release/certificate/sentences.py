@@ -92,6 +92,7 @@ def proof(unit: str | None, published: str | None) -> Proof:
 
 POPULATION = "people of the population table, which is not in the folder"
 ORIGINAL = "records of the published file, found with the original, which is not in the folder"
+SAMPLE = ", taken for a random sample of the population stated"
 BEHIND = "people behind the published file, counted before their column was left out"
 
 
@@ -111,6 +112,10 @@ GUESSED = "guessed hierarchy: "
 ONE_EACH = "Each record is taken as one person. If people have several records, name the person column (unit)."
 NOTHING_SENSITIVE = "No column is named as sensitive, so nothing is claimed about what a class reveals."
 POPULATION_SIGNED = "The k-map was counted against a population table that is not in the folder: signed, not counted again."
+SAMPLE_SIGNED = (
+    "How many people of the population match a record follows from the class sizes if the table is a random sample of as many "
+    "people as stated: signed, not counted again. The levels are taken as chosen without looking at the records."
+)
 LINKAGE_SIGNED = "Linkage by value was tried against the original, which is not in the folder: signed, not counted again."
 PROVEN = (
     "Of all plans with one level per column, none that meets the requirements loses less; that it was chosen tells a little "
@@ -212,6 +217,8 @@ def limits(certificate: Certificate) -> tuple[str, ...]:
         out.append(f"{_GUESSED_FOR}{', '.join(guessed)}.")
     if any(r.needs_population for r in certificate.asked):
         out.append(POPULATION_SIGNED)
+    if any(r.needs_sample for r in certificate.asked):
+        out.append(SAMPLE_SIGNED)
     if any(r.needs_original for r in certificate.asked):
         out.append(LINKAGE_SIGNED)
     out.append(PROVEN if certificate.utility.proven else NOT_PROVEN)
@@ -225,7 +232,7 @@ def limits(certificate: Certificate) -> tuple[str, ...]:
 
 def contradicting(sentence: str) -> bool:
     """Whether a further limit is one of those that :func:`limits` decides about."""
-    decided = (ONE_EACH, NOTHING_SENSITIVE, POPULATION_SIGNED, LINKAGE_SIGNED, PROVEN, NOT_PROVEN)
+    decided = (ONE_EACH, NOTHING_SENSITIVE, POPULATION_SIGNED, SAMPLE_SIGNED, LINKAGE_SIGNED, PROVEN, NOT_PROVEN)
     return sentence in decided or sentence.startswith(_GUESSED_FOR)
 
 

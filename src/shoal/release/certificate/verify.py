@@ -19,7 +19,7 @@ from shoal.model.compare import equal
 from shoal.model.plan import Plan
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts
 from shoal.release.certificate.database_table import digest, facts_of_table
-from shoal.release.certificate.derive import check_derived, signed_only
+from shoal.release.certificate.derive import check_derived, drawn_of, signed_only
 from shoal.release.certificate.labels import check_labels, check_preset_columns
 from shoal.release.certificate.sentences import in_current_wording
 from shoal.release.certificate.signing import check_files, signed_digest
@@ -166,7 +166,9 @@ def _count(certificate: Certificate, facts: Facts) -> str:
     if wrong or set(found) != set(stated):
         raise VerificationError(f"counting the data again gives other numbers for: {', '.join(wrong) or 'the whole'}.")
     asked = certificate.asked
-    findings = [f.to_json() for f in judge(asked, facts, {**_given(certificate), **estimates(asked, facts)})]
+    findings = [
+        f.to_json() for f in judge(asked, facts, {**_given(certificate), **estimates(asked, facts, drawn_of(certificate))})
+    ]
     if not alike(findings, plain(tuple(replace(f, counted=None) for f in certificate.requirements))):
         raise VerificationError("the requirements, judged again, come out differently.")
     unmet = [f["sentence"] for f in findings if not f["met"]]

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress
-from shoal.model.requirement import Requirement, Verdict
+from shoal.model.requirement import PopulationK, Requirement, Verdict
 from shoal.model.roles import DECIDED, Role, Schema
 from shoal.release.gate.column_facts import ColumnReader, found_roles, known_as_it_is, linkage_as_it_is, role_evidence
-from shoal.release.gate.count_facts import estimates, facts_of_counts, population_counts, sensitive_trees
+from shoal.release.gate.count_facts import check_sample, estimates, facts_of_counts, population_counts, sensitive_trees
 from shoal.release.gate.identifying import check_insensitive
 from shoal.release.gate.result import CheckResult, file_of
 from shoal.release.gate.safe_harbor import class_columns
@@ -76,6 +76,9 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Cl
         extra.append(NoneDropped().judged(len(schema.direct) - len(named)))
     extra += _undecided(table, schema)
     small = counts.sizes[counts.sizes < policy.smallest_class]
+    for r in policy.requirements:
+        if isinstance(r, PopulationK):
+            check_sample(policy, r, facts.people or facts.records)
     given = {**estimates(policy.requirements, facts), **_against_population(policy, counts)}
     given |= {**linkage_as_it_is(table, policy), **known_as_it_is(table, policy)}
     judged = judge(policy.requirements, facts, given)

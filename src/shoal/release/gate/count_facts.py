@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.errors import PolicyError
+from shoal.kernels.matches import matched
 from shoal.measures.classes.closeness import basic_beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
 from shoal.measures.classes.diversity import alpha, distinct_diversity, entropy_diversity, least_c
 from shoal.model.counts.classes import ClassCounts, IntArray
-from shoal.model.requirement import PopulationUniqueness, Requirement, TCloseness
+from shoal.model.requirement import PopulationK, PopulationUniqueness, Requirement, TCloseness
 from shoal.release.proof.facts import Facts, Given, Inside
 
 if TYPE_CHECKING:
@@ -78,14 +80,53 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def estimates(requirements: Iterable[Requirement], facts: Facts) -> Given:
-    """The estimated share of population uniques, where one is asked for."""
-    asked = [r for r in requirements if isinstance(r, PopulationUniqueness)]
-    if not asked:
-        return {}
-    from shoal.prediction.population.uniques import unique_share
+@dataclass(frozen=True)
+class Drawn:
+    """The table before suppression, as a sample: its records, its people, and the plans of which none is coarser than another."""
 
-    return {r.place: unique_share(classes_of(facts.everybody), r.population, r.method) for r in asked}
+    records: int
+    people: int | None = None
+    plans: float = 1.0
+
+
+def estimates(requirements: Iterable[Requirement], facts: Facts, drawn: Drawn | None = None) -> Given:
+    """Numbers about a population of stated size, if a requirement has one: unique people, and matches of a record.
+
+    Without ``drawn`` the file is the whole sample.
+    """
+    out: dict[tuple[str, ...], float] = {}
+    for r in requirements:
+        if isinstance(r, PopulationUniqueness):
+            from shoal.prediction.population.uniques import unique_share
+
+            out[r.place] = unique_share(classes_of(facts.everybody), r.population, r.method)
+        elif isinstance(r, PopulationK):
+            out[r.place] = _matches(r, facts, drawn or Drawn(facts.records, facts.people))
+    return out
+
+
+def _matches(r: PopulationK, facts: Facts, drawn: Drawn) -> int:
+    """The k that the smallest class gives; above the limit three digits, which every computer agrees on."""
+    shown, members = facts.records, drawn.records
+    if facts.people is not None:
+        shown, members = facts.people, drawn.people or facts.people
+    found = matched(facts.k, members, r.population, r.beta * shown / members / drawn.plans)
+    return found if found < r.k else max(r.k, int(float(f"{found:.3g}")) if found > 999 else found)
+
+
+def check_sample(policy: Policy, r: PopulationK, members: int) -> None:
+    """Refuse a table that cannot be a random sample of the population stated."""
+    if policy.weight is not None:
+        raise PolicyError(
+            f"'require.{r.name}' takes the table for a random sample; its weights state that some people were more likely to be "
+            "in it than others.",
+            hint="Ask for k instead, or for k_map with a population table.",
+        )
+    if members > r.population:
+        raise PolicyError(
+            f"'require.{r.name}.of' is {r.population:,}; the table has {members:,} members.",
+            hint="State the number of people that the table is a random sample of.",
+        )
 
 
 def classes_of(everybody: Mapping[int, int]) -> dict[int, int]:

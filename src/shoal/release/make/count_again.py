@@ -109,7 +109,7 @@ def _counted(prepared: Prepared, decision: Decision, data: Path, unit: str | Non
         trees=trees_of(prepared),
         orders=prepared.orders,
     )
-    findings = tuple(judge(asked, facts, {**decision.given, **estimates(asked, facts)}))
+    findings = tuple(judge(asked, facts, {**decision.given, **estimates(asked, facts, prepared.drawn)}))
     if not all(f.met for f in findings) and facts.classes != decision.released.n_classes:
         raise changed()  # the plan does not fall short; it was made for other records
     _all_met(findings)

@@ -11,6 +11,7 @@ from shoal.hierarchies.values import texts_of
 from shoal.model.display import Progress, written
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED, Plan, RowStep, Step
+from shoal.model.requirement import PopulationK
 from shoal.release.plan.methods import shortfalls, with_notes
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision, of_levels
@@ -18,34 +19,38 @@ from shoal.steps import Drop, Keep, evaluate
 
 
 def probabilistic(prepared: Prepared, progress: Progress) -> Decision:
-    """Values per column from the size of the population; the sample's own k is then reached by suppression and counted."""
+    """Values per column from the size of the population, as many as give the classes of the table the size they need."""
     from shoal.search import allocation
 
     policy = prepared.policy
-    if policy.population is None:
+    asked = next((r for r in policy.requirements if isinstance(r, PopulationK)), None)
+    people, k, beta = policy.population, max(policy.smallest_class, 2), 0.1
+    if asked is not None:
+        people, k, beta = asked.population, asked.k, asked.beta
+    elif people is None:
         raise PolicyError(
             "method: probabilistic needs the number of people in the population.", hint="Write population: 17500000."
         )
-    found = allocation(
-        prepared.base,
-        population=policy.population,
-        k=max(policy.smallest_class, 2),
-        weights={c: r.weight for c, r in policy.quasi.items()},
-        hierarchies={c: prepared.hierarchies[c] for c, r in policy.quasi.items() if r.hierarchy is not None},
+    for people_each in (k << fewer for fewer in range(people.bit_length()) if k << fewer <= people):
+        found = allocation(
+            prepared.base,
+            population=people,
+            k=people_each,
+            beta=beta,
+            weights={c: r.weight for c, r in policy.quasi.items()},
+            hierarchies={c: prepared.hierarchies[c] for c, r in policy.quasi.items() if r.hierarchy is not None},
+        )
+        note = f"Values per column were allotted for {people:,} people, {people_each:,} in a cell: {found.cells:,} cells."
+        try:
+            return given_plan(prepared, Plan(found.steps), progress, "probabilistic", note)
+        except InfeasibleError:
+            continue  # cells of more people have more records of the table too
+    one = f"To require {k:,} people of the population instead, write require: {{population_k: {{k: {k}, of: {people}}}}}. "
+    raise InfeasibleError(
+        f"no values allotted for {people:,} people give these {int(prepared.base.n_records):,} records classes of "
+        f"{policy.smallest_class:,}, counted in the written file, with at most {written(policy.suppress, 3)} of them suppressed.",
+        hint=f"{one if asked is None else ''}Leave out method: probabilistic, so that a plan is searched for.",
     )
-    note = (
-        f"Values per column were allotted for {policy.population:,} people: {found.cells:,} of {found.budget.cells:,} cells used."
-    )
-    try:
-        return given_plan(prepared, Plan(found.steps), progress, "probabilistic", note)
-    except InfeasibleError:
-        records = int(prepared.base.n_records)
-        raise InfeasibleError(
-            f"the values allotted for {policy.population:,} people do not give these {records:,} records "
-            f"k = {policy.smallest_class} with at most {written(policy.suppress, 3)} of them left out; "
-            "k is counted in the written file.",
-            hint="Use method: lattice; or state as population the people whom the table covers, not a whole country.",
-        ) from None
 
 
 def given_plan(prepared: Prepared, plan: Plan, progress: Progress, method: str, note: str) -> Decision:

@@ -146,6 +146,8 @@ def _by_suppression(prepared: Prepared) -> Offer | None:
 def _by_size(prepared: Prepared) -> Offer | None:
     """The largest smaller group that works."""
     k = prepared.policy.smallest_class
+    if any(r.needs_sample for r in prepared.policy.requirements):  # k follows from another requirement
+        return None
     for smaller in sorted({k // 2, 3, 2} - {0, 1}, reverse=True):
         offer = _tried(prepared, "k", f"k: {smaller}", k=smaller) if smaller < k else None
         if offer is not None:

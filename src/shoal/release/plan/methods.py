@@ -88,6 +88,9 @@ def local_unfit(prepared: Prepared) -> str:
         "a sample cannot be recoded locally": policy.sample is not None,
         "level bounds are given": bounded,
         "a population table is given": prepared.population is not None,
+        "its groups are fitted to the records, so matches in a population cannot be derived from their sizes": any(
+            r.needs_sample for r in policy.requirements
+        ),
         "a local recoding cannot be hardened: each class is as fine as it may be, which is what downcoding uses": policy.hardened,
         "the classes were counted at higher levels": prepared.coarser is not None,
         "the safe-harbor list asks for its own groups": bool(prepared.on_list),

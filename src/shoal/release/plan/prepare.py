@@ -14,14 +14,15 @@ from shoal.find import ColumnFacts, ColumnFinding, find_column
 from shoal.find.finding import measured_scale
 from shoal.kernels.arrow import from_numpy, is_missing
 from shoal.kernels.codes import label_texts
+from shoal.kernels.matches import smallest_for, width
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress, silent
-from shoal.model.requirement import K, Requirement, TCloseness
+from shoal.model.requirement import K, PopulationK, Requirement, TCloseness, ordered
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader, found_roles, role_evidence
-from shoal.release.gate.count_facts import population_counts, sensitive_trees
+from shoal.release.gate.count_facts import Drawn, check_sample, population_counts, sensitive_trees
 from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.safe_harbor import OnList, class_columns, with_groups
 from shoal.release.plan.coarser_start import Coarser, Values, began, crowd, require_coarser, values_of
@@ -112,6 +113,12 @@ class Prepared:
         return known[name]
 
     @property
+    def drawn(self) -> Drawn:
+        """The table as a sample of a population."""
+        people = None if self.policy.unit is None else self.base.n_people or self.base.n_members
+        return Drawn(self.base.n_records, people, width(h.height for h in self.hierarchies.values()))
+
+    @property
     def counted(self) -> Table:
         """The records that are counted: the sample, where one is drawn, else the table."""
         return self.sampled if self.sampled is not None else self.table
@@ -181,7 +188,7 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_
     return Prepared(
         table,
         schema,
-        policy,
+        _with_class_size(policy, base, hierarchies),
         base,
         rules,
         hierarchies,
@@ -195,6 +202,18 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_
         coarser=coarser,
         columns=columns,
     )
+
+
+def _with_class_size(policy: Policy, base: ClassCounts, hierarchies: Mapping[str, Hierarchy]) -> Policy:
+    """The policy with the k that matches in a population require of this table, whichever plan is chosen."""
+    k, members = policy.k, base.n_people or base.n_members
+    for r in policy.requirements:
+        if isinstance(r, PopulationK):
+            check_sample(policy, r, members)
+            chance = r.beta * (1 - policy.suppress) / width(h.height for h in hierarchies.values())
+            k = max(k, smallest_for(r.k, members, r.population, chance))
+    others = [r for r in policy.requirements if not isinstance(r, K)]
+    return policy if k == policy.k else replace(policy, requirements=ordered([K(k), *others]))
 
 
 def _sampled(table: Table, policy: Policy) -> Table | None:

@@ -91,6 +91,11 @@ def build_checks(counts: ClassCounts, requirements: Sequence[req.Requirement], *
     if not requirements:
         raise UsageError("nothing is required, so there is nothing to search for.", hint="Ask at least for k, for example K(5).")
     for r in requirements:
+        if r.needs_sample:
+            raise UsageError(
+                f"the requirement '{r.kind}' is searched for as a class size.",
+                hint="Pass K(smallest_for(…)) of shoal.kernels.matches.",
+            )
         if r.needs_population and not has_population:
             raise UsageError(
                 f"the requirement '{r.kind}' needs a population table.", hint="Pass population=…, counted over the same columns."

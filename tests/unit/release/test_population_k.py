@@ -1,0 +1,234 @@
+"""(1 − β, k) against a population: the class size it needs, held against every sample, and against populations that are drawn."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.errors import InfeasibleError, PolicyError, UsageError
+from shoal.kernels.matches import chance_of, matched, smallest_for, width
+from shoal.model import requirement as req
+from shoal.release.plan.decide import decide
+from shoal.release.plan.prepare import prepare
+from shoal.release.policy.policy import Policy
+from shoal.search.problem.checks import build_checks
+from shoal.steps import Keep, evaluate
+
+
+def slow_chance(smallest: int, k: int, members: int, population: int) -> Fraction:
+    """By the definition: at least ``smallest`` − 1 of the k − 2 others are among the other members."""
+    others, drawn, total = k - 2, members - 1, population - 1
+    ways = sum(math.comb(drawn, x) * math.comb(total - drawn, others - x) for x in range(smallest - 1, min(others, drawn) + 1))
+    return Fraction(ways, math.comb(total, others))
+
+
+def test_the_chance_is_that_of_the_definition() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(400):
+        population = int(rng.integers(3, 900))
+        members, k = int(rng.integers(1, population)), int(rng.integers(2, min(population, 120) + 1))
+        smallest = int(rng.integers(1, k + 1))
+        found, slow = chance_of(smallest, k, members, population), float(slow_chance(smallest, k, members, population))
+        assert found == pytest.approx(slow, rel=1e-9) or (found == 1.0 and slow >= 0.5)
+
+
+def test_large_numbers_keep_their_digits() -> None:
+    assert chance_of(3, 100, 32_561, 300_000_000) == pytest.approx(float(slow_chance(3, 100, 32_561, 300_000_000)), rel=1e-9)
+    assert chance_of(2, 3, 32_561, 10**11) == pytest.approx(32_560 / (10**11 - 1), rel=1e-9)
+
+
+def test_beta_exactly_met_is_met() -> None:
+    """Two people of a class among 100, ten of whom are in the table: the other one is there with probability 9/99."""
+    assert smallest_for(3, 10, 100, 9 / 99) == 2
+    assert smallest_for(3, 10, 100, 9 / 99 - 1e-6) == 3
+    assert matched(2, 10, 100, 9 / 99) == 3
+    assert matched(2, 10, 100, 9 / 99 - 1e-6) == 2
+
+
+def test_size_and_matches_are_each_other_s_inverse() -> None:
+    for k, members, population in itertools.product((2, 3, 20, 100), (5, 50, 499), (500, 10_000)):
+        for chance in (0.5, 0.05, 1e-6):
+            size = smallest_for(k, members, population, chance)
+            assert 2 <= size <= k
+            assert matched(size, members, population, chance) >= k
+            assert matched(size - 1, members, population, chance) < k
+
+
+def test_a_table_that_is_the_population_needs_k_itself() -> None:
+    assert smallest_for(7, 500, 500, 0.05) == 7
+    assert matched(6, 500, 500, 0.05) == 6
+    assert smallest_for(7, 499, 500, 1e-12) == 7
+
+
+def test_width_is_the_largest_set_of_plans_none_of_which_is_coarser_than_another() -> None:
+    nodes = list(itertools.product(range(3), range(2), range(2)))
+
+    def apart(chosen: tuple[tuple[int, ...], ...]) -> bool:
+        return not any(all(a <= b for a, b in zip(x, y, strict=True)) for x, y in itertools.permutations(chosen, 2))
+
+    largest = max(n for n in range(1, 6) if any(apart(chosen) for chosen in itertools.combinations(nodes, n)))
+    assert width([2, 1, 1]) == largest == 4
+
+
+@pytest.mark.parametrize(("k", "size"), [(3, 2), (3, 3), (4, 2), (4, 3), (5, 3)])
+def test_no_choice_among_plans_publishes_a_record_more_often_than_stated(k: int, size: int) -> None:
+    """Every sample of 5 of 10 people; whoever chooses the plan sees the sample and wants to publish a class that is too small."""
+    people = [(a, b) for a in range(3) for b in range(3)] + [(0, 0)]
+    plans = [
+        [(x, y) for x, y in people],
+        [(x // 2, y) for x, y in people],
+        [(x, y // 2) for x, y in people],
+        [(0, y) for _, y in people],
+        [(x, 0) for x, _ in people],
+    ]
+    wrong = total = 0
+    for sample in itertools.combinations(range(10), 5):
+        for person in sample:
+            total += 1
+            wrong += any(sum(plan[i] == plan[person] for i in sample) >= size and plan.count(plan[person]) < k for plan in plans)
+    assert wrong / total <= width([2, 2]) * slow_chance(size, k, 5, 10)
+
+
+POPULATIONS = {
+    "classes one too small": lambda rng: np.repeat(np.arange(20_000 // 9), 9),
+    "classes that are just large enough": lambda rng: np.repeat(np.arange(2_000), 10),
+    "half crowded, half alone": lambda rng: np.concatenate([np.arange(10_000), 10_000 + rng.integers(0, 100, 10_000)]),
+    "Zipf": lambda rng: np.minimum(rng.zipf(1.3, 20_000), 5_000),
+    "uniform": lambda rng: rng.integers(0, 1_500, 20_000),
+}
+
+
+def published(people: np.ndarray, chosen: np.ndarray, policy: dict) -> tuple[np.ndarray, np.ndarray]:
+    """The classes of the population under the plan that is found for the sample, and which records are published."""
+    table = {"a": people[0][chosen], "b": people[1][chosen]}
+    prepared = prepare(shoal.open(table), Policy.of(policy))
+    decision = decide(prepared)
+    coarse = []
+    for name, values in zip("ab", people, strict=True):
+        step = decision.plan.for_column(name)[0]
+        coarse.append(values if isinstance(step, Keep) else evaluate(step, [str(v) for v in values.tolist()]).index)
+    _, group = np.unique(np.stack(coarse), axis=1, return_inverse=True)
+    mine = np.bincount(group[chosen], minlength=int(group.max()) + 1)
+    stays = mine[group[chosen]] >= prepared.policy.smallest_class
+    assert int((~stays).sum()) == decision.suppressed(prepared.base)
+    return group, stays
+
+
+@pytest.mark.parametrize("name", POPULATIONS)
+@pytest.mark.parametrize("levels", ["given", "guessed", "quantiles"])
+def test_published_records_match_k_people_of_populations_that_are_drawn(name: str, levels: str) -> None:
+    """Tables drawn from a known universal table, a plan found for each: the share with fewer than k matches is at most β."""
+    rng = np.random.default_rng(5)
+    k, beta = 10, 0.05
+    rule = {"hierarchy": {"intervals": [4, 16, 64]}} if levels == "given" else {}
+    policy = {
+        "roles": {"quasi": {"a": rule, "b": rule}},
+        "require": {"population_k": {"k": k, "of": 20_000, "beta": beta}},
+        "allow": {"suppress": 0.3, "loss": 1.0, "blank": 1.0},
+        "method": "probabilistic" if levels == "quantiles" else "best",
+    }
+    short = shown = 0
+    for _ in range(4):
+        cells = POPULATIONS[name](rng)
+        cells = np.concatenate([cells, np.full(20_000 - len(cells), cells.max() + 1)])
+        chosen = rng.choice(20_000, 1_500, replace=False)
+        group, stays = published(np.stack([cells % 64, cells // 64]), chosen, policy)
+        people = np.bincount(group)[group][chosen]
+        short += int((people[stays] < k).sum())
+        shown += int(stays.sum())
+    assert shown > 0
+    assert short <= beta * shown
+
+
+PEOPLE = [f"{age},{sex},{'flu' if age % 3 else 'cold'}" for age in range(20, 60) for sex in "fm" for _ in range(1 + age % 4)]
+POLICY = {
+    "roles": {"quasi": {"age": {"hierarchy": {"intervals": [5, 10, 20]}}, "sex": {}}, "sensitive": ["ill"]},
+    "require": {"population_k": {"k": 12, "of": 2_000, "beta": 0.05}},
+    "allow": {"suppress": 0.1},
+}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    file = tmp_path / "people.csv"
+    file.write_text("age,sex,ill\n" + "".join(f"{line}\n" for line in PEOPLE))
+    return file
+
+
+def test_a_release_states_it_and_verify_repeats_it(table: Path, tmp_path: Path) -> None:
+    release = shoal.anonymize(table, POLICY)
+    release.write(tmp_path / "out")
+    found = {f.requirement: f for f in release.certificate.requirements}
+    size = smallest_for(12, 200, 2_000, 0.05 * 0.9 / width([4, 1]))
+    assert found["k"].asked == size
+    assert found["k"].found == release.certificate.after.k >= size > 2
+    one = found["population_k"]
+    shown = release.certificate.after.records / 200
+    assert one.found == matched(found["k"].found, 200, 2_000, 0.05 * shown / width([4, 1])) >= 12
+    assert one.counted == "records of the published file, taken for a random sample of the population stated"
+    assert any("random sample" in limit and "signed, not counted again" in limit for limit in release.certificate.limits)
+    checked = shoal.verify(tmp_path / "out")
+    assert checked.ok
+    assert "the size of the population, and that the table is a random sample of it" in json.dumps(checked.to_json())
+
+
+def test_a_larger_population_number_in_the_file_is_seen(table: Path, tmp_path: Path) -> None:
+    shoal.anonymize(table, POLICY).write(tmp_path / "out")
+    file = tmp_path / "out" / "certificate.json"
+    body = json.loads(file.read_text())
+    body["signed"]["require"]["population_k"]["of"] = 2_000_000
+    file.write_text(json.dumps(body))
+    assert not shoal.verify(tmp_path / "out").ok
+
+
+def test_only_one_level_per_column_is_searched(table: Path) -> None:
+    with pytest.raises(PolicyError, match="fitted to the records"):
+        shoal.anonymize(table, {**POLICY, "method": "local"})
+    release = shoal.anonymize(table, POLICY)
+    assert any("fitted to the records" in str(other) for other in release.certificate.utility.others)
+
+
+def test_what_is_not_a_random_sample_is_refused(table: Path) -> None:
+    small = {**POLICY, "require": {"population_k": {"k": 12, "of": 199}}}
+    with pytest.raises(PolicyError, match="the table has 200 members"):
+        shoal.anonymize(table, small)
+    with pytest.raises(PolicyError, match="the table has 200 members"):
+        shoal.check(table, small)
+    assert shoal.anonymize(table, {**POLICY, "require": {"population_k": {"k": 12, "of": 200}}}).certificate.k >= 12
+    weighted = {**POLICY, "weight": "age", "roles": {"quasi": ["sex"], "sensitive": ["ill"]}}
+    with pytest.raises(PolicyError, match="weights"):
+        shoal.anonymize(table, weighted)
+    with pytest.raises(UsageError, match="as a class size"):
+        build_checks(shoal.open(table).count(("age", "sex")), [req.PopulationK(12, 2_000)], has_population=False)
+
+
+def test_the_gate_and_measure_judge_a_table_as_it_is(table: Path) -> None:
+    k = matched(2, 200, 2_000, 0.05)
+    measured = shoal.measure(table, quasi=["sex"])
+    assert measured.check("population_k[2000]>=12")
+    assert str(measured.check("population_k[2000]>=1999")).endswith(f"(found {matched(100, 200, 2_000, 0.05)})")
+    assert k < 12
+    checked = shoal.check(table, {**POLICY, "roles": {"quasi": ["age", "sex"], "sensitive": ["ill"]}})
+    assert [(f.requirement.name, f.found, f.met) for f in checked.findings if f.requirement.kind == "population-k"] == [
+        ("population_k", 1, False)
+    ]
+
+
+def test_values_are_allotted_until_the_classes_are_large_enough(table: Path) -> None:
+    quasi = {**POLICY["roles"], "quasi": ["age", "sex"]}
+    asked = {**POLICY, "method": "probabilistic", "roles": quasi}
+    found = shoal.anonymize(table, asked).certificate
+    assert found.utility.method == "probabilistic"
+    assert all(f.met for f in found.requirements)
+    of_rows = shoal.anonymize(table, {**asked, "population": 2_000, "require": {"k": 40}}).certificate
+    assert of_rows.k >= 40
+    with pytest.raises(InfeasibleError, match=r"classes of 201, counted in the written file") as refused:
+        shoal.anonymize(table, {**asked, "population": 2_000, "require": {"k": 201}})
+    assert "require: {population_k: {k: 201, of: 2000}}" in str(refused.value.hint)
