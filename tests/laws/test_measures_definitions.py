@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import measures_oracle as oracle
 from shoal.measures.classes import anonymity, closeness, diversity, risk
 from shoal.measures.classes.anonymity import k_anonymity
+from shoal.measures.classes.diversity import profile
 from shoal.measures.classes.missing import crowds, drop_missing, wildcard_sizes
-from shoal.measures.classes.profile import profile
 from shoal.measures.observer import entropy
 from shoal.measures.subsets import column_sets as subsets
 from shoal.measures.subsets import suda as measures_suda

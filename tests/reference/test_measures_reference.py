@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import measures_oracle as oracle
-from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, presence, risk
+from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, risk
 from shoal.measures.classes.individual import benedetti_franconi
 from shoal.measures.observer import entropy
 from shoal.measures.observer import posterior as finite
@@ -324,7 +324,7 @@ PAPER_METRICS: dict[str, Any] = {
 def test_delta_presence_of_the_paper(shared_data: Path) -> None:
     rows = oracle.read(shared_data / "paper_tables" / "presence_public_generalized.csv")
     qi = ["zip", "age", "nationality"]
-    found = presence.presence(oracle.counts_of([r for r in rows if r["in_private"] == "1"], qi), oracle.counts_of(rows, qi))
+    found = risk.presence(oracle.counts_of([r for r in rows if r["in_private"] == "1"], qi), oracle.counts_of(rows, qi))
     assert (found.delta_min, found.delta_max) == pytest.approx((1 / 2, 2 / 3))
     assert found.k_map == 3
 

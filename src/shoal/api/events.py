@@ -19,7 +19,7 @@ from shoal.measures.events.granularity import EXACT, NONE
 from shoal.measures.events.result import EventsMeasured, Grain
 from shoal.measures.events.traces import Traces
 from shoal.measures.events.unicity import known, shared_sets, unicity
-from shoal.measures.result.checking import Verdicts
+from shoal.measures.result.figures import Verdicts
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
 from shoal.report import events_report

@@ -19,7 +19,7 @@ from shoal.kernels.people import Memberships, memberships
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.anonymity import Subpopulations, subpopulations
 from shoal.measures.classes.missing import drop_missing, dropped
-from shoal.measures.classes.presence import Presence, presence
+from shoal.measures.classes.risk import Presence, presence
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.roles import MissingPolicy
 

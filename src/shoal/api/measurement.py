@@ -15,8 +15,7 @@ from shoal.api.measure_inputs import Repeating
 from shoal.errors import InternalError, UsageError
 from shoal.kernels.group import count_by, group_codes
 from shoal.kernels.people import Memberships
-from shoal.measures.classes.household import HouseholdRisk, household_risk
-from shoal.measures.classes.impact import Impact, impact
+from shoal.measures.classes.individual import HouseholdRisk, Impact, household_risk, impact
 from shoal.measures.result.figures import Figures
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.roles import MissingPolicy

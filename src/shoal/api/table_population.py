@@ -15,7 +15,7 @@ from shoal.disk.atomic import write_text
 from shoal.engines.table import Table
 from shoal.errors import UsageError
 from shoal.kernels.text import canonical_text
-from shoal.measures.classes.household import HouseholdRisk, household_risk
+from shoal.measures.classes.individual import HouseholdRisk, household_risk
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.prediction import PopulationEstimate, PopulationRisk, population, population_risk
 from shoal.prediction.distribution import Floats

@@ -12,7 +12,7 @@ from shoal.model.display import as_percent, written
 
 if TYPE_CHECKING:
     from shoal import Prediction
-    from shoal.measures.classes.household import HouseholdRisk
+    from shoal.measures.classes.individual import HouseholdRisk
     from shoal.model.estimate import Estimate
     from shoal.prediction import PopulationEstimate, PopulationRisk
 

@@ -16,7 +16,7 @@ from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
     from shoal import Measurement
-    from shoal.measures.classes.household import HouseholdRisk
+    from shoal.measures.classes.individual import HouseholdRisk
 
 OPTIONS = {
     "population": Option("Size (17.5M) or table of the population.", "NUMBER|TABLE"),

@@ -13,8 +13,14 @@ from shoal.comparison.result import ColumnChange, PairChange
 from shoal.kernels.group import count_by, group_codes
 from shoal.measures.utility.analyses import contingency, correlations, cramers_v, ranks, table_distance
 from shoal.measures.utility.class_losses import average_class_size, discernibility
-from shoal.measures.utility.distances import hellinger, kolmogorov_smirnov, total_variation, wasserstein
-from shoal.measures.utility.published import column_losses, private_information
+from shoal.measures.utility.distances import (
+    column_losses,
+    hellinger,
+    kolmogorov_smirnov,
+    private_information,
+    total_variation,
+    wasserstein,
+)
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 
 LOSSES = (

@@ -13,7 +13,7 @@ from shoal.errors import DataError
 from shoal.hierarchies.published_labels import Values, read_labels
 from shoal.kernels.arrow import positions
 from shoal.kernels.text import canonical_text
-from shoal.measures.utility.published import PublishedColumn
+from shoal.measures.utility.distances import PublishedColumn
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Step

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from shoal.comparison.columns import ComparedColumn
+from shoal.measures.utility.analyses import MOST_CLASSES, MOST_ROWS, Learned, ModelScore, model_scores
 from shoal.measures.utility.distances import Propensity, Queried, QueryErrors, propensity, query_errors
-from shoal.measures.utility.models import MOST_CLASSES, MOST_ROWS, Learned, ModelScore, model_scores
 from shoal.model.counts.classes import FloatArray, IntArray
 
 MOST_SCORED = 100_000

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.measures.utility.analyses import AnalysisChange
+from shoal.measures.utility.analyses import AnalysisChange, ModelScore
 from shoal.measures.utility.distances import Propensity, QueryErrors
-from shoal.measures.utility.models import ModelScore
 from shoal.model.display import written
 from shoal.model.strict_json import plain
 

@@ -21,9 +21,8 @@ from shoal.comparison.models import answered, learned, scores
 from shoal.comparison.result import Comparison, FrontierPoint
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError, MissingColumnError, UsageError
-from shoal.measures.utility.analyses import AnalysisChange
+from shoal.measures.utility.analyses import MOST_ROWS, AnalysisChange, ModelScore
 from shoal.measures.utility.analyses import compare as run_analysis
-from shoal.measures.utility.models import MOST_ROWS, ModelScore
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy

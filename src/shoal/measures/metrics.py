@@ -148,7 +148,6 @@ MODULES = (
     "classes.diversity",
     "classes.closeness",
     "classes.risk",
-    "classes.presence",
     "classes.entropy_risk",
     "subsets.column_sets",
     "utility.class_losses",

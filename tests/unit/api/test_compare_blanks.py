@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.comparison import changes as divergence
-from shoal.measures.utility.models import _without
+from shoal.measures.utility.analyses import _without
 
 QUASI = ("a", "b", "c")
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import EmptyTableError, InternalError, UsageError
-from shoal.measures.events import loops, sets, unicity
+from shoal.measures.events import sets, unicity
 from shoal.measures.events.sets import random_orders, sets_of, walks, whole, whole_sets
 from shoal.measures.events.traces import Traces
 from shoal.measures.events.unicity import SetSizes, SharedSets, clopper_pearson, known, largest_m, needed, shared_sets
@@ -119,12 +119,12 @@ def test_numpy_says_the_same_as_the_compiled_loops(pairs, s):
     lists = (traces.start, traces.point, traces.first, traces.visitor, people)
     room = np.empty(traces.n_people, np.int32)
     one, other = np.empty((len(people), s), np.int32), np.empty((len(people), s), np.int32)
-    loops.walk(*lists, picks, room, one)
-    loops.walk_by_numpy(*lists, picks, other)
+    sets.walk(*lists, picks, room, one)
+    sets.walk_by_numpy(*lists, picks, other)
     assert one.tolist() == other.tolist()
     a, b = np.empty(len(people), np.int32), np.empty(len(people), np.int32)
-    loops.whole(*lists, room, a)
-    loops.whole_by_numpy(*lists, b)
+    sets.whole_loop(*lists, room, a)
+    sets.whole_by_numpy(*lists, b)
     assert a.tolist() == b.tolist()
 
 
@@ -133,9 +133,9 @@ def test_people_in_both_lists_also_when_one_is_much_longer(long, short):
     for a, b in ((long, short), (short, long)):
         x, y = np.array(sorted(a), np.int32), np.array(sorted(b), np.int32)
         out = np.zeros(max(len(a), 1), np.int32)
-        n = loops.common(x, len(x), y, 0, len(y), out, True)
+        n = sets.common(x, len(x), y, 0, len(y), out, True)
         assert out[:n].tolist() == sorted(set(a) & set(b))
-        assert loops.common(x, len(x), y, 0, len(y), out, False) == n
+        assert sets.common(x, len(x), y, 0, len(y), out, False) == n
 
 
 def test_random_orders_are_orders_and_all_equally_likely():

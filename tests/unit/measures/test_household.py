@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import DataError
-from shoal.measures.classes.household import household_risk
+from shoal.measures.classes.individual import household_risk
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from(["a", "b", "c", None])), min_size=1, max_size=12))

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from shoal.measures.subsets.known_columns import known_columns
+from shoal.measures.subsets.column_sets import known_columns
 
 
 def by_hand(columns: dict[str, list[int]], people: list[int], names: tuple[str, ...]) -> int:

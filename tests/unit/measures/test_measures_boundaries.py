@@ -16,7 +16,7 @@ from shoal.kernels.people import Memberships
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, missing, risk
 from shoal.measures.classes.individual import benedetti_franconi
 from shoal.measures.classes.missing import adds_up, crowds, drop_missing
-from shoal.measures.classes.presence import presence
+from shoal.measures.classes.risk import presence
 from shoal.measures.metrics import lookup
 from shoal.measures.observer import entropy
 from shoal.measures.result.figures import Figures

@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.errors import DataError, EmptyTableError, HierarchyGapError, UsageError
-from shoal.measures.classes import anonymity, closeness, diversity, individual, presence, risk
+from shoal.measures.classes import anonymity, closeness, diversity, individual, risk
 from shoal.measures.classes.anonymity import k_anonymity
 from shoal.measures.classes.missing import crowds, drop_missing
 from shoal.measures.observer.posterior import PosteriorTable
@@ -73,7 +73,7 @@ def test_constant_numeric_sensitive_column_has_t_zero() -> None:
 def test_an_empty_table_is_refused_not_safe() -> None:
     with pytest.raises(EmptyTableError):
         ClassCounts([])
-    for function in (risk.marketer, risk.journalist_max, presence.presence_max):
+    for function in (risk.marketer, risk.journalist_max, risk.presence_max):
         with pytest.raises(DataError, match="no risk is defined"):
             function([], [])
 

@@ -9,20 +9,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.measures.utility.analyses import contingency, correlations, cramers_v, ranks, table_distance
+from shoal.measures.utility.analyses import (
+    Learned,
+    _auc,
+    _without,
+    contingency,
+    correlations,
+    cramers_v,
+    model_scores,
+    ranks,
+    table_distance,
+)
 from shoal.measures.utility.distances import (
     FLOOR,
+    PublishedColumn,
     Queried,
     _error,
+    column_losses,
     hellinger,
     kolmogorov_smirnov,
+    private_information,
     propensity,
     query_errors,
     total_variation,
     wasserstein,
 )
-from shoal.measures.utility.models import Learned, _auc, _without, model_scores
-from shoal.measures.utility.published import PublishedColumn, column_losses, private_information
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.measures.utility.recoding_loss import recoding_losses
 from shoal.model.counts.classes import SensitiveCounts

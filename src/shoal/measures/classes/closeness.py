@@ -19,7 +19,7 @@ import pyarrow.types as kinds
 
 from shoal.errors import HierarchyGapError, UsageError
 from shoal.kernels.text import canonical_text
-from shoal.measures.classes.profile import SensitiveProfile, is_ordered, profile
+from shoal.measures.classes.diversity import SensitiveProfile, is_ordered, profile
 from shoal.measures.metrics import metric
 from shoal.model.compare import TOLERANCE
 from shoal.model.counts.classes import ClassCounts, CodeArray, FloatArray, IntArray, SensitiveCounts

@@ -11,10 +11,30 @@ starts from :math:`r = \frac{p}{1-p}\ln\frac1p` for a sample unique. One of the 
 
 Source   METHODS §33; Benedetti & Franconi 1998; Capobianchi, Polettini & Lucarelli 2001
 Differs  exact for every f (a common package approximates f > 3 and, by default, all f)
+
+What an attacker may learn, weighed by what it is worth: chance times impact.
+
+From the class of a person an attacker guesses its most common value of a sensitive column, and is right with the largest share
+of a value in the class (1 where all are alike, never below one over the size of the class). With a weight :math:`w_s` for each
+column, a person's expected impact is :math:`\sum_sw_s\max_vp(v\mid c)`. *Without the table* the guess is the most common value of
+all: :math:`\sum_sw_s\max_vp(v)`. The difference is what the classes add.
+
+Takes    ClassCounts with sensitive columns, and a weight of at least 0 per column (any unit; 0 leaves a column out)
+Keeps    without ≤ mean ≤ max ≤ worth, the sum of the weights
+Source   Harel, Shabtai, Rokach & Elovici 2012 (M-score: weights of values); risk as chance times impact
+
+Risk of households: the chance that at least one member is named, since one named member names the others.
+
+With members at risk :math:`r_i`, named independently of each other, the household's is :math:`1-\prod_i(1-r_i)`, and every member
+has it. A household without an identifier (a missing value) is one person.
+
+Source   Templ, Kowarik & Meindl 2015 (sdcMicro, hierarchical risk); Hundepool et al. 2012 §3.3
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +43,183 @@ import numpy.typing as npt
 
 from shoal.errors import DataError, InternalError, UsageError
 from shoal.kernels.people import Memberships
-from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
+from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray, SensitiveCounts
+
+
+@dataclass(frozen=True)
+class Impact:
+    """``mean`` and ``max`` expected impact of a person, ``without`` the table, ``worth``: all is known; ``chances`` by column."""
+
+    mean: float
+    max: float
+    without: float
+    worth: float
+    chances: Mapping[str, float]
+    """Mean chance that the value of a column is guessed."""
+    weights: Mapping[str, float]
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"Chance times impact: {self.mean:.4g} of {self.worth:.4g} for a person on average, {self.max:.4g} at worst; "
+            f"{self.without:.4g} by guessing without the table."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "mean": self.mean,
+            "max": self.max,
+            "without": self.without,
+            "worth": self.worth,
+            "chances": dict(self.chances),
+            "weights": dict(self.weights),
+            "sentence": self.sentence,
+        }
+
+
+def impact(counts: ClassCounts, weights: Mapping[str, float]) -> Impact:
+    """Expected impact over all members of all classes.
+
+    >>> ill = SensitiveCounts.from_dense("ill", [[2, 0], [1, 1]])
+    >>> found = impact(ClassCounts((2, 2), sensitive={"ill": ill}), {"ill": 4})
+    >>> found.mean, found.max, found.without, found.worth
+    (3.0, 4.0, 3.0, 4.0)
+    """
+    checked = _checked(counts, weights)
+    sizes = np.asarray(counts.sizes, dtype=np.float64)
+    each = np.zeros(len(sizes))
+    without, chances = 0.0, {}
+    for name, weight in checked.items():
+        chance = guessed(counts.sensitive[name], len(sizes))
+        chances[name] = float((sizes * chance).sum() / sizes.sum())
+        each += weight * chance
+        without += weight * _most_common(counts.sensitive[name])
+    mean = float((sizes * each).sum() / sizes.sum())
+    return Impact(mean, float(each.max()), without, math.fsum(checked.values()), chances, checked)
+
+
+def guessed(found: SensitiveCounts, classes: int) -> FloatArray:
+    """For each class the largest share of one value.
+
+    >>> guessed(SensitiveCounts.from_dense("ill", [[2, 0], [1, 3]]), 2).tolist()
+    [1.0, 0.75]
+    """
+    most, total = np.zeros(classes), np.zeros(classes)
+    np.maximum.at(most, found.classes, found.counts)
+    np.add.at(total, found.classes, found.counts)
+    return np.divide(most, total, out=np.zeros(classes), where=total > 0)
+
+
+def _most_common(found: SensitiveCounts) -> float:
+    _, place = np.unique(found.values, return_inverse=True)
+    totals = np.bincount(place.ravel(), weights=found.counts)
+    return float(totals.max() / totals.sum())
+
+
+def _checked(counts: ClassCounts, weights: Mapping[str, float]) -> dict[str, float]:
+    out = {}
+    for name, weight in weights.items():
+        if name not in counts.sensitive:
+            raise UsageError(f"an impact is given for '{name}', which is not sensitive.", hint="Name it with --sensitive, too.")
+        value = float(weight)
+        if not math.isfinite(value) or value < 0:
+            raise UsageError("an impact is a number of at least 0.", hint="For example diagnosis=5,income=1.")
+        out[name] = value
+    if not any(out.values()):
+        raise UsageError("no impact is above 0.", hint="For example diagnosis=5,income=1.")
+    return out
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HouseholdRisk:
+    """``risk`` of each household, its number of ``members``, and ``of_record``: the household of each record."""
+
+    risk: FloatArray
+    members: IntArray
+    of_record: IntArray
+
+    def __repr__(self) -> str:
+        return f"<HouseholdRisk of {self.risk.size:,} households: mean {self.mean:.4g}, largest {self.max:.4g}>"
+
+    @property
+    def mean(self) -> float:
+        """Mean over households."""
+        return float(self.risk.mean())
+
+    @property
+    def max(self) -> float:
+        return float(self.risk.max())
+
+    @property
+    def expected(self) -> float:
+        """Expected number of people who live with somebody who is named, or are named."""
+        return float((self.risk * self.members).sum())
+
+    @property
+    def per_record(self) -> FloatArray:
+        """The household's risk for each record."""
+        out: FloatArray = self.risk[self.of_record]
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "households": int(self.risk.size),
+            "largest": int(self.members.max()),
+            "mean": self.mean,
+            "max": self.max,
+            "expected_people": self.expected,
+        }
+
+
+def household_risk(risk: npt.ArrayLike, households: Sequence[Any]) -> HouseholdRisk:
+    """Risk of each household from the risk of each record.
+
+    Parameters
+    ----------
+    risk
+        Of each record, 0 to 1.
+    households
+        The household of each record: values, None for a person alone; or batches of Arrow arrays.
+
+    Examples
+    --------
+    >>> h = household_risk([0.5, 0.5, 0.1], ["a", "a", None])
+    >>> h.per_record.tolist(), round(h.expected, 6)
+    ([0.75, 0.75, 0.1], 1.6)
+    """
+    r = np.asarray(risk, dtype=np.float64)
+    ids = _codes(households)
+    if ids.size != r.size or r.size == 0:
+        raise DataError("every record needs a risk and a household.", hint="A missing household is a person alone.")
+    if not bool(np.all((r >= 0) & (r <= 1))):
+        raise DataError("risks lie between 0 and 1.", hint="Pass one chance per record.")
+    alone = ids < 0
+    ids = ids.copy()
+    ids[alone] = (int(ids.max()) if ids.size else -1) + 1 + np.arange(int(alone.sum()))
+    home = np.unique(ids, return_inverse=True)[1].ravel().astype(np.int64)
+    with np.errstate(divide="ignore"):
+        logs = np.log1p(-r)
+    joined = np.zeros(int(home.max()) + 1)
+    np.add.at(joined, home, logs)
+    return HouseholdRisk(-np.expm1(joined), np.bincount(home).astype(np.int64), home)
+
+
+def _codes(households: Sequence[Any]) -> IntArray:
+    """A number per household, -1 for none."""
+    import pyarrow as pa
+
+    arrow = (pa.Array, pa.ChunkedArray)
+    if len(households) and isinstance(households[0], arrow):
+        pieces = [c for h in households for c in (h.chunks if isinstance(h, pa.ChunkedArray) else [h])]
+        values = pa.chunked_array(pieces).combine_chunks()
+    else:
+        values = pa.array(list(households))
+    encoded = values.dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    out: IntArray = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return out
+
 
 LARGE = 30
 """From this class size the series is short for every p."""

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.errors import RequirementError, UsageError, nearest
+from shoal.errors import UsageError, nearest
 from shoal.measures.classes import closeness, diversity
+from shoal.measures.result.figures import Figures, Verdicts
 from shoal.model import requirement as req
 from shoal.model.compare import at_least, at_most, below, equal
 from shoal.model.requirement import Clause, Reading, Requirement, Verdict, kind_named, pieces
-
-if TYPE_CHECKING:
-    from shoal.measures.result.figures import Figures
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": at_least,
@@ -54,32 +52,6 @@ class Comparison(Requirement):
 
     def __str__(self) -> str:
         return self.shown
-
-
-@dataclass(frozen=True)
-class Verdicts:
-    """The verdicts on a list of requirements. True where all are met."""
-
-    parts: tuple[Verdict, ...]
-
-    @property
-    def met(self) -> bool:
-        return all(self.parts)
-
-    def __bool__(self) -> bool:
-        return self.met
-
-    def __str__(self) -> str:
-        return "; ".join(str(p) for p in self.parts)
-
-    def require(self) -> Verdicts:
-        """Itself if all are met; otherwise a :class:`~shoal.errors.RequirementError`."""
-        if not self.met:
-            raise RequirementError(f"{self}.", hint="Generalize or suppress, then measure again.")
-        return self
-
-    def to_json(self) -> dict[str, Any]:
-        return {"met": self.met, "parts": [p.to_json() for p in self.parts]}
 
 
 def check(measured: Figures, text: str) -> Verdict | Verdicts:
@@ -183,7 +155,6 @@ _OTHER = {
 def number_of(measured: Figures, name: str, column: str | None = None) -> float:
     """A number by its name, and by its sensitive column if it has one (optional if there is only one).
 
-    >>> from shoal.measures.result.figures import Figures
     >>> from shoal.model.counts.classes import ClassCounts
     >>> number_of(Figures(ClassCounts((2, 3))), "prosecutor")
     0.5

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
-from shoal.measures.classes.profile import profile
+from shoal.measures.classes.diversity import profile
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts
 

@@ -20,7 +20,7 @@ from shoal.errors import DataError, PolicyError, TamperError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.kernels.matches import width
 from shoal.measures.classes.missing import k_under_all_policies
-from shoal.measures.subsets.known_columns import known_columns
+from shoal.measures.subsets.column_sets import known_columns
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate import form
 from shoal.model.certificate.certificate import PLAN, Certificate

@@ -99,7 +99,7 @@ def _undecided(table: Any, schema: Schema) -> list[Verdict]:
 
 
 def _against_population(policy: Policy, counts: ClassCounts) -> Given:
-    from shoal.measures.classes.presence import matched_sizes
+    from shoal.measures.classes.risk import matched_sizes
 
     everybody = population_counts(policy, counts.columns)
     if everybody is None:

@@ -19,7 +19,7 @@ from shoal.find import ColumnFacts, ColumnFinding, find_columns
 from shoal.kernels.arrow import positions
 from shoal.kernels.group import sum_by
 from shoal.kernels.text import canonical_text
-from shoal.measures.subsets.known_columns import known_columns
+from shoal.measures.subsets.column_sets import known_columns
 from shoal.model.counts.classes import MISSING, ClassCounts
 from shoal.model.requirement import KnownColumns
 from shoal.model.roles import Role

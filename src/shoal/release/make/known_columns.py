@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shoal.disk.atomic import scratch
-from shoal.measures.subsets.known_columns import KnownColumns, known_columns
+from shoal.measures.subsets.column_sets import KnownColumns, known_columns
 from shoal.model.certificate.parts import Known
 from shoal.release.make.recode import ByEngine, by_engine, recode, remove_passing
 from shoal.release.make.value_links import too_much

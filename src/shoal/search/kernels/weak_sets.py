@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.kernels.jit import lean_njit
-from shoal.measures.events.loops import choose, common
+from shoal.measures.events.sets import choose, common
 
 
 @lean_njit

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shoal.errors import UsageError, missing_column
 from shoal.measures.classes.closeness import leaf_groups
-from shoal.measures.classes.profile import SensitiveProfile, profile
+from shoal.measures.classes.diversity import SensitiveProfile, profile
 from shoal.model import requirement as req
 from shoal.model.compare import at_most, slack
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
