@@ -93,20 +93,17 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
         steps,
         techniques,
     )
-    from shoal.api.anonymize import anonymize
-    from shoal.api.anonymize_tables import anonymize_tables
+    from shoal.api.anonymize import anonymize, anonymize_tables
     from shoal.api.attack import attack
     from shoal.api.check import check
     from shoal.api.comparison import compare
     from shoal.api.count_table import count_table
     from shoal.api.design import design
-    from shoal.api.encode import EncodedLink, encode, link_encoded
     from shoal.api.events import EventMeasurement
     from shoal.api.hierarchy import ColumnLevels, hierarchy
     from shoal.api.inspect import Inspection, inspect
-    from shoal.api.link import Link, link
-    from shoal.api.measure import measure
-    from shoal.api.measurement import Measurement
+    from shoal.api.link import EncodedLink, Link, encode, link, link_encoded
+    from shoal.api.measure import Measurement, measure
     from shoal.api.open import open
     from shoal.api.predict import predict
     from shoal.api.prediction import Prediction
@@ -139,13 +136,13 @@ else:
         "ColumnLevels": "api.hierarchy",
         "Comparison": "comparison.result",
         "CountTable": "release.counts.table",
-        "EncodedLink": "api.encode",
+        "EncodedLink": "api.link",
         "Encodings": "linkage.encodings",
         "Estimate": "model.estimate",
         "EventMeasurement": "api.events",
         "Inspection": "api.inspect",
         "Link": "api.link",
-        "Measurement": "api.measurement",
+        "Measurement": "api.measure",
         "Meter": "prediction.questionnaire.meter",
         "Policy": "release.policy.policy",
         "Prediction": "api.prediction",
@@ -158,17 +155,17 @@ else:
         "Vault": "protector.vault",
         "Verification": "release.claim",
         "anonymize": "api.anonymize",
-        "anonymize_tables": "api.anonymize_tables",
+        "anonymize_tables": "api.anonymize",
         "attack": "api.attack",
         "check": "api.check",
         "compare": "api.comparison",
         "count_table": "api.count_table",
         "design": "api.design",
-        "encode": "api.encode",
+        "encode": "api.link",
         "hierarchy": "api.hierarchy",
         "inspect": "api.inspect",
         "link": "api.link",
-        "link_encoded": "api.encode",
+        "link_encoded": "api.link",
         "measure": "api.measure",
         "open": "api.open",
         "predict": "api.predict",

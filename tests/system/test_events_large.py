@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.api import event_table as event_records
 from shoal.api import events
+from shoal.api import events as event_records
 from shoal.errors import DataError, EmptyTableError
 from shoal.measures.events import traces
 

@@ -14,7 +14,7 @@ import pytest
 
 import shoal
 import shoal.techniques as tf
-from shoal.api.plan_files import plan_for
+from shoal.api.transform import plan_for
 from shoal.cli import main
 from shoal.errors import PolicyError, ShoalError
 from shoal.hierarchies import FromTree

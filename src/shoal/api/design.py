@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.api.arguments import Names, Source, population_of
 from shoal.api.arguments import names as names_of
-from shoal.api.table_population import from_pilot, with_pilot
+from shoal.api.table_predictions import from_pilot, with_pilot
 from shoal.errors import PolicyError, UnreadableError, UsageError
 from shoal.forms.files import parse_target, read_questionnaire, read_yaml
 from shoal.prediction.questionnaire.meter import Meter

@@ -2,34 +2,355 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from shoal.api.arguments import Names, Source, missing_rule, names, opened, quasi_of
-from shoal.api.measure_inputs import (
-    class_members,
-    in_written_order,
-    population_and_presence,
-    repeating_ids,
-    sample_estimates,
-    subpopulation_sizes,
-)
-from shoal.api.measurement import Measurement
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+import pyarrow.types as kinds
+
+from shoal.api.arguments import Names, Source, missing_rule, names, number_of_people, opened, quasi_of
 from shoal.engines.count.dispatch import in_order
 from shoal.engines.count.people import check_counts, count_people
 from shoal.engines.table import Table
-from shoal.errors import RoleError, UsageError
+from shoal.errors import InternalError, RoleError, UsageError
+from shoal.kernels.arrow import to_numpy
+from shoal.kernels.group import count_by, group_codes
+from shoal.kernels.people import Memberships, memberships
 from shoal.kernels.text import canonical_text
+from shoal.measures.classes.anonymity import Subpopulations, subpopulations
 from shoal.measures.classes.closeness import Distance, in_spoken_order
-from shoal.measures.classes.missing import drop_missing
-from shoal.model.counts.classes import ClassCounts
+from shoal.measures.classes.individual import HouseholdRisk, Impact, household_risk, impact
+from shoal.measures.classes.missing import drop_missing, dropped
+from shoal.measures.classes.risk import Presence, presence
+from shoal.measures.result.figures import Figures
+from shoal.model.counts.classes import ClassCounts, IntArray, SensitiveCounts
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:
     from shoal.api.events import EventMeasurement
+    from shoal.report.charts import Chart
+
+
+def class_members(table: Table, counts: ClassCounts, *, needed: bool) -> Memberships | None:
+    """Who is in which class, where people are in several and missing values, weights or a population need it."""
+    if counts.unit is None or counts.adds_up or not (needed or bool(counts.has_missing().any())):
+        return None
+    return memberships(table.count((counts.unit, *counts.columns)), counts)
+
+
+def population_and_presence(
+    population: int | Source | None,
+    counts: ClassCounts,
+    quasi: tuple[str, ...],
+    unit: str | None,
+    rule: MissingPolicy,
+    who: Memberships | None,
+) -> tuple[int | None, Presence | None]:
+    """The size of the population, and where it is a table, how the classes lie in it."""
+    if population is None:
+        return None, None
+    size = number_of_people(population) if isinstance(population, str) else population
+    if isinstance(size, int | float) and not isinstance(size, bool):
+        people = counts.n_members if counts.n_people is None else counts.n_people
+        if size != int(size) or size < people:
+            raise UsageError(
+                f"the population ({size:,}) is smaller than the table ({people:,}).",
+                hint="The population holds everybody in the table; check the number.",
+            )
+        return int(size), None
+    if rule is MissingPolicy.WILDCARD:
+        raise UsageError(
+            "a population table is compared under the rules 'own' and 'drop' only.", hint="Use missing='own', the strict rule."
+        )
+    other = opened(population)  # type: ignore[arg-type]
+    person = unit if unit is not None and unit in other.schema else other.schema.unit
+    everybody = other.count(quasi, unit=person)
+    if rule is MissingPolicy.DROP:
+        theirs = class_members(other, everybody, needed=False)
+        counts, everybody = drop_missing(counts, who), drop_missing(everybody, theirs)
+    found = presence(counts, everybody)
+    return found.people, found
+
+
+def sample_estimates(counts: ClassCounts, size: int | None) -> dict[str, Any] | None:
+    """From sample to population: Skinner–Elliot first, the models of population uniques beside it; not without class sizes that
+    add up to the people."""
+    if size is None or not counts.adds_up:
+        return None
+    from shoal.prediction.population.uniques import population  # loads scipy
+
+    sizes, numbers = np.unique(counts.sizes, return_counts=True)
+    found = population({int(s): int(n) for s, n in zip(sizes, numbers, strict=True)}, size)
+    return found.to_json()
+
+
+def subpopulation_sizes(
+    table: Table, quasi: tuple[str, ...], by: str, unit: str | None, rule: MissingPolicy, count: str | None = None
+) -> Subpopulations:
+    """The groups inside each value; under 'drop' of the same rows as all other numbers, whether or not ``by`` is missing."""
+    columns = quasi if by in quasi else (*quasi, by)
+    counts = table.count(columns, unit=unit) if count is None else count_people(table, columns, count)
+    texts = canonical_text(counts.categories[counts.column(by)]).to_pylist()
+    who = class_members(table, counts, needed=True)
+    if rule is MissingPolicy.DROP:
+        kept = np.all([counts.codes[counts.column(name)] >= 0 for name in quasi], axis=0)
+        counts, who = dropped(counts, kept, who), None if who is None else who.inside(kept)
+    return subpopulations(counts, by, names=dict(enumerate(texts)) | {-1: "(missing)"}, who=who)
+
+
+FIRST_ROWS = 10_000
+MOST_COLUMNS = 200
+KINDS = ("text", "integer", "binary")
+
+
+@dataclass(frozen=True)
+class Repeating:
+    """A column that may name people: so many different ids in so many rows."""
+
+    column: str
+    ids: int
+    rows: int
+
+    @property
+    def sentence(self) -> str:
+        """
+        >>> Repeating("pid", 500, 10_041).sentence
+        "Is this one row per person? Column 'pid' repeats: 500 ids in 10,041 rows. If it names people, name it as unit."
+        """
+        return (
+            f"Is this one row per person? Column '{self.column}' repeats: {self.ids:,} ids in {self.rows:,} rows. "
+            "If it names people, name it as unit."
+        )
+
+
+def repeating_ids(table: Table, besides: Collection[str] = ()) -> Repeating | None:
+    """The column outside ``besides`` that looks like the number of a person and repeats; None where there is none.
+
+    Nothing is looked at where only aggregates may be read.
+    """
+    known = [c for c in table.schema.columns if c.kind in KINDS and c.name not in besides][:MOST_COLUMNS]
+    if not known or table.only_aggregates:
+        return None
+    first = table.first_rows([c.name for c in known], FIRST_ROWS)
+    if not first or len(first[0]) == 0:
+        return None
+    counted = [pc.drop_null(cells).value_counts() for cells in first]
+    if all(len(found) == len(cells) - cells.null_count for cells, found in zip(first, counted, strict=True)):
+        return None  # no value stands twice
+
+    from shoal.find import (
+        ColumnFacts,
+        find_columns,  # the words of all topics: a small table is measured sooner without
+    )
+
+    facts = []
+    for column, cells, found in zip(known, first, counted, strict=True):
+        values, sizes = found.field("values"), to_numpy(found.field("counts"))
+        texts = [str(t) for t in canonical_text(values).to_pylist()]
+        rows = len(cells)
+        facts.append(ColumnFacts(column.name, column.kind, texts, sizes, rows, cells.null_count, len(values), column.note))
+    name = next((f.name for f in find_columns(facts) if f.mark == "unit"), None)
+    if name is None:
+        return None
+    ids, sizes = table.values(name)
+    return Repeating(name, len(ids) - ids.null_count, int(np.asarray(sizes).sum()))
+
+
+FEWEST, MOST = 3, 100_000
+"""Different texts among which amounts are looked for; two are as far apart in either order."""
+
+
+def in_written_order(counts: ClassCounts) -> ClassCounts:
+    """The counts, with the orders of written amounts."""
+    found = {name: order for name, s in counts.sensitive.items() if not s.order and (order := written_order(s))}
+    if not found:
+        return counts
+    return replace(counts, sensitive={n: replace(s, order=found.get(n, s.order)) for n, s in counts.sensitive.items()})
+
+
+def written_order(sensitive: SensitiveCounts) -> tuple[str, ...]:
+    """The texts from the smallest number to the largest; empty where one is not a number in the spelling of the others.
+
+    >>> import pyarrow as pa
+    >>> pay = pa.array(["$1,250.00", "$12,000.00", "$980.50"])
+    >>> written_order(SensitiveCounts.from_dense("pay", [[1, 2, 3]], pay))
+    ('$980.50', '$1,250.00', '$12,000.00')
+    """
+    values = sensitive.categories
+    if values is None or not FEWEST <= len(values) <= MOST:
+        return ()
+    if not (kinds.is_string(values.type) or kinds.is_large_string(values.type)):
+        return ()
+    texts = canonical_text(values).to_pylist()
+    if not all(any(map(str.isdigit, t)) for t in texts):
+        return ()
+    from shoal.hierarchies.builders.number_texts import Spelling
+
+    spelling = Spelling.of(texts)
+    numbers = {t: number for t in texts if (number := spelling.number(t)) is not None} if spelling else {}
+    return tuple(sorted(texts, key=lambda t: float(numbers[t]))) if len(numbers) == len(texts) else ()
+
+
+MOST_RECOUNTS = 60
+"""Subsets that are recounted by default if people have rows in several classes."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measurement(Figures):
+    """All numbers of a table; a card in Jupyter.
+
+    ``m.k, m.unique, m.risk, m.diversity["diagnosis"], m.closeness["diagnosis"], m.explain(), m.worst_subsets(3),
+    m.check("k>=5"), m.to_json(), m.report("out.html")``.
+
+    A pickled measurement keeps the counts and every number that follows from them, not the table: what must count the table again
+    (``per_record``; subsets where people have rows in several classes) then needs a new measurement.
+    """
+
+    source: Any = field(default=None, repr=False)
+    repeating: Repeating | None = None
+    impact: Impact | None = None
+    """What an attacker may learn, weighed by what it is worth; see :meth:`with_impact`."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What the reader must know to use the numbers; first of all, whether a row is a person."""
+        said = super().notes
+        said = said if self.impact is None else [*said, self.impact.sentence]
+        return said if self.repeating is None else [self.repeating.sentence, *said]
+
+    def with_impact(self, weights: Mapping[str, float]) -> Measurement:
+        """The same with what each sensitive column is worth: chance times impact, in the notes, the JSON and the report.
+
+        ``{"diagnosis": 5, "income": 1}``: any unit; the chance is that of guessing the most common value of the person's class.
+        """
+        return replace(self, impact=impact(self.counts, weights))
+
+    def to_json(self) -> dict[str, Any]:
+        found = self.repeating
+        out = super().to_json() | ({} if self.impact is None else {"impact": self.impact.to_json()})
+        return out if found is None else out | {"repeating_id": {"column": found.column, "ids": found.ids, "rows": found.rows}}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "source": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    @property
+    def knows_subsets(self) -> bool:
+        return self.source is not None or super().knows_subsets
+
+    def recount(self, columns: Sequence[str]) -> ClassCounts:
+        """Count the table over other columns, people where a unit is named; only rows that the rule for missing values leaves."""
+        if self.policy is MissingPolicy.DROP and self.who is not None:
+            return _coarser(self.counts, self.members, columns)
+        if self.source is None:
+            return super().recount(columns)
+        found: ClassCounts = self.source.count(tuple(columns), unit=self.base.unit)
+        return found
+
+    def _affordable(self) -> int:
+        if self.counts.adds_up:
+            return super()._affordable()
+        width = len(self.quasi)
+        return 2 if width + comb(width, 2) <= MOST_RECOUNTS else 1
+
+    def per_record(self, of_class: npt.ArrayLike) -> npt.NDArray[Any]:
+        """A number per class as a number per row of the table, in its order: ``m.per_record(m.suda().score)``.
+
+        >>> import shoal
+        >>> m = shoal.measure({"age": [30, 41, 30]}, quasi=["age"])
+        >>> m.per_record(m.counts.sizes).tolist()
+        [2, 1, 2]
+        """
+        if self.source is None or self.policy is MissingPolicy.DROP:
+            raise UsageError("numbers per record need the table and all its rows.", hint="Measure with missing='own'.")
+        values = np.asarray(of_class)
+        parts = [values[classes_of(batch, self.counts)] for batch in self.source.scan(self.quasi)]
+        out: npt.NDArray[Any] = np.concatenate(parts)
+        return out
+
+    def households(self, column: str) -> HouseholdRisk:
+        """Risk that somebody of a household is named: one named member names the others. Each row is a person.
+
+        >>> import shoal
+        >>> m = shoal.measure({"age": [30, 41, 30, 41], "home": [1, 1, 2, None]}, quasi=["age"])
+        >>> sorted(m.households("home").risk.tolist())
+        [0.5, 0.5, 0.75]
+        """
+        if self.base.unit is not None:
+            raise UsageError("households are of tables with one row per person.", hint="Leave the unit out.")
+        each = self.per_record(1.0 / np.asarray(self.counts.sizes, dtype=np.float64))
+        self.source.schema.require(column, what="household")
+        return household_risk(each, [batch.column(column) for batch in self.source.scan((column,))])
+
+    def _repr_html_(self) -> str:
+        from shoal.report.blocks import card
+
+        return card(self)
+
+    @overload
+    def plot(self) -> Chart: ...
+    @overload
+    def plot(self, path: str | Path) -> Path: ...
+    def plot(self, path: str | Path | None = None) -> Chart | Path:
+        """A picture of the group sizes, which a notebook shows; with a path it is written: .svg, .png or .html."""
+        from shoal.report.charts import save
+        from shoal.report.measure_report import group_sizes
+
+        chart = group_sizes(self)
+        return chart if path is None else save(chart, path)
+
+    def report(self, path: str | Path) -> Path:
+        """Write a self-contained HTML report: no data value, nothing loaded from elsewhere."""
+        from shoal.report.measure_report import write_report
+
+        return write_report(self, Path(path))
+
+
+def _coarser(counts: ClassCounts, who: Memberships, columns: Sequence[str]) -> ClassCounts:
+    """People in each class over some of the columns, from who is in which class over all of them."""
+    codes = [counts.codes[counts.column(name)] for name in columns]
+    grouping = group_codes(codes, n_rows=counts.n_classes)
+    people = np.unique(who.people, return_inverse=True)[1]
+    n_people = int(people.max()) + 1
+    pairs = np.unique(grouping.ids[who.classes] * n_people + people)  # a person with several rows in a class is in it once
+    inside = Memberships(pairs // n_people, pairs % n_people)
+    sizes = count_by(inside.classes, grouping.n)
+    return ClassCounts(
+        sizes,
+        columns=tuple(columns),
+        codes=[c[grouping.first] for c in codes],
+        n_people=n_people,
+        unit=counts.unit,
+        people=inside.counts(sizes),
+    )
+
+
+def classes_of(batch: Any, counts: ClassCounts) -> IntArray:
+    """The class of each row of a batch."""
+    import pyarrow.compute as pc
+
+    codes = []
+    for j, name in enumerate(counts.columns):
+        categories = counts.categories[j]
+        found = pc.index_in(batch.column(name).cast(categories.type), value_set=categories)
+        codes.append(
+            np.concatenate((counts.codes[j], np.nan_to_num(found.to_numpy(zero_copy_only=False), nan=-1).astype(np.int32)))
+        )
+    grouping = group_codes(codes)
+    n = counts.n_classes
+    if grouping.n > n:
+        raise InternalError("rows of the table are in no counted class.", hint="Was the table changed while it was measured?")
+    out: IntArray = grouping.ids[n:]  # classes come first, each its own, so their numbers are their positions
+    return out
 
 
 @overload

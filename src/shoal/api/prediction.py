@@ -1,16 +1,13 @@
 """The keywords of each question: type checkers see them at the verb, the command line uses the same words."""
 
-import math
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Required, TypedDict
 
-import numpy as np
-
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
-from shoal.prediction import Distribution, Zipf, threshold_rank
 
 # no "from __future__ import annotations": a TypedDict knows its required keys at run time only without it
 
@@ -110,8 +107,8 @@ class Prediction:
     what: str
     answer: Estimate
     more: Mapping[str, Any]
-    draw: Callable[[Path], Path]
-    draw_curve: Callable[[Path], Path] | None = None
+    draw: Callable[[], Any]
+    draw_curve: Callable[[], Any] | None = None
 
     def __repr__(self) -> str:
         return f"<Prediction of the {self.what}: {self.answer}>"
@@ -141,103 +138,24 @@ class Prediction:
 
     def plot(self, path: str | Path) -> Path:
         """Write the curve that belongs to this answer: .svg, .png or .html."""
-        return self.draw(Path(path))
+        return _save(self.draw(), path)
 
     def curve(self, path: str | Path) -> Path:
         """Write the shares by number of records: the law, and what the table shows; only for zipf with a table."""
         if self.draw_curve is None:
             raise UsageError(f"the {self.what} has no curve.", hint="Ask for zipf with a table.")
-        return self.draw_curve(Path(path))
+        return _save(self.draw_curve(), path)
 
     def to_json(self) -> dict[str, Any]:
         return {**self.answer.to_json(), **self.more}
 
 
-def draw_singletons(distribution: Distribution, group_size: int, path: Path) -> Path:
-    """Unique people against group size, up to twice the size asked for."""
-    from shoal.report import plots
-    from shoal.report.charts import save
+def _save(chart: Any, path: str | Path) -> Path:
+    from shoal.report.charts import save  # loads the templates
 
-    sizes = np.unique(np.rint(np.linspace(1, 2 * group_size, 60)).astype(int)).tolist()
-    return save(plots.singletons_curve(distribution, sizes), path)
+    return save(chart, path)
 
 
-def draw_uniqueness(distribution: Distribution, group_size: int, path: Path) -> Path:
-    """Chance that everybody is unique against group size, up to twice the size asked for, beside equally likely cells."""
-    from shoal.report import plots
-    from shoal.report.charts import save
-
-    sizes = np.unique(np.rint(np.linspace(1, 2 * group_size, 60)).astype(int)).tolist()
-    return save(plots.uniqueness_curve(distribution, sizes, group_size), path)
-
-
-def draw_kappa(kappa: float, cells: int, p_max: float | None, group_size: int, everybody: bool, path: Path) -> Path:
-    """What κ alone says, up to twice the size asked for, beside equally likely cells. Each size takes some linear programmes."""
-    from shoal.report import plots
-    from shoal.report.charts import save
-
-    sizes = np.unique([group_size, *np.rint(np.linspace(1, 2 * group_size, 24)).astype(int)]).tolist()
-    return save(plots.kappa_curve(kappa, cells, p_max, sizes, group_size, everybody=everybody), path)
-
-
-def draw_power_sums(ask: Callable[[int], Estimate], cells: int | None, group_size: int, path: Path) -> Path:
-    """What power sums alone say and prove, up to twice the size asked for."""
-    from shoal.report import plots
-    from shoal.report.charts import save
-
-    sizes = np.unique([group_size, *np.rint(np.linspace(1, 2 * group_size, 24)).astype(int)]).tolist()
-    return save(plots.power_sums_curve(ask, cells, sizes, group_size), path)
-
-
-def draw_quasi(combinations: int, people: int, observed: Mapping[str, Any] | None, path: Path) -> Path:
-    """The largest share that can be unique against combinations per person, and where these columns stand."""
-    from shoal.report import plots
-    from shoal.report.charts import save
-
-    return save(plots.quasi_curve(combinations, people, observed), path)
-
-
-def draw_interval(values: Any, group_size: int, origin: float, width: float | None, path: Path) -> Path:
-    """Unique people against the width of an interval, up to twice the width (or spread)."""
-    from shoal.report import plots
-    from shoal.report.charts import save
-
-    spread = float(values.std()) if hasattr(values, "std") else float(np.std(values))
-    top = 2 * width if width else 2 * spread
-    widths = np.linspace(top / 50, top, 50).tolist()
-    return save(plots.interval_curve(values, widths, group_size, origin=origin, width=width), path)
-
-
-DRAWN_CELLS = 60_000
-"""The finest grid of two values that a curve is drawn from; a finer one that was asked for is a dot left of the curve."""
-
-
-def draw_two_values(
-    spreads: tuple[float, float], correlation: float, widths: tuple[float, float], group_size: int, expected: float, path: Path
-) -> Path:
-    """Unique people when both widths grow together, from a quarter to twice the width that was given."""
-    from shoal.report import plots
-    from shoal.report.charts import save
-
-    asked = math.prod(18 * spread / width for spread, width in zip(spreads, widths, strict=True))
-    least = max(0.25, math.sqrt(asked / DRAWN_CELLS))
-    factors = np.geomspace(least, max(2.0, 2 * least), 16).tolist()
-    return save(plots.two_values_curve(spreads, correlation, widths, factors, group_size, expected), path)
-
-
-def draw_zipf(counts: list[float] | None, law: Zipf, people: int, records: int, k: int, path: Path) -> Path:
-    """Places by rank, and the rank at which cells become too small."""
-    from shoal.report import plots
-    from shoal.report.charts import save
-
-    rank = threshold_rank(law, people, records, k=k) ** (1 / records) if law.c > 0 else None
-    figure = plots.zipf_ranks(counts, law, threshold=rank, total=sum(counts) if counts else 1.0, records=records, k=k)
-    return save(figure, path)
-
-
-def draw_shares(rows: list[dict[str, Any]], limit: float | None, k: int, path: Path) -> Path:
-    """The share of people in cells under k by the number of records a pseudonym covers, by the law and as measured."""
-    from shoal.report import plots
-    from shoal.report.charts import save
-
-    return save(plots.renewal_curve(rows, limit=limit, k=k), path)
+def chart_of(name: str, *given: Any, **options: Any) -> Any:
+    """A chart of :mod:`shoal.report.plots`, which loads when a plot is wanted."""
+    return getattr(importlib.import_module("shoal.report.plots"), name)(*given, **options)

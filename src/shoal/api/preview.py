@@ -15,11 +15,10 @@ from shoal.api.check import check
 from shoal.api.comparison import compare
 from shoal.api.count_table import count_table
 from shoal.api.design import questionnaire
-from shoal.api.encode import encode
 from shoal.api.events import measure_events
 from shoal.api.hierarchy import hierarchy
 from shoal.api.inspect import inspect
-from shoal.api.link import link
+from shoal.api.link import encode, link
 from shoal.api.measure import measure
 from shoal.api.open import open
 from shoal.api.predict import predict

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from shoal.api.anonymize import anonymize
 from shoal.api.arguments import PolicyOptions, Source, names, opened, quasi_of
-from shoal.api.column_facts import some_rows, table_facts
+from shoal.api.inspect import some_rows, table_facts
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, RoleError, ShoalWarning, UsageError
 from shoal.find import ColumnFinding, find_columns

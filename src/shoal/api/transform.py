@@ -1,25 +1,313 @@
-"""``transform``: apply a plan on a table and tell what changed. No proof: for that, see ``anonymize``."""
+"""``transform``: apply a plan on a table and tell what changed. No proof: for that, see ``anonymize``.
+
+A plan from a page of YAML: every technique by its name, with what it must know of the data looked up in the table.
+
+sample: {share: 0.5, unit: person}
+steps:
+  - {column: age,  generalize: {hierarchy: {intervals: [5, 10], top: 90}, level: 2}}
+  - {column: pay,  noise: {share: 0.1}}            # a tenth of the column's own deviation; or {scale: 50}
+  - {column: name, drop: {}}
+suppress: {k: 5, columns: [age, zip], scope: rows}
+
+A step that needs no data (round, clamp, prefix, rank_swap, permute, microaggregate, date_shift, keyed_hash, fake, …) takes the
+settings of its class; the others are built here from the column's values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.api.arguments import Source, opened
-from shoal.api.plan_files import plan_for, read_plan
 from shoal.engines.core.memory import WRITTEN, WRITTEN_AT_MOST
+from shoal.engines.count.distinct import TooManyValues, few_of
 from shoal.engines.exclusion import leave_out
+from shoal.engines.recode.declared_codes import without_codes
 from shoal.engines.recode.private_seed import read_seed
 from shoal.engines.recode.write import Recoded
 from shoal.engines.table import Table
-from shoal.errors import UsageError
+from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError, nearest
+from shoal.kernels.codes import is_code
+from shoal.kernels.text import canonical_text
 from shoal.model.display import Progress
 from shoal.model.exclusion import Excluded
-from shoal.model.plan import Plan
+from shoal.model.plan import Plan, Step, Suppression
+from shoal.release.plan.plan_json import parse_plan, parse_step
 from shoal.techniques import Guarantee
 from shoal.techniques.guarantees import guarantees
+
+if TYPE_CHECKING:
+    from shoal.hierarchies.rule import Rule
+
+
+_TOP = ("seed", "sample", "steps", "suppress", "shuffle")
+
+
+def read_plan(path: str | Path, table: Table) -> Plan:
+    """The plan of a ``.json`` that Shoal wrote, or of a page of YAML (see the module) for this table."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableError(
+            f"plan '{file.name}' cannot be read: {type(error).__name__}.", hint="Name a plan.json or a YAML file."
+        ) from None
+    if file.suffix.lower() == ".json":
+        return parse_plan(text)
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        data = YAML(typ="safe", pure=True).load(text)
+    except (YAMLError, ValueError, RecursionError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        at = f" at line {line + 1}" if line is not None else ""
+        raise PolicyError(f"plan '{file.name}' is not valid YAML{at}.", hint="Mind indentation and quotes.") from None
+    return plan_for(table, data, folder=file.parent)
+
+
+def plan_for(table: Table, spec: Any, *, folder: str | Path = ".") -> Plan:
+    """The plan that ``spec`` (the content of a plan file) asks for, on this table.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = shoal.open(pa.table({"age": [30, 31, 42], "pay": [10.0, 20.0, 30.0]}))
+    >>> plan = plan_for(people, {"steps": [{"column": "pay", "round": {"base": 20}}], "suppress": {"k": 2, "columns": ["age"]}})
+    >>> plan.steps[0].kind, plan.suppression.k
+    ('round', 2)
+    """
+    if not isinstance(spec, Mapping):
+        raise PolicyError("a plan is a mapping with 'steps'.", hint="steps: [{column: pay, round: {base: 100}}]")
+    _only(spec, _TOP, "the plan")
+    sampled = spec.get("sample") is not None
+    steps: list[Step] = []
+    for entry in _list(spec.get("steps"), "steps"):
+        steps.append(_step(table, entry, Path(folder), steps, sampled=sampled))
+    if sampled:
+        steps.insert(0, parse_step({**_words(spec["sample"], "sample"), "kind": "sample"}))
+    seed = spec.get("seed", 0)
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise PolicyError("'seed' must be a whole number.")
+    return Plan(tuple(steps), _suppression(spec.get("suppress")), seed, bool(spec.get("shuffle", True)))
+
+
+def _step(table: Table, entry: Any, folder: Path, before: Sequence[Step], *, sampled: bool) -> Step:
+    if not isinstance(entry, Mapping) or len(entry) != 2 or not isinstance(entry.get("column"), str):
+        raise PolicyError("each step names a column and one technique.", hint="For example: {column: pay, round: {base: 100}}")
+    column = str(entry["column"])
+    table.schema.require(column, what="column of a step")
+    kind, words = next((str(k), _words(v, str(k))) for k, v in entry.items() if k != "column")
+    earlier = [s.kind for s in before if column in s.columns and s.kind not in _EXCHANGES]
+    if earlier and kind in _BY_PEOPLE:
+        raise PolicyError(
+            f"'{kind}' of '{column}' is fitted to the original values; after '{earlier[0]}' other records would be in a group.",
+            hint=f"Put '{kind}' first; or take microaggregate, cut or clamp, which see what earlier steps made.",
+        )
+    try:
+        counts_later = (sampled or bool(earlier)) and kind == "rare" and "min_count" in words  # records as they are then
+        if kind in BUILDERS and not counts_later and (kind not in ("noise", "correlated_noise") or "share" in words):
+            return BUILDERS[kind](table, column, words, folder)
+        return parse_step({**words, "kind": kind, "column": column})
+    except ShoalError:
+        raise
+    except (TypeError, KeyError, ValueError):
+        raise PolicyError(
+            f"step '{kind}' of column '{column}' lacks a setting or has one of the wrong kind.",
+            hint="See the page on transformations.",
+        ) from None
+
+
+def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+    from shoal.hierarchies import from_policy, infer
+    from shoal.hierarchies.builders.special_codes import Apart
+    from shoal.techniques import best_cut, level_for
+
+    asked = words.pop("hierarchy", None)
+    if asked is None:
+        values, counts = table.few_values(column)
+        rule = infer(table.schema[column], values, counts)
+    else:
+        rule = from_policy(asked, folder)
+        values, counts = _needed_by(rule, table, column, at_level="level" in words)
+        rule = Apart.fitted(rule, column, values, counts, table.schema[column].user_missing)
+    label = words.pop("missing_label", None)
+    wanted = [w for w in ("level", "at_most", "cut") if w in words]
+    if len(wanted) != 1:
+        raise PolicyError(
+            f"'generalize' of '{column}' needs one of level, at_most, cut.", hint="level: 2, or at_most: 10 values."
+        )
+    number = words.pop(wanted[0])
+    _only(words, (), f"'generalize' of '{column}'")
+    if wanted[0] == "level":
+        return rule.step(column, int(number), missing_label=label)
+    levels = rule.over(column, values, counts)
+    if wanted[0] == "at_most":
+        return rule.step(column, level_for(levels, int(number)), missing_label=label)
+    return best_cut(levels, int(number), counts).step(missing_label=label)
+
+
+def _needed_by(rule: Rule, table: Table, column: str, *, at_level: bool) -> tuple[Any, Any]:
+    """The values of a column with their records; of a rule that is fitted to a few of them, those few where they are many."""
+    few = rule.enough(column, pa.array([], pa.string())) if at_level and not table.schema[column].user_missing else None
+    try:
+        return table.few_values(column)
+    except TooManyValues:
+        if few is None:
+            raise
+    for values, _ in table.value_batches(column):
+        few = rule.enough(column, values if few is None or not len(few) else pa.concat_arrays([few, values]))
+    return few, None
+
+
+def _ranked(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
+    """A technique that takes the numbers of a column by their ranks."""
+
+    def build(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+        import shoal.techniques as tf
+
+        step: Step = getattr(tf, name)(column, *_substantive(table, column), **words)
+        return step
+
+    return build
+
+
+def _rare(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+    import shoal.techniques as tf
+
+    try:
+        return tf.suppress_rare(column, *table.few_values(column, least=_least(words)), **words)
+    except TooManyValues:
+        return tf.Rare(column, **words)
+
+
+def _pram(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+    """Of a column of many values those that can be categories are held; the others are suppressed."""
+    import shoal.techniques as tf
+
+    try:
+        return tf.pram(column, *_substantive(table, column), **words)
+    except TooManyValues:
+        names = words.get("categories")
+        if names is None and _least(words) == 1:
+            raise
+        batches = _substantive_batches(table, column, 1 if names is not None else _least(words))
+        few = few_of(column, table.schema[column].kind, (_among(values, counts, names) for values, counts in batches))
+        return replace(tf.pram(column, *few, **words), on_gap="suppress")
+
+
+def _among(values: Any, counts: Any, names: Sequence[str] | None) -> tuple[Any, Any]:
+    """The values that are named; all where no names are given."""
+    if names is None:
+        return values, counts
+    named = pc.is_in(canonical_text(values), pa.array(names, pa.string()))
+    return values.filter(named), counts[named.to_numpy(zero_copy_only=False)]
+
+
+def _noise(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+    from shoal.techniques.perturb.noise import noise_of
+    from shoal.techniques.perturb.spread import Spread
+
+    return noise_of(column, Spread.of(_numbers(table, (column,)), (column,)), **words)
+
+
+def _correlated(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+    from shoal.techniques import CorrelatedNoise
+
+    columns = (column, *words.pop("others"))
+    return CorrelatedNoise.fit(_numbers(table, columns), columns, **words)
+
+
+def _numbers(table: Table, columns: tuple[str, ...]) -> Iterator[Any]:
+    """Tables of some rows each, without the codes that are declared missing."""
+    declared = {n: table.schema[n].user_missing for n in columns}
+    return (without_codes(pa.Table.from_batches([b]), declared) for b in table.scan(columns))
+
+
+BUILDERS: dict[str, Callable[[Any, str, dict[str, Any], Path], Step]] = {
+    "generalize": _generalize,
+    "quantiles": _ranked("quantile_transform"),
+    "groups": _ranked("microaggregate_1d"),
+    "top_bottom": _ranked("top_bottom"),
+    "rare": _rare,
+    "pram": _pram,
+    "noise": _noise,
+    "correlated_noise": _correlated,
+}
+"""Techniques that look at the data: their settings are those of the functions of :mod:`shoal.transform`."""
+
+
+_EXCHANGES = ("permute", "rank_swap")
+"""Steps after which a column has the same values, as often."""
+
+_BY_PEOPLE = ("groups", "quantiles", "top_bottom")
+"""Techniques that promise how many records share a value or lie at a limit."""
+
+
+def _least(words: Mapping[str, Any]) -> int:
+    """Records that a value needs to be named in the plan; the technique reports a wrong setting."""
+    least = words.get("min_count")
+    return least if isinstance(least, int) and least > 1 else 1
+
+
+def _substantive(table: Table, column: str) -> tuple[Any, Any]:
+    """Those of the values that are not declared missing: what is calculated or exchanged."""
+    return _undeclared(table, column, *table.few_values(column))
+
+
+def _substantive_batches(table: Table, column: str, least: int = 1) -> Iterator[tuple[Any, Any]]:
+    """As :func:`_substantive`, some at a time."""
+    return (_undeclared(table, column, values, counts) for values, counts in table.value_batches(column, least=least))
+
+
+def _undeclared(table: Table, column: str, values: Any, counts: Any) -> tuple[Any, Any]:
+    stays = pc.invert(is_code(values, table.schema[column].user_missing))
+    return values.filter(stays), counts[stays.to_numpy(zero_copy_only=False)]
+
+
+def _suppression(spec: Any) -> Suppression:
+    if spec is None:
+        return Suppression(scope="none")
+    words = _words(spec, "suppress")
+    _only(words, ("k", "columns", "scope", "unit"), "'suppress'")
+    k, columns = words.get("k"), _list(words.get("columns"), "suppress.columns")
+    if (
+        isinstance(k, bool)
+        or not isinstance(k, int)
+        or k < 1
+        or not columns
+        or words.get("scope", "rows") not in ("rows", "cells")
+    ):
+        raise PolicyError(
+            "'suppress' needs k, columns and, if any, a scope.", hint="suppress: {k: 5, columns: [age], scope: rows}"
+        )
+    return Suppression(k, tuple(map(str, columns)), words.get("scope", "rows"), words.get("unit"))
+
+
+def _words(value: Any, what: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise PolicyError(f"'{what}' takes settings by name.", hint=f"{what}: {{name: value}}")
+    return {str(k): v for k, v in value.items()}
+
+
+def _list(value: Any, what: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise PolicyError(f"'{what}' is a list.")
+    return value
+
+
+def _only(words: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in words:
+        if key not in known:
+            close = nearest(str(key), known)
+            raise PolicyError(f"'{key}' is not known in {where}.", hint=f"Did you mean '{close}'?" if close else "Leave it out.")
 
 
 @dataclass(frozen=True, repr=False)

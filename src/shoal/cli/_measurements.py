@@ -163,7 +163,7 @@ def read_weights(text: str) -> dict[str, float]:
 
 def propose_unit(opened: Any, words: dict[str, Any]) -> dict[str, str]:
     """At a terminal: whether a row is a person, where an id repeats. Elsewhere the notes of the measurement say it."""
-    from shoal.api.measure_inputs import repeating_ids
+    from shoal.api.measure import repeating_ids
 
     if not sys.stdin.isatty() or opened.schema.unit is not None:
         return {}

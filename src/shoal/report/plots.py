@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,17 @@ DOTS = 300
 """Counts of more ranks than this are thinned evenly on the logarithmic axis."""
 
 
-def singletons_curve(p: Any, sizes: Sequence[int], *, level: float = 0.95) -> Chart:
+def _up_to_twice(group_size: int, steps: int = 60) -> list[int]:
+    """Group sizes up to twice the one asked for."""
+    found: list[int] = np.unique(np.rint(np.linspace(1, 2 * group_size, steps)).astype(int)).tolist()
+    return found
+
+
+def singletons_curve(p: Any, group_size: int, *, level: float = 0.95) -> Chart:
     """Expected unique people against the group size, with the range that holds ``level`` of the outcomes."""
     from shoal.prediction import singletons
 
+    sizes = _up_to_twice(group_size)
     found = [singletons(p, int(size)) for size in sizes]
     points = [(float(size), float(s.mean)) for size, s in zip(sizes, found, strict=True)]
     band = [_band(s, level) for s in found]
@@ -33,10 +41,11 @@ def singletons_curve(p: Any, sizes: Sequence[int], *, level: float = 0.95) -> Ch
     return curve(lines, x="people in the group", y="unique people", title="Unique people by group size")
 
 
-def uniqueness_curve(distribution: Any, sizes: Sequence[int], group_size: int) -> Chart:
+def uniqueness_curve(distribution: Any, group_size: int) -> Chart:
     """Chance that all are unique against the group size, for a distribution and for as many equally likely cells."""
     from shoal.prediction import uniqueness
 
+    sizes = _up_to_twice(group_size)
     lines = [Line("this distribution", [(float(n), 100 * float(uniqueness(distribution, int(n)).value)) for n in sizes])]
     if distribution.kappa > 1e-9:
         even = [(float(n), 100 * float(uniqueness(distribution.cells, int(n)).value)) for n in sizes]
@@ -45,12 +54,14 @@ def uniqueness_curve(distribution: Any, sizes: Sequence[int], group_size: int) -
     return curve(lines, x="people in the group", y="chance that all are unique, %", title="Uniqueness by group size", here=here)
 
 
-def kappa_curve(
-    kappa: float, cells: int, p_max: float | None, sizes: Sequence[int], group_size: int, *, everybody: bool
-) -> Chart:
-    """From κ alone, beside equally likely cells, by group size: the chance that ``everybody`` is unique, or how many are."""
+def kappa_curve(kappa: float, cells: int, p_max: float | None, group_size: int, *, everybody: bool) -> Chart:
+    """From κ alone, beside equally likely cells, by group size: the chance that ``everybody`` is unique, or how many are.
+
+    Each size takes some linear programmes, so that there are fewer.
+    """
     from shoal.prediction import singletons_from_kappa, uniqueness_from_kappa
 
+    sizes = sorted({group_size, *_up_to_twice(group_size, 24)})
     ask, scale = (uniqueness_from_kappa, 100.0) if everybody else (singletons_from_kappa, 1.0)
     lines = [Line("this κ", [(float(n), scale * float(ask(kappa, cells, int(n), p_max=p_max).value)) for n in sizes])]
     if kappa > 0:
@@ -61,10 +72,11 @@ def kappa_curve(
     return curve(lines, x="people in the group", y=y, title=f"{title} by group size", here=here)
 
 
-def power_sums_curve(ask: Callable[[int], Estimate], cells: int | None, sizes: Sequence[int], group_size: int) -> Chart:
+def power_sums_curve(ask: Callable[[int], Estimate], cells: int | None, group_size: int) -> Chart:
     """What power sums alone say by group size, with its proven range, beside equally likely cells where their number is known."""
     from shoal.prediction import uniqueness
 
+    sizes = sorted({group_size, *_up_to_twice(group_size, 24)})
     found = [ask(int(n)) for n in sizes]
     points = [(float(n), 100 * e.value) for n, e in zip(sizes, found, strict=True)]
     lines = [Line("these power sums", points, [(100 * e.low, 100 * e.high) for e in found], "proven range")]
@@ -141,12 +153,15 @@ def _band(s: Any, level: float) -> tuple[float, float]:
     return max(0.0, mean - z * sd), min(float(s.group_size), mean + z * sd)
 
 
-def interval_curve(
-    values: Any, widths: Sequence[float], group_size: int, *, origin: float = 0.0, width: float | None = None
-) -> Chart:
-    """Expected share of unique people against the width of the intervals; a sample is drawn beside a normal of its spread."""
+def interval_curve(values: Any, group_size: int, *, origin: float = 0.0, width: float | None = None) -> Chart:
+    """Expected share of unique people against the width of the intervals, up to twice the width (or spread).
+
+    A sample is drawn beside a normal of its spread.
+    """
     from shoal.kernels.scipy import stats
 
+    top = 2 * (width or (float(values.std()) if hasattr(values, "std") else float(np.std(values))))
+    widths = np.linspace(top / 50, top, 50).tolist()
     laws = {"expected": values}
     if not hasattr(values, "cdf") and float(np.std(values)) > 0:
         laws = {"this sample": values, "normal of its spread": stats.norm(float(np.mean(values)), float(np.std(values)))}
@@ -163,17 +178,29 @@ def _by_width(values: Any, widths: Sequence[float], group_size: int, origin: flo
     return [(float(w), 100 * float(n) / group_size) for w, n in zip(widths, found, strict=True)]
 
 
+DRAWN_CELLS = 60_000
+"""The finest grid of two values that a curve is drawn from; a finer one that was asked for is a dot left of the curve."""
+
+
 def two_values_curve(
     spreads: tuple[float, float],
     correlation: float,
     widths: tuple[float, float],
-    factors: Sequence[float],
     group_size: int,
     expected: float,
+    factors: Sequence[float] | None = None,
 ) -> Chart:
-    """Two rounded normals: unique people when both widths grow together, beside independent values and the first alone."""
+    """Two rounded normals: unique people when both widths grow together, beside independent values and the first alone.
+
+    Without ``factors`` from a quarter to twice the widths, or from as fine as :data:`DRAWN_CELLS` allow.
+    """
     from shoal.kernels.scipy import stats
     from shoal.prediction import bivariate_normal, singletons
+
+    if factors is None:
+        asked = math.prod(18 * spread / width for spread, width in zip(spreads, widths, strict=True))
+        least = max(0.25, math.sqrt(asked / DRAWN_CELLS))
+        factors = np.geomspace(least, max(2.0, 2 * least), 16).tolist()
 
     def share(rho: float, f: float) -> float:
         return (
@@ -236,6 +263,14 @@ def zipf_ranks(
         here = (float(min(max(threshold, 1), law.d)), f"fewer than {k} people {where}{linked}")
     y = "count" if counts is not None else "probability"
     return curve(lines, x="rank", y=y, title="Zipf's law", log=True, here=here)
+
+
+def places_by_rank(counts: Sequence[float] | None, law: Zipf, people: int, records: int, k: int) -> Chart:
+    """Places by rank, and the rank at which cells become too small."""
+    from shoal.prediction import threshold_rank
+
+    rank = threshold_rank(law, people, records, k=k) ** (1 / records) if law.c > 0 else None
+    return zipf_ranks(counts, law, threshold=rank, total=sum(counts) if counts else 1.0, records=records, k=k)
 
 
 SOURCES = {

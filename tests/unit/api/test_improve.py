@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.api.improvement import improve, ways
-from shoal.api.named_plans import find_plans
+from shoal.api.improvement import find_plans, improve, ways
 from shoal.errors import UsageError
 from shoal.release.policy.policy import Policy
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from shoal.api.arguments import opened
-from shoal.api.improvement import POOLED, effect, improve, path, pooled
-from shoal.api.named_plans import find_plans
+from shoal.api.improvement import POOLED, effect, find_plans, improve, path, pooled
 from shoal.release.plan.prepare import prepare
 from shoal.release.policy.policy import Policy
 

@@ -188,8 +188,8 @@ def test_a_table_counted_in_memory_in_parts_and_in_the_engine_is_found_alike(
     people = shoal.datasets.people(300, seed=5)
     whole = shoal.inspect(people).to_json()
     monkeypatch.setattr("shoal.api.inspect.SMALL", 0)
-    monkeypatch.setattr("shoal.api.column_facts.SMALL", 600)  # two columns at a time
-    monkeypatch.setattr("shoal.api.column_facts.FEW_ROWS", few_rows)
+    monkeypatch.setattr("shoal.api.inspect.SMALL", 600)  # two columns at a time
+    monkeypatch.setattr("shoal.api.inspect.FEW_ROWS", few_rows)
     asked, count_many = [], Table.count_many
     monkeypatch.setattr(Table, "count_many", lambda self, sets: asked.extend(len(s) for s in sets) or count_many(self, sets))
     assert shoal.inspect(people).to_json() == whole

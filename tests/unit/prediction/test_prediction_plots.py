@@ -64,9 +64,9 @@ def test_two_rounded_values_are_drawn_beside_independent_ones_and_one_alone(tmp_
 
 
 def test_a_grid_too_fine_to_draw_often_is_a_dot_beside_the_curve() -> None:
-    chart = plots.two_values_curve((1.0, 1.0), 0.0, (0.5, 0.5), [2.0, 4.0], 10, 9.0)
+    chart = plots.two_values_curve((1.0, 1.0), 0.0, (0.5, 0.5), 10, 9.0, [2.0, 4.0])
     assert ends(chart.told, "as asked") == (90, 0.5, 90, 0.5)
-    chart = plots.two_values_curve((1.0, 1.0), 0.0, (0.5, 0.5), [1.0, 4.0], 10, 9.0)
+    chart = plots.two_values_curve((1.0, 1.0), 0.0, (0.5, 0.5), 10, 9.0, [1.0, 4.0])
     assert "as asked" not in chart.told
 
 

@@ -18,7 +18,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 import shoal
-from shoal.api.named_plans import find_plans
+from shoal.api.improvement import find_plans
 from shoal.cli import main
 from shoal.errors import InfeasibleError, VerificationError
 from shoal.model.certificate.certificate import cost_of, in_words

@@ -13,8 +13,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 import shoal
-from shoal.api.improvement import Improvement, freed
-from shoal.api.named_plans import find_plans
+from shoal.api.improvement import Improvement, find_plans, freed
 from shoal.release.plan.prepare import LEVELS_GUESSED, prepare
 from shoal.release.policy.policy import Policy
 from shoal.studio.workspace import edits

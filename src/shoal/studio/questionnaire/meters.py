@@ -15,7 +15,7 @@ from typing import Any
 import shoal
 from shoal.api.arguments import population_of
 from shoal.api.design import resolver
-from shoal.api.table_population import with_pilot
+from shoal.api.table_predictions import with_pilot
 from shoal.errors import ShoalError, UsageError
 from shoal.forms import FormQuestion
 from shoal.model.display import one_in

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import shoal
-from shoal.api.named_plans import find_plans
+from shoal.api.improvement import find_plans
 from shoal.release.plan.prepare import prepare
 from shoal.release.policy.policy import Policy
 from shoal.studio.workspace.work.telling import Telling
