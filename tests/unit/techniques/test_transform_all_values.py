@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import shoal
 import shoal.techniques as tf
-from shoal.api import plan_files as plans
+from shoal.api import transform as plans
 from shoal.engines import table as tables
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.count import distinct
