@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
+import tempfile
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +17,8 @@ from hypothesis import HealthCheck, settings
 from shoal.model import seed
 
 ROOT = Path(__file__).resolve().parent.parent
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="shoal-state-")  # what Shoal remembers between runs
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba"))
 
 # No deadline: a slow machine must not fail a test. The same examples every time; SHOAL_EXPLORE=1 generates new ones.

@@ -30,7 +30,7 @@ Source = Annotated[
 Filled = Annotated[str, typer.Option("--registry", help="SQLite file or database URL to fill.")]
 Trust = Annotated[str, typer.Option("--trust", help="Public keys that you trust, separated by commas.")]
 Earlier = Annotated[
-    Path | None, typer.Option("--earlier", help="A mirror made before: a history that was rewritten since is found.")
+    Path | None, typer.Option("--earlier", help="A mirror made before, or its head.json: finds a rewritten history.")
 ]
 Group = Annotated[int, typer.Option("--group", "--group-size", min=1, help="How many people will be asked.")]
 
@@ -168,7 +168,7 @@ def verify(
             raise UsageError("only mirrors are compared with earlier ones.", hint="Mirror the store first.")
         found = verify_store(_registry_holder.store_of(source))
     else:
-        found = Mirror(source).verify(earlier=Mirror(earlier) if earlier is not None else None)
+        found = Mirror(source).verify(earlier=earlier)
     if as_json:
         _shared.put_json({"verified": True, **found})
     else:
@@ -184,6 +184,7 @@ def mirror(
     trust: Annotated[
         str, typer.Option("--trust", help="Public keys that you trust: the pages show only their records. Default: all.")
     ] = "",
+    key: _registry_holder.Key = None,
     as_json: common.Json = False,
 ) -> None:
     """Copy a registry as static files that any web server can host and that answer offline."""
@@ -193,11 +194,10 @@ def mirror(
         raise UnreadableError(
             f"registry '{Path(registry).name}' does not exist.", hint="Name a SQLite file, a database URL or an address."
         )
-    write_mirror(
-        _registry_holder.submit_to(registry), folder, earlier=earlier, also=partial(_registry_catalogue.pages_of, trust=trust)
-    )
+    pages, own = partial(_registry_catalogue.pages_of, trust=trust), _registry_holder.signer_of(key)
+    write_mirror(_registry_holder.submit_to(registry), folder, earlier=earlier, also=pages, signer=own)
     if as_json:
-        _shared.put_json({"folder": str(folder)})
+        _shared.put_json({"folder": str(folder), "signed_by": own.fingerprint})
     else:
         typer.echo(f"Mirrored into {folder}/. Open {folder}/exposed.html to see how exposed you are: it works offline.")
 
@@ -281,4 +281,7 @@ def _asked(registry: str, trust: str) -> Any:
     """The registry to ask, under the keys that the asker trusts."""
     from shoal.registry.answer.query import Registry
 
-    return Registry(registry, anchors=_split(trust))
+    asked = Registry(registry, anchors=_split(trust))
+    for note in getattr(asked.source, "notes", []):
+        _shared.say(note)
+    return asked

@@ -144,6 +144,11 @@ def is_left(left: Path) -> bool:
     return not alive(process) or time.time() - left.stat().st_mtime > YOUNG
 
 
+def state_folder() -> Path:
+    """The user's folder for what Shoal remembers between runs (``XDG_STATE_HOME``); it may not exist yet."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "shoal"
+
+
 def write_private(path: Path, text: str) -> None:
     """A new text file of mode 600, on the disk when this returns; never over another file."""
     try:

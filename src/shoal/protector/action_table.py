@@ -363,7 +363,8 @@ ACTIONS: tuple[Action, ...] = (
         "SigningKey", "rotate", care=True,
     ),
     Action(
-        "checkpoint", "POST /checkpoint", "owner", "Sign the current state of the log, to be kept elsewhere", (), "Object",
+        "checkpoint", "POST /checkpoint", "owner", "Sign the current state of the log, to be kept elsewhere",
+        _takes(("since", _number(int, ge=0, le=2**53), 0), ("event", _number(int, ge=0, le=2**53), 0)), "Object",
         "checkpoint", care=True,
     ),
     Action(

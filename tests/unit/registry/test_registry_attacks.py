@@ -43,7 +43,7 @@ class TestHistory:
     def test_a_registry_that_goes_on_is_taken(self, store, first, tmp_path):
         store.submit(make(AGES, population=Population.parse("BE@2021")))
         second = write_mirror(store, tmp_path / "second", earlier=first)
-        assert Mirror(second).verify(earlier=Mirror(first))["lines"] == 3
+        assert Mirror(second).verify(earlier=first)["lines"] == 3
 
     def test_another_history_is_found(self, first, tmp_path):
         """The registry starts again without a record that somebody dislikes; every signature fits, the chain too."""

@@ -135,10 +135,13 @@ def _verified(found: Any, _: Mapping[str, Any]) -> Answer:
 def checkpoint(
     session: Any,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to keep outside.")],
+    since: Annotated[Path | None, typer.Option("--since", help="Earlier checkpoint: prove that the log continues it.")] = None,
+    event: Annotated[int, typer.Option("--event", min=1, help="Prove that the log has this event.")] = 0,
 ) -> Answer:
     """Sign the current state of the log, to be kept where nobody here can change it."""
-    care = care_of(session)
-    made = care.checkpoint(session)
+    from shoal.protector.log.witness import read
+
+    made = care_of(session).checkpoint(session, since=int(read(since)[-1].get("seq", 0)) if since else 0, event=event)
     write_json(out, made)
     return made, f"Checkpoint at event {made['seq']} in {out}."
 

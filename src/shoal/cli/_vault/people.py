@@ -171,13 +171,28 @@ def audit(
 
 
 def segments(
-    folder: Annotated[Path, typer.Argument(help="Folder of segments (`audit --segments`).")],
+    folder: Annotated[Path, typer.Argument(help="Folder of segments (`audit --segments`), or a file (`checkpoint --out`).")],
     trust: Annotated[list[str] | None, typer.Option("--trust", help="Id of a signing key you trust (repeat; `status`).")] = None,
+    since: Annotated[Path | None, typer.Option("--since", help="Of a checkpoint: an earlier one that it continues.")] = None,
     json: Json = False,
 ) -> None:
-    """Check that no segment of a log is missing or altered. Needs neither vault nor key."""
+    """Check segments of a log, or a checkpoint with its proofs. Needs neither vault nor key."""
+    from shoal.protector.log import checkpoints, witness
     from shoal.protector.log import segments as archive
 
+    if folder.is_file():
+        signed, earlier = witness.read(folder)[-1], witness.read(since)[-1] if since else None
+        problems = checkpoints.check_proofs(signed, earlier)
+        if trust and not problems and signed["key"] not in trust:
+            problems.append("the signing key is not among those that are trusted.")
+        require_ok(not problems, tuple(problems))
+        proven = [f"it continues event {earlier['seq']}"] if earlier else []
+        proven += [f"it has event {signed['inclusion']['event']}"] if "inclusion" in signed else []
+        words = (
+            f"The checkpoint at event {signed['seq']} of vault {signed['vault'][:8]} holds{''.join(f'; {p}' for p in proven)}."
+        )
+        tell(signed, f"{words} Signed by {signed['key']}: compare with `shoal vault status`.", as_json=json)
+        return
     found = archive.check(folder, keys=tuple(trust or ()))
     require_ok(found.ok, found.problems)
     words = f"The segments hold: {found.segments} with {found.events} events of vault {found.vault[:8]}."

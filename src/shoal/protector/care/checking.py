@@ -76,11 +76,11 @@ def verify_log(session: Session, *, anchors: Sequence[Mapping[str, Any]] = (), a
     return verdict
 
 
-def checkpoint(session: Session) -> dict[str, Any]:
-    """Sign the log as it stands, to be kept outside."""
+def checkpoint(session: Session, *, since: int = 0, event: int = 0) -> dict[str, Any]:
+    """Sign the log as it stands, to be kept outside (:func:`shoal.protector.log.checkpoints.prove`)."""
     with session.frame.acting("checkpoint") as (tx, now):
         session.frame.log(tx, now, "checkpoint")
-        return checkpoints.sign_checkpoint(tx, now)
+        return checkpoints.prove(tx, now, since=since, event=event)
 
 
 def check_objects(tx: Tx, problems: list[str]) -> int:

@@ -13,12 +13,22 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from shoal.errors import TamperError
+from shoal.kernels.merkle import leaf
 from shoal.protector.crypto import base32
 from shoal.protector.log import checkpoints
-from shoal.protector.log.checkpoints import opened_body, read_signed, sign_checkpoint, signing_keys
+from shoal.protector.log.checkpoints import (
+    log_tree,
+    opened_body,
+    read_kept,
+    read_signed,
+    retired_tree,
+    sign_checkpoint,
+    signing_keys,
+)
 from shoal.protector.log.shares import is_trial
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Store, Tx, step
@@ -74,7 +84,7 @@ def actor_pseudonym(store: Store, actor: str) -> str:
 def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:
     """Add events to the log within the transaction; sign where it is due."""
     state = tx.state
-    head = bytes.fromhex(state.audit_head)
+    head, tree = bytes.fromhex(state.audit_head), log_tree(tx)
     stamp = datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")
     rows = []
     for event in events:
@@ -86,6 +96,7 @@ def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:
         head = chained(head, state.audit_seq, sealed)
         rows.append((state.audit_seq, sealed, head))
     state.audit_head = head.hex()
+    state.tree = tree.add(*(leaf(head) for _, _, head in rows)).to_json()
     for row in rows:
         tx.run("INSERT INTO vault_audit (seq, sealed, hash) VALUES (?, ?, ?)", *row)
     step("audit")
@@ -125,9 +136,13 @@ def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: i
         problems.append(f"{before} events were added from outside, before the first one.")
     _check_kept(tx, problems)
     keys = {k["id"]: bytes.fromhex(k["public"]) for k in signing_keys(tx)}
-    signed = _check_checkpoints(tx, keys, hashes, problems)
+    wanted = {state.audit_seq, *(int(seq) for (seq,) in tx.all_of("SELECT seq FROM vault_checkpoints"))}
+    roots = {} if problems else _roots(tx, hashes, wanted)
+    if not problems and roots[state.audit_seq] != log_tree(tx).root.hex():
+        problems.append("the tree of the log is not the one that the vault wrote.")
+    signed = _check_checkpoints(tx, keys, hashes, roots, problems)
     for given in anchors:
-        _check_outside(tx, keys, given, hashes, problems)
+        _check_outside(tx, keys, given, hashes, problems, roots)
     accepted = tuple(_acceptances(tx)) if not problems else ()
     if len(accepted) > acknowledged:
         problems.append(
@@ -170,6 +185,15 @@ def _check_chain(tx: Tx, problems: list[str]) -> dict[int, bytes]:
     return hashes
 
 
+def _roots(tx: Tx, hashes: Mapping[int, bytes], wanted: set[int]) -> dict[int, str]:
+    """The root of the tree after each wanted event, of those that the database has."""
+    tree, roots = retired_tree(tx), {}
+    for seq in sorted(wanted & hashes.keys()):
+        tree.add(*(leaf(hashes[n]) for n in range(tree.size + tx.state.tree_from + 1, seq + 1)))
+        roots[seq] = tree.root.hex()
+    return roots
+
+
 def _check_kept(tx: Tx, problems: list[str]) -> None:
     """Whether the events that were kept are all there and unaltered."""
     try:
@@ -189,7 +213,9 @@ def _check_end(state: State, hashes: Mapping[int, bytes], problems: list[str]) -
         problems.append("the newest event is not the one the vault wrote.")
 
 
-def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: dict[int, bytes], problems: list[str]) -> int:
+def _check_checkpoints(
+    tx: Tx, keys: Mapping[str, bytes], hashes: dict[int, bytes], roots: dict[int, str], problems: list[str]
+) -> int:
     """Check every stored checkpoint; those of events that left the database join ``hashes``, on the word of their signature."""
     from shoal.protector.store.schema import checkpoints
 
@@ -200,7 +226,8 @@ def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: dict[int, byte
             problems.append(f"the checkpoint at event {row.seq} has no valid signature.")
         elif row.seq < tx.state.retired_seq:
             hashes[row.seq] = bytes.fromhex(body["head"])
-        elif hashes.get(row.seq, b"").hex() != body["head"]:
+            roots[row.seq] = body.get("root", "")
+        elif hashes.get(row.seq, b"").hex() != body["head"] or not _same_root(body, roots):
             problems.append(f"the log at event {row.seq} is not the one that was signed.")
     if (found[-1].seq if found else 0) != tx.state.checkpoint_seq:
         problems.append(f"the newest checkpoint, at event {tx.state.checkpoint_seq}, is missing.")
@@ -210,20 +237,25 @@ def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: dict[int, byte
 
 
 def _check_outside(
-    tx: Tx, keys: Mapping[str, bytes], given: Mapping[str, Any], hashes: Mapping[int, bytes], problems: list[str]
+    tx: Tx,
+    keys: Mapping[str, bytes],
+    given: Mapping[str, Any],
+    hashes: Mapping[int, bytes],
+    problems: list[str],
+    roots: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
-    body = {k: v for k, v in given.items() if k not in ("signature", "public_key")}
-    text = json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
-    try:
-        signature = bytes.fromhex(str(given.get("signature", "")))
-    except ValueError:
-        signature = b""
-    if body.get("vault") != tx.store.vault_id or read_signed(text, signature, keys) is None:
+    body = read_kept(given, keys)
+    if body is None or body.get("vault") != tx.store.vault_id:
         problems.append("a checkpoint kept outside does not carry this vault's signature.")
     elif body["seq"] > max(hashes):
         problems.append(f"the log was rolled back: it ends at event {max(hashes)}, but {body['seq']} was signed before.")
-    elif hashes.get(body["seq"], b"").hex() != body["head"]:
+    elif hashes.get(body["seq"], b"").hex() != body["head"] or not _same_root(body, roots):
         problems.append(f"the log at event {body['seq']} differs from the checkpoint kept outside.")
+
+
+def _same_root(body: Mapping[str, Any], roots: Mapping[int, str]) -> bool:
+    """Whether a checkpoint signs the tree that the events make; true if it has no tree, or the tree was not computed."""
+    return "root" not in body or body["root"] == roots.get(body["seq"], body["root"])
 
 
 def check_witnesses(tx: Tx, given: Sequence[Mapping[str, Any]]) -> None:

@@ -1,4 +1,8 @@
-"""Checkpoints: Ed25519 signatures over the head of the log; sealed inside the vault, readable wherever they are kept outside."""
+"""Checkpoints: Ed25519 signatures over the head of the log; sealed inside the vault, readable wherever they are kept outside.
+
+Each is a signed tree head (RFC 9162): ``size`` and ``root`` of the Merkle tree over the hashes of the events. With it, anyone who
+kept an older checkpoint sees from a short proof that the log continues it, and that an event is in it (:func:`prove`).
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from shoal.errors import DataError, TamperError
+from shoal.errors import DataError, TamperError, UsageError
+from shoal.kernels.merkle import Frontier, Tree, is_consistent, is_included, leaf
 from shoal.protector.crypto.primitives import Secret
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Store, Tx, step
+from shoal.protector.store.guard import chained
 from shoal.protector.store.state import SETTING, SIGNER, padded
 
-FORMAT = "shoal-audit-checkpoint/1"
+FORMAT = "shoal-audit-checkpoint/2"
+_FORMATS = ("shoal-audit-checkpoint/1", FORMAT)
+"""Those of Shoal 0.3.0 have no tree."""
+_ADDED = ("signature", "public_key", "consistency", "inclusion")
+"""What stands beside the signed text of a checkpoint that is kept outside."""
 _BLOCK = 128
 
 
@@ -28,11 +38,14 @@ def sign_checkpoint(tx: Tx, time: float) -> dict[str, Any]:
     secret = tx.get_secret(SIGNER, "active")
     if signers is None or secret is None:
         raise DataError("the vault has no signing key.")
+    tree = log_tree(tx)
     body = {
         "format": FORMAT,
         "vault": tx.store.vault_id,
         "seq": tx.state.audit_seq,
         "head": tx.state.audit_head,
+        "size": tree.size,
+        "root": tree.root.hex(),
         "generation": tx.state.generation + 1,
         "time": datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds"),
         "key": signers["keys"][-1]["id"],
@@ -83,13 +96,17 @@ def newest_checkpoint(tx: Tx, upto: int) -> dict[str, Any] | None:
 
 def signed_by(checkpoint: Mapping[str, Any], public: bytes) -> bool:
     """Whether a checkpoint kept outside carries the signature of this public key, and the key's own id."""
-    body = {name: value for name, value in checkpoint.items() if name not in ("signature", "public_key")}
-    key_id = hashlib.sha256(public).hexdigest()[:16]
+    return read_kept(checkpoint, {hashlib.sha256(public).hexdigest()[:16]: public}) is not None
+
+
+def read_kept(checkpoint: Mapping[str, Any], keys: Mapping[str, bytes]) -> dict[str, Any] | None:
+    """What a checkpoint kept outside says, if one of these keys signed it."""
+    body = {name: value for name, value in checkpoint.items() if name not in _ADDED}
     text = json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
     try:
-        return read_signed(text, bytes.fromhex(str(checkpoint.get("signature", ""))), {key_id: public}) is not None
+        return read_signed(text, bytes.fromhex(str(checkpoint.get("signature", ""))), keys)
     except ValueError:
-        return False
+        return None
 
 
 def opened_body(store: Store, seq: int, sealed: bytes) -> bytes:
@@ -107,12 +124,89 @@ def read_signed(text: bytes, signature: bytes, keys: Mapping[str, bytes]) -> dic
     try:
         body = json.loads(text)
         public = keys.get(body.get("key", ""))
-        if public is None or body.get("format") != FORMAT:
+        if public is None or body.get("format") not in _FORMATS:
             return None
         Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
     except (InvalidSignature, ValueError, AttributeError):
         return None
     return dict(body)
+
+
+def log_tree(tx: Tx) -> Frontier:
+    """The Merkle tree of the log as it stands; built once from the stored hashes for a vault that Shoal 0.3.0 made."""
+    state = tx.state
+    found = Frontier.from_json(state.audit_seq - state.tree_from, state.tree)
+    if found is None:
+        state.tree_from, state.retired_tree = state.retired_seq, []
+        found = Frontier().add(*_leaves(tx, state.retired_seq))
+        state.tree = found.to_json()
+    return found
+
+
+def retired_tree(tx: Tx) -> Frontier:
+    """The tree of the events that left the database."""
+    log_tree(tx)
+    found = Frontier.from_json(tx.state.retired_seq - tx.state.tree_from, tx.state.retired_tree)
+    if found is None:
+        raise TamperError("the tree of the log does not fit its events.", hint="Restore a trusted copy.")
+    return found
+
+
+def _leaves(tx: Tx, after: int) -> Iterator[bytes]:
+    rows = tx.all_of("SELECT hash FROM vault_audit WHERE seq > ? AND seq <= ? ORDER BY seq", after, tx.state.audit_seq)
+    return (leaf(blob(found)) for (found,) in rows)
+
+
+def prove(tx: Tx, now: float, *, since: int = 0, event: int = 0) -> dict[str, Any]:
+    """Sign the log as it stands, with the proof that it continues the one at event ``since``, and that it has an event."""
+    made, state = sign_checkpoint(tx, now), tx.state
+    if not since and not event:
+        return made
+    first, last = state.retired_seq + 1, state.audit_seq
+    if (since and not first - 1 <= since <= last) or (event and not first <= event <= last):
+        raise UsageError(
+            f"the database has the events {first} to {last}.",
+            hint="Events that left it are in the archive: `shoal vault segments FOLDER`.",
+        )
+    tree = Tree(_leaves(tx, state.retired_seq), retired_tree(tx))
+    if since:
+        made["consistency"] = {"since": since, "proof": [h.hex() for h in tree.consistency(since - state.tree_from)]}
+    if event:
+        previous = tx.first("SELECT hash FROM vault_audit WHERE seq = ?", event - 1)
+        sealed = tx.first("SELECT sealed FROM vault_audit WHERE seq = ?", event)
+        made["inclusion"] = {
+            "event": event,
+            "previous": state.retired_head if previous is None else blob(previous[0]).hex(),
+            "sealed": blob(sealed[0]).hex(),
+            "proof": [h.hex() for h in tree.inclusion(event - 1 - state.tree_from)],
+        }
+    return made
+
+
+def check_proofs(checkpoint: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> list[str]:
+    """What is wrong with a checkpoint kept outside and its proofs, without vault or secret; ``earlier`` is an older one."""
+    problems: list[str] = []
+    try:
+        key, size, root = bytes.fromhex(checkpoint["public_key"]), checkpoint["size"], bytes.fromhex(checkpoint["root"])
+        if not signed_by(checkpoint, key):
+            problems.append("the checkpoint has no valid signature.")
+        offset = checkpoint["seq"] - size
+        if earlier is not None:
+            first, proof = earlier["size"], [bytes.fromhex(text) for text in checkpoint["consistency"]["proof"]]
+            known = signed_by(earlier, bytes.fromhex(earlier["public_key"])) and earlier["vault"] == checkpoint["vault"]
+            if not known or earlier["seq"] - first != offset:
+                problems.append("the earlier checkpoint is not one of this vault.")
+            elif not is_consistent(first, size, bytes.fromhex(earlier["root"]), root, proof):
+                problems.append("the log does not continue the earlier checkpoint: events were changed or cut off.")
+        if "inclusion" in checkpoint:
+            given = checkpoint["inclusion"]
+            head = chained(bytes.fromhex(given["previous"]), given["event"], bytes.fromhex(given["sealed"]))
+            proof = [bytes.fromhex(text) for text in given["proof"]]
+            if not is_included(leaf(head), given["event"] - 1 - offset, size, proof, root):
+                problems.append(f"event {given['event']} is not in the log that was signed.")
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        problems.append("the checkpoint or its proof is not well formed.")
+    return problems
 
 
 def _checkpoint_place(store: Store, seq: int) -> bytes:

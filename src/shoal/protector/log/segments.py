@@ -17,6 +17,7 @@ from typing import Any
 
 from shoal.disk.atomic import atomic
 from shoal.errors import DataError, TamperError, UsageError
+from shoal.kernels.merkle import leaf
 from shoal.protector.log import audit, checkpoints
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Tx, step
@@ -189,6 +190,9 @@ def retire(tx: Tx, upto: int, head: str) -> dict[str, int]:
     if count != upto - first + 1:
         raise TamperError("events of the log are missing.", hint="Run `shoal vault audit --verify`.")
     checkpoints.put(tx, staying)
+    tree = checkpoints.retired_tree(tx)
+    rows = tx.all_of("SELECT hash FROM vault_audit WHERE seq <= ? ORDER BY seq", upto)
+    tx.state.retired_tree = tree.add(*(leaf(blob(found)) for (found,) in rows)).to_json()
     tx.run("DELETE FROM vault_audit WHERE seq <= ?", upto)
     tx.state.retired_seq, tx.state.retired_head = upto, head
     step("retired")

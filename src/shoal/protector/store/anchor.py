@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal.disk.atomic import lock
+from shoal.disk.atomic import lock, state_folder
 from shoal.errors import EngineError, TamperError
 from shoal.protector.crypto.primitives import Prf
 
@@ -129,8 +129,7 @@ def default_path(vault_id: str, key_location: str) -> Path:
     if os.path.isabs(key_location):
         key_file = Path(key_location)
         return key_file.with_name(f"{key_file.name}.{vault_id[:8]}.anchor")
-    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return home / "shoal" / f"{vault_id}.anchor"
+    return state_folder() / f"{vault_id}.anchor"
 
 
 def rolled_back(found: int, expected: int) -> TamperError:

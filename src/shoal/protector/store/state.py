@@ -49,7 +49,11 @@ class DomainRows:
 
 @dataclass
 class State:
-    """What the vault knows about itself; sealed as a whole."""
+    """What the vault knows about itself; sealed as a whole.
+
+    ``tree`` is the frontier of the Merkle tree over the hashes of the events after ``tree_from`` (0, unless Shoal 0.3.0 made
+    the vault and events had left it); ``retired_tree`` that of the events that left the database.
+    """
 
     generation: int = 0
     audit_seq: int = 0
@@ -59,6 +63,9 @@ class State:
     retired_seq: int = 0
     retired_head: str = "00" * 32
     kept_parts: int = 0
+    tree: list[str] = field(default_factory=list)
+    tree_from: int = 0
+    retired_tree: list[str] = field(default_factory=list)
     clock: float = 0.0
     next_domain: int = 1
     objects: int = 0

@@ -242,9 +242,12 @@ def _open(source: str | Path | RecordSource) -> RecordSource:
         raise UnreadableError(
             f"registry '{path.name}' does not exist.", hint="Name a mirrored folder, a SQLite file or a database URL."
         )
+    from shoal.registry.keep.heads import meet
     from shoal.registry.keep.mirror import Mirror
 
-    return Mirror(text).require_end()
+    mirror = Mirror(text).require_end()
+    mirror.notes = meet(mirror)
+    return mirror
 
 
 class Shelf(Protocol):

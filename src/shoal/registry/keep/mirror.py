@@ -2,7 +2,7 @@
 
 ``index.json`` names the log head and every topic with its current records; ``records/ID.json`` holds one record each, earlier
 and revoked ones too; ``catalogue.json`` every notice and which of them are current; ``statements.json`` and ``log.jsonl`` the
-rest.
+rest. ``head.json`` signs them all (:mod:`.heads`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from shoal.disk.atomic import free, publish, staged
 from shoal.errors import DataError, TamperError, UnreadableError
-from shoal.kernels.signatures import canonical
+from shoal.kernels.merkle import Frontier
+from shoal.kernels.signatures import Signer, canonical
 from shoal.model import strict_json
 from shoal.model.roles import look
-from shoal.registry.records.chain import START, Replay
+from shoal.registry.keep.heads import NAME, NOT_SIGNED, REWRITTEN, Head, require_tree, sign_head, tree_of
+from shoal.registry.records.chain import START, Replay, digest_of
 from shoal.registry.records.notice import Notice
 from shoal.registry.records.population import key_of
 from shoal.registry.records.record import LARGEST_BYTES, Record, check_id
@@ -56,16 +58,20 @@ def write_mirror(
     *,
     earlier: str | Path | None = None,
     also: Callable[[Mirror], Mapping[str, bytes]] = lambda mirror: {},
+    signer: Signer | None = None,
 ) -> Path:
     """Copy a registry into a new folder; it appears whole or not at all.
 
-    ``earlier`` is a mirror made before: a registry whose log does not go on from there has rewritten its history. ``also`` makes
-    further files of the folder from the mirror, such as the page "How exposed am I?".
+    ``earlier`` is a mirror made before, or its head: a registry whose log does not go on from there has rewritten its history.
+    ``also`` makes further files of the folder from the mirror, such as the page "How exposed am I?". ``signer`` signs the head
+    of the copy (:mod:`.heads`).
     """
     target = free(folder)
     with staged(target.absolute().parent) as work:
         _write(source, work)
-        Mirror(work).verify(earlier=Mirror(earlier) if earlier is not None else None)  # a source that lies makes no mirror
+        Mirror(work).verify(earlier=earlier)  # a source that lies makes no mirror
+        if signer is not None:
+            sign_head(work, Mirror(work).tree(), signer)
         for name, content in also(Mirror(work)).items():
             (work / name).write_bytes(content)
         publish(work, target)
@@ -147,12 +153,15 @@ class Mirror:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self.signed = Head.read(self.folder / NAME) if (self.folder / NAME).exists() else None
         index = self._read("index.json")
         if not isinstance(index, dict) or index.get("format") != FORMAT or not _well_formed(index):
             raise UnreadableError(
                 f"'{self.folder.name}' is not a mirrored registry.", hint="Make one with: shoal registry mirror"
             )
         self.index: dict[str, Any] = index
+        self.notes: list[str] = []
+        """What is not known about the copy (:func:`.heads.meet`)."""
         self._by_topic: dict[tuple[str, str], list[str]] | None = None
         self._by_population: dict[str, list[tuple[str, ...]]] | None = None
         self._looks: dict[str, set[str]] | None = None
@@ -162,7 +171,11 @@ class Mirror:
         try:
             if path.stat().st_size > limit:
                 raise UnreadableError(f"'{name}' of the mirror is larger than it can be.")
-            return strict_json.loads(path.read_text(encoding="utf-8"))
+            content = path.read_bytes()
+            wanted = self.signed.files.get(name) if self.signed is not None else None
+            if wanted is not None and digest_of(content) != wanted:
+                raise TamperError(f"'{name}' of the mirror is not the one that was signed.", hint="Mirror the registry again.")
+            return strict_json.loads(content.decode("utf-8"))
         except (OSError, ValueError, RecursionError):
             raise UnreadableError(f"'{name}' of the mirror cannot be read.", hint="Mirror the registry again.") from None
 
@@ -251,6 +264,10 @@ class Mirror:
         except (OSError, ValueError, RecursionError):
             raise UnreadableError("'log.jsonl' of the mirror cannot be read.", hint="Mirror the registry again.") from None
 
+    def tree(self, size: int | None = None) -> Frontier:
+        """The Merkle tree over the lines of the log, or over the first of them."""
+        return tree_of(self._log(), size)
+
     def require_end(self) -> Self:
         """This mirror, if its log ends where its index says: a copy that was cut short answers no question.
 
@@ -267,23 +284,18 @@ class Mirror:
             raise TamperError(ENDS_ELSEWHERE, hint="Lines were cut off or added. Mirror the registry again.")
         return self
 
-    def verify(self, *, earlier: Mirror | None = None) -> dict[str, int]:
+    def verify(self, *, earlier: str | Path | None = None) -> dict[str, int]:
         """Replay the log: its chain, every record and statement it names, every signature; and the index is what results.
 
-        With an ``earlier`` mirror of the same registry: that one's last line must still be there, unchanged.
+        With an ``earlier`` mirror of the same registry, or its signed head: its lines must still be there, unchanged.
         """
         catalogue = self.notices
         replay = Replay(self._record, self.statements(), catalogue.every)
-        line, head = earlier.head() if earlier is not None else (0, START)
-        goes_on = line == 0
         for entry in self._log():
             replay.take(entry)
-            goes_on |= replay.head == (line, head)
-        if not goes_on:
-            raise TamperError(
-                "the registry's log does not go on from the earlier mirror: its history was rewritten or cut.",
-                hint="Keep both mirrors, show them to other users of the registry, and ask its operator.",
-            )
+        require_tree(self, self.signed, NOT_SIGNED)
+        if earlier is not None:
+            require_tree(self, _tree_head(Path(earlier)), REWRITTEN)
         if replay.head != self.head():
             raise TamperError(ENDS_ELSEWHERE, hint="Lines were cut off or added.")
         listed = {i: topic for topic, ids in self.index["topics"].items() for i in ids}
@@ -311,6 +323,14 @@ class MirroredNotices:
         """Current notices about populations whose name contains the text."""
         found = [n for n in self.every if n.id in self.ids and text.casefold() in n.population.key]
         return sorted(found, key=lambda n: (n.population.key, n.id))[:limit]
+
+
+def _tree_head(earlier: Path) -> Head:
+    """The head of an earlier mirror, signed or not, or a signed head alone."""
+    if earlier.is_file():
+        return Head.read(earlier)
+    tree = Mirror(earlier).tree()
+    return Mirror(earlier).signed or Head(tree.size, tree.root.hex(), {}, "", "")
 
 
 def _well_formed(index: dict[str, Any]) -> bool:

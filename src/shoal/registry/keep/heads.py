@@ -1,0 +1,154 @@
+"""Signed tree heads of a mirror: who made the copy, of how long a log, with which records, and what this machine saw before.
+
+``head.json`` names the size and the root of the Merkle tree over the lines of the log (:mod:`shoal.kernels.merkle`) and the
+digest of every file that answers are read from. Anyone who leaves a record, a statement or a notice out of a copy contradicts
+the digests. Anyone who signs another copy, or puts back an older one, contradicts the head that this machine saw last.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.disk.atomic import atomic, state_folder
+from shoal.errors import OutputError, TamperError, UnreadableError
+from shoal.kernels.merkle import Frontier, leaf
+from shoal.kernels.signatures import Signer, canonical, check_signature, fingerprint, sha256_file
+from shoal.model import strict_json
+
+if TYPE_CHECKING:
+    from shoal.registry.keep.mirror import Mirror
+
+NAME = "head.json"
+FORMAT = "shoal-tree-head/1"
+FILES = ("catalogue.json", "index.json", "statements.json")
+_AGAIN = "Keep both copies, show them to other users of the registry, and ask its operator."
+
+REWRITTEN = "the registry's log does not go on from the earlier mirror: its history was rewritten or cut."
+NOT_SIGNED = "the log is not the one that was signed."
+
+
+@dataclass(frozen=True)
+class Head:
+    """The signed head of a copy."""
+
+    size: int
+    root: str
+    files: dict[str, str]
+    date: str
+    key: str
+    signature: str = ""
+
+    def content(self) -> dict[str, Any]:
+        return {"format": FORMAT, **{k: v for k, v in asdict(self).items() if k != "signature"}}
+
+    @classmethod
+    def read(cls, path: Path) -> Head:
+        """The head in a file, if its signature fits."""
+        wrong = UnreadableError(f"'{path.name}' is not the signed head of a registry.", hint="Mirror the registry again.")
+        try:
+            body = strict_json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size < 10_000 else None
+        except (OSError, ValueError, RecursionError):
+            raise wrong from None
+        types = {"format": str, "size": int, "root": str, "files": dict, "date": str, "key": str, "signature": str}
+        if not isinstance(body, dict) or {k: type(v) for k, v in body.items()} != types or body.pop("format") != FORMAT:
+            raise wrong
+        head = cls(**body)
+        if head.size < 0 or sorted(head.files) != sorted(FILES):
+            raise wrong
+        check_signature(head.content(), head.signature, head.key, of="head")
+        return head
+
+
+def sign_head(folder: Path, tree: Frontier, signer: Signer) -> None:
+    """Write the head of a mirror whose files are complete."""
+    files = {name: sha256_file(folder / name) for name in FILES}
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    content = Head(tree.size, tree.root.hex(), files, today, signer.public).content()
+    (folder / NAME).write_bytes(canonical({**content, "signature": signer.sign(content)}) + b"\n")
+
+
+def meet(mirror: Mirror) -> list[str]:
+    """Compare a mirror with the heads that this machine saw before, and remember it; what stays unknown, in sentences.
+
+    Refused: a copy without the head that it had, signed by another key, shorter than before at the same place, or whose log does
+    not continue the longest one that the same key signed.
+    """
+    seen, place, head = _seen(), str(mirror.folder.resolve()), mirror.signed
+    before = seen.get(place)
+    if head is None:
+        if before is not None:
+            raise TamperError("the copy has lost its signed head.", hint="Mirror the registry again.")
+        return ["This copy has no signed head: Shoal cannot see whether records were left out. Mirror the registry again."]
+    if before is not None and before.key != head.key:
+        raise TamperError("the copy is signed by another key than before.", hint=f"{_AGAIN} {_forget()}")
+    if before is not None and before.size > head.size:
+        raise TamperError(
+            f"the copy was put back: it has {head.size:,} log lines, {before.size:,} were seen here before.",
+            hint=f"{_AGAIN} {_forget()}",
+        )
+    same = [known for known in seen.values() if known.key == head.key]
+    newest = max(same, key=lambda known: known.size, default=None)
+    notes = []
+    if newest is None:
+        notes.append(f"First copy seen of the signer {fingerprint(head.key)}: compare this fingerprint with the operator's.")
+    elif newest.size > head.size:
+        notes.append(f"An older copy: the same signer's log had {newest.size:,} lines on {newest.date}, here {head.size:,}.")
+    elif newest.size < head.size or newest.root != head.root:
+        require_tree(mirror, newest, REWRITTEN)
+    elif newest.files != head.files:
+        raise TamperError("the same log was signed with other records before.", hint=_AGAIN)
+    if before != head:
+        require_tree(mirror, head, NOT_SIGNED)
+        try:
+            _remember({**seen, place: head})
+        except (OSError, OutputError):
+            notes.append("This head cannot be remembered: the next copy will not be compared with it.")
+    return notes
+
+
+def require_tree(mirror: Mirror, head: Head | None, problem: str) -> None:
+    """Refuse a mirror whose log does not begin with the tree of a head; its own signed head, with nothing behind it."""
+    if head is not None:
+        tree = mirror.tree(None if head is mirror.signed else head.size)
+        if (tree.size, tree.root.hex()) != (head.size, head.root):
+            raise TamperError(problem, hint=_AGAIN)
+
+
+def tree_of(lines: Any, size: int | None = None) -> Frontier:
+    """The tree over the first lines of a log."""
+    tree = Frontier()
+    for line in lines:
+        if tree.size == size:
+            break
+        tree.add(leaf(canonical(line)))
+    return tree
+
+
+def _file() -> Path:
+    return state_folder() / "registry-heads.json"
+
+
+def _forget() -> str:
+    return f"If you changed the copy yourself, remove its entry from {_file()}."
+
+
+def _seen() -> dict[str, Head]:
+    """The heads seen on this machine, by folder; a file that cannot be read is an alarm, not a fresh start."""
+    if not _file().exists():
+        return {}
+    try:
+        return {place: Head(**head) for place, head in json.loads(_file().read_text(encoding="utf-8")).items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        raise UnreadableError(
+            f"the list of heads seen before cannot be read: {_file()}.", hint="Remove it to begin again."
+        ) from None
+
+
+def _remember(seen: dict[str, Head]) -> None:
+    _file().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with atomic(_file()) as part:
+        part.write_text(json.dumps({place: asdict(head) for place, head in seen.items()}), encoding="utf-8")

@@ -1,0 +1,214 @@
+"""Signed heads of mirrors: records left out, copies put back, histories rewritten, and what stays unknown."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry_support import AGES, UTRECHT, make
+from shoal.cli import main
+from shoal.errors import TamperError, UnreadableError
+from shoal.kernels.signatures import canonical, signer
+from shoal.registry.answer.query import Registry
+from shoal.registry.keep.heads import FILES, NAME, Head
+from shoal.registry.keep.mirror import Mirror, write_mirror
+from shoal.registry.keep.store import Store
+from shoal.registry.records.population import Population
+from shoal.registry.records.trust import Statement
+
+STEEP = [9 * i + 1 for i in range(95)]
+OPERATOR = signer()
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def copy(store: Store, tmp_path: Path) -> Path:
+    store.submit(make(AGES))
+    store.submit(make(STEEP, holder="B"))
+    return write_mirror(store, tmp_path / "copy", signer=OPERATOR)
+
+
+def ask(folder: Path) -> Any:
+    return Registry(folder).query(["age/years"], str(UTRECHT))
+
+
+def grown(store: Store, folder: Path) -> Path:
+    store.submit(make(AGES, population=Population.parse("BE@2021")))
+    return write_mirror(store, folder, signer=OPERATOR)
+
+
+def test_a_copy_that_goes_on_is_taken(store: Store, copy: Path, tmp_path: Path) -> None:
+    first = Registry(copy)
+    assert OPERATOR.fingerprint in first.source.notes[0], "the first time there is nothing to compare with"
+    assert Registry(copy).source.notes == []
+    assert len(ask(copy).records) == 2
+    new = grown(store, tmp_path / "new")
+    assert Registry(new).source.notes == []
+    assert Mirror(new).verify(earlier=copy / NAME) == Mirror(new).verify(earlier=copy)
+    shutil.rmtree(copy)
+    shutil.move(new, copy)
+    assert len(ask(copy).records) == 2
+
+
+def _read_all(folder: Path) -> None:
+    asked = Registry(folder)
+    asked.source.statements()
+    assert asked.source.notices
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_was_left_out_is_seen(store: Store, copy: Path, file: str) -> None:
+    """Every file that answers are read from: without the record, the statement or the notice that somebody dislikes."""
+    key = make(AGES).key
+    store.state(Statement("endorse", key, OPERATOR.public, "2025-01-15", 1).signed(OPERATOR))
+    shutil.rmtree(copy)
+    write_mirror(store, copy, signer=OPERATOR)
+    body = json.loads((copy / file).read_text())
+    if file == "index.json":
+        body["topics"] = {topic: ids[:1] for topic, ids in body["topics"].items()}
+    elif file == "statements.json":
+        body = []
+    else:
+        body["current"] = ["0" * 64]
+    (copy / file).write_bytes(canonical(body) + b"\n")
+    with pytest.raises(TamperError, match=f"'{file}' of the mirror is not the one that was signed"):
+        _read_all(copy)
+
+
+def test_an_older_copy_put_back_is_seen(store: Store, copy: Path, tmp_path: Path) -> None:
+    ask(copy)
+    shutil.copytree(copy, tmp_path / "kept")
+    shutil.rmtree(copy)
+    ask(grown(store, copy))
+    shutil.rmtree(copy)
+    shutil.move(tmp_path / "kept", copy)
+    with pytest.raises(TamperError, match="put back: it has 2 log lines, 3 were seen"):
+        ask(copy)
+    elsewhere = shutil.copytree(copy, tmp_path / "archive")
+    assert "An older copy" in Registry(elsewhere).source.notes[0], "an archive may be asked, and is named as one"
+
+
+def test_a_copy_that_lost_its_head_is_seen(copy: Path) -> None:
+    ask(copy)
+    (copy / NAME).unlink()
+    with pytest.raises(TamperError, match="lost its signed head"):
+        ask(copy)
+
+
+def test_a_copy_without_a_head_says_so(store: Store, copy: Path, tmp_path: Path) -> None:
+    plain = write_mirror(store, tmp_path / "plain")
+    assert "cannot see whether records were left out" in Registry(plain).source.notes[0]
+
+
+def test_another_key_is_seen(store: Store, copy: Path) -> None:
+    ask(copy)
+    shutil.rmtree(copy)
+    write_mirror(store, copy, signer=signer())
+    with pytest.raises(TamperError, match="another key than before"):
+        ask(copy)
+
+
+def test_a_signer_who_rewrites_history_is_seen(copy: Path, tmp_path: Path) -> None:
+    """The operator signs a longer log without a record: every signature fits, the tree does not."""
+    ask(copy)
+    other = Store(f"sqlite:///{tmp_path / 'other.db'}")
+    for place in ("NL/Utrecht@2021", "BE@2021", "DE@2021"):
+        other.submit(make(AGES, population=Population.parse(place)))
+    with pytest.raises(TamperError, match="rewritten or cut"):
+        ask(write_mirror(other, tmp_path / "second", signer=OPERATOR))
+    short = Store(f"sqlite:///{tmp_path / 'short.db'}")
+    for place in ("BE@2021", "DE@2021"):  # as long as the first one
+        short.submit(make(AGES, population=Population.parse(place)))
+    with pytest.raises(TamperError, match="rewritten or cut"):
+        Registry(write_mirror(short, tmp_path / "third", signer=OPERATOR))
+    other.close()
+    short.close()
+
+
+def _signed(folder: Path, **changes: Any) -> None:
+    """The head of a copy with other content, signed again."""
+    head = Head.read(folder / NAME)
+    content = {**head.content(), **changes}
+    (folder / NAME).write_bytes(canonical({**content, "signature": OPERATOR.sign(content)}))
+
+
+def test_a_head_over_another_log_is_seen(copy: Path) -> None:
+    _signed(copy, root="00" * 32)
+    with pytest.raises(TamperError, match="not the one that was signed"):
+        ask(copy)
+    with pytest.raises(TamperError, match="not the one that was signed"):
+        Mirror(copy).verify()
+
+
+def test_two_heads_of_one_log_are_seen(copy: Path, tmp_path: Path) -> None:
+    """The signer leaves a record out of a second copy of the same log."""
+    ask(copy)
+    lie = shutil.copytree(copy, tmp_path / "lie")
+    index = json.loads((lie / "index.json").read_text())
+    index["topics"] = {topic: ids[:1] for topic, ids in index["topics"].items()}
+    (lie / "index.json").write_bytes(canonical(index) + b"\n")
+    from shoal.kernels.signatures import sha256_file
+
+    _signed(lie, files={name: sha256_file(lie / name) for name in FILES})
+    with pytest.raises(TamperError, match="signed with other records before"):
+        ask(lie)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format":"shoal-tree-head/1"}', '{"a":1,"a":2}', "[" * 9000, "x" * 20_000, "\ud800"]
+)
+def test_files_that_are_no_head(copy: Path, text: str) -> None:
+    (copy / NAME).write_text(text, encoding="utf-8", errors="surrogatepass")
+    with pytest.raises(UnreadableError, match="not the signed head"):
+        ask(copy)
+
+
+@pytest.mark.parametrize("changes", [{"size": -1}, {"size": True}, {"files": {}}, {"files": {"x": "y"}}, {"more": 1}])
+def test_heads_of_another_form(copy: Path, changes: dict[str, Any]) -> None:
+    _signed(copy, **changes)
+    with pytest.raises(UnreadableError, match="not the signed head"):
+        ask(copy)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"a": {}}', '{"a": 1}'])
+def test_a_list_of_seen_heads_that_was_altered(copy: Path, tmp_path: Path, text: str) -> None:
+    ask(copy)
+    (tmp_path / "state" / "shoal" / "registry-heads.json").write_text(text)
+    with pytest.raises(UnreadableError, match="heads seen before"):
+        ask(copy)
+
+
+def test_a_folder_that_cannot_be_written_is_reported(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert "cannot be remembered" in Registry(copy).source.notes[-1]
+
+
+def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = Store(f"sqlite:///{tmp_path / 'registry.db'}")
+    store.submit(make(AGES))
+    store.close()
+
+    def run(*words: str) -> tuple[Any, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["registry", *words])
+        return ended.value.code, *capsys.readouterr()
+
+    question = ("query", "--registry", "copy", "--attributes", "age/years", "--population", str(UTRECHT))
+    assert run("mirror", "copy", "--registry", "registry.db")[0] == 0
+    code, out, err = run(*question)
+    assert (code, "First copy seen of the signer" in err, "exact" in out) == (0, True, True)
+    assert "First copy" not in run(*question)[2]
+    assert run("verify", "copy", "--earlier", os.path.join("copy", NAME))[0] == 0
+    (tmp_path / "copy" / "statements.json").write_text("[ ]\n")
+    assert run("verify", "copy")[0] != 0
