@@ -126,6 +126,7 @@ def build(place: str, folder: Path, **more: Any) -> House:
     """A vault at ``place`` with its people."""
     clock = Clock()
     key = new_key()
+    more.setdefault("witnesses", ())
     made = Vault.create(place, key=key, owner="Otto", auditor="Udo", anchor=folder / "anchor", clock=clock, **more)
     owner, auditor = made.vault.login(made.owner_token), made.vault.login(made.auditor_token)
     house = House(made.vault, place, key, folder, clock, owner, auditor, made.owner_share, made.auditor_share)

@@ -133,7 +133,7 @@ def init(
         typer.Option("--auditor-key", help="Public key the auditor made (`recipient`). Without it the vault is for trying out."),
     ] = "",
     witness: Annotated[
-        list[str] | None, typer.Option("--witness", help="File on another disk, or https://…, that takes the log's head. Repeat.")
+        list[str] | None, typer.Option("--witness", help="File on another disk, https://… or local (default), for heads. Repeat.")
     ] = None,
     parts: Parts = 1,
     key_file: KeyFile = None,
@@ -148,7 +148,7 @@ def init(
     new_folder(secrets)
     try:
         people: dict[str, Any] = {"owner": owner, "auditor": auditor, "auditor_key": auditor_key}
-        made = Vault.create(vault, key=provider, anchor=anchor, parts=parts, witnesses=witness or (), **people)
+        made = Vault.create(vault, key=provider, anchor=anchor, parts=parts, witnesses=witness or ("local",), **people)
     except BaseException:
         secrets.rmdir()
         raise
@@ -168,8 +168,8 @@ def init(
     tell(result, words, as_json=json)
     if auditor_key and not witness:
         _shared.say(
-            "Careful: this vault has no witness. Somebody who puts back the whole machine, with database and anchor, is not "
-            "noticed. Name one with --witness, or later with `shoal vault witness`."
+            f"Careful: the only witness of this vault is {made.vault.store.witness}. Shoal does not notice if somebody puts back "
+            "the whole machine, with database, anchor and this file. Name another with `shoal vault witness`."
         )
     if not auditor_key:
         _shared.say(

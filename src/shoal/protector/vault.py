@@ -104,7 +104,7 @@ class Vault:
         auditor: str,
         auditor_key: str = "",
         anchor: str | Path | None = None,
-        witnesses: Sequence[str] = (),
+        witnesses: Sequence[str] = (witness.LOCAL,),
         parts: int = 1,
         clock: Callable[[], float] = _time.time,
     ) -> Created:
@@ -114,7 +114,8 @@ class Vault:
         is sealed to it, so that anyone who makes the vault never holds the means of two people. Without it, one person does: the
         vault is for trying out, and says so for ever (:meth:`status`, :func:`care.verify_log`). ``parts``: on PostgreSQL, the
         tables that grow with the identities lie in so many parts. ``witnesses`` are files or addresses that take the
-        signed head of the log before an identity leaves (:mod:`.log.witness`); later, two people change them.
+        signed head of the log before an identity leaves (:mod:`.log.witness`), by default a file of this machine; later, two
+        people change them.
         """
         provider = require_provider(key)
         if auditor_key:
@@ -129,8 +130,9 @@ class Vault:
         vault = cls(head.new_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
         fresh = vault.store.anchor
         assert fresh is not None
-        if fresh.exists():
-            raise UsageError(f"the anchor file '{fresh.path.name}' belongs to another vault.", hint="Name a new one.")
+        for file in (fresh.path, vault.store.witness):
+            if file.exists():
+                raise UsageError(f"the anchor or witness '{file.name}' belongs to another vault.", hint="Name a new one.")
 
         def prepare(connection: Connection) -> None:
             if head.exists(connection):
@@ -145,6 +147,7 @@ class Vault:
             return vault._begin(prepare, owner, auditor, auditor_key, provider, witnesses)
         except BaseException:
             fresh.path.unlink(missing_ok=True)
+            vault.store.witness.unlink(missing_ok=True)
             engine.dispose()
             raise
 
@@ -242,6 +245,7 @@ class Vault:
                 then, now = tx.state.clock, max(tx.state.clock, self._open.clock())
                 owner, together = self._two(tx, tokens, "anchor", then, now)  # tokens as this state knows them
                 tx.state.clock = now
+                witness.begin_again(tx, [body for body, _ in audit.contradictions(tx, witness.held(tx, accepting=True))])
                 details: dict[str, Any] = {
                     "generation": tx.state.generation,
                     "events": tx.state.audit_seq,

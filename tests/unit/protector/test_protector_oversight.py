@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from protector_support import House
-from shoal.errors import AccessError, TamperError, UsageError
+from protector_support import House, build
+from shoal.errors import AccessError, EngineError, TamperError, UsageError
 from shoal.protector import Vault, care
+from shoal.protector.log import witness
 from shoal.protector.people.changes import SecondPersonNeeded
 from shoal.protector.store.state import HONEY
 
@@ -186,3 +187,89 @@ def test_a_witness_that_is_gone_or_changed_is_noticed(sqlite_house: House, tmp_p
         house.reopen()
     file.write_text(kept)
     house.reopen().close()
+
+
+def _local_house(tmp_path: Path) -> House:
+    (tmp_path / "db").mkdir()
+    (tmp_path / "safe").mkdir()
+    return build(str(tmp_path / "db" / "data.vault"), tmp_path / "safe", witnesses=(witness.LOCAL,))
+
+
+def _put_back(tmp_path: Path, *names: str, keep: bool = False) -> None:
+    for name in names:
+        file, old = tmp_path / name, tmp_path / (name.replace("/", "-") + ".old")
+        shutil.copy(*((file, old) if keep else (old, file)))
+
+
+DATABASE, ANCHOR, WITNESS = "db/data.vault", "safe/anchor", "safe/anchor.witness"
+
+
+def _revealed_once(tmp_path: Path) -> tuple[House, str]:
+    """A vault with its own witness, everything copied before an identity left."""
+    house = _local_house(tmp_path)
+    request = asked(house)
+    house.vault.close()
+    _put_back(tmp_path, DATABASE, ANCHOR, WITNESS, keep=True)
+    house.vault = house.reopen()
+    assert house["Rita"].reveal(request.id).identities
+    house.vault.close()
+    return house, request.id
+
+
+def test_every_vault_has_a_witness_and_database_alone_or_with_anchor_is_noticed(tmp_path: Path) -> None:
+    house, _ = _revealed_once(tmp_path)
+    assert len(witness.read(tmp_path / WITNESS)) == 1
+    house.reopen().close()
+    new = {name: (tmp_path / name).read_bytes() for name in (DATABASE, ANCHOR)}
+    _put_back(tmp_path, DATABASE)
+    with pytest.raises(TamperError, match="older than it was"):
+        house.reopen()
+    _put_back(tmp_path, DATABASE, ANCHOR)
+    with pytest.raises(TamperError, match="a witness contradicts this vault: the log was rolled back"):
+        house.reopen()
+    for name, content in new.items():
+        (tmp_path / name).write_bytes(content)
+    house.reopen().close()
+    (tmp_path / WITNESS).unlink()
+    with pytest.raises(TamperError, match="is gone"):
+        house.reopen()
+
+
+def test_all_of_the_machine_put_back_is_not_noticed_by_its_own_witness(tmp_path: Path) -> None:
+    """What docs/vault.md states: only a witness elsewhere sees this."""
+    house, request = _revealed_once(tmp_path)
+    _put_back(tmp_path, DATABASE, ANCHOR, WITNESS)
+    with house.reopen() as vault:
+        assert vault.login(house.tokens["Rita"]).reveal(request).identities
+
+
+def test_an_accepted_state_opens_from_then_on(tmp_path: Path) -> None:
+    """Two people accept an older state once: heads of the abandoned one, or a missing file, do not refuse it again."""
+    house, request = _revealed_once(tmp_path)
+    away = witness.read(tmp_path / WITNESS)
+    _put_back(tmp_path, DATABASE, ANCHOR)
+    accept = (house.tokens["Otto"], house.tokens["Udo"])
+    options: Any = {"key": house.key, "anchor": house.folder / "anchor", "clock": house.clock}
+    Vault.open(house.place, accept=accept, **options).close()
+    with house.reopen() as vault:
+        vault.login(house.tokens["Rita"]).reveal(request)
+    assert len(witness.read(tmp_path / WITNESS)) == len(away) + 1
+    house.reopen().close()
+    (tmp_path / WITNESS).unlink()
+    with pytest.raises(TamperError, match="is gone"):
+        house.reopen()
+    Vault.open(house.place, accept=accept, **options).close()
+    house.reopen().close()
+    assert (tmp_path / WITNESS).read_bytes() == b""
+
+
+def test_a_witness_that_cannot_be_written_stops_reveals_and_creation(tmp_path: Path) -> None:
+    house = _local_house(tmp_path)
+    request = asked(house)
+    (tmp_path / WITNESS).unlink()
+    (tmp_path / WITNESS).mkdir()
+    with pytest.raises(EngineError, match="witness"):
+        house["Rita"].reveal(request.id)
+    house.vault.close()
+    with pytest.raises(UsageError, match="belongs to another vault"):
+        build(str(tmp_path / "db" / "other.vault"), tmp_path / "safe", witnesses=(witness.LOCAL,))

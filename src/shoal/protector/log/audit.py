@@ -263,19 +263,24 @@ def check_witnesses(tx: Tx, given: Sequence[Mapping[str, Any]]) -> None:
 
     The whole log is walked only by :func:`verify`; here the stored hash of each event that a witness saw is compared.
     """
+    newest = sorted((b for b in given if isinstance(b.get("seq"), int)), key=lambda b: b["seq"])[-_WITNESSED:]
+    for _, problem in contradictions(tx, newest):
+        raise TamperError(
+            f"a witness contradicts this vault: {problem}",
+            hint="Restore the newest copy. If the state is right, two people accept it with `shoal vault anchor --accept`.",
+        )
+
+
+def contradictions(tx: Tx, given: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Each checkpoint kept outside that the stored hashes contradict, and how."""
     keys = {k["id"]: bytes.fromhex(k["public"]) for k in signing_keys(tx)}
-    for body in sorted((b for b in given if isinstance(b.get("seq"), int)), key=lambda b: b["seq"])[-_WITNESSED:]:
-        if body["seq"] <= tx.state.retired_seq:
-            continue
-        row = tx.first("SELECT hash FROM vault_audit WHERE seq = ?", body["seq"])
-        hashes = {tx.state.audit_seq: b"", **({} if row is None else {int(body["seq"]): blob(row[0])})}
-        problems: list[str] = []
-        _check_outside(tx, keys, body, hashes, problems)
-        if problems:
-            raise TamperError(
-                f"a witness contradicts this vault: {problems[0]}",
-                hint="Restore the newest copy. If the state is right, two people accept it with `shoal vault anchor --accept`.",
-            )
+    for body in given:
+        if isinstance(body.get("seq"), int) and body["seq"] > tx.state.retired_seq:
+            row = tx.first("SELECT hash FROM vault_audit WHERE seq = ?", body["seq"])
+            hashes = {tx.state.audit_seq: b"", **({} if row is None else {int(body["seq"]): blob(row[0])})}
+            problems: list[str] = []
+            _check_outside(tx, keys, body, hashes, problems)
+            yield from ((body, problem) for problem in problems)
 
 
 def _stored(tx: Tx, first: int) -> Iterator[tuple[int, bytes, bytes]]:

@@ -1,7 +1,8 @@
 """Witnesses: places outside the vault that keep every signed head of the log before identities leave.
 
-A place is a file (best on another machine's disk), to which a line is appended; an ``https://`` address that takes a POST; a
-mailbox (``smtp://SERVER:PORT/name@example.org``), which gets a letter through that server; a folder of letters (``eml:/path``).
+A place is a file (best on another machine's disk), to which a line is appended; ``local``, a file of this machine apart from
+database and key, which every new vault has; an ``https://`` address that takes a POST; a mailbox
+(``smtp://SERVER:PORT/name@example.org``), which gets a letter through that server; a folder of letters (``eml:/path``).
 What a witness holds cannot be cut from the log unseen, not even by somebody with the master key: ``audit --verify --against``.
 """
 
@@ -31,8 +32,9 @@ from shoal.protector.store.state import SIGNER
 _SECONDS = 20.0
 _READ_SECONDS = 5.0
 _MOST_READ = 50_000_000
+LOCAL = "local"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_KINDS = "a witness is a file, an https:// address, a mailbox (smtp://SERVER/name@example.org) or a folder (eml:/path)."
+_KINDS = "a witness is 'local', a file, an https:// address, a mailbox (smtp://SERVER/name@example.org) or a folder (eml:/path)."
 
 
 def check(places: Sequence[str]) -> None:
@@ -40,6 +42,8 @@ def check(places: Sequence[str]) -> None:
     for place in places:
         if not place.isprintable():
             raise UsageError(_KINDS)
+        if place == LOCAL:
+            continue
         parts = urlsplit(place)
         if parts.scheme == "smtp":
             _check_mailbox(place)
@@ -57,11 +61,14 @@ def check(places: Sequence[str]) -> None:
 
 def put(tx: Tx, places: Sequence[str]) -> None:
     """Remember where checkpoints go; none ends it."""
-    tx.put(SIGNER, "witness", {"places": list(places), "sent": 0})
+    tx.put(SIGNER, "witness", {**(tx.get(SIGNER, "witness") or {}), "places": list(places), "sent": 0})
+    begin(tx)
 
 
 def places(tx: Tx) -> list[str]:
-    return list((tx.get(SIGNER, "witness") or {"places": []})["places"])
+    """Where checkpoints go, as seen from this machine."""
+    named = (tx.get(SIGNER, "witness") or {"places": []})["places"]
+    return [str(tx.store.witness) if place == LOCAL else place for place in named]
 
 
 def note_sent(tx: Tx, seq: int) -> None:
@@ -69,13 +76,37 @@ def note_sent(tx: Tx, seq: int) -> None:
     tx.put(SIGNER, "witness", {**(tx.get(SIGNER, "witness") or {"places": []}), "sent": seq})
 
 
-def held(tx: Tx) -> list[dict[str, Any]]:
+def begin_again(tx: Tx, abandoned: Sequence[Mapping[str, Any]]) -> None:
+    """After two people accepted this state: heads of the abandoned one no longer count, and a file may begin anew."""
+    known = tx.get(SIGNER, "witness") or {"places": []}
+    marks = [*known.get("abandoned", []), *(str(body.get("signature", ""))[:32] for body in abandoned)]
+    tx.put(SIGNER, "witness", {**known, "sent": 0, "abandoned": marks})
+    begin(tx)
+
+
+def begin(tx: Tx) -> None:
+    """Make the file of this machine, unless it exists."""
+    file = tx.store.witness
+    if str(file) in places(tx):
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file.touch(0o600)
+        except OSError as error:
+            raise EngineError(
+                f"the witness '{file.name}' cannot be made: {error.strerror}.", hint="Name another one with --witness."
+            ) from None
+
+
+def held(tx: Tx, *, accepting: bool = False) -> list[dict[str, Any]]:
     """What the witnesses that can be read from here hold about this vault: files, folders of letters, and addresses that answer.
 
     A file or folder that is gone although it was written is refused: somebody took the evidence away. An address that does not
-    answer is passed over; reveals wait for it anyway.
+    answer is passed over; reveals wait for it anyway. Heads of a state that two people gave up are left out; while they do
+    (``accepting``), a file may be gone.
     """
-    sent = int((tx.get(SIGNER, "witness") or {}).get("sent", 0))
+    known = tx.get(SIGNER, "witness") or {}
+    gone = int(known.get("sent", 0)) and not accepting
+    abandoned = set(known.get("abandoned", []))
     found: list[dict[str, Any]] = []
     for place in places(tx):
         parts = urlsplit(place)
@@ -83,14 +114,14 @@ def held(tx: Tx) -> list[dict[str, Any]]:
             file = Path(parts.path if parts.scheme else place)
             if file.exists() and (file.is_dir() or file.stat().st_size):
                 found += read(file)
-            elif sent:
+            elif gone and not (file.exists() and file == tx.store.witness):  # this machine's own may still be empty
                 raise TamperError(
                     f"the witness '{file.name}' is gone, but it took checkpoints of this log.",
                     hint="Put it back, or let two people accept the present state with `shoal vault anchor --accept`.",
                 )
         elif parts.scheme in ("https", "http"):
             found += _get(place)
-    return [body for body in found if body.get("vault") == tx.store.vault_id]
+    return [b for b in found if b.get("vault") == tx.store.vault_id and str(b.get("signature", ""))[:32] not in abandoned]
 
 
 def _get(place: str) -> list[dict[str, Any]]:

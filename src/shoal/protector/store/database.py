@@ -15,6 +15,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import TamperError
@@ -48,6 +49,8 @@ class Store:
         self.vault_id = vault_id
         self.bound = bytes.fromhex(vault_id)
         self.anchor = anchor
+        self.witness = Path()
+        """This machine's own witness of the log (:mod:`shoal.protector.log.witness`)."""
         self.dialect = engine.dialect.name
         self.box = Box(crypto.derive(root, "objects", context=self.bound))
         self.tags = Prf(crypto.derive(root, "tags", context=self.bound))

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.disk.atomic import state_folder
 from shoal.errors import DataError, TamperError
 from shoal.protector.crypto.master_keys import KeyProvider, KeyRefusedError
 from shoal.protector.crypto.primitives import Prf, Secret, derive
@@ -24,10 +25,15 @@ _LOCK = 7460
 
 
 def new_store(engine: Any, vault_id: str, root: Secret, key: KeyProvider, anchor: str | Path | None) -> Store:
-    """The storage of a vault, with its anchor (beside the key unless named)."""
+    """The storage of a vault, with its anchor (beside the key unless named) and this machine's witness.
+
+    The witness lies in the user's state folder; beside the anchor if somebody said where that lies.
+    """
     store = Store(engine, vault_id, root)
     path = Path(anchor) if anchor is not None else default_path(vault_id, key.location)
     store.anchor = Anchor(path, Prf(derive(root, "anchor", context=store.bound)), store.bound)
+    named = anchor is not None or bool(os.environ.get("SHOAL_VAULT_ANCHOR"))
+    store.witness = path.absolute().with_name(f"{path.name}.witness") if named else state_folder() / f"{vault_id}.witness"
     return store
 
 
