@@ -65,6 +65,7 @@ def run(page: Path, folder: Path, data: Path | None, python: Path | None = None)
     another environment, everything runs there, with nothing of the checkout.
     """
     env = {k: v for k, v in os.environ.items() if python is None or k != "PYTHONPATH"}
+    env["XDG_STATE_HOME"] = str(folder / ".state")  # what Shoal remembers between runs
     python = python or Path(sys.executable)
     whole = page.read_text(encoding="utf-8")
     for name in NEEDS.findall(whole):

@@ -406,7 +406,7 @@ def watched(place: Path) -> Iterator[Walk]:
         os.chdir(place)
         for name in [n for n in os.environ if n.startswith("SHOAL_")]:
             del os.environ[name]
-        os.environ.update(TMPDIR=str(place / "temporary"), NO_COLOR="1", COLUMNS="200")
+        os.environ.update(TMPDIR=str(place / "temporary"), NO_COLOR="1", COLUMNS="200", XDG_STATE_HOME=str(place / "state"))
         tempfile.tempdir = None
         socket.socket.connect = refuse  # type: ignore[method-assign]
         yield walk(place)

@@ -14,6 +14,7 @@ from shoal.disk.atomic import free
 from shoal.model.display import written
 
 if TYPE_CHECKING:
+    from shoal.model.attack import AttackResult
     from shoal.model.certificate.events import EventCertificate, EventSteps
     from shoal.model.certificate.parts import Classing
     from shoal.release.events.release import EventRelease
@@ -60,6 +61,19 @@ def show_release(release: Release, out: Path, place: str = "") -> None:
     again = f"shoal verify {shell_word(out)}{where}"
     _shared.line(f"Written and counted again: {_shared.printable(str(out))}/")
     _shared.next_step(f"{again} proves it again, any time.", within=True)
+
+
+def show_ledger(earlier: AttackResult, kept: Path | None) -> None:
+    """What this release and the owner's earlier ones tell together; for the owner alone."""
+    from shoal.release.earlier.ledger import folder
+
+    if earlier.verdict != "not run" or "cannot be read" in earlier.sentence:
+        _shared.line(f"  {earlier.verdict}  {earlier.name}: {_shared.printable(earlier.sentence)}")
+    if earlier.verdict == "warning":
+        _shared.line(f"If nobody ever received one of these folders, remove the file that names it from {folder()}.")
+        _shared.next_step("Run again with --previous FOLDER: Shoal then refuses a release that singles people out.", within=True)
+    if kept is None:
+        _shared.line("This release cannot be kept in your ledger: name its folder with --previous next time.")
 
 
 def _class_line(one: Classing) -> str:

@@ -48,6 +48,9 @@ def anonymize(
     draft: Annotated[
         Path | None, typer.Option("--draft", metavar="FILE", help="Write a policy with suggested roles, and stop.")
     ] = None,
+    ledger: Annotated[
+        bool, typer.Option("--ledger/--no-ledger", help="Compare with your earlier releases, and remember this one.")
+    ] = True,
     preview: common.Preview = False,
     as_json: common.Json = False,
 ) -> None:
@@ -71,7 +74,7 @@ def anonymize(
         return
     if out is None:
         raise UsageError("--out is required: the folder for the release.", hint="For example --out release")
-    _release(table, reading, policy, out, verb_options, as_json=as_json)
+    _release(table, reading, policy, out, verb_options, ledger=ledger, as_json=as_json)
 
 
 ROLES = ("quasi", "qi", "sensitive", "direct", "insensitive", "unit", "weight")
@@ -80,11 +83,12 @@ LINKED = ("format", "key_file", "exclude")
 
 
 def _release(
-    table: str, reading: dict[str, Any], policy: Path | None, out: Path, options: dict[str, Any], *, as_json: bool
+    table: str, reading: dict[str, Any], policy: Path | None, out: Path, options: dict[str, Any], *, ledger: bool, as_json: bool
 ) -> None:
     """Make the release, write it and print what it is."""
     import shoal
     from shoal.disk.atomic import free
+    from shoal.release.earlier.ledger import consult, keep
     from shoal.release.make.release import Release
 
     free(out)
@@ -95,14 +99,18 @@ def _release(
         if of_people:
             _shared.tell_losses(release.not_kept)
         release.write(out, progress=progress)
+        earlier = consult(release.prepared, release.decision) if ledger and of_people else None
+        kept = keep(release.prepared, release.decision, out) if ledger and of_people else None
     if as_json:
-        _shared.put_json(release.to_json())
+        _shared.put_json(release.to_json() | {"ledger": earlier.to_json() if earlier else None})
         return
-    from shoal.cli._releases import show_event_release, show_release
+    from shoal.cli._releases import show_event_release, show_ledger, show_release
 
     if of_people:
         to_table = options.get("to_table")
         show_release(release, out, _shared.table_beside(table, to_table) if to_table else "")
+        if earlier is not None:
+            show_ledger(earlier, kept)
     else:
         show_event_release(release, out)
 

@@ -107,7 +107,7 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
     base, policy = prepared.base, prepared.policy
     before = [read(place, prepared) for place in places]
     columns = [c for c in policy.sensitive if c not in _changed(prepared)]
-    new = _new(prepared, decision, columns)
+    new = shown_now(prepared, decision, columns)
     old = [_shown(prepared, e, [c for c in columns if _comparable(e, c)]) for e in before]
     k, most = policy.smallest_class, _most_records(prepared)
     records = base.sizes if base.records is None else base.records
@@ -195,7 +195,7 @@ def _most_records(prepared: Prepared) -> int:
     return int(table.without_unit().count((unit,)).sizes.max())
 
 
-def _new(prepared: Prepared, decision: Decision, columns: Sequence[str]) -> Shown:
+def shown_now(prepared: Prepared, decision: Decision, columns: Sequence[str]) -> Shown:
     """This release: the class of each base class, and the records of each sensitive value in it."""
     from shoal.attacks.composition import Cells, Shown
     from shoal.kernels.group import group_codes

@@ -1,0 +1,197 @@
+"""The owner's ledger of releases: a release is compared with the earlier ones of this user, without anybody naming them.
+
+Takes    the counted table and the decided release; the files of the ledger (``releases`` in the user's state folder)
+Returns  what this release and the earlier ones tell together, for the owner alone: nothing of it enters the release folder
+Keeps    per release one private file: the path of its folder, the SHA-256 of its certificate, the names of its
+         quasi-identifiers, and for each combination of their values a keyed digest, its number of people and its class. No
+         value. The key lies beside the files, so the ledger is as private as the user's own folder.
+Differs  ``--previous`` reads the earlier folder, compares sensitive values too, and stops the release; the ledger reports
+
+Two releases with the same combinations need not be about the same people. They are compared if at least half of the people of
+the smaller one have a counterpart. If nothing could be compared, the result is "not run".
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.disk.atomic import atomic, state_folder, write_private
+from shoal.errors import DataError, OutputError
+from shoal.kernels.group import group_codes
+from shoal.kernels.signatures import sha256_file
+from shoal.kernels.text import canonical_text
+from shoal.model import strict_json
+from shoal.model.attack import AttackResult
+from shoal.model.certificate.certificate import NAME
+from shoal.model.counts.classes import ClassCounts, IntArray
+from shoal.release.earlier.composition import shown_now
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import Decision
+
+FORMAT = "shoal-ledger/1"
+SAME = 0.5
+"""Share of the people of the smaller table that must have a counterpart."""
+MOST_CLASSES = 2_000_000
+MOST_BYTES = 100_000_000
+_NAME = "intersection: releases of your ledger"
+Digests = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One earlier release: for each combination of values its digest, its people and its class (−1: left out)."""
+
+    folder: str
+    date: str
+    certificate: str
+    columns: tuple[str, ...]
+    people: Digests
+    sizes: IntArray
+    classes: IntArray
+
+    def to_json(self) -> dict[str, Any]:
+        packed = {name: base64.b64encode(getattr(self, name).tobytes()).decode() for name in ("people", "sizes", "classes")}
+        plain = {"folder": self.folder, "date": self.date, "certificate": self.certificate}
+        return {"format": FORMAT, **plain, "columns": list(self.columns), **packed}
+
+    @classmethod
+    def read(cls, file: Path) -> Entry:
+        """An entry, if the file is one."""
+        try:
+            body = strict_json.loads(file.read_text(encoding="utf-8")) if file.stat().st_size <= MOST_BYTES else {}
+            texts = [str(body[name]) for name in ("folder", "date", "certificate")]
+            arrays = [
+                np.frombuffer(base64.b64decode(body[name], validate=True), dtype=kind)
+                for name, kind in (("people", np.uint64), ("sizes", np.int64), ("classes", np.int64))
+            ]
+            columns = tuple(body["columns"])
+            entry = cls(*texts, columns, *arrays)
+            good = body["format"] == FORMAT and len({len(a) for a in arrays}) == 1 and all(isinstance(c, str) for c in columns)
+            good &= bool(columns) and len(entry.people) > 0 and len(np.unique(entry.people)) == len(entry.people)
+            if not good or entry.sizes.min() < 1 or not -1 <= entry.classes.min() <= entry.classes.max() < 2**31:
+                raise ValueError
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            raise DataError("an entry of the ledger cannot be read.") from None
+        return entry
+
+
+def folder() -> Path:
+    """Where the ledger lies."""
+    return state_folder() / "releases"
+
+
+def consult(prepared: Prepared, decision: Decision) -> AttackResult:
+    """What this release and the earlier ones of the ledger tell together."""
+    from shoal.attacks.composition import QUESTION, intersection
+    from shoal.attacks.downcoding import Recoded
+
+    unread, others, matching = 0, 0, list[tuple[Entry, IntArray]]()
+    try:
+        key = _key(make=False)
+        for file in sorted(folder().glob("*.json")):
+            try:
+                entry = Entry.read(file)
+            except DataError:
+                unread += 1
+                continue
+            classes = _class_then(prepared, entry, key)
+            if classes is not None:
+                matching.append((entry, classes))
+            else:
+                others += 1
+    except DataError:
+        unread += 1
+    more = f" {others} other releases in the ledger were not compared: other columns or other people." if others else ""
+    more += f" {unread} files of the ledger cannot be read." if unread else ""
+    result = None
+    if matching:
+        shown = [shown_now(prepared, decision, ()).classes, *(classes for _, classes in matching)]
+        parts = [Recoded(prepared.base, (classes.astype(np.int32),), kept=classes >= 0) for classes in shown]
+        result = intersection(parts, k=prepared.policy.smallest_class)
+    if result is None or not result.worst:  # nobody is in two of them
+        why = f"Not run: your ledger has no earlier release of these people that can be compared.{more}"
+        return AttackResult(_NAME, QUESTION, None, None, None, None, "", "not run", why)
+    with_ = ", ".join(f"{entry.folder} ({entry.date})" for entry, _ in matching)
+    verdict = "warning" if result.verdict == "broken" else result.verdict
+    sentence = f"Together with {with_}, if they are about the same people: {result.sentence}{more}"
+    return replace(result, name=_NAME, verdict=verdict, sentence=sentence)
+
+
+def keep(prepared: Prepared, decision: Decision, released: Path) -> Path | None:
+    """Remember a release that was written; its file in the ledger, or None if it cannot be kept."""
+    base = prepared.base
+    if prepared.coarser is not None or base.n_classes > MOST_CLASSES or not base.columns:
+        return None
+    try:
+        folder().mkdir(parents=True, exist_ok=True, mode=0o700)
+        now = shown_now(prepared, decision, ())
+        people = digests(base, base.columns, _key(make=True))
+        mark = sha256_file(released / NAME)
+        today = datetime.now(UTC).date().isoformat()
+        entry = Entry(str(released.absolute()), today, mark, base.columns, people, base.sizes.astype(np.int64), now.classes)
+        file = folder() / f"{mark[:32]}.json"
+        with atomic(file) as part:
+            part.write_text(json.dumps(entry.to_json()), encoding="utf-8")
+    except (OSError, DataError, OutputError):
+        return None
+    return file
+
+
+def digests(base: ClassCounts, columns: Sequence[str], key: bytes) -> Digests:
+    """A keyed digest of the values that each class has in some columns."""
+    hashed, codes = [], []
+    for column in columns:
+        j = base.column(column)
+        name = hashlib.sha256(column.encode("utf-8", "surrogatepass")).digest()[:16]
+        texts = [*canonical_text(base.categories[j]).to_pylist(), None]  # the missing value has the code −1
+        hashed.append([hashlib.blake2b(_bytes(t), digest_size=16, key=key, salt=name).digest() for t in texts])
+        codes.append(np.asarray(base.codes[j]).tolist())
+    rows = (b"".join(values[code] for values, code in zip(hashed, row, strict=True)) for row in zip(*codes, strict=True))
+    joined = b"".join(hashlib.blake2b(row, digest_size=8, key=key).digest() for row in rows)
+    return np.frombuffer(joined, dtype=np.uint64)
+
+
+def _bytes(text: str | None) -> bytes:
+    return b"\0" if text is None else b"\1" + text.encode("utf-8", "surrogatepass")
+
+
+def _class_then(prepared: Prepared, entry: Entry, key: bytes) -> IntArray | None:
+    """The class that each base class had in an earlier release; None if it was about other people or other columns."""
+    base = prepared.base
+    if prepared.coarser is not None or base.n_classes > MOST_CLASSES or not set(entry.columns) <= set(base.columns):
+        return None
+    mine, order = digests(base, entry.columns, key), np.argsort(entry.people)
+    at = order[np.minimum(np.searchsorted(entry.people, mine, sorter=order), len(order) - 1)]
+    known = entry.people[at] == mine
+    alike = group_codes([base.codes[base.column(c)] for c in entry.columns], n_rows=base.n_classes)
+    here = np.bincount(alike.ids, weights=base.sizes, minlength=alike.n)
+    both = np.minimum(here, np.where(known, entry.sizes[at], 0)[alike.first]).sum()
+    if both < SAME * min(base.sizes.sum(), entry.sizes.sum()):
+        return None
+    out: IntArray = np.where(known, entry.classes[at], -1)
+    return out
+
+
+def _key(*, make: bool) -> bytes:
+    """The key of the digests; made with the first release."""
+    file = folder() / "key"
+    try:
+        if make and not file.exists():
+            write_private(file, secrets.token_hex(32))
+        key = bytes.fromhex(file.read_text(encoding="ascii")) if file.exists() else b""
+    except (OSError, ValueError):
+        key = b"wrong"
+    if len(key) not in (0, 32):
+        raise DataError("the key of the ledger cannot be read.")
+    return key

@@ -1,0 +1,196 @@
+"""The owner's ledger: a second release of the same people is compared with the first, and nothing of it leaves."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.cli import main
+from shoal.model.attack import AttackResult
+from shoal.release.earlier import ledger
+
+ROLES: dict[str, Any] = {"sensitive": ["ill"], "method": "lattice", "k": 2}
+BY_AGE: dict[str, Any] = {"quasi": {"age": {"hierarchy": {"intervals": [10]}}, "sex": {"min_level": 1}}, **ROLES}
+BY_SEX: dict[str, Any] = {"quasi": {"age": {"hierarchy": {"intervals": [10]}, "min_level": 2}, "sex": {}}, **ROLES}
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def people(file: Path, moved: int = 0) -> Path:
+    """Twelve people of two decades of age and two sexes; one woman alone among the young ones; the last are ``moved`` away."""
+    with file.open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["age", "sex", "ill"])
+        ages = [30 + i % 2 * 10 + (40 if i >= 12 - moved else 0) for i in range(12)]
+        writer.writerows([age, "f" if i % 2 or i == 0 else "m", f"ill{i % 3}"] for i, age in enumerate(ages))
+    return file
+
+
+def release(table: Path, out: Path, policy: dict[str, Any]) -> AttackResult:
+    """What the ledger reports; the release is kept."""
+    made = shoal.anonymize(table, **policy)
+    made.write(out)
+    found = ledger.consult(made.prepared, made.decision)
+    assert ledger.keep(made.prepared, made.decision, out) is not None
+    return found
+
+
+def test_two_releases_that_single_a_person_out(tmp_path: Path) -> None:
+    """Each hides everybody among two at least; together one woman in her thirties is alone."""
+    table = people(tmp_path / "people.csv")
+    first = release(table, tmp_path / "one", BY_AGE)
+    assert (first.verdict, first.rate) == ("not run", None), "nothing was compared"
+    second = release(table, tmp_path / "two", BY_SEX)
+    assert second.verdict == "warning"
+    assert second.rate == pytest.approx(1 / 12)
+    assert "1 of 12 people" in second.sentence
+    assert "the smallest has 1 (certain)" in second.sentence
+    assert str(tmp_path / "one") in second.sentence
+
+
+def test_the_same_release_again_holds(tmp_path: Path) -> None:
+    table = people(tmp_path / "people.csv")
+    release(table, tmp_path / "one", BY_AGE)
+    again = release(table, tmp_path / "two", BY_AGE)
+    assert (again.verdict, again.rate) == ("holds", 0.0)
+
+
+@pytest.mark.parametrize(("moved", "verdict"), [(0, "warning"), (6, "warning"), (7, "not run"), (12, "not run")])
+def test_other_people_are_not_compared(tmp_path: Path, moved: int, verdict: str) -> None:
+    """Half of the people have a counterpart: compared. Fewer: not run, and it says so."""
+    release(people(tmp_path / "a.csv"), tmp_path / "one", BY_AGE)
+    found = release(people(tmp_path / "b.csv", moved), tmp_path / "two", BY_SEX)
+    assert found.verdict == verdict
+    assert ("1 other releases in the ledger were not compared" in found.sentence) == (verdict == "not run")
+
+
+def test_other_columns_are_not_compared(tmp_path: Path) -> None:
+    table = people(tmp_path / "people.csv")
+    release(table, tmp_path / "one", BY_AGE)
+    fewer = {**BY_SEX, "quasi": {"sex": {}}, "insensitive": ["age"]}
+    assert release(table, tmp_path / "two", fewer).verdict == "not run"
+
+
+def test_nothing_leaves_and_no_value_is_kept(tmp_path: Path) -> None:
+    table = people(tmp_path / "people.csv")
+    release(table, tmp_path / "one", BY_AGE)
+    release(table, tmp_path / "two", BY_SEX)
+    for file in (tmp_path / "two").iterdir():
+        assert b"ledger" not in file.read_bytes()
+    files = sorted(ledger.folder().iterdir())
+    assert [f.stat().st_mode & 0o777 for f in files] == [0o600] * 3
+    assert ledger.folder().stat().st_mode & 0o777 == 0o700
+    body = json.loads(files[0].read_text())
+    assert sorted(body) == ["certificate", "classes", "columns", "date", "folder", "format", "people", "sizes"]
+    entry = ledger.Entry.read(files[0])
+    assert entry.people.dtype == np.uint64
+    other = ledger.digests(shoal.anonymize(table, **BY_AGE).prepared.base, entry.columns, b"another key".ljust(32))
+    assert not set(entry.people.tolist()) & set(other.tolist()), "without the key nobody can try values out"
+
+
+def _altered(body: dict[str, Any], **changes: Any) -> str:
+    return json.dumps({k: v for k, v in {**body, **changes}.items() if v is not ...})
+
+
+HOSTILE: dict[str, Any] = {
+    "no JSON": lambda body: "{",
+    "a list": lambda body: "[]",
+    "deep": lambda body: "[" * 100_000,
+    "another format": lambda body: _altered(body, format="shoal-ledger/2"),
+    "a field less": lambda body: _altered(body, classes=...),
+    "no base64": lambda body: _altered(body, people="é"),
+    "half a number": lambda body: _altered(body, sizes=base64.b64encode(b"1234567").decode()),
+    "other lengths": lambda body: _altered(body, sizes=""),
+    "nobody": lambda body: _altered(body, people="", sizes="", classes=""),
+    "negative people": lambda body: _altered(body, sizes=_packed([-1, *[1] * (_length(body) - 1)])),
+    "a class below": lambda body: _altered(body, classes=_packed([-2, *[1] * (_length(body) - 1)])),
+    "a class beyond": lambda body: _altered(body, classes=_packed([2**40, *[1] * (_length(body) - 1)])),
+    "somebody twice": lambda body: _altered(body, people=_packed([7] * _length(body))),
+    "no columns": lambda body: _altered(body, columns=[]),
+    "columns that are numbers": lambda body: _altered(body, columns=[1, 2]),
+}
+
+
+def _length(body: dict[str, Any]) -> int:
+    return len(base64.b64decode(body["people"])) // 8
+
+
+def _packed(numbers: list[int]) -> str:
+    return base64.b64encode(np.array(numbers, dtype=np.int64).tobytes()).decode()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_reported_and_stops_nothing(tmp_path: Path, name: str) -> None:
+    table = people(tmp_path / "people.csv")
+    release(table, tmp_path / "one", BY_AGE)
+    file = next(ledger.folder().glob("*.json"))
+    file.write_text(HOSTILE[name](json.loads(file.read_text())))
+    found = release(table, tmp_path / "two", BY_SEX)
+    assert found.verdict == "not run"
+    assert "1 files of the ledger cannot be read" in found.sentence
+
+
+@pytest.mark.parametrize("text", ["", "xyz", "00" * 31, "00" * 33])
+def test_a_key_that_was_altered(tmp_path: Path, text: str) -> None:
+    table = people(tmp_path / "people.csv")
+    release(table, tmp_path / "one", BY_AGE)
+    (ledger.folder() / "key").write_text(text)
+    made = shoal.anonymize(table, **BY_SEX)
+    assert ledger.consult(made.prepared, made.decision).verdict == "not run"
+
+
+def test_a_ledger_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    made = shoal.anonymize(people(tmp_path / "people.csv"), **BY_AGE)
+    made.write(tmp_path / "one")
+    assert ledger.consult(made.prepared, made.decision).verdict == "not run"
+    assert ledger.keep(made.prepared, made.decision, tmp_path / "one") is None
+
+
+def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people(tmp_path / "people.csv")
+    policies = {}
+    for name, policy in (("age", BY_AGE), ("sex", BY_SEX)):
+        roles = {"quasi": policy["quasi"], "sensitive": policy["sensitive"]}
+        body = {"roles": roles, "require": {"k": policy["k"]}, "method": policy["method"]}
+        policies[name] = tmp_path / f"{name}.yml"
+        policies[name].write_text(json.dumps(body))
+
+    def run(policy: str, out: str, *more: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(
+                [
+                    "anonymize",
+                    str(tmp_path / "people.csv"),
+                    "--policy",
+                    str(policies[policy]),
+                    "--out",
+                    str(tmp_path / out),
+                    *more,
+                ]
+            )
+        assert ended.value.code == 0
+        return capsys.readouterr().out
+
+    assert "ledger" not in run("age", "zero", "--no-ledger")
+    assert not ledger.folder().exists()
+    assert json.loads(run("age", "one", "--json"))["ledger"]["verdict"] == "not run"
+    told = run("sex", "two").replace("\n", " ")
+    assert "warning  intersection: releases of your ledger" in told
+    assert "--previous" in told
+    assert json.loads(run("sex", "three", "--json", "--no-ledger"))["ledger"] is None
+    for file in ledger.folder().iterdir():
+        os.unlink(file)
+    assert "ledger" not in run("sex", "four"), "deleted files are forgotten"
