@@ -207,6 +207,51 @@ def test_records_needed():
     assert (alone.q1, alone.median, alone.q3, alone.never) == (1, 1, 1, 0)
 
 
+def test_records_needed_are_those_of_the_counted_curve():
+    traces = made(60, 30, 400)
+    found = unicity.unicity(traces, [1, 2, 3, 4])
+    shares = {k.records: k.everybody.value for k in found.curve}
+    n = found.needed
+    assert n.walks == 0
+    for s, share in n.within.items():
+        assert share == known(traces, s, np.random.default_rng(9)).everybody.value
+        assert s not in shares or share == shares[s]
+    for name, q in (("q1", 0.25), ("median", 0.5), ("q3", 0.75)):
+        first = min((s for s, share in n.within.items() if share >= q), default=None)
+        assert getattr(n, name) == first
+        assert n.ranges[name] == (first, first)
+    assert n.never == 1 - found.whole.value
+
+
+def test_a_quartile_that_is_reached_exactly_is_reached():
+    """One of four people is alone after one record, a quarter exactly; two after two."""
+    traces = Traces.of([0, 1, 1, 2, 2, 3, 3], [0, 1, 2, 1, 3, 2, 3])
+    found = needed(traces, np.random.default_rng(0))
+    assert found.within == {1: 0.25, 2: 1.0}
+    assert (found.q1, found.median, found.q3) == (1, 2, 2)
+
+
+def test_intervals_of_records_needed_hold(monkeypatch):
+    traces = made(300, 14, 900)
+    exact = needed(traces, np.random.default_rng(0))
+    assert exact.walks == 0
+    monkeypatch.setattr(unicity, "STEPS", 0)
+    monkeypatch.setattr(unicity, "MOST_WALKS", 60)
+    held, tries, wide = 0, 0, 0
+    for seed in range(100):
+        drawn = needed(traces, np.random.default_rng(seed))
+        assert drawn.walks == 60
+        assert drawn.within[1] == exact.within[1]
+        for name in ("q1", "median", "q3"):
+            low, high = drawn.ranges[name]
+            top = drawn.longest + 1
+            held += (low or top) <= (getattr(exact, name) or top) <= (high or top)
+            wide += low != high
+            tries += 1
+    assert wide > 0
+    assert held >= 0.95 * tries
+
+
 def test_more_known_records_than_anybody_has_are_refused():
     traces = Traces.of([0, 0, 1], [0, 1, 1])
     assert unicity.unicity(traces, [2]).curve[0].people == 1

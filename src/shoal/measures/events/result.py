@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.measures.events.habits import RarePlaces, Season, TopPlaces
-from shoal.measures.events.unicity import Known, SharedSets, Unicity, largest_m
+from shoal.measures.events.unicity import Known, Needed, SharedSets, Unicity, largest_m
 from shoal.model.display import written
 
 THRESHOLD = 5
@@ -63,7 +63,7 @@ class EventsMeasured:
         return self.found.curve
 
     @property
-    def needed(self) -> Any:
+    def needed(self) -> Needed:
         return self.found.needed
 
     @property
@@ -97,8 +97,8 @@ class EventsMeasured:
                 )
         n = self.needed
         lines.append(
-            f"Records learnt in random order: half of the people are alone after {_after(n.median, n.longest)}, a quarter after "
-            f"{_after(n.q1, n.longest)}; {_percent(n.never)} share their whole trace with somebody. All records known single out "
+            f"Records learnt in random order: half of the people are alone after {_after(n, 'median')}, a quarter after "
+            f"{_after(n, 'q1')}; {_percent(n.never)} share their whole trace with somebody. All records known single out "
             f"{_percent(self.found.whole.value)}."
         )
         if self.shared:
@@ -146,5 +146,10 @@ def _percent(share: float) -> str:
     return f"{written(100 * share, 3)} %"
 
 
-def _after(records: int | None, longest: int) -> str:
-    return f"{records:,}" if records is not None else f"more than {longest:,} or never"
+def _after(needed: Needed, name: str) -> str:
+    """A quartile with its interval, unless it was counted."""
+    value, low, high = (
+        f"{n:,}" if n is not None else f"more than {needed.longest:,} or never"
+        for n in (getattr(needed, name), *needed.ranges[name])
+    )
+    return value if low == high else f"{value} ({low} to {high})"

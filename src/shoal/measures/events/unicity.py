@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.kernels.quantiles import beta_quantile
-from shoal.measures.events.sets import DRAWS, STEPS, Sets, affordable_draws, sets_of, walks, whole_sets
+from shoal.measures.events.sets import DRAWS, FEWEST_DRAWS, STEPS, Sets, affordable_draws, sets_of, walks, whole_sets
 from shoal.measures.events.traces import Traces
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.estimate import Estimate
@@ -76,12 +76,17 @@ class Known:
 
 @dataclass(frozen=True)
 class Needed:
-    """Records that become known in random order until a person is alone: quartiles over people (None: more than half, a quarter …
-    are never alone within ``longest`` records), the share alone within s, the share whose whole trace is not theirs alone."""
+    """Records that become known in random order until a person is alone.
+
+    ``q1``, ``median`` and ``q3`` are quartiles over people, None if fewer people than that are alone within ``longest`` records;
+    ``ranges`` has the 95 % interval of each, which is the value itself if every set was counted. ``within`` is the share alone
+    within s records, ``never`` the share whose whole trace is not theirs alone.
+    """
 
     q1: int | None
     median: int | None
     q3: int | None
+    ranges: dict[str, tuple[int | None, int | None]]
     within: dict[int, float]
     never: float
     longest: int
@@ -89,7 +94,9 @@ class Needed:
 
     def to_json(self) -> dict[str, Any]:
         shares = {str(s): v for s, v in self.within.items()}
-        return {"q1": self.q1, "median": self.median, "q3": self.q3, "within": shares, "never": self.never, "walks": self.walks}
+        ranges = {name: list(ends) for name, ends in self.ranges.items()}
+        quartiles = {"q1": self.q1, "median": self.median, "q3": self.q3, "ranges": ranges}
+        return {**quartiles, "within": shares, "never": self.never, "walks": self.walks}
 
 
 @dataclass(frozen=True)
@@ -125,7 +132,7 @@ def unicity(
     curve = tuple(known(traces, s, rng, steps=steps, draws=draws) for s in sorted(set(records)))
     everyone = np.arange(traces.n_people)
     whole = _estimate(whole_sets(traces, everyone, rng, steps=steps, draws=draws), "all records of each person")
-    return Unicity(curve, whole, needed(traces, rng))
+    return Unicity(curve, whole, needed(traces, rng, curve, 1.0 - whole.value))
 
 
 def known(traces: Traces, s: int, rng: np.random.Generator, *, steps: int = STEPS, draws: int = DRAWS) -> Known:
@@ -142,21 +149,50 @@ def known(traces: Traces, s: int, rng: np.random.Generator, *, steps: int = STEP
     return Known(s, found.people, unique, SetSizes.of(found.hist), found.exact, len(short), shorter, everybody)
 
 
-def needed(traces: Traces, rng: np.random.Generator) -> Needed:
-    """Records needed until a person is alone, learnt in random order; of at most :data:`MOST_WALKS` people, fewer at very popular
-    points."""
+QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
+
+
+def needed(traces: Traces, rng: np.random.Generator, curve: Sequence[Known] = (), never: float | None = None) -> Needed:
+    """Records needed until a person is alone.
+
+    Whoever is alone after s records in random order is alone by a random set of s, so the share alone within s is the one that
+    :func:`known` counts. From the first s that is too dear to count, random orders of at most :data:`MOST_WALKS` people are
+    followed. One order serves every s, so the share of orders never falls, and an end of a quartile is wrong only if Clopper
+    and Pearson's interval is wrong at that one s.
+    """
+    longest = min(LONGEST_WALK, int(traces.lengths.max()))
+    counted = {k.records: k.everybody for k in curve}
+    within: dict[int, tuple[float, float, float]] = {}
+    walked = 0
+    for s in range(1, longest + 1):
+        share = counted.get(s) or known(traces, s, rng, steps=STEPS // 10, draws=FEWEST_DRAWS).everybody
+        if share.grade != "A":
+            walked, drawn = _walked(traces, longest, rng)
+            at_least = within[s - 1][0] if within else 0.0
+            within |= {t: (max(v, at_least), max(low, at_least), high) for t, (v, low, high) in drawn.items() if t >= s}
+            break
+        within[s] = (share.value, share.value, share.value)
+        if share.value >= QUARTILES["q3"]:
+            break
+
+    def first(q: float, end: int) -> int | None:
+        return next((s for s, ends in within.items() if ends[end] >= q * (1 - 1e-12)), None)
+
+    values = {name: first(q, 0) for name, q in QUARTILES.items()}
+    ranges = {name: (first(q, 2), first(q, 1)) for name, q in QUARTILES.items()}
+    if never is None:
+        never = 1.0 - _estimate(whole_sets(traces, np.arange(traces.n_people), rng), "").value
+    shares = {s: value for s, (value, _, _) in within.items()}
+    return Needed(**values, ranges=ranges, within=shares, never=never, longest=longest, walks=walked)
+
+
+def _walked(traces: Traces, longest: int, rng: np.random.Generator) -> tuple[int, dict[int, tuple[float, float, float]]]:
+    """How many random orders were followed, and the share of them alone within s records, with its interval."""
     n, most = traces.n_people, affordable_draws(traces, MOST_WALKS)
     people = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
-    sizes = walks(traces, people, min(LONGEST_WALK, int(traces.lengths.max())), rng)
-    alone = sizes == 1
-    ever = alone.any(axis=1)
-    first = np.where(ever, alone.argmax(axis=1) + 1, np.iinfo(np.int64).max)
-    ended = ~ever & (traces.lengths[people] <= sizes.shape[1])
-    order = np.sort(first)
-    quartiles = [int(order[int(np.ceil(q * len(order))) - 1]) for q in (0.25, 0.5, 0.75)]
-    told = [q if q < np.iinfo(np.int64).max else None for q in quartiles]
-    within = {s: float((first <= s).mean()) for s in range(1, sizes.shape[1] + 1)}
-    return Needed(told[0], told[1], told[2], within, float(ended.mean()), sizes.shape[1], len(people))
+    alone = np.maximum.accumulate(walks(traces, people, longest, rng) == 1, axis=1).sum(axis=0).tolist()
+    tries = len(people)
+    return tries, {s: (x / tries, *clopper_pearson(x, tries)) for s, x in enumerate(alone, start=1)}
 
 
 def clopper_pearson(successes: int, tries: int, level: float = LEVEL) -> tuple[float, float]:
