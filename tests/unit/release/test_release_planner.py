@@ -23,8 +23,11 @@ from shoal.cli import main
 from shoal.errors import InfeasibleError, VerificationError
 from shoal.model.certificate.certificate import cost_of, in_words
 from shoal.model.certificate.parts import OtherMethod
+from shoal.model.display import silent
 from shoal.model.hierarchy import Hierarchy
+from shoal.release.make.known_columns import finds_few
 from shoal.release.plan.decide import NO_PLAN, decide
+from shoal.release.plan.methods import local_recoding
 from shoal.release.plan.prepare import Prepared, prepare, requirements
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.draft import draft_policy
@@ -105,6 +108,28 @@ def test_the_default_loses_no_more_than_any_method_by_hand(name: str, k: int, su
 def test_the_default_loses_no_more_under_other_requirements(name: str, require: dict[str, object]):
     asked = Policy.of(**ROLES, require=require, allow={"loss": 1, "blank": 1})
     check_default(prepare(shoal.open(TABLES[name]), asked))
+
+
+@pytest.mark.parametrize("limit", [0.01, 0.03, 0.15])
+@pytest.mark.parametrize("name", TABLES)
+def test_where_known_columns_find_too_much_larger_classes_are_tried(name: str, limit: float):
+    """The least loss among all methods with the smallest class of each factor, counted by hand on the recoded table."""
+    asked = Policy.of(**ROLES, require={"k": 2, "known_columns": limit}, allow={"loss": 1, "blank": 1})
+    found = prepare(shoal.open(TABLES[name]), asked)
+    tried = []
+    for cells, smallest in itertools.product(("hierarchy", "sets"), (2, 4, 8, 16)):
+        at = replace(found, policy=replace(found.policy, local_cells=cells))
+        made = local_recoding(at, silent, smallest=smallest)
+        assert min(made.released.sizes) >= smallest
+        tried.append((cells, made.loss, finds_few(at, made)))
+    one = decide(replace(found, policy=replace(found.policy, method="lattice")))
+    first = [next((loss for c, loss, few in tried if few and c == cells), None) for cells in ("hierarchy", "sets")]
+    held = [loss for loss in (*first, one.loss if finds_few(found, one) else None) if loss is not None]
+    best = decide(found)
+    assert best.loss == min(held)
+    assert finds_few(found, best)
+    by_name = decide(replace(found, policy=replace(found.policy, method="local")))
+    assert by_name.loss == first[0]
 
 
 @pytest.mark.data

@@ -26,7 +26,7 @@ from shoal.release.gate.safe_harbor import check_coarse, safe_harbor_steps
 from shoal.release.plan.column_steps import resisting
 from shoal.release.plan.given_plan import given_plan, probabilistic
 from shoal.release.plan.loss_limits import check_loss, too_little, with_offers
-from shoal.release.plan.methods import CELLS, local_recoding, local_unfit, one_level
+from shoal.release.plan.methods import CELLS, local_recoding, local_unfit, one_level, with_notes
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.policy import Policy
@@ -37,6 +37,8 @@ MOST_LOCAL = 50_000
 """Base classes up to which local recoding is tried unless the policy names it."""
 FIRST_CELLS = 200_000_000
 """Cells that the first search for one level per column may look at. It goes on if it may lose less than local recoding."""
+LARGER, MOST_REPEATED = (2, 4, 8), 10_000
+"""Factors of k that local recoding is repeated with if known columns find too much; base classes up to which it is."""
 CELLS_TRIED = {"hierarchy": "values", "sets": "sets"}
 """Cells of a local recoding that are tried unless the policy names one, and the name of each among the methods compared."""
 
@@ -71,7 +73,7 @@ def _by_method(prepared: Prepared, progress: Progress, cells: int, later: bool) 
         return _best(prepared, progress, cells, "it is compared with an earlier release" if later else "")
     if method == "lattice":
         return _one_level(prepared, progress, cells=cells)
-    return local_recoding(prepared, progress) if method == "local" else probabilistic(prepared, progress)
+    return _local(prepared, progress) if method == "local" else probabilistic(prepared, progress)
 
 
 def _best(prepared: Prepared, progress: Progress, cells: int, why: str = "") -> Decision:
@@ -95,7 +97,11 @@ def _best(prepared: Prepared, progress: Progress, cells: int, why: str = "") -> 
         raise problem or InfeasibleError("no method found a plan that meets the requirements.")
     telling = [pair for pair in plans if not too_little(prepared, pair[1])] or plans
     missed = [*itertools.takewhile(lambda pair: not finds_few(prepared, pair[1]), telling)]
-    best, decision = telling[len(missed) % len(telling)]
+    held = telling[len(missed) : len(missed) + 1]
+    for name, asked in _local_policies(prepared.policy) if missed and not why else ():
+        larger = _with_larger_classes(replace(prepared, policy=asked), progress) if name in dict(missed) else None
+        held += [(name, larger)] if larger is not None and not too_little(prepared, larger) else []
+    best, decision = min(held or telling[:1], key=lambda pair: pair[1].loss)
     missed = [pair for pair in missed if pair[0] != best]
     costs = [pair for pair in plans if pair[0] != best and pair not in missed]
     others = [OtherMethod(name, float(d.loss), d.suppressed(prepared.base)) for name, d in costs]
@@ -103,6 +109,25 @@ def _best(prepared: Prepared, progress: Progress, cells: int, why: str = "") -> 
     others += [OtherMethod(name, None, 0, NO_PLAN) for name, d in found.items() if d is None]
     others += [OtherMethod("local", None, 0, f"was not tried: {why}")] if why else []
     return replace(decision, others=tuple(others))
+
+
+def _with_larger_classes(prepared: Prepared, progress: Progress) -> Decision | None:
+    """The local recoding with the smallest classes, of those tried, in which known columns find few records."""
+    from shoal.release.make.known_columns import finds_few
+
+    for factor in LARGER if prepared.base.n_classes <= MOST_REPEATED else ():
+        smallest = factor * max(prepared.policy.smallest_class, 1)
+        made, _problem = _tried(lambda smallest=smallest: local_recoding(prepared, progress, smallest=smallest))  # type: ignore[misc]
+        if made is not None and finds_few(prepared, made):
+            return with_notes(made, (LARGER_CLASSES.format(smallest),), proven=False)
+    return None
+
+
+def _local(prepared: Prepared, progress: Progress) -> Decision:
+    from shoal.release.make.known_columns import finds_few
+
+    decision = local_recoding(prepared, progress)
+    return decision if finds_few(prepared, decision) else _with_larger_classes(prepared, progress) or decision
 
 
 def _local_policies(policy: Policy) -> list[tuple[str, Policy]]:
@@ -124,6 +149,7 @@ def _least_possible(decision: Decision) -> float:
     return math.inf if decision.proven or not decision.gap else decision.loss - decision.gap
 
 
+LARGER_CLASSES = "Classes of at least {}, so that known columns find no more records than allowed."
 TOO_FINE = "loses less, but more records can be found by known columns than allowed"
 NO_PLAN = "found no plan that meets the requirements"
 

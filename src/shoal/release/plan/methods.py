@@ -98,8 +98,9 @@ def local_unfit(prepared: Prepared) -> str:
     return next((why for why, holds in reasons.items() if holds), "")
 
 
-def local_recoding(prepared: Prepared, progress: Progress) -> Decision:
-    """Local recoding: each class gets the finest published values that still have company; no record is left out.
+def local_recoding(prepared: Prepared, progress: Progress, *, smallest: int = 0) -> Decision:
+    """Local recoding: each class gets the finest published values that still have company, of ``smallest`` members if that is
+    more than the policy asks for; no record is left out.
 
     The recoding is a table of classes, which holds values and is not kept; the plan says only that it was local.
     """
@@ -109,7 +110,7 @@ def local_recoding(prepared: Prepared, progress: Progress) -> Decision:
     why = local_unfit(prepared)
     if why:
         raise PolicyError(f"local recoding cannot be used: {why}.", hint="Use method: lattice, or leave the method out.")
-    tight: dict[str, float] = {}
+    tight: dict[str, float] = {"k": smallest}
     for _attempt in range(TRIES):
         found = local(
             base,

@@ -130,7 +130,8 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
     k and the largest risks are one class size. A hierarchical distance gets its hierarchy; an ordered one needs an order.
     """
     policy, tight = prepared.policy, tightened or {}
-    out: list[Requirement] = [K(policy.smallest_class)] if policy.smallest_class >= 2 else []
+    smallest = max(policy.smallest_class, int(tight.get("k", 0)))
+    out: list[Requirement] = [K(smallest)] if smallest >= 2 else []
     for r in policy.requirements:
         if r.class_sizes(has_population=False)[0] or r.on_file:
             continue
