@@ -162,15 +162,26 @@ def test_groups_from_kappa_hold_every_distribution_and_say_when_they_leave_their
 
 
 @pytest.mark.parametrize("group_size", [5, 29, 100, 300, 700])
-def test_a_formula_outside_what_is_possible_says_what_is(group_size: int) -> None:
+def test_no_interval_holds_what_a_note_calls_impossible(group_size: int) -> None:
     from shoal.prediction.summaries.kappa_bounds import singletons_range
 
     found = predict("singletons", kappa=0.0914, cells=95, group_size=group_size).answer
     low, high = singletons_range(0.0914, 95, group_size)
-    said = [note for note in found.notes if "no distribution" in note]
-    assert bool(said) == (group_size == 300) == (not low - 1e-9 <= found.value <= high + 1e-9)
-    assert all(f"possible are {low:.6g} to {high:.6g}" in note for note in said)
+    said = [note for note in found.notes if "the formula gives" in note]
+    assert bool(said) == (group_size == 300)
+    assert (found.low, found.high) == (low, high)
+    assert low <= found.value <= high
+    assert all(f"only {low:.6g} to {high:.6g} are possible" in note for note in said)
     assert found.grade == "C" or not said
+
+
+def test_the_printed_form_of_a_source_stays_as_it_is() -> None:
+    from shoal.prediction import singletons_from_kappa
+
+    found = singletons_from_kappa(0.0914, cells=95, group_size=60, limit=True)
+    assert found.value == pytest.approx(29.3847839905)
+    assert found.low == found.value
+    assert any("the formula gives 29.3848" in note for note in found.notes)
 
 
 def test_a_method_is_not_ignored_beside_a_second_value() -> None:

@@ -2,8 +2,9 @@ r"""Predictions when only N and kappa of the distribution are known (power sums:
 
 Kappa is not sufficient: two distributions with the same N and kappa differ (METHODS §3.3). So each answer has the interval
 that holds for *every* distribution on N cells with this kappa (:mod:`.kappa_bounds`: proven, not fitted), a
-grade, and says when it leaves the region where the approximation holds. A formula's value is given as it is; where no
-distribution with this kappa can have it, this is stated, the interval is widened to it, and the grade is C.
+grade, and says when it leaves the region where the approximation holds. If no distribution with this kappa has the value of the
+formula, the nearest possible value is given instead, a note states the formula's, and the grade is C. ``limit=True`` gives the
+source's own form as it is, and the interval is widened to it.
 
 Source   Koot 2012 §4–5, corrected (METHODS §3.3, §4.4, §33)
 """
@@ -20,7 +21,7 @@ from shoal.prediction.distribution import log_uniform, whole
 from shoal.prediction.summaries import kappa_bounds as _kappa_bounds
 from shoal.prediction.summaries.kappa_bounds import smallest_kappa
 
-_IMPOSSIBLE = "no distribution with this kappa has the value of the formula: possible are {0:.6g} to {1:.6g}"
+_IMPOSSIBLE = "the formula gives {0:.6g}, but with this kappa only {1:.6g} to {2:.6g} are possible"
 _ONE_CELL = "everybody in one cell: kappa is ln N"
 
 
@@ -46,11 +47,9 @@ def uniqueness_from_kappa(
         return Estimate.exact(float(k <= 1), method=_ONE_CELL, log_value=0.0 if k <= 1 else -math.inf)
     log_value, name, broken = uniqueness_formula(kappa, n, k, p_max, limit=limit)
     log_low, log_high = _kappa_bounds.log_uniqueness_range(kappa, n, k, p_max)
-    if not log_low - 1e-9 <= log_value <= log_high + 1e-9:
-        broken.append(_IMPOSSIBLE.format(math.exp(log_low), math.exp(log_high)))
-    low, high = math.exp(min(log_low, log_value)), math.exp(max(log_high, log_value))
-    grade: Grade = "C" if broken else "B"
-    return Estimate(math.exp(log_value), low, high, level=1.0, method=name, grade=grade, log_value=log_value, notes=tuple(broken))
+    bounds = math.exp(log_low), math.exp(log_high)
+    found = _enclosed(math.exp(log_value), bounds, name, broken, limit=limit)
+    return replace(found, log_value=log_value if limit else min(max(log_value, log_low), log_high))
 
 
 def uniqueness_formula(kappa: float, n: int, k: int, p_max: float | None, *, limit: bool) -> tuple[float, str, list[str]]:
@@ -84,7 +83,7 @@ def singletons_from_kappa(
     value = min(float(k), max(0.0, k * base * (1 + a * (a - 2) * kappa)))
     name = "k e^-a (1 + a(a-2) kappa)" if limit else "exact uniform mean times 1 + a(a-2) kappa"
     bounds = _kappa_bounds.singletons_range(kappa, n, k, p_max)
-    return _enclosed(value, bounds, name, _broken(kappa, n, p_max, kappa_most=0.05, people_per_cell=a))
+    return _enclosed(value, bounds, name, _broken(kappa, n, p_max, kappa_most=0.05, people_per_cell=a), limit=limit)
 
 
 def variance_from_kappa(
@@ -115,16 +114,18 @@ def variance_from_kappa(
     broken = _broken(kappa, n, p_max, kappa_most=0.05, people_per_cell=a)
     if limit:
         broken.append("the limit form is for large k and N: the exact base is better")
-    return _enclosed(value, _kappa_bounds.variance_range(kappa, n, k, p_max), name, broken)
+    return _enclosed(value, _kappa_bounds.variance_range(kappa, n, k, p_max), name, broken, limit=limit)
 
 
-def _enclosed(value: float, bounds: tuple[float, float], name: str, broken: list[str]) -> Estimate:
-    """A formula's value with the range of all distributions around it."""
+def _enclosed(value: float, bounds: tuple[float, float], name: str, broken: list[str], *, limit: bool) -> Estimate:
+    """A formula's value with the range of all distributions around it; the nearest possible one unless ``limit`` keeps it."""
     low, high = bounds
     if not low * (1 - 1e-9) <= value <= high * (1 + 1e-9):
-        broken.append(_IMPOSSIBLE.format(low, high))
+        broken.append(_IMPOSSIBLE.format(value, low, high))
+    if limit:
+        low, high = min(low, value), max(high, value)
     grade: Grade = "C" if broken else "B"
-    return Estimate(value, min(low, value), max(high, value), level=1.0, method=name, grade=grade, notes=tuple(broken))
+    return Estimate(min(max(value, low), high), low, high, level=1.0, method=name, grade=grade, notes=tuple(broken))
 
 
 def groups_from_kappa(
