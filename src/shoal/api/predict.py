@@ -11,7 +11,7 @@ from typing import Any, Literal, Unpack, overload
 
 from shoal import prediction
 from shoal.api import prediction as keywords
-from shoal.api.prediction import Cells, Counted, IntervalOptions, Prediction, ZipfOptions, chart_of
+from shoal.api.prediction import Cells, Counted, IntervalOptions, Prediction, ZipfOptions, chart_of, record_counts, record_steps
 from shoal.errors import UsageError, nearest
 from shoal.forms.counts import are_identifiers, read_counts
 from shoal.model.display import written
@@ -226,7 +226,8 @@ def ask_zipf(**options: Unpack[ZipfOptions]) -> Prediction:
     for word in ("unit", "time", "records_per_row"):
         if options.get(word) is not None:
             raise UsageError(f"{word} says something about a table only.", hint="Give table='FILE:column' as well.")
-    people, records = needed(options, "people"), options.get("records", 1)
+    people, asked = needed(options, "people"), record_counts(options.get("records", 1))
+    records = asked[0]
     k, counts = options.get("k", 2), options.get("counts")
     more: dict[str, Any] = {}
     data, beyond = None if counts is None else _visits(counts), 0
@@ -246,8 +247,16 @@ def ask_zipf(**options: Unpack[ZipfOptions]) -> Prediction:
     limit = options.get("limit")
     if limit is not None:
         more["records_allowed"] = prediction.pseudonym_life(law, people, limit, k=k)
+
+    def shares() -> list[dict[str, Any]]:
+        return [{"records": s, "law": prediction.expected_share(law, people, s, k=k).value} for s in record_steps(asked)]
+
     what = f"expected share of people in cells with fewer than {k}"
-    return Prediction(what, answer, more, partial(chart_of, "places_by_rank", data, law, people, records, k))
+    if len(asked) > 1:
+        more["shares"] = shares()
+        what += f", {records:,} linked record{'s' if records > 1 else ''}"
+    places = partial(chart_of, "places_by_rank", data, law, people, records, k)
+    return Prediction(what, answer, more, places, lambda: chart_of("renewal_curve", shares(), limit=limit, k=k))
 
 
 def _visits(counts: Counted) -> list[float]:

@@ -88,7 +88,7 @@ class ZipfOptions(TypedDict, total=False):
     time: str | None
     records_per_row: int | None
     seed: int
-    records: int
+    records: int | Sequence[int]
     exponent: float | None
     places: int | None
     counts: Counted | None
@@ -141,13 +141,29 @@ class Prediction:
         return _save(self.draw(), path)
 
     def curve(self, path: str | Path) -> Path:
-        """Write the shares by number of records: the law, and what the table shows; only for zipf with a table."""
+        """Write the shares by number of records: the law, and what a table shows; only for zipf."""
         if self.draw_curve is None:
-            raise UsageError(f"the {self.what} has no curve.", hint="Ask for zipf with a table.")
+            raise UsageError(f"the {self.what} has no curve.", hint="Ask for zipf.")
         return _save(self.draw_curve(), path)
 
     def to_json(self) -> dict[str, Any]:
         return {**self.answer.to_json(), **self.more}
+
+
+MOST_RECORDS = 6
+
+
+def record_counts(records: int | Sequence[int]) -> tuple[int, ...]:
+    """The numbers of records asked for, each once; the first is the one of the headline."""
+    counts = (records,) if isinstance(records, int) else tuple(dict.fromkeys(records))
+    if not counts or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in counts):
+        raise UsageError("records must be whole numbers of at least 1.", hint="Write for example records=[1, 2, 4, 8].")
+    return counts
+
+
+def record_steps(counts: tuple[int, ...]) -> tuple[int, ...]:
+    """The numbers of records of a curve: those asked for if they are several, else 1 to 6."""
+    return tuple(sorted(counts)) if len(counts) > 1 else tuple(range(1, MOST_RECORDS + 1))
 
 
 def _save(chart: Any, path: str | Path) -> Path:

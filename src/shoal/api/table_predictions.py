@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
 from shoal.api.measure import classes_of
-from shoal.api.prediction import Prediction, chart_of
+from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps
 from shoal.disk.atomic import write_text
 from shoal.engines.table import Table
 from shoal.errors import DataError, RoleError, UsageError
@@ -266,7 +266,6 @@ def values_of(table: Any, columns: Sequence[str]) -> tuple[dict[str, int], int, 
     return {c: counts.n_classes for c, counts in zip(asked, alone, strict=True)}, rows, {"observed": seen}
 
 
-MOST_RECORDS = 6
 POOR_FIT = 0.1
 """Beyond this Kolmogorov distance the law is not that of the table."""
 
@@ -293,7 +292,8 @@ def ask_zipf_table(options: Mapping[str, Any], threshold: Callable[..., dict[str
     people = options.get("people") or found.people
     if people is None:
         raise UsageError("zipf needs people.", hint="Give people=…, or the column that names them: unit=….")
-    k, records = options.get("k", 2), options.get("records", 1)
+    k, asked = options.get("k", 2), record_counts(options.get("records", 1))
+    records = asked[0]
     per_row = options.get("records_per_row") or 1
     if per_row < 1:
         raise UsageError("a row holds at least one record.", hint="Two for a trip with its beginning and end.")
@@ -303,7 +303,7 @@ def ask_zipf_table(options: Mapping[str, Any], threshold: Callable[..., dict[str
     rng = np.random.default_rng(options.get("seed", 0))
     tested = _tested(found, rng)
     answer = _answer(law, fitted, tested, people, records * per_row, k)
-    rows = _shares(law, seen if law.d == fitted.places else None, found, people, per_row, k, rng)
+    rows = _shares(law, seen if law.d == fitted.places else None, found, people, per_row, k, rng, record_steps(asked))
     more: dict[str, Any] = {
         "fit": {"exponent": fitted.c, "places": fitted.places, "r2": fitted.r2, "ks": fitted.ks, "method": fitted.method},
         **threshold(law, people, records * per_row, k),
@@ -409,16 +409,23 @@ def _tested(found: _Places, rng: np.random.Generator) -> Dependence | None:
 
 
 def _shares(
-    law: Zipf, seen: Distribution | None, found: _Places, people: int, per_row: int, k: int, rng: np.random.Generator
+    law: Zipf,
+    seen: Distribution | None,
+    found: _Places,
+    people: int,
+    per_row: int,
+    k: int,
+    rng: np.random.Generator,
+    steps: tuple[int, ...],
 ) -> list[dict[str, Any]]:
-    """For 1 to 6 rows: the law, the counts, the chain, and what the table shows."""
+    """For each number of rows: the law, the counts, the chain, and what the table shows."""
     chain = None
     if found.sequences is not None and found.in_order:
         pairs = found.sequences.following()
         chain = Chain(*pairs) if len(pairs[0]) else None
     traces = None if found.sequences is None else Traces.of(found.sequences.person, found.sequences.place)
     rows = []
-    for s in range(1, MOST_RECORDS + 1):
+    for s in steps:
         row: dict[str, Any] = {"records": s, "law": expected_share(law, people, s * per_row, k=k).value}
         if seen is not None:
             row["counts"] = expected_share(seen, people, s * per_row, k=k).value

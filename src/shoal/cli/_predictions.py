@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from shoal.prediction import PopulationEstimate, PopulationRisk
 
 
+def record_counts(text: str) -> list[int]:
+    """Numbers of records from ``1,2,4,8``."""
+    words = texts.listed(text)
+    if not words or not all(word.isdecimal() for word in words):
+        raise UsageError(f"Invalid --records '{text}'.", hint="Expected whole numbers separated by commas: 1,2,4,8.")
+    return [int(word) for word in words]
+
+
 def show_prediction(found: Prediction, plot: Path | None = None, *, as_json: bool) -> None:
     """One JSON object with everything; or the answer in a line, the rest below it under the names people use, then the notes."""
     if plot is not None:

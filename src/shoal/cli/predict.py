@@ -159,7 +159,7 @@ def population(
     "prediction:ZipfOptions",
     {
         "people": Option("People (pseudonyms); default with --unit: those of the table.", "NUMBER"),
-        "records": Option("Records that one pseudonym covers (rows of --table).", "NUMBER", default=1),
+        "records": Option("Records of one pseudonym: 4, or 1,2,4,8; default 1.", "NUMBERS", _predictions.record_counts, kind=str),
         "exponent": Option("Zipf's exponent, with --places.", "NUMBER"),
         "places": Option("Number of places.", "NUMBER"),
         "counts": Option("Fit Zipf's law to FILE.csv[:column].", "FILE"),
@@ -175,9 +175,7 @@ def population(
 )
 def zipf(
     verb_options: dict[str, Any],
-    curve: Annotated[
-        Path | None, typer.Option("--curve", metavar="FILE", help="With --table: plot the shares by records.")
-    ] = None,
+    curve: Annotated[Path | None, typer.Option("--curve", metavar="FILE", help="Plot the shares by records.")] = None,
     preview: common.Preview = False,
     plot: Plot = None,
     as_json: common.Json = False,

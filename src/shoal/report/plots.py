@@ -288,7 +288,8 @@ def renewal_curve(rows: Sequence[dict[str, Any]], *, limit: float | None = None,
     lines = []
     for key, name in SOURCES.items():
         points = [(int(r["records"]), float(r[key])) for r in rows if r.get(key) is not None]
-        lines.append(Revealed(name, [(s, share, share, share) for s, share in points]))
+        if points:
+            lines.append(Revealed(name, [(s, share, share, share) for s, share in points]))
     what = "people alone, %" if k == 2 else f"people in cells under {k}, %"
     title = "What a pseudonym reveals by the records it covers"
     return known_records(lines, title=title, x="records of a pseudonym", y=what, limit=limit)

@@ -220,4 +220,22 @@ def test_the_command_writes_both_charts_and_no_value(trips: Path, tmp_path: Path
     assert "Zipf" in ranks.read_text(encoding="utf-8")
     assert "canary" not in out.out + out.err + curve.read_text(encoding="utf-8") + ranks.read_text(encoding="utf-8")
     with pytest.raises(UsageError, match="no curve"):
-        shoal.predict("zipf", exponent=1.0, places=9, people=9).curve(curve)
+        shoal.predict("singletons", uniform=9, group_size=9).curve(curve)
+
+
+def test_several_numbers_of_records_in_one_call(trips: Path, tmp_path: Path):
+    asked = {"exponent": 1.0, "places": 100, "people": 1000}
+    several = shoal.predict("zipf", records=[4, 1, 2, 8, 2], **asked)
+    each = {s: shoal.predict("zipf", records=s, **asked).value for s in (1, 2, 4, 8)}
+    assert several.value == each[4]
+    assert [(row["records"], row["law"]) for row in several.more["shares"]] == list(each.items())
+    assert "shares" not in shoal.predict("zipf", records=[4], **asked).more
+    page = shoal.predict("zipf", records=4, **asked).curve(tmp_path / "law.svg").read_text(encoding="utf-8")
+    assert "Zipf" in page
+    assert "measured" not in page
+    of_table = shoal.predict("zipf", table=f"{trips}:station", unit="card", records=[2, 3])
+    assert [row["records"] for row in of_table.more["shares"]] == [2, 3]
+    assert of_table.value == shoal.predict("zipf", table=f"{trips}:station", unit="card", records=2).value
+    for wrong in ([], [0], [1, -2], [True], 0):
+        with pytest.raises(UsageError, match="whole numbers of at least 1"):
+            shoal.predict("zipf", records=wrong, **asked)
