@@ -118,7 +118,7 @@ def pages(store, tmp_path_factory) -> Iterator[dict[str, str]]:
     """The page as a file of a mirror, and as the service shows it."""
     import uvicorn
 
-    from shoal.cli._registry.catalogue import pages_of
+    from shoal.cli.registry import pages_of
     from shoal.registry.keep.mirror import write_mirror
     from shoal.server.app import create_app
 

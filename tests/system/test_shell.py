@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from shoal.cli import HELP, build
-from shoal.cli._shell import commands, settings
+from shoal.cli._shell import commands, process
 from shoal.cli._shell import process as volume
 from shoal.errors import DataError, UsageError
 
@@ -130,9 +130,9 @@ def test_the_environment_beats_the_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('memory = "1GB"\n[anonymize]\nformat = "parquet"\n', "utf-8")
     environ = {"SHOAL_CONFIG": str(file)}
-    assert settings.read("measure", environ)[0] == {"memory": "1GB"}
-    assert settings.read("anonymize", environ)[0] == {"memory": "1GB", "format": "parquet"}
-    assert settings.read("anonymize", environ | {"SHOAL_FORMAT": "csv"})[0]["format"] == "csv"
+    assert process.read("measure", environ)[0] == {"memory": "1GB"}
+    assert process.read("anonymize", environ)[0] == {"memory": "1GB", "format": "parquet"}
+    assert process.read("anonymize", environ | {"SHOAL_FORMAT": "csv"})[0]["format"] == "csv"
 
 
 @pytest.mark.parametrize(
@@ -143,12 +143,12 @@ def test_a_file_cannot_set_what_is_claimed_or_where_it_goes(tmp_path: Path, page
     file = tmp_path / "shoal.toml"
     file.write_text(page, "utf-8")
     with pytest.raises(error):
-        settings.read("anonymize", {"SHOAL_CONFIG": str(file)})
+        process.read("anonymize", {"SHOAL_CONFIG": str(file)})
 
 
 def test_a_configuration_that_is_named_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="SHOAL_CONFIG names no file"):
-        settings.place({"SHOAL_CONFIG": str(tmp_path / "none.toml")})
+        process.place({"SHOAL_CONFIG": str(tmp_path / "none.toml")})
 
 
 def test_manual_pages_hold_every_option_and_are_shown_by_man(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command ``shoal``: one file per command, found by name; each parses, calls and prints.
+"""The command ``shoal``: one file per group of commands, found by name; each parses, calls and prints.
 
 A command module has ``register(app)`` and imports nothing heavy at its top, so that ``shoal --help`` answers at once.
 """
@@ -16,7 +16,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shared import report_warnings
-from shoal.cli._shell import process, settings, texts
+from shoal.cli._shell import process, texts
 from shoal.cli._shell.commands import ALL, Commands, Group
 from shoal.disk.atomic import disk_full
 from shoal.errors import OutputError, ShoalError
@@ -74,6 +74,14 @@ MODULES = {
     "explain": "about",
     "doctor": "about",
     "manual": "about",
+    "demo": "about",
+    "verify": "check",
+    "attack": "check",
+    "study": "compare",
+    "serve": "studio",
+    "table": "tables",
+    "hierarchy": "tables",
+    "transform": "tables",
 }
 """Commands that share a module with another."""
 
@@ -133,7 +141,7 @@ def _root(
 
 def _run(words: list[str], loud: _shared.Volume) -> object:
     """Run one command with the settings that hold for it; what the command returns."""
-    given, source = settings.read(words[0] if words else "")
+    given, source = process.read(words[0] if words else "")
     app = build(words[0] if words else "")
     _shared.listen(loud)
     if loud.quiet:

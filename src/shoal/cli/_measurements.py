@@ -3,64 +3,59 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shared import show_preview
 from shoal.cli._shell import texts
 from shoal.errors import UsageError
-from shoal.model.display import one_in
+from shoal.model.display import one_in, written
 
 if TYPE_CHECKING:
-    from shoal import Measurement
+    from shoal import EventMeasurement, Measurement
 
 
 def show_measurement(m: Measurement, *, suda: bool, explain: str) -> None:
-    out = _shared.console()
-    out.print(_shared.printable(m.sentence), style="bold", markup=False)
-    out.print(_shared.table_of("", ("", "", ""), _headline(m)))
+    _shared.line(m.sentence, style="bold")
+    _shared.show_table("", ("", "", ""), _headline(m))
     s = m.class_sizes
     cells = [_shared.shown(x) for x in (s.sets, s.min, s.q1, s.median, s.mean, s.q3, s.max)]
     heads = ("groups", "smallest", "q1", "median", "mean", "q3", "largest")
-    out.print(_shared.table_of("Group sizes", heads, [cells], right=range(7)))
+    _shared.show_table("Group sizes", heads, [cells], right=range(7))
     at = [f"{n:,}" for n in m.people_at.values()]
     who = "People" if m.counts.unit is not None else "Records"
-    out.print(_shared.table_of(f"{who} in groups of at most", [str(t) for t in m.people_at], [at], right=range(5)))
+    _shared.show_table(f"{who} in groups of at most", [str(t) for t in m.people_at], [at], right=range(5))
     told = _told_together(m)
     if told:
-        out.print(_shared.table_of("What the columns tell together", ("", "", ""), told))
+        _shared.show_table("What the columns tell together", ("", "", ""), told)
     if m.diversity:
-        out.print(
-            _shared.table_of(
-                "Sensitive columns", ("", "distinct l", "entropy l", "recursive l", "t", "distance", "α", "β"), _secret(m)
-            )
+        _shared.show_table(
+            "Sensitive columns", ("", "distinct l", "entropy l", "recursive l", "t", "distance", "α", "β"), _secret(m)
         )
     worst = [(" + ".join(w.columns), f"{w.unique:,}", f"{w.k:,}") for w in m.worst_subsets(3)]
-    out.print(
-        _shared.table_of("Columns that together identify", ("columns", "one of a kind", "smallest group"), worst, right=(1, 2))
-    )
+    _shared.show_table("Columns that together identify", ("columns", "one of a kind", "smallest group"), worst, right=(1, 2))
     gain = [(c.column, f"{c.unique_without:,}", f"{c.adds:,}") for c in m.contributions()[:5]]
-    out.print(_shared.table_of("What leaving a column out would do", ("without", "one of a kind", "fewer"), gain, right=(1, 2)))
+    _shared.show_table("What leaving a column out would do", ("without", "one of a kind", "fewer"), gain, right=(1, 2))
     if m.by is not None:
         rows = [
             (g.name or "(small group)", f"{g.members:,}", f"{g.sizes.min:,}", _shared.shown(g.sizes.median), f"{g.unique:,}")
             for g in m.by.groups[:40]
         ]
-        out.print(
-            _shared.table_of(f"By {m.by.column}", ("", "members", "k", "median group", "one of a kind"), rows, right=(1, 2, 3, 4))
-        )
+        _shared.show_table(f"By {m.by.column}", ("", "members", "k", "median group", "one of a kind"), rows, right=(1, 2, 3, 4))
     if suda:
         from shoal.measures.subsets.suda import OVERLAP
 
         found = m.suda()
         rows2 = [(name, f"{100 * share:.1f} %") for name, share in sorted(found.by_column.items(), key=lambda x: -x[1])]
-        out.print(_shared.table_of("Share of the SUDA score by column", ("column", "share"), rows2, right=(1,)))
-        out.print(OVERLAP)
-    for note in m.notes:
-        out.print(_shared.printable(f"• {note}"), markup=False)
+        _shared.show_table("Share of the SUDA score by column", ("column", "share"), rows2, right=(1,))
+        _shared.line(OVERLAP)
+    _shared.notes(m.notes)
     for line in str(explain).splitlines():
-        out.print(_shared.printable(line), markup=False)
+        _shared.line(line)
 
 
 def _told_together(m: Measurement) -> list[tuple[str, str, str]]:
@@ -191,3 +186,122 @@ def propose_quasi(opened: Any, *, as_json: bool) -> tuple[str, ...]:
     if not found.quasi or not typer.confirm("Measure with these?", default=True, err=True):
         raise UsageError("no quasi-identifiers were chosen.", hint="Name them with --quasi a,b.")
     return tuple(found.quasi)
+
+
+USUAL = (1, 2, 3, 4)
+EVENT_ONLY = {"time", "place", "time_widths", "place_levels", "known_records"}
+OPTIONS = EVENT_ONLY | {"unit", "hierarchies", "seed"}
+ACCEPTED = OPTIONS | {"missing", "order"}
+"""Options that may be given: those with a default cannot be told from what was typed."""
+
+
+def refuse(options: Mapping[str, object], *, suda: bool, impact: str | None, household: str | None) -> None:
+    """Refuse options that have no meaning for an event table: an option that is given and not used misleads."""
+    given = [name for name in options if name not in ACCEPTED]
+    given += [name for name, value in (("suda", suda), ("impact", impact), ("household", household)) if value]
+    if given:
+        raise UsageError(
+            f"--{given[0]} cannot be used with a time or place.",
+            hint="Measure the columns about the person in a second run, with --quasi and --unit.",
+        )
+
+
+def run(
+    table: str,
+    options: dict[str, Any],
+    reading: Mapping[str, Any],
+    *,
+    require: str | None,
+    preview: bool,
+    report: Path | None,
+    plot: Path | None,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Measure an event table, write the requested files, and print."""
+    import shoal
+    from shoal.api.events import measure_events
+
+    if require and "known_records" not in options:
+        options |= _known_for(require)
+    if preview:
+        show_preview("measure_events", table, reading, as_json=as_json, **options)
+        return
+    opened = shoal.open(table, **reading)
+    for line in () if as_json else texts.how_read(opened.source):
+        _shared.say(line)
+    with _shared.progress("counting") as progress:
+        found = measure_events(opened, progress=progress, **options)
+    if report is not None:
+        _shared.say(f"Report written to {found.report(report)}.")
+    if plot is not None:
+        _shared.say(f"Plot written to {found.plot(plot)}.")
+    checked = found.check(require) if require else None
+    if as_json:
+        _shared.put_json(found.to_json() | ({"requirement": checked.to_json()} if checked is not None else {}))
+    else:
+        show(found, explain=explain)
+        if checked is not None:
+            _shared.console().print(str(checked), markup=False)
+        if report is None:
+            _shared.next_step("add --report visits.html to plot it; a policy with 'events:' makes a release of it.")
+        else:
+            _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy events.yml --out release, with 'events:' in it.")
+    if checked is not None and not checked:
+        raise typer.Exit(1)
+
+
+def _known_for(require: str) -> dict[str, tuple[int, ...]]:
+    """The numbers of known records that the requirements need, if they need more than the usual four."""
+    from shoal.measures.events.checking import event_requirements, most_known
+
+    most = most_known(event_requirements(require))
+    return {"known_records": tuple(range(1, most + 1))} if most > len(USUAL) else {}
+
+
+def show(m: EventMeasurement, *, explain: bool) -> None:
+    """The sentence, the curve, the grid and the habits as tables."""
+    _shared.line(m.sentence, style="bold")
+    heads: tuple[str, ...] = ("known", "people", "alone", "smallest set", "quartiles", "mean", "in sets < 5")
+    rows = []
+    for k in m.curve:
+        s, e = k.sets, k.unique
+        between = "" if e.grade == "A" else f" ({written(100 * e.low, 3)}–{written(100 * e.high, 3)})"
+        smallest = f"{s.min:,}" if k.exact or s.min == 1 else f"≤ {s.min:,}"
+        sizes = (smallest, f"{s.q1:,} · {s.median:,} · {s.q3:,}", written(s.mean, 4), _percent(s.below[5]))
+        rows.append((f"{k.records}", f"{k.people:,}", f"{_percent(e.value)}{between}", *sizes))
+    _shared.show_table("What known records reveal", heads, rows, right=range(7))
+    if len(m.grid) > 1:
+        cells = []
+        for g in m.grid:
+            by = {k.records: _percent(k.unique.value) for k in g.curve}
+            grain = [part for part in (g.time, g.place) if part is not None]
+            cells.append((*grain, f"{g.points:,}", *(by.get(k.records, "") for k in m.curve)))
+        first = ["time"] * (m.time is not None) + ["place"] * bool(m.place)
+        heads = (*first, "points", *(f"{k.records} known" for k in m.curve))
+        _shared.show_table("Alone, by granularity", heads, cells, right=range(len(first), len(heads)))
+    if m.rare:
+        few = [(f"fewer than {r.below}", f"{r.places:,}", _percent(r.people), _percent(r.records)) for r in m.rare]
+        heads = ("visited by", f"of {m.rare[0].of:,} places", "people there", "records there")
+        _shared.show_table("Rare places", heads, few, right=(1, 2, 3))
+    if m.top:
+        top = [(f"{t.places}", _percent(t.unique), f"{t.sets.median:,}", f"{t.tied:,}") for t in m.top]
+        heads = ("places", "alone", "median set", "people with ties")
+        _shared.show_table("By the most frequent places of each person", heads, top, right=range(4))
+    for name, found in (("Most telling hours", m.hours), ("Most telling weekdays", m.weekdays)):
+        if found:
+            lines = [(s.name, f"{s.people:,}", f"{s.points:,}", _percent(s.alone)) for s in found[:3]]
+            _shared.show_table(name, ("", "people", "points", "one person's only"), lines, right=(1, 2, 3))
+    if m.shared:
+        shown = [(f"{s.m}", f"{s.k:,}" if s.exact else f"at most {s.k:,}") for s in m.shared]
+        _shared.show_table("k^m: every set of up to m points is shared by", ("m", "people (k)"), shown, right=(0, 1))
+    _shared.notes(m.notes)
+    if explain:
+        for line in m.explain().splitlines():
+            _shared.line(line)
+
+
+def _percent(share: float) -> str:
+    from shoal.report.numbers import percent
+
+    return percent(share)

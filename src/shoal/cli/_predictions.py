@@ -33,22 +33,21 @@ def show_prediction(found: Prediction, plot: Path | None = None, *, as_json: boo
     if as_json:
         _shared.put_json(found.to_json())
         return
-    out = _shared.console()
-    out.print(f"{found.what}: {answer}", markup=False)
+    _shared.line(f"{found.what}: {answer}")
     if answer.log_value is not None and 0 <= answer.value < 1e-6:
-        out.print(f"  natural logarithm: {written(answer.log_value)}", markup=False)
+        _shared.line(f"  natural logarithm: {written(answer.log_value)}")
     tables = {name: rest.pop(name) for name in list(rest) if _is_table(rest[name])}
     notes = list(answer.notes)
     for name, value in rest.items():
         if isinstance(value, dict):
             notes += value.get("notes", ())
             value = {k: v for k, v in value.items() if k != "notes"}
-        out.print(f"  {SPOKEN.get(name, name.replace('_', ' '))}: {short(value)}", markup=False)
+        _shared.line(f"  {SPOKEN.get(name, name.replace('_', ' '))}: {short(value)}")
     for name, rows in tables.items():
         cells = [[short(v) for v in row.values()] for row in rows]
-        out.print(_shared.table_of(SPOKEN.get(name, name), [SPOKEN.get(h, h) for h in rows[0]], cells))
+        _shared.show_table(SPOKEN.get(name, name), [SPOKEN.get(h, h) for h in rows[0]], cells)
     for note in notes:
-        out.print(f"  note: {note}", markup=False)
+        _shared.line(f"  note: {note}")
     _shared.next_step("shoal measure TABLE --quasi a,b counts it where there is a table.")
 
 
@@ -132,10 +131,9 @@ def frequencies(text: str) -> dict[int, int]:
 
 def show_households(homes: HouseholdRisk) -> None:
     """How many households there are, and how likely somebody of one is named."""
-    _shared.console().print(
+    _shared.line(
         f"Households: {homes.risk.size:,}; somebody of one is named with a chance of {as_percent(homes.mean)} on average, "
-        f"{as_percent(homes.max)} at worst.",
-        markup=False,
+        f"{as_percent(homes.max)} at worst."
     )
 
 
@@ -158,7 +156,6 @@ def show_population(
     if as_json:
         _shared.put_json(found.to_json() | ({} if homes is None else {"households": homes.to_json()}))
         return
-    out = _shared.console()
     if fitted is not None:
         _fitted(found, fitted)
     else:
@@ -166,7 +163,7 @@ def show_population(
     if homes is not None:
         show_households(homes)
     for note in found.notes:
-        out.print(note, markup=False)
+        _shared.line(note)
     if fitted is None:
         _shared.next_step("with --table SAMPLE --quasi a,b it is fitted to the records themselves.")
     elif records is None:
@@ -177,17 +174,15 @@ def show_population(
 
 def _fitted(found: PopulationEstimate, risk: PopulationRisk) -> None:
     """One headline, which needs no model; then the numbers behind it, and which of them to believe."""
-    out = _shared.console()
     counted, m = risk.model == "counted", found.match
     if m is not None and not counted:
-        out.print(
+        _shared.line(
             f"Of {risk.people:,} records, {found.sample_uniques:,} are unique in the sample. A match of one of them with the "
             f"population of {risk.population:,} is correct with a chance of {as_percent(m.value)} ({as_percent(m.low)} to "
-            f"{as_percent(m.high)}, 95 %, grade {m.grade}). This needs no model: believe it first.",
-            markup=False,
+            f"{as_percent(m.high)}, 95 %, grade {m.grade}). This needs no model: believe it first."
         )
     for sentence in _trust(risk):
-        out.print(sentence, markup=False)
+        _shared.line(sentence)
     estimates = {
         "records identified correctly if all are matched": risk.right_matches,
         "records unique here and in the population": risk.sample_uniques_alone,
@@ -198,15 +193,15 @@ def _fitted(found: PopulationEstimate, risk: PopulationRisk) -> None:
         [f"records with a risk of {step:.0%} or more".replace("%", " %"), f"{n:,}", "", "A" if counted else "C"]
         for step, n in risk.above.items()
     ]
-    out.print(_shared.table_of("Why: the numbers behind it", ["what", "value", "95 %", "grade"], rows, right=(1, 2)))
+    _shared.show_table("Why: the numbers behind it", ["what", "value", "95 %", "grade"], rows, right=(1, 2))
     if risk.calibration is not None:
         tried = [[f"{rate:.0%}".replace("%", " %"), f"{held} of {n}"] for rate, (held, n) in risk.calibration.held.items()]
-        out.print(_shared.table_of("Subsamples of the sample: intervals that held", ["rate", "held"], tried, right=(0, 1)))
+        _shared.show_table("Subsamples of the sample: intervals that held", ["rate", "held"], tried, right=(0, 1))
     if risk.scores:
         tried = [[name, f"{score:.4f}", ""] for name, score in sorted(risk.scores.items(), key=lambda x: -x[1])]
         tried += [[name, "", why] for name, why in (risk.refused or {}).items()]
         heads = ["model", "log-likelihood per person left out", "not fitted"]
-        out.print(_shared.table_of("How well each model predicts people left out of its fit", heads, tried, right=(1,)))
+        _shared.show_table("How well each model predicts people left out of its fit", heads, tried, right=(1,))
 
 
 def _trust(risk: PopulationRisk) -> list[str]:
@@ -230,18 +225,17 @@ def _shown(e: Estimate, *, refuted: bool) -> list[str]:
 
 
 def _class_sizes(found: PopulationEstimate) -> None:
-    out = _shared.console()
     if found.match is not None:
-        out.print(f"chance that a unique match is right: {found.match}", markup=False)
+        _shared.line(f"chance that a unique match is right: {found.match}")
     rows = [[m.name, f"{m.uniques:,.1f}" if m.uniques is not None else "failed", m.failed] for m in found.models]
     if rows:
-        out.print(_shared.table_of("Unique people in the population, by model", ["model", "uniques", "why"], rows, right=(1,)))
+        _shared.show_table("Unique people in the population, by model", ["model", "uniques", "why"], rows, right=(1,))
     u = found.uniques
     if u is None:
         return
     if u.grade == "A":
-        out.print(f"unique people in the population: {u.value:,.0f}, counted", markup=False)
+        _shared.line(f"unique people in the population: {u.value:,.0f}, counted")
         return
     least, most = u.details["spread"]
     said = f"{u.method}: {u.value:,.0f}, grade {u.grade}; the models say {least:,.0f} to {most:,.0f}; "
-    out.print(f"{said}without a model {u.low:,.0f} to {u.high:,.0f} ({u.level:.0%})".replace("%", " %"), markup=False)
+    _shared.line(f"{said}without a model {u.low:,.0f} to {u.high:,.0f} ({u.level:.0%})".replace("%", " %"))

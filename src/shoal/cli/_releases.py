@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import shell_word
-from shoal.disk.atomic import free
+from shoal.disk.atomic import free, write_text
+from shoal.errors import ShoalError, UsageError
+from shoal.model.certificate.parts import OtherMethod
 from shoal.model.display import written
+from shoal.model.roles import Role
+from shoal.release.make.known_columns import finding_columns
+from shoal.release.plan.decide import TOO_FINE, decide
+from shoal.release.plan.starting_plans import PRECIOUS, FirstPlan, first_plan
+from shoal.release.policy.draft import KNOWN, amounts_as_known, draft_policy
+from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
+    from shoal.api.inspect import Inspection
     from shoal.model.attack import AttackResult
     from shoal.model.certificate.events import EventCertificate, EventSteps
     from shoal.model.certificate.parts import Classing
     from shoal.release.events.release import EventRelease
     from shoal.release.make.release import Release
+    from shoal.release.plan.prepare import Prepared
+    from shoal.release.plan.published_classes import Decision
 
 
 ATTACKS_SHOWN = 5
@@ -30,21 +43,21 @@ def show_release(release: Release, out: Path, place: str = "") -> None:
 
     made = release.certificate
     cost = cost_of(made)
-    _shared.console().print(_shared.printable(cost.sentence), style="bold red" if cost.blank else "bold", markup=False)
+    _shared.line(cost.sentence, style="bold red" if cost.blank else "bold")
     for column, why in release.inferred.items():
-        _shared.line(f"guessed  {_shared.printable(column)}: {_shared.printable(why)}")
+        _shared.line(f"guessed  {column}: {why}")
     _shared.line(made.verdict)
     for finding in made.requirements:
         found = "none" if finding.found is None else _shared.shown(finding.found, 6)
-        _shared.line(f"  ok  {_shared.printable(finding.sentence)} (found {found})")
+        _shared.line(f"  ok  {finding.sentence} (found {found})")
     for one in made.identifiers or ():
-        _shared.line(f"  class  {_shared.printable(_class_line(one))}")
+        _shared.line(f"  class  {_class_line(one)}")
     told = [a for a in made.attacks if a.verdict in ("broken", "warning")]
     for attack in told[:ATTACKS_SHOWN]:
-        _shared.line(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
+        _shared.line(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
     if len(told) > ATTACKS_SHOWN:
         more = _shared.plural(len(told) - ATTACKS_SHOWN, "more warning")
-        _shared.line(f"  … {more}: {_shared.printable(str(out / 'report.html'))}")
+        _shared.line(f"  … {more}: {out / 'report.html'}")
     if release.private_file is not None:
         if release.plan.draws:
             _shared.line(
@@ -59,7 +72,7 @@ def show_release(release: Release, out: Path, place: str = "") -> None:
         _shared.line(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     where = f" --table {shell_word(place)}" if place else ""
     again = f"shoal verify {shell_word(out)}{where}"
-    _shared.line(f"Written and counted again: {_shared.printable(str(out))}/")
+    _shared.line(f"Written and counted again: {out}/")
     _shared.next_step(f"{again} proves it again, any time.", within=True)
 
 
@@ -95,16 +108,13 @@ def show_event_release(release: EventRelease, out: Path) -> None:
     _shared.line(made.verdict)
     for finding in made.requirements:
         told = "none" if finding.found is None else written(finding.found)
-        _shared.line(f"  ok  {_shared.printable(finding.sentence)} (found {told})")
-    out_ = _shared.console()
-    out_.print(
-        _shared.table_of("What known records reveal", ("known", "alone before", "alone now"), _known(made), right=(0, 1, 2))
-    )
+        _shared.line(f"  ok  {finding.sentence} (found {told})")
+    _shared.show_table("What known records reveal", ("known", "alone before", "alone now"), _known(made), right=(0, 1, 2))
     rows = [
         (u.name, _shared.shown(u.before, 6), _shared.shown(u.after, 6), "" if u.kept is None else f"{written(100 * u.kept, 3)} %")
         for u in made.uses
     ]
-    out_.print(_shared.table_of("What it still tells", ("", "before", "after", "kept"), rows, right=(1, 2, 3)))
+    _shared.show_table("What it still tells", ("", "before", "after", "kept"), rows, right=(1, 2, 3))
     for attack in made.attacks:
         if attack.verdict in ("broken", "warning"):
             _shared.line(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
@@ -150,14 +160,95 @@ def release_linked(policy: Path, out: Path, form: str, key: Path | None, exclude
     _shared.line(made.verdict)
     for name, levels in release.levels.items():
         told_levels = ", ".join(f"{_shared.printable(c)} {n}" for c, n in levels.items())
-        _shared.line(f"  {_shared.printable(name)}: level of {told_levels}")
+        _shared.line(f"  {name}: level of {told_levels}")
     _shared.line(f"Loss {written(made.loss, 3)} of 1; not proven to be the least.")
     for attack in made.attacks:
         if attack.verdict != "holds":
-            _shared.line(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
+            _shared.line(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
     if release.private_file is not None:
         _shared.line(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
     if made.key is not None:
         _shared.line(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
-    _shared.line(f"Written and counted again: {_shared.printable(str(out))}/")
+    _shared.line(f"Written and counted again: {out}/")
     _shared.next_step(f"shoal verify {shell_word(out)} proves it again, any time.", within=True)
+
+
+FEW_UNDECIDED = 8
+"""Undecided columns up to which a draft tries to keep them as quasi-identifiers."""
+SHOWN = 12
+"""Columns with spellings of "missing" that are shown before the question."""
+
+
+def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[str, Any], *, as_json: bool) -> None:
+    """A policy to edit: suggested roles with their reasons as comments."""
+    if target.exists():
+        raise UsageError(f"'{target.name}' exists already.", hint="Name a new file after --draft.")
+    with _shared.progress("looking at the columns") as told:
+        opened = shoal.open(table, **reading)
+        found = amounts_as_known(shoal.inspect(opened, progress=told, **known))
+    said = {c.name for c in found.columns if opened.schema[c.name].missing_values}
+    read = said | ({c.name for c in found.columns if c.missing_values and c.name not in said} if _asked(found, said) else set())
+    plan, rest, finding = None, "quasi", None
+    out = {c.name: f"it follows from '{c.follows}'" for c in found.columns if c.follows and c.role is Role.QUASI}
+    with _shared.progress("trying plans") as told:
+        precious = [c.name for c in found.columns if c.topic in PRECIOUS]
+        for rest in _rests(found):
+            asked = Policy.parse(draft_policy(found, read=read, rest=rest, out=out))
+            plan = first_plan(opened, asked, precious=precious, progress=told)
+            if not plan.left_out and not plan.problem:
+                break
+        if plan is not None and plan.tried is not None:
+            told(0.9, "counting what a few known columns find")
+            plan, finding = _finding(plan, plan.tried)
+    out |= finding or {}
+    write_text(target, draft_policy(found, plan, read, rest=rest, out=out, known=finding is not None))
+    if as_json:
+        _shared.put_json({"draft": str(target), "columns": len(found.columns)})
+    else:
+        step = "Read it, correct the roles."
+        if plan is not None and plan.problem:
+            step = f"As it stands, the run will stop: {plan.problem}"
+        if found.undecided:
+            fate = "treated as quasi-identifiers" if rest == "quasi" else "left out"
+            step += f" {_shared.plural(len(found.undecided), 'undecided column')}: {fate} unless you decide."
+        if not found.quasi and not found.undecided:
+            step = "No column was found that others could know: name at least one under quasi in it."
+        _shared.line(f"Wrote {target}. {step}")
+        _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy {shell_word(target)} --out release", within=True)
+
+
+def _finding(plan: FirstPlan, tried: tuple[Prepared, Decision]) -> tuple[FirstPlan, dict[str, str] | None]:
+    """The columns that find people beside others, and the plan: one level per column if fewer have to stay out with that."""
+    prepared, decision = tried
+    out = finding_columns(prepared, decision, KNOWN / 2)  # the plan of the release may be finer
+    if not out or decision.method != "local":
+        return plan, out
+    try:
+        one = decide(replace(prepared, policy=replace(prepared.policy, method="lattice")))
+    except ShoalError:  # it would leave too little
+        return plan, out
+    fewer = finding_columns(prepared, one, KNOWN / 2)
+    if fewer is None or len(fewer) >= len(out):
+        return plan, out
+    return replace(plan, method=one.method, loss=one.loss, others=(OtherMethod("local", None, 0, TOO_FINE),)), fewer
+
+
+def _rests(found: Inspection) -> tuple[str, ...]:
+    """What a draft may do with undecided columns: quasi-identifiers if they are few and it costs no column, else left out."""
+    if not found.undecided:
+        return ("drop",) if found.quasi else ()
+    if not found.quasi:
+        return ("quasi",)
+    return ("quasi", "drop") if len(found.undecided) <= FEW_UNDECIDED else ("drop",)
+
+
+def _asked(found: Inspection, said: set[str]) -> bool:
+    """Whether the spellings found are to be read as missing; asked where somebody can answer."""
+    spelled = [(c.name, c.missing_values) for c in found.columns if c.missing_values and c.name not in said]
+    if not spelled or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    for name, values in spelled[:SHOWN]:
+        _shared.say(f"  {name}: {', '.join(values)}")
+    if len(spelled) > SHOWN:
+        _shared.say(f"  and {len(spelled) - SHOWN:,} more columns")
+    return typer.confirm("Do these values mean 'no value'?", default=True, err=True)

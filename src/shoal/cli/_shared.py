@@ -128,9 +128,22 @@ def console() -> Console:
     return Console(highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
 
 
-def line(text: str) -> None:
+def line(text: str, style: str = "") -> None:
     """One line of the result: folded between words on a terminal, as it is anywhere else."""
-    console().print(printable(text), markup=False)
+    console().print(printable(text), style=style or None, markup=False)
+
+
+def show_table(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), style: str = "bold"
+) -> None:
+    """Print a table (:func:`table_of`)."""
+    console().print(table_of(title, heads, rows, right=right, style=style))
+
+
+def notes(sentences: Iterable[str]) -> None:
+    """Print remarks below a result, a line each."""
+    for sentence in sentences:
+        line(f"• {sentence}")
 
 
 def printable(text: str) -> str:
@@ -289,3 +302,21 @@ def report_warnings(say: Callable[[str], None]) -> Iterator[None]:
 
         warnings.showwarning = told
         yield
+
+
+def show_preview(
+    verb: str, tables: str | Sequence[str] | None, reading: Mapping[str, Any], *, as_json: bool, **words: Any
+) -> None:
+    """Print the statements, or all that is known of them as JSON; what they rest on goes to stderr."""
+    from shoal.api.preview import preview
+
+    sources = [tables] if tables is None or isinstance(tables, str) else tables
+    found = [preview(verb, source, reading=reading, **words) for source in sources]
+    if as_json:
+        put_json(found[0].to_json() if len(found) == 1 else {"verb": verb, "tables": [f.to_json() for f in found]})
+        return
+    for one in found:
+        for statement in one.statements:
+            typer.echo(f"-- returns {statement.returns}\n{printable(statement.sql)};")
+    for note in dict.fromkeys(f.note for f in found):
+        say(note)

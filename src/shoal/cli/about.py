@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common
+from shoal.cli._shell import options
 from shoal.cli._shell.commands import ALL, examples
 from shoal.disk.atomic import free, publish, staged
 from shoal.errors import ShoalError, install_line
@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
     app.command("explain")(explain)
     app.command("doctor")(doctor)
     app.command("manual")(manual)
+    app.command("demo")(demo)
 
 
 EXTRAS = {
@@ -45,7 +46,7 @@ EXTRAS = {
 
 def doctor(
     tables: Annotated[list[str] | None, typer.Argument(metavar="TABLE", help="Files or ENGINE-URL::table to try.")] = None,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Report what is installed, what works, and how to install the rest; test tables and servers.
 
@@ -56,7 +57,7 @@ def doctor(
         _shared.put_json({"findings": findings})
     else:
         for f in findings:
-            _shared.line(f"{_SIGN[f['state']]} {f['name']}: {_shared.printable(f['sentence'])}")
+            _shared.line(f"{_SIGN[f['state']]} {f['name']}: {f['sentence']}")
     if any(f["state"] == "broken" for f in findings):
         raise typer.Exit(1)
 
@@ -118,7 +119,7 @@ def _table(source: str) -> dict[str, str]:
 
 def explain(
     term: Annotated[list[str] | None, typer.Argument(help="A term or a number (default: list all).")] = None,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Explain a term or a number in plain language.
 
@@ -137,7 +138,7 @@ def explain(
 
 def presets(
     name: Annotated[str, typer.Argument(help="One preset, with everything about it.")] = "",
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """List the presets that a policy can start from: what each requires, and its source.
 
@@ -213,3 +214,25 @@ def _inert(text: str) -> str:
     escaped = " ".join(text.split()).replace("\\", r"\e").replace("-", r"\-")
     plain = "".join(c if c.isascii() else rf"\[u{ord(c):04X}]" for c in escaped)
     return rf"\&{plain}" if plain.startswith((".", "'")) else plain
+
+
+def demo(
+    people: Annotated[int, typer.Option("--people", min=1000, help="How many people to generate.")] = 20_000,
+    seed: options.Seed = 1,
+    as_json: options.Json = False,
+) -> None:
+    """Run every step on generated people: inspect, measure, predict, anonymize, prove. Writes shoal-demo/."""
+    from shoal.api.demo import demo as walk
+
+    with _shared.progress("demonstration") as told:
+        found = walk("shoal-demo", people=people, seed=seed, progress=told)
+    if as_json:
+        _shared.put_json(found)
+        return
+    for sentence in found.story():
+        typer.echo(sentence)
+    typer.echo("")
+    typer.echo("Now open shoal-demo/release/report.html in a browser, or try (shoal-demo/README.txt says more):")
+    typer.echo("  shoal verify shoal-demo/release")
+    typer.echo("  shoal attack shoal-demo/release --with shoal-demo/people.parquet")
+    typer.echo("  shoal inspect YOUR-TABLE.csv")

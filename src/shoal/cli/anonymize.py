@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, texts
+from shoal.cli._shared import show_preview
+from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
-from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
 OPTIONS = {
@@ -51,8 +51,8 @@ def anonymize(
     ledger: Annotated[
         bool, typer.Option("--ledger/--no-ledger", help="Compare with your earlier releases, and remember this one.")
     ] = True,
-    preview: common.Preview = False,
-    as_json: common.Json = False,
+    preview: options.Preview = False,
+    as_json: options.Json = False,
 ) -> None:
     """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
     if policy is not None and _is_linked(policy):
@@ -62,7 +62,7 @@ def anonymize(
     if table is None:
         raise UsageError("No table given.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
     if draft is not None:
-        from shoal.cli._drafts import write_draft
+        from shoal.cli._releases import write_draft
 
         roles = {name: value for name, value in verb_options.items() if name in ROLES}
         write_draft(table, draft, reading, roles, as_json=as_json)

@@ -1,6 +1,4 @@
-"""``shoal check``: a gate for pipelines."""
-
-# no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
+"""``shoal check``, ``verify`` and ``attack``: a gate for pipelines, a release proven again, and what an attacker would try."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,13 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, texts
-from shoal.cli._shell.options import from_verb
-from shoal.cli._shell.preview import show_preview
+from shoal.cli._shared import show_preview
+from shoal.cli._shell import options, texts
+from shoal.cli._shell.options import Option, from_verb
+
+# no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
 
 def register(app: typer.Typer) -> None:
+    app.command("verify")(verify)
     app.command("check")(check)
+    app.command("attack")(attack)
 
 
 @from_verb(
@@ -33,8 +35,8 @@ def check(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the result to a file instead of stdout.")
     ] = None,
-    preview: common.Preview = False,
-    as_json: common.Json = False,
+    preview: options.Preview = False,
+    as_json: options.Json = False,
 ) -> None:
     """Check if tables meet a policy. Exit code 0 if all do, 1 if not. The output contains counts only."""
     import shoal
@@ -67,3 +69,101 @@ def check(
         _shared.next_step("continue; --format junit --out k.xml keeps the verdict for a pipeline." if met else mend)
     if not met:
         raise typer.Exit(1)
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    key: Annotated[str | None, typer.Option("--key", help="Public key or fingerprint that the publisher announced.")] = None,
+    table: Annotated[str, typer.Option("--table", help="ENGINE-URL::table, if the data are in a database.")] = "",
+    private: Annotated[
+        Path | None, typer.Option("--private", help="FOLDER.private.json: check if its seed is the certified one.")
+    ] = None,
+    exclude: Annotated[
+        str | None,
+        typer.Option("--exclude", help="Opt-outs: check if this list is the certified one."),
+    ] = None,
+    preview: options.Preview = False,
+    as_json: options.Json = False,
+) -> None:
+    """Verify a release offline: signature, files, plan, and every number by counting the data again."""
+    import shoal
+
+    if preview:
+        show_preview("verify", str(folder), {}, as_json=as_json, table=table or None)
+        return
+    with _shared.progress("verifying") as told:
+        result = shoal.verify(folder, key=key, table=table or None, private=private, exclude=exclude, progress=told)
+    if as_json:
+        _shared.put_json(result.to_json())
+    else:
+        for check in result.checks:
+            _shared.line(f"{'ok  ' if check.ok else 'FAIL'} {check.name}: {check.sentence}")
+        _shared.line("Verified." if result.ok else "This release does NOT verify. Do not use it.")
+        if result.ok:
+            _shared.next_step(f"shoal attack {folder}")
+    if not result.ok:
+        raise typer.Exit(1)
+
+
+ATTACK_OPTIONS = {
+    "with_": Option("Table that the attacker has: original values of people.", "EXTERNAL"),
+    "previous": Option("Earlier release about the same people. Repeatable.", "DIR", kind=list[Path]),
+    "hunt": Option("With --with: search for the fewest columns by which an attacker wins."),
+    "original": Option("People that the table was made from.", "TABLE"),
+    "control": Option("Similar people that the table was not made from.", "TABLE"),
+    "secrets": Option("With --original: columns to infer from the others.", "COLUMNS", flag="--secret"),
+    "key": Option("With --original: column that identifies a person in both tables.", "COLUMN"),
+    "numbers": Option("With --key: columns of numbers to compare: a,b.", "COLUMNS"),
+}
+
+
+CLAIM = "the release claims"
+
+
+@from_verb("attack:attack", ATTACK_OPTIONS, shared=("seed",))
+def attack(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of a release; with --original any table.")],
+    verb_options: dict[str, Any],
+    preview: options.Preview = False,
+    as_json: options.Json = False,
+) -> None:
+    """Try to link, infer, join and difference. Exit code 1 if an attack does better than the release claims."""
+    import shoal
+
+    if preview:
+        show_preview("attack", folder, {}, as_json=as_json, **verb_options)
+        return
+    with _shared.progress("attacking"):
+        report = shoal.attack(folder, **verb_options)
+    original, control = verb_options.get("original"), verb_options.get("control")
+    if as_json:
+        _shared.put_json(report)
+    else:
+        for result in report.results:
+            rate = "" if result.rate is None else f" {result.rate:.1%}"
+            _shared.line(f"{result.verdict:<8}{result.name}:{rate} {result.sentence}")
+        chance = "chance would" if control is None else "on people who were not in its making"
+        bound = CLAIM if original is None else chance
+        warnings = sum(r.verdict == "warning" for r in report.results)
+        _shared.line(_closing(report.holds, warnings, bound))
+        if not report.holds:
+            _shared.next_step("ask for more in the policy (a larger k, l-diversity, linkage) and make it again.")
+        elif warnings:
+            _shared.next_step("read the warnings: each works for somebody. Change more, or accept them before you hand it over.")
+        elif original is None:
+            _shared.next_step(f"the release can be handed over; anyone who receives it runs shoal verify {folder}")
+        else:
+            _shared.next_step("shoal compare ORIGINAL TABLE says what it is still good for.")
+    if not report.holds:
+        raise typer.Exit(1)
+
+
+def _closing(holds: bool, warnings: int, bound: str) -> str:
+    """The last sentence: whether an attack did better than the bound, or works although no claim covers it."""
+    if not holds:
+        return f"An attack did better than {bound}."
+    if warnings and bound != CLAIM:
+        return f"Attacks did better than {bound}, surely for no more than a tenth."
+    if warnings:
+        return f"{warnings} {'warning' if warnings == 1 else 'warnings'}: attacks that work for somebody, which no claim covers."
+    return f"No attack did better than {bound}."

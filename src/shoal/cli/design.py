@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, process, texts
+from shoal.cli._shared import show_preview
+from shoal.cli._shell import options, process, texts
 from shoal.cli._shell.options import Option, from_verb
-from shoal.cli._shell.preview import show_preview
 from shoal.errors import ShoalError
 from shoal.model.display import as_percent
 
@@ -55,8 +55,8 @@ def design(
     watch: Annotated[bool, typer.Option("--watch", help="Print the meter again whenever the file changes.")] = False,
     every: Annotated[float, typer.Option("--every", help="Seconds between checks of the file.", hidden=True)] = 0.5,
     rounds: Annotated[int, typer.Option("--rounds", help="Stop watching after this many meters.", hidden=True)] = 0,
-    preview: common.Preview = False,
-    as_json: common.Json = False,
+    preview: options.Preview = False,
+    as_json: options.Json = False,
 ) -> None:
     """Predict how identifying a questionnaire will be, and find the cheapest change that reaches the target."""
     pilot = verb_options.get("pilot")
@@ -102,7 +102,7 @@ def _json(q: "Questionnaire", meter: "Meter", ways: "list[Suggestion]", person: 
 def _show_person(person: "Degradation") -> None:
     chain, crowd = " → ".join(f"{x:,.1f}" for x in person.chain), person.crowd
     said = f"With these answers: {chain} people; between {crowd.low:,.0f} and {crowd.high:,.0f} for any dependence."
-    _shared.console().print(said, markup=False)
+    _shared.line(said)
 
 
 def _compute(path: Path | None, options: dict[str, Any]) -> tuple["Questionnaire", "Meter", "list[Suggestion]"]:
@@ -165,38 +165,37 @@ def _watch(path: Path, options: dict[str, Any], *, every: float, rounds: int) ->
 def _show(q: "Questionnaire", meter: "Meter", ways: "list[Suggestion]") -> None:
     from shoal.prediction.questionnaire.meter import about_percent
 
-    out = _shared.console()
     u = meter.unique
-    out.print(_shared.printable(meter.sentence), markup=False)
+    _shared.line(meter.sentence)
     notes = [f"grade {u.grade}", f"by {len(q.counted)} of {len(q.questions)} closed questions"]
     if meter.surely_known is not None:
         sure = sum(x.role == "quasi" for x in q.counted.values())
         notes.append(f"by the {sure} of them that others surely know, {about_percent(meter.surely_known.value)}")
     if meter.every_answer is not None:
         notes.append(f"by every answer, also those that others do not know, {about_percent(meter.every_answer.value)}")
-    out.print(f"  {'; '.join(notes)}", markup=False)
-    out.print(f"  {_enough(q, meter)}", markup=False)
+    _shared.line(f"  {'; '.join(notes)}")
+    _shared.line(f"  {_enough(q, meter)}")
     _show_changes(ways)
     _show_set_aside(q)
     crowd = f"{meter.crowd:,.0f} {'person' if round(meter.crowd) == 1 else 'people'}"
     least = f"smallest group of respondents about {meter.smallest_group.value:.1f}"
     unique = about_percent(meter.population_unique.value)
-    out.print(f"In the population of {q.population:,}, {unique} would be unique;", markup=False)
-    out.print(f"  {least}; a typical set of answers is shared by about {crowd}.", markup=False)
+    _shared.line(f"In the population of {q.population:,}, {unique} would be unique;")
+    _shared.line(f"  {least}; a typical set of answers is shared by about {crowd}.")
     rows = [
         [s.question, f"{s.factor:.2f}", f"{s.crowd:,.0f}", f"{s.mean_crowd:,.0f}", as_percent(s.unique)] for s in meter.waterfall
     ]
     heads = ["question", "divides by", "typical crowd", "mean crowd", "unique so far"]
-    out.print(_shared.table_of("Crowd after each question", heads, rows, right=(1, 2, 3, 4)))
+    _shared.show_table("Crowd after each question", heads, rows, right=(1, 2, 3, 4))
     worst = [[" + ".join(names), as_percent(share)] for names, share in (*meter.pairs[:3], *meter.triples[:3])]
     if worst:
-        out.print(_shared.table_of("Worst pairs and triples", ["questions", "unique"], worst, right=(1,)))
+        _shared.show_table("Worst pairs and triples", ["questions", "unique"], worst, right=(1,))
     for w in meter.warnings[:MOST_WARNINGS]:
-        out.print(f"small groups: {_shared.printable(w)}", markup=False)
+        _shared.line(f"small groups: {w}")
     if len(meter.warnings) > MOST_WARNINGS:
-        out.print(f"small groups: {len(meter.warnings) - MOST_WARNINGS} more questions with such answers", markup=False)
+        _shared.line(f"small groups: {len(meter.warnings) - MOST_WARNINGS} more questions with such answers")
     for note in q.notes:
-        out.print(f"note: {_shared.printable(note)}", markup=False)
+        _shared.line(f"note: {note}")
     if meter.verdict == "within":
         _shared.next_step("the same with --letter writes what to tell the people who are asked.", within=True)
     else:
@@ -217,33 +216,31 @@ def _enough(q: "Questionnaire", meter: "Meter") -> str:
 
 
 def _show_changes(ways: "list[Suggestion]") -> None:
-    out = _shared.console()
     for number, one in enumerate(ways, start=1):
         head = "" if one.proven else " (a cheaper one is not ruled out)"
-        out.print(f"{'Cheapest change' if number == 1 else f'Or, {number}'}{head}: {_shared.printable(one.text)}", markup=False)
+        _shared.line(f"{'Cheapest change' if number == 1 else f'Or, {number}'}{head}: {one.text}")
 
 
 def _show_set_aside(q: "Questionnaire") -> None:
     """What names people, what has open answers, and what does not count."""
-    out = _shared.console()
     from shoal.prediction.questionnaire.questionnaire import APART
 
     named = [f for f in q.flags if f.kind in APART]
     if named:
-        out.print("Direct identifiers (leave them out, or keep them apart from the answers):", markup=False)
+        _shared.line("Direct identifiers (leave them out, or keep them apart from the answers):")
     for flag in named:
-        out.print(f"  {_shared.printable(flag.question)}: {flag.says}", markup=False)
+        _shared.line(f"  {flag.question}: {flag.says}")
     opened = [f.question for f in q.flags if f not in named]
     if opened:
         said = "Not counted, because the answers are open (the true share is higher if others know them)"
-        out.print(f"{said}: {_shared.printable(', '.join(opened))}", markup=False)
+        _shared.line(f"{said}: {', '.join(opened)}")
     doubt = [n for n, x in q.counted.items() if x.role == "undecided"]
     if doubt:
         said = "Counted, although it is not known whether others know the answer (name those they do not with --sensitive)"
-        out.print(f"{said}: {_shared.printable(', '.join(doubt))}", markup=False)
+        _shared.line(f"{said}: {', '.join(doubt)}")
     quiet = [n for n in q.questions if n not in q.counted]
     if quiet:
-        out.print(f"Not counted, because others rarely know the answer: {_shared.printable(', '.join(quiet))}", markup=False)
+        _shared.line(f"Not counted, because others rarely know the answer: {', '.join(quiet)}")
     for reason in dict.fromkeys(q.ignored.values()):
         names = ", ".join(n for n, why in q.ignored.items() if why == reason)
-        out.print(f"Not counted, {reason}: {_shared.printable(names)}", markup=False)
+        _shared.line(f"Not counted, {reason}: {names}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common
+from shoal.cli._shell import options
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +25,7 @@ def bring_in(
     source: Annotated[Path, typer.Argument(metavar="FOLDER", help=PLACE)],
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for tables and policy (omop: a new policy file).")],
     k: Annotated[int, typer.Option("--k", min=2, help="The k that the drafted policy requires.")] = 5,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Import tables of another system, without names and identifiers, and draft a policy for them."""
     from shoal import systems
@@ -39,9 +39,9 @@ def bring_in(
         _shared.put_json(found.to_json())
         return
     rows = [(name, f"{n:,}") for name, n in found.tables.items()]
-    _shared.console().print(_shared.table_of("Tables", ("table", "rows"), rows, right=(1,)))
+    _shared.show_table("Tables", ("table", "rows"), rows, right=(1,))
     for what, n in found.left.items():
-        _shared.console().print(f"Not imported: {what} ({n:,}).", markup=False)
+        _shared.line(f"Not imported: {what} ({n:,}).")
     policy = _shared.printable(str(out if system == "omop" else out / "policy.yml"))
     table = (
         "" if system in ("fhir", "omop") else f"{_shared.printable(str(out / ('data.csv' if system == 'arx' else 'data.sav')))} "
@@ -63,4 +63,4 @@ def hand_out(
         raise UsageError(f"Unknown system '{system}'.", hint="Choose ddi, a codebook, or page, one page to sign.")
     written = ways[system](release, out)
     step = "deliver it together with the data." if system == "ddi" else "print it, read it, sign it."
-    _shared.say(f"Written to {_shared.printable(str(written))}. Next: {step}")
+    _shared.say(f"Written to {written}. Next: {step}")

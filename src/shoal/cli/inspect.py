@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, texts
+from shoal.cli._shared import show_preview
+from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
-from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
     from shoal.api.inspect import Inspection
@@ -27,11 +27,11 @@ def register(app: typer.Typer) -> None:
     reading=("read", "rename_duplicates", "only_aggregates", "scale", "order", "missing_values"),
 )
 def inspect(
-    table: common.Table,
+    table: options.Table,
     verb_options: dict[str, Any],
     reading: dict[str, Any],
-    preview: common.Preview = False,
-    as_json: common.Json = False,
+    preview: options.Preview = False,
+    as_json: options.Json = False,
 ) -> None:
     """Find which columns identify people: a suggested role for each, with a reason. Shows no data value."""
     import shoal
@@ -63,25 +63,21 @@ MOST_NAMED = 8
 
 def show(found: "Inspection", table: str = "TABLE") -> None:
     """Print an inspection: what matters in a sentence, a table per role, one next step."""
-    out = _shared.console()
     for line in texts.how_read(found.read):
-        out.print(_shared.printable(line), markup=False)
-    out.print(_shared.printable(_sentence(found)), style="bold", markup=False)
+        _shared.line(line)
+    _shared.line(_sentence(found), style="bold")
     for role in COLOURS:
         mine = [c for c in found.columns if c.role.value == role]
         if mine:
-            out.print(_columns(role, mine))
+            _show_columns(role, mine)
         if len(mine) > MOST_SHOWN:
-            out.print(f"  … and {len(mine) - MOST_SHOWN:,} more; --json lists all.", markup=False)
+            _shared.line(f"  … and {len(mine) - MOST_SHOWN:,} more; --json lists all.")
     if found.together:
         sets = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}") for s in found.together]
-        out.print(
-            _shared.table_of("Columns that together identify", ("columns", "one of a kind", "smallest group"), sets, right=(1, 2))
-        )
+        _shared.show_table("Columns that together identify", ("columns", "one of a kind", "smallest group"), sets, right=(1, 2))
     if found.sanity is not None and found.sanity.found:
-        out.print(_impossible(found))
-    for note in found.notes:
-        out.print(_shared.printable(f"• {note}"), markup=False)
+        _show_impossible(found)
+    _shared.notes(found.notes)
     _shared.next_step(_next(found, table), within=True)
 
 
@@ -95,7 +91,7 @@ def _sentence(found: "Inspection") -> str:
     return f"{found.table}: {found.records:,} records{left}, {len(found.columns):,} columns: {counts}.{alone}"
 
 
-def _columns(role: str, columns: "list[ColumnFinding]") -> Any:
+def _show_columns(role: str, columns: "list[ColumnFinding]") -> None:
     rows = []
     for c in columns[:MOST_SHOWN]:
         doubt = f" ({100 * c.confidence:.0f} % sure)" if c.role.value != "undecided" and c.confidence < DOUBTFUL else ""
@@ -104,15 +100,15 @@ def _columns(role: str, columns: "list[ColumnFinding]") -> Any:
         empty = f"{c.missing:,}" if c.missing else ""
         rows.append((c.name, f"{c.distinct:,}", empty, c.scale.value, f"{c.reason}{hipaa}{doubt}.{spelled}"))
     heads = ("column", "values", "empty", "scale", "because")
-    return _shared.table_of(f"{role}: {MEANING[role]}", heads, rows, right=(1, 2), style=COLOURS[role])
+    _shared.show_table(f"{role}: {MEANING[role]}", heads, rows, right=(1, 2), style=COLOURS[role])
 
 
-def _impossible(found: "Inspection") -> Any:
+def _show_impossible(found: "Inspection") -> None:
     assert found.sanity is not None
     rows = [(", ".join(one.columns), one.what, f"{one.records:,}") for one in found.sanity.found]
     share = f"{100 * found.sanity.rate:.2g} %"
     title = f"Values that cannot be: {found.sanity.records:,} of {found.records:,} records ({share})"
-    return _shared.table_of(title, ("columns", "what", "records"), rows, right=(2,))
+    _shared.show_table(title, ("columns", "what", "records"), rows, right=(2,))
 
 
 DOUBTFUL = 0.6

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, texts
-from shoal.cli._shell.preview import show_preview
+from shoal.cli._shared import show_preview
+from shoal.cli._shell import options, texts
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ def link(
     people: Annotated[
         Path | None, typer.Option("--people", help="Encodings: write a new pseudonym per person, for both sides.")
     ] = None,
-    preview: common.Preview = False,
+    preview: options.Preview = False,
     earlier: Annotated[
         Path | None, typer.Option("--earlier", help="The --people file of an earlier run: keep its pseudonyms.")
     ] = None,
-    seed: common.Seed = 0,
-    as_json: common.Json = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Find records of one person despite typing errors and changed names; list pairs to review."""
     import shoal
@@ -128,7 +128,7 @@ def _print(found: Link) -> None:
         blank = 0 if seen is None else seen.missing + seen.placeholders
         lines.append([field["field"], field["kind"], f"{blank:,}", f"{doubtful:,}", levels])
     heads = ("field", "kind", "missing", "doubtful", "weight of each level of agreement")
-    _shared.console().print(_shared.table_of("Fields", heads, lines, right=(2, 3)))
+    _shared.show_table("Fields", heads, lines, right=(2, 3))
     _shared.line(
         f"{linked.matches:,} pairs match, {linked.possible:,} are possible matches for review; "
         f"{linked.compared:,} of {linked.pairs:,} pairs were compared."
@@ -156,8 +156,8 @@ def encode(
         str | None, typer.Option("--rename", help="Columns of kind text by the other holder's names: plaats=city,…")
     ] = None,
     salt: Annotated[str | None, typer.Option("--salt", help="A field that never changes, in place of the birth date.")] = None,
-    preview: common.Preview = False,
-    as_json: common.Json = False,
+    preview: options.Preview = False,
+    as_json: options.Json = False,
 ) -> None:
     """Encode people with a key, so that two holders can find shared people without showing names."""
     import shoal

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import _event_measurements as events
+from shoal.cli import _measurements as events
 from shoal.cli import _shared
 from shoal.cli._measurements import propose_quasi, propose_unit, read_weights
-from shoal.cli._shell import common, texts
+from shoal.cli._shared import show_preview
+from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
-from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
     from shoal import Measurement
@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
     reading=("read", "rename_duplicates", "only_aggregates", "memory", "scale", "missing_values"),
 )
 def measure(
-    table: common.Table,
+    table: options.Table,
     verb_options: dict[str, Any],
     reading: dict[str, Any],
     require: Annotated[str | None, typer.Option("--require", metavar="RULES", help=REQUIRE)] = None,
@@ -63,8 +63,8 @@ def measure(
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Plot group sizes or event curves: .svg, .png, .html.")
     ] = None,
-    preview: common.Preview = False,
-    as_json: common.Json = False,
+    preview: options.Preview = False,
+    as_json: options.Json = False,
 ) -> None:
     """Measure how anonymous a table is: every number, with the sentence that explains it."""
     named = verb_options.get("quasi") or verb_options.get("qi")

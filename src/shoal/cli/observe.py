@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common, texts
+from shoal.cli._shell import options, texts
 from shoal.cli._shell.commands import Commands
 
 Plot = Annotated[Path | None, typer.Option("--plot", help="Write the surest guess by observation: .svg, .png or .html.")]
@@ -32,7 +32,7 @@ def dining(
     bias: Annotated[float, typer.Option("--bias", help="Chance that a coin shows 1.")] = 0.5,
     insiders: Annotated[str, typer.Option("--insiders", help="Players who observe, from 0: 0,2.")] = "",
     plot: Plot = None,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Dining cryptographers: who paid, from what is announced."""
     from shoal.measures.observer import models
@@ -48,7 +48,7 @@ def threshold_mix(
     messages: Annotated[int, typer.Option("--messages", help="Messages in a batch.")],
     attacker: Annotated[int, typer.Option("--attacker", help="Messages of the batch that are the observer's own.")] = 0,
     plot: Plot = None,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """A mix that waits for so many messages: which of them is the one that leaves."""
     from shoal.measures.observer import models
@@ -61,7 +61,7 @@ def pool_mix(
     pool: Annotated[int, typer.Option("--pool", help="Messages that stay, drawn at random.")],
     rounds: Annotated[int, typer.Option("--rounds", help="Rounds so far.")] = 20,
     plot: Plot = None,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """A mix that keeps a pool: which message of which round leaves now."""
     from shoal.measures.observer import models
@@ -75,7 +75,7 @@ def crowds(
     forward: Annotated[float, typer.Option("--forward", help="Chance to forward instead of delivering.")] = 0.75,
     paths: Annotated[int, typer.Option("--paths", help="Paths of the same person: the predecessor attack.")] = 1,
     plot: Plot = None,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Crowds: who began, from who came before the first collaborator."""
     from shoal.measures.observer import models
@@ -95,11 +95,10 @@ def _tell(model: Any, plot: Path | None, *, as_json: bool) -> None:
     if as_json:
         _shared.put_json(found)
         return
-    out = _shared.console()
     said = f"{model.name}: {found['subjects']:,} candidates, {_shared.shown(found['entropy_before'])} bits of doubt before, "
     said += f"{_shared.shown(found['entropy_after'])} after on average; "
     said += f"the best guess is right with a chance of {_shared.shown(found['right_guess'])}"
-    out.print(said + (" (perfect: nothing is learned)." if found["perfect"] else "."), markup=False)
+    _shared.line(said + (" (perfect: nothing is learned)." if found["perfect"] else "."))
     heads = ["observation", "chance", "likeliest", "posterior", "entropy", "degree", "grade", "KL"]
     rows = [
         [
@@ -114,7 +113,7 @@ def _tell(model: Any, plot: Path | None, *, as_json: bool) -> None:
         ]
         for s in seen[:SHOWN]
     ]
-    out.print(_shared.table_of("What each observation tells", heads, rows, right=(1, 3, 4, 5, 7)))
+    _shared.show_table("What each observation tells", heads, rows, right=(1, 3, 4, 5, 7))
     if len(seen) > SHOWN:
-        out.print(f"and {len(seen) - SHOWN:,} rarer observations (--json has all)", markup=False)
+        _shared.line(f"and {len(seen) - SHOWN:,} rarer observations (--json has all)")
     _shared.next_step("more members or other settings show what they buy; --plot observed.svg draws the guesses.")

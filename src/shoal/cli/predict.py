@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _predictions, _shared
-from shoal.cli._shell import common, texts
+from shoal.cli._shared import show_preview
+from shoal.cli._shell import options, texts
 from shoal.cli._shell.commands import Commands
 from shoal.cli._shell.options import Option, from_verb
-from shoal.cli._shell.preview import show_preview
 
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot: .svg, .png or .html.")]
 QUASI = Option("With --table: the columns, a,b.", "COLUMNS", texts.names, "--quasi", str)
@@ -57,7 +57,7 @@ def _answer(question: str, options: dict[str, Any], plot: Path | None, *, as_jso
         "method": Option(METHODS, "METHOD", default="auto"),
     },
 )
-def uniqueness(verb_options: dict[str, Any], plot: Plot = None, as_json: common.Json = False) -> None:
+def uniqueness(verb_options: dict[str, Any], plot: Plot = None, as_json: options.Json = False) -> None:
     """Predict the probability that all people of a group are unique."""
     _answer("uniqueness", verb_options, plot, as_json=as_json)
 
@@ -71,7 +71,7 @@ def uniqueness(verb_options: dict[str, Any], plot: Plot = None, as_json: common.
         "best": Option("Also the group size with the most unique people."),
     },
 )
-def singletons(verb_options: dict[str, Any], plot: Plot = None, as_json: common.Json = False) -> None:
+def singletons(verb_options: dict[str, Any], plot: Plot = None, as_json: options.Json = False) -> None:
     """Predict how many people of a group are unique, and how likely it is that nobody is."""
     _answer("singletons", verb_options, plot, as_json=as_json)
 
@@ -91,7 +91,7 @@ def singletons(verb_options: dict[str, Any], plot: Plot = None, as_json: common.
         "method": Option("exact, first, second or integral.", "METHOD", default="exact"),
     },
 )
-def interval(verb_options: dict[str, Any], plot: Plot = None, as_json: common.Json = False) -> None:
+def interval(verb_options: dict[str, Any], plot: Plot = None, as_json: options.Json = False) -> None:
     """Predict how many people stay unique if a value is rounded; or find the width for a target."""
     _answer("interval", verb_options, plot, as_json=as_json)
 
@@ -110,7 +110,9 @@ def interval(verb_options: dict[str, Any], plot: Plot = None, as_json: common.Js
         "weights": Option("Importance per column, in the same order.", "NUMBERS", texts.numbers),
     },
 )
-def quasi(verb_options: dict[str, Any], preview: common.Preview = False, plot: Plot = None, as_json: common.Json = False) -> None:
+def quasi(
+    verb_options: dict[str, Any], preview: options.Preview = False, plot: Plot = None, as_json: options.Json = False
+) -> None:
     """Test if columns can identify people at all, and how many values each may keep."""
     if preview:
         show_preview("predict", verb_options.pop("table", None), {}, as_json=as_json, question="quasi", **verb_options)
@@ -141,9 +143,9 @@ def population(
     records: Annotated[
         Path | None, typer.Option("--records", metavar="FILE", help="With --table: write the risk of each record (.csv).")
     ] = None,
-    preview: common.Preview = False,
+    preview: options.Preview = False,
     plot: Plot = None,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Estimate population uniqueness from a sample; with a table, the risk of each record."""
     import shoal
@@ -176,9 +178,9 @@ def population(
 def zipf(
     verb_options: dict[str, Any],
     curve: Annotated[Path | None, typer.Option("--curve", metavar="FILE", help="Plot the shares by records.")] = None,
-    preview: common.Preview = False,
+    preview: options.Preview = False,
     plot: Plot = None,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Predict the share of people in small cells if places follow Zipf's law, for linked records."""
     import shoal

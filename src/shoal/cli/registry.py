@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import _shared
-from shoal.cli._registry import catalogue as _registry_catalogue
-from shoal.cli._registry import holder as _registry_holder
-from shoal.cli._registry import publish as _registry_publish
-from shoal.cli._shell import common
+from shoal.cli import _publishing, _shared
+from shoal.cli._shell import options
 from shoal.cli._shell import texts as typed
 from shoal.cli._shell.commands import Commands
 from shoal.errors import UnreadableError, UsageError
 from shoal.model.display import written
 
+if TYPE_CHECKING:
+    from shoal.registry.keep.mirror import Mirror
+
+
 Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/5y,sex.")]
-People = _registry_holder.People
+People = _publishing.People
 Source = Annotated[
     str,
     typer.Option(
@@ -38,27 +40,27 @@ Group = Annotated[int, typer.Option("--group", "--group-size", min=1, help="How 
 def register(app: typer.Typer) -> None:
     group = Commands(help="Distribution summaries: publish, query, analyse, decide.", no_args_is_help=True, rich_markup_mode=None)
     for name, command in (
-        ("publish", _registry_publish.publish),
+        ("publish", _publishing.publish),
         ("list", list_populations),
         ("search", search),
         ("query", query),
         ("analyse", analyse),
         ("decide", decide),
-        ("exposed", _registry_catalogue.exposed),
+        ("exposed", exposed),
         ("verify", verify),
         ("mirror", mirror),
-        ("key", _registry_holder.key),
-        ("endorse", _registry_holder.endorse),
-        ("revoke", _registry_holder.revoke),
-        ("token", _registry_holder.token),
+        ("key", _publishing.key),
+        ("endorse", _publishing.endorse),
+        ("revoke", _publishing.revoke),
+        ("token", _publishing.token),
         ("seed", seed),
     ):
         group.command(name)(command)
-    group.add_typer(_registry_catalogue.commands(), name="catalogue")
+    group.add_typer(commands(), name="catalogue")
     app.add_typer(group, name="registry")
 
 
-def query(attributes: Codes, population: People, registry: Source = "", trust: Trust = "", as_json: common.Json = False) -> None:
+def query(attributes: Codes, population: People, registry: Source = "", trust: Trust = "", as_json: options.Json = False) -> None:
     """What the registry knows: the exact record, another coding, a wider population, or the margins."""
     from shoal.kernels.signatures import fingerprint
     from shoal.registry.answer.answer import shown
@@ -94,7 +96,7 @@ def analyse(
         str,
         typer.Option("--my-share", help="For yourself: the share of people who answer as you do (0.004, 1/250; one per answer)."),
     ] = "",
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """How many of a group will be one of a kind? And, with --my-share, will you be?"""
     from shoal.registry.answer.analyse import one_person
@@ -134,7 +136,7 @@ def decide(
     registry: Source = "",
     target: Annotated[float, typer.Option("--target", help="Largest share that may be one of a kind.")] = 0.05,
     trust: Trust = "",
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Collect, collect in bands, or do not collect: advice per attribute, with the reason and a paragraph for the letter."""
     from shoal.registry.answer.decide import decide as advise
@@ -158,7 +160,7 @@ def decide(
 def verify(
     source: Annotated[str, typer.Argument(metavar="REGISTRY", help="A mirrored folder, an SQLite file or a database URL.")],
     earlier: Earlier = None,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Check a mirror or a store: the chain of the log, every signature, and that what is shown is what the log leaves."""
     from shoal.registry.keep.mirror import Mirror, verify_store
@@ -166,7 +168,7 @@ def verify(
     if "://" in source or Path(source).is_file():
         if earlier is not None:
             raise UsageError("only mirrors are compared with earlier ones.", hint="Mirror the store first.")
-        found = verify_store(_registry_holder.store_of(source))
+        found = verify_store(_publishing.store_of(source))
     else:
         found = Mirror(source).verify(earlier=earlier)
     if as_json:
@@ -184,8 +186,8 @@ def mirror(
     trust: Annotated[
         str, typer.Option("--trust", help="Public keys that you trust: the pages show only their records. Default: all.")
     ] = "",
-    key: _registry_holder.Key = None,
-    as_json: common.Json = False,
+    key: _publishing.Key = None,
+    as_json: options.Json = False,
 ) -> None:
     """Copy a registry as static files that any web server can host and that answer offline."""
     from shoal.registry.keep.mirror import write_mirror
@@ -194,8 +196,8 @@ def mirror(
         raise UnreadableError(
             f"registry '{Path(registry).name}' does not exist.", hint="Name a SQLite file, a database URL or an address."
         )
-    pages, own = partial(_registry_catalogue.pages_of, trust=trust), _registry_holder.signer_of(key)
-    write_mirror(_registry_holder.submit_to(registry), folder, earlier=earlier, also=pages, signer=own)
+    pages, own = partial(pages_of, trust=trust), _publishing.signer_of(key)
+    write_mirror(_publishing.submit_to(registry), folder, earlier=earlier, also=pages, signer=own)
     if as_json:
         _shared.put_json({"folder": str(folder), "signed_by": own.fingerprint})
     else:
@@ -206,7 +208,7 @@ def search(
     text: Annotated[str, typer.Argument(help="A part of the name of a place.")],
     registry: Source = "",
     most: Annotated[int, typer.Option("--most", min=1, max=10_000, help="How many populations to show.")] = 50,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Populations whose name contains a text, with what is known about them."""
     from shoal.registry.answer.plain import countries, nearby
@@ -235,7 +237,7 @@ def search(
 def list_populations(
     registry: Source = "",
     most: Annotated[int, typer.Option("--most", min=1, max=10_000, help="How many populations to show.")] = 50,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Populations that the registry knows, with the attributes known about each."""
     search("", registry, most, as_json)
@@ -245,13 +247,13 @@ def seed(
     registry: Filled,
     data: Annotated[Path | None, typer.Option("--data", help="Folder with the public population tables.")] = None,
     generated: Annotated[bool, typer.Option("--generated", help="Only generated people, no real places.")] = False,
-    as_json: common.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Fill a registry with a first set of records: the real places in Shoal and generated people, or the public tables given."""
     from shoal.registry.publish.seed import fill, fill_built_in
 
     with _shared.progress("summarising populations") as details:
-        store = _registry_holder.store_of(registry)
+        store = _publishing.store_of(registry)
         found = fill(store, data, progress=details)
         if data is None and not generated:
             found = fill_built_in(store, found)
@@ -285,3 +287,185 @@ def _asked(registry: str, trust: str) -> Any:
     for note in getattr(asked.source, "notes", []):
         _shared.say(note)
     return asked
+
+
+NoticeCodes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/years,sex,diagnosis/icd10-3.")]
+Title = Annotated[str, typer.Option("--title", help="Name of the data set or questionnaire.")]
+Holder = Annotated[str, typer.Option("--holder", help="Who says it.")]
+Catalogue = Annotated[str, typer.Option("--registry", help="A mirrored folder, an SQLite file or a database URL.")]
+Endorsed = Annotated[str, typer.Option("--trust", help="Public keys that you trust: only theirs and those they endorse.")]
+Text = Annotated[str, typer.Argument(metavar="PLACE", help="A part of the name of a population.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would leave, and stop.")]
+
+
+def commands() -> typer.Typer:
+    group = Commands(
+        help="Who holds which columns, who asks for what, and what that means together; no data.", no_args_is_help=True,
+        rich_markup_mode=None,
+    )  # fmt: skip
+    for name, command in (("holds", holds), ("asks", asks), ("list", list_notices), ("matches", matches)):
+        group.command(name)(command)
+    return group
+
+
+def holds(
+    attributes: NoticeCodes,
+    population: _publishing.People,
+    title: Title,
+    holder: Holder,
+    registry: _publishing.Target = "",
+    key: _publishing.Key = None,
+    dry_run: DryRun = False,
+    as_json: options.Json = False,
+) -> None:
+    """Publish which attributes a data set of yours contains, and about which people. Columns only: no values, no counts."""
+    _say("holds", attributes, population, title, holder, registry, key, dry_run, as_json)
+
+
+def asks(
+    attributes: NoticeCodes,
+    population: _publishing.People,
+    title: Title,
+    holder: Holder,
+    registry: _publishing.Target = "",
+    key: _publishing.Key = None,
+    dry_run: DryRun = False,
+    as_json: options.Json = False,
+) -> None:
+    """Say in public which attributes a questionnaire asks for, and whom."""
+    _say("asks", attributes, population, title, holder, registry, key, dry_run, as_json)
+
+
+def _say(
+    kind: str, attributes: str, population: str, title: str, holder: str, registry: str, key: Path | None, dry_run: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    from dataclasses import replace
+
+    from shoal.errors import UsageError
+    from shoal.registry.records.notice import Notice
+    from shoal.registry.records.population import Population
+    from shoal.registry.records.vocabulary import canonical
+
+    notice = Notice(kind, title, canonical(typed.names(attributes)), Population.parse(population), holder, _publishing.today())
+    if dry_run:
+        _tell(notice, as_json, "This, and nothing else, would leave the building once signed:")
+        return
+    if not registry:
+        raise UsageError("a notice goes into a registry.", hint="Add --registry FILE or ADDRESS, or --dry-run to look first.")
+    own, target = _publishing.signer_of(key), _publishing.submit_to(registry)
+    mine = replace(notice, key=own.public)
+    before = target.notices.latest(mine)
+    if before is not None:
+        mine = replace(mine, version=before.version + 1, supersedes=before.id)
+    _tell(target.notices.submit(mine.signed(own)), as_json, "This, and nothing else, left the building:")
+
+
+def _tell(notice: Any, as_json: bool, head: str) -> None:
+    import json
+
+    shown = notice.to_json() if notice.signature else notice.content()
+    if as_json:
+        _shared.put_json({"notice": shown, "submitted": bool(notice.signature)})
+        return
+    typer.echo(head)
+    typer.echo(json.dumps(shown, indent=1, ensure_ascii=False))
+    if notice.signature:
+        typer.echo("Next: shoal registry catalogue matches --registry …")
+
+
+def list_notices(
+    registry: Catalogue,
+    text: Text = "",
+    trust: Endorsed = "",
+    most: Annotated[int, typer.Option("--most", min=1, max=10_000, help="How many to show.")] = 50,
+    as_json: options.Json = False,
+) -> None:
+    """Who holds which columns about whom, and which questionnaires ask for what."""
+    from shoal.kernels.signatures import fingerprint
+    from shoal.registry.answer.query import Registry
+
+    found = Registry(registry, anchors=typed.names(trust)).catalogue(text.strip(), limit=most + 1)
+    if as_json:
+        _shared.put_json({"notices": [n.to_json() for n in found[:most]], "more": len(found) > most})
+        return
+    for n in found[:most]:
+        who = f"{n.holder} ({fingerprint(n.key)}) {n.kind}"
+        typer.echo(_shared.printable(f"{n.population}: {who} {', '.join(n.codes)} in {n.title}, {n.date}"))
+    if not found:
+        typer.echo("The catalogue has nothing about this. Say what you hold: shoal registry catalogue holds --help")
+    elif len(found) > most:
+        typer.echo("… and more: add --most, or name a place.")
+
+
+def matches(registry: Catalogue, text: Text = "", trust: Endorsed = "", as_json: options.Json = False) -> None:
+    """Who could join what with whom, by which columns, and which questionnaire asks for something held elsewhere."""
+    from shoal.registry.answer.matching import match
+    from shoal.registry.answer.query import Registry
+
+    asked = Registry(registry, anchors=typed.names(trust))
+    found = match(asked.catalogue(), asked, about=text.strip())
+    if as_json:
+        _shared.put_json(found.to_json())
+        return
+    for heading, lines in (("Could be joined:", found.joins), ("Asked, and held elsewhere:", found.requests)):
+        if lines:
+            typer.echo(heading)
+            for line in lines:
+                typer.echo(f"  {_shared.printable(line.sentence)}")
+    if not found.joins and not found.requests:
+        typer.echo("Nothing in the catalogue fits together.")
+    if found.more:
+        typer.echo("… and more: name a place.")
+
+
+def exposed(
+    population: Annotated[str, typer.Option("--population", help="Where you live: Leeds, or place@period: UK/Leeds@2019.")],
+    answers: Annotated[str, typer.Option("--answers", help="Your answers: sex=female,age=34. They stay on this computer.")],
+    registry: Annotated[str, typer.Option("--registry", help="A mirrored folder, an SQLite file or a database URL.")] = "",
+    trust: Annotated[str, typer.Option("--trust", help="Public keys that you trust, separated by commas.")] = "",
+    as_json: options.Json = False,
+) -> None:
+    """How many people are like you after each answer, which one gives you away, and what a coarser one would do."""
+    from shoal.registry.answer.exposure import exposure
+    from shoal.registry.answer.query import Registry
+
+    found = exposure(Registry(registry).source, population, _pairs(answers), anchors=typed.names(trust))
+    if as_json:
+        _shared.put_json({**found.to_json(), "notes": list(found.notes)} if found.notes else found.to_json())
+        return
+    value, low, high = found.crowd
+    between = f"between {low:,.0f} and {high:,.0f}, grade {found.grade}"
+    typer.echo(f"You hide among about {value:,.0f} people of {found.population} ({between}).")
+    for step in found.steps:
+        typer.echo(f"  {step.code} = {step.answer}: {step.share[0]:.2%} answer so; the crowd is about {step.crowd[0]:,.0f}")
+        for text, crowd in step.coarser:
+            typer.echo(f"    {text} instead: about {crowd[0]:,.0f}")
+    if len(found.steps) > 1:
+        typer.echo(f"Most telling: {found.most_telling}. The number takes your answers as independent of each other.")
+    for note in found.notes:
+        typer.echo(f"  {note}")
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    pairs = [part.partition("=") for part in typed.names(text)]
+    if not pairs or not all(equals for _, equals, _ in pairs):
+        raise UsageError("an answer is written code=answer.", hint="Write --answers sex=F,age/years=87.")
+    return [(code.strip(), answer.strip()) for code, _, answer in pairs]
+
+
+def pages_of(mirror: Mirror, trust: str = "") -> Mapping[str, bytes]:
+    """The pages of a mirror, of trusted keys or of all: "How exposed am I?" and the catalogue."""
+    from shoal.registry.answer.exposure import places_of
+    from shoal.registry.answer.matching import match
+    from shoal.registry.answer.query import Registry
+    from shoal.registry.records.record import SHARE_STEP
+    from shoal.report.exposed import render, render_catalogue
+
+    anchors = typed.names(trust)
+    asked = Registry(mirror, anchors=anchors)
+    notices = asked.catalogue(limit=10_000)
+    return {
+        "exposed.html": render(places_of(mirror, anchors=anchors), share_step=SHARE_STEP).encode("utf-8"),
+        "catalogue.html": render_catalogue([n.to_json() for n in notices], match(notices, asked).to_json()).encode("utf-8"),
+    }

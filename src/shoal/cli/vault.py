@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell import common
+from shoal.cli._shell import options
 from shoal.cli._shell.commands import Commands
-from shoal.cli._shell.common import Json
+from shoal.cli._shell.options import Json
 from shoal.cli._shell.texts import names
 from shoal.cli._vault.shared import (
     AnchorFile,
@@ -61,7 +61,7 @@ GROUPS = {
 
 def register(app: typer.Typer) -> None:
     """Add ``shoal vault`` and its commands."""
-    from shoal.cli._vault import copies, domains, holder, owner, people, second
+    from shoal.cli._vault import holder, owner, people
 
     vault = Commands(name="vault", help=HELP, no_args_is_help=True, rich_markup_mode=None)
     own = {"key": key, "init": init, "status": status, "pseudonymize": pseudonymize, "find": find, "translate": translate}
@@ -69,13 +69,12 @@ def register(app: typer.Typer) -> None:
         vault.command(name)(command)
     vault.command("pseudonymise", hidden=True)(pseudonymize)
     groups: dict[str, typer.Typer] = {}
-    for module in (people, second, domains, owner, holder, copies):
-        for name, command in module.COMMANDS.items():
-            group, _, last = name.rpartition(" ")
-            if group and group not in groups:
-                groups[group] = Commands(name=group, help=GROUPS[group], no_args_is_help=True, rich_markup_mode=None)
-                vault.add_typer(groups[group])
-            (groups[group] if group else vault).command(last)(command)
+    for name, command in (people.COMMANDS | owner.COMMANDS | holder.COMMANDS).items():
+        group, _, last = name.rpartition(" ")
+        if group and group not in groups:
+            groups[group] = Commands(name=group, help=GROUPS[group], no_args_is_help=True, rich_markup_mode=None)
+            vault.add_typer(groups[group])
+        (groups[group] if group else vault).command(last)(command)
     app.add_typer(vault)
 
 
@@ -198,7 +197,7 @@ def pseudonymize(
     role: Role = "",
     relation: Relation = "",
     raw: Annotated[bool, typer.Option("--raw", help="Do not neutralise cells a spreadsheet would run.")] = False,
-    exclude: common.Exclude = None,
+    exclude: options.Exclude = None,
     exclude_by: Annotated[
         str | None, typer.Option("--exclude-by", help="The column that holds the ids of --exclude; the first of --id without it.")
     ] = None,

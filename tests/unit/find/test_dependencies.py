@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cli._drafts import write_draft
+from shoal.cli._releases import write_draft
 from shoal.find.dependencies import _date_parts, _same_order, follows
 from shoal.model.roles import Role
 

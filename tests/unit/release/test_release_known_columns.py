@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cli._drafts import write_draft
+from shoal.cli._releases import write_draft
 from shoal.errors import VerificationError
 from shoal.model.certificate.file import read_certificate
 from shoal.release.make import known_columns

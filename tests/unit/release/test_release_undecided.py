@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cli._drafts import write_draft
+from shoal.cli._releases import write_draft
 from shoal.errors import PolicyError, RoleError
 from shoal.find import ColumnFacts, find_column
 from shoal.model.roles import Role

@@ -161,7 +161,6 @@ def read_options(
     *,
     rename: bool = False,
     memory: str | None = None,
-    timeout: str | None = None,
     only_aggregates: bool = False,
 ) -> dict[str, Any]:
     """Options of ``shoal.open`` from ``key=value`` texts; ``null``, ``types`` and ``dates`` may be given several times.
@@ -172,8 +171,6 @@ def read_options(
     out: dict[str, Any] = {"rename_duplicates": True} if rename else {}
     if memory is not None:
         out["memory"] = memory
-    if timeout is not None:
-        out["statement_timeout"] = timeout
     if only_aggregates:
         out["only_aggregates"] = True
     for text in given or ():

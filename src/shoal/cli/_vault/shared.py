@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._shell.common import Json
+from shoal.cli._shell.options import Json
 from shoal.cli._shell.texts import names
 from shoal.errors import TamperError, UsageError
 

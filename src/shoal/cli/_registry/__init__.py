@@ -1,1 +1,0 @@
-"""The holder's commands of ``shoal registry``."""

@@ -1,0 +1,272 @@
+"""``shoal table``, ``hierarchy`` and ``transform``: a table of counts, the levels of a column, a plan without a proof."""
+
+import json
+import re
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import _shared
+from shoal.cli._shared import show_preview
+from shoal.cli._shell import options, texts
+from shoal.cli._shell.options import SHARED, Option, from_verb
+
+if TYPE_CHECKING:
+    from shoal.release.counts.table import CountTable
+
+
+# no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
+
+
+def register(app: typer.Typer) -> None:
+    app.command("hierarchy")(hierarchy)
+    app.command("table")(table)
+    app.command("transform")(transform)
+
+
+def _parsed(rule: str | None) -> Any:
+    """A file name or word as it is; a mapping from its YAML."""
+    if rule is None or not rule.strip().startswith("{"):
+        return rule
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    from shoal.errors import PolicyError
+
+    try:
+        return json.loads(json.dumps(YAML(typ="safe", pure=True).load(rule), default=str))
+    except (YAMLError, ValueError):
+        raise PolicyError("Invalid --hierarchy.", hint="Write it as in a policy: '{intervals: [5, 10], top: 90}'.") from None
+
+
+@from_verb(
+    "hierarchy:hierarchy",
+    {"rule": Option("'{intervals: [5, 10]}' as in a policy, or an ARX file.", "RULE", _parsed, "--hierarchy", str)},
+    reading=("read", "rename_duplicates", "only_aggregates"),
+)
+def hierarchy(
+    table: options.Table,
+    column: Annotated[str, typer.Option("--column", metavar="COLUMN", help="The column.")],
+    verb_options: dict[str, Any],
+    reading: dict[str, Any],
+    k: Annotated[int, typer.Option("--k", min=1, help="Count groups of fewer records without naming them.")] = 5,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the levels as an ARX file (value;level 1;…).")] = None,
+    public: Annotated[bool, typer.Option("--public", help="The values are public knowledge: also write rare ones.")] = False,
+    preview: options.Preview = False,
+    as_json: options.Json = False,
+) -> None:
+    """Preview the levels of a column: groups per level, smallest, largest, and how many are below k."""
+    import shoal
+
+    if preview:
+        show_preview("hierarchy", table, reading, as_json=as_json, column=column, k=k, **verb_options)
+        return
+    with shoal.open(table, **reading) as opened:
+        found = shoal.hierarchy(opened, column=column, k=k, **verb_options)
+    if out is not None:
+        found.write(out, public=public)
+    if as_json:
+        _shared.put_json(found.to_json())
+        return
+    if out is not None and found.rare:
+        _shared.line(_about_rare(len(found.rare), k, public=public))
+    if found.why:
+        _shared.line(f"guessed  {found.why}")
+    lines = []
+    for p in found.levels:
+        numbers = [str(n) for n in (p.level, p.groups, p.smallest, p.largest, p.below_k)]
+        lines.append([*numbers, ", ".join(f"{n} ({c})" for n, c in p.shown[:4])])
+    heads = ["level", "groups", "smallest", "largest", f"below {k}", "largest groups"]
+    _shared.show_table(f"Levels of {_shared.printable(column)}", heads, lines, right=(0, 1, 2, 3, 4))
+    for message in found.findings:
+        _shared.line(f"lint  {message}")
+    source = _shared.named(table)
+    if out is None:
+        _shared.next_step(f"shoal hierarchy {source} --column {column} --out levels.csv writes them, to be corrected by hand.")
+    else:
+        _shared.next_step(f"name {out} as the column's hierarchy in the policy of shoal anonymize {source} --draft policy.yml")
+
+
+def _about_rare(rare: int, k: int, *, public: bool) -> str:
+    values = f"{rare:,} value{'s' if rare > 1 else ''} with fewer than {k} records"
+    if public:
+        return f"The file contains {values} (--public)."
+    return (
+        f"{values} {'are' if rare > 1 else 'is'} not written to the file, and suppressed if you use it. "
+        "If the list of values is public knowledge: --public."
+    )
+
+
+@from_verb(
+    "count_table:count_table",
+    {
+        "columns": Option("The column whose values are the columns.", "COLUMN"),
+        "layers": Option("Further columns to cross: a,b.", "COLUMNS", texts.names),
+        "unit": SHARED["unit"],
+        "method": Option("suppress, or round: also round the counts that are shown.", "METHOD"),
+        "public": Option("The categories are public knowledge: merge none."),
+    },
+    reading=("read", "rename_duplicates", "missing_values"),
+)
+def table(
+    table: options.Table,
+    rows: Annotated[str, typer.Option("--rows", metavar="COLUMN", help="The column whose values are the rows.")],
+    verb_options: dict[str, Any],
+    reading: dict[str, Any],
+    threshold: Annotated[int, typer.Option("--threshold", min=2, help="Counts of fewer people are hidden.")] = 10,
+    base: Annotated[int, typer.Option("--base", min=2, help="Rounded to multiples of this.")] = 5,
+    hide_zeros: Annotated[bool, typer.Option("--hide-zeros", help="Hide cells without people too.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the table as CSV, one line per cell.")] = None,
+    preview: options.Preview = False,
+    as_json: options.Json = False,
+) -> None:
+    """Make a table of counts to publish, with small counts hidden and not recoverable from the sums."""
+    import shoal
+
+    verb_options |= {"rows": rows, "threshold": threshold, "base": base, "zeros": not hide_zeros}
+    if preview:
+        show_preview("count_table", table, reading, as_json=as_json, **verb_options)
+        return
+    with shoal.open(table, **reading) as source:
+        found = shoal.count_table(source, **verb_options)
+    if out is not None:
+        found.write(out)
+    if as_json:
+        _shared.put_json(found.to_json())
+        return
+    _print_counts(found)
+    if out is not None:
+        _shared.say(f"Written to {out}.")
+        _shared.next_step(f"publish {out} beside its notes; the same with another --threshold shows what that would hide.")
+    else:
+        _shared.next_step("the same with --out counts.csv writes it to publish.")
+
+
+def _print_counts(found: "CountTable") -> None:
+    for title, heads, lines in _pages(found):
+        _shared.show_table(title, heads, lines, right=range(1, len(heads)))
+    for sentence in found.findings:
+        _shared.line(sentence)
+    _shared.line(f"{found.hidden:,} of {found.cells:,} cells are hidden. {found.attack.sentence}")
+
+
+def _pages(found: "CountTable") -> list[tuple[str, list[str], list[list[str]]]]:
+    """A page per combination of layers: rows down, columns across, a point where a count is hidden."""
+    crossed, cells = found.crossed, {row[:-1]: row[-1] for row in found.rows()}
+    axes = [list(dict.fromkeys(row[a] for row in cells)) for a in range(len(crossed.columns))]
+    across = axes[1] if len(axes) > 1 else [None]
+    pages: dict[tuple[object, ...], list[list[str]]] = {}
+    for key in dict.fromkeys(row[2:] for row in cells):
+        for down in axes[0]:
+            line = [cells[(down, *([right] if right is not None else []), *key)] for right in across]
+            pages.setdefault(key, []).append([str(down), *("·" if n is None else f"{n:,}" for n in line)])
+    heads = (
+        [crossed.columns[0], *(str(right) for right in across if right is not None)]
+        if len(axes) > 1
+        else [crossed.columns[0], "people"]
+    )
+    named = crossed.columns[2:]
+    return [
+        (", ".join(f"{_shared.printable(c)}: {_shared.printable(str(v))}" for c, v in zip(named, key, strict=True)), heads, lines)
+        for key, lines in pages.items()
+    ]
+
+
+@from_verb(
+    "transform:transform",
+    {
+        "seed": Option("Seed of 16 digits or more, instead of the plan's.", "NUMBER"),
+        "private": Option("OUT.private.json of an earlier run: repeat it.", "FILE"),
+        "exclude": SHARED["exclude"],
+        "exclude_by": SHARED["exclude_by"],
+    },
+    reading=("read", "rename_duplicates", "memory"),
+)
+def transform(
+    table: options.Table,
+    plan: Annotated[Path, typer.Option("--plan", metavar="FILE", help="The plan: a YAML file, or a plan.json that Shoal wrote.")],
+    verb_options: dict[str, Any],
+    reading: dict[str, Any],
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FILE", help="File to write, or ::name for a table beside this one.")
+    ] = None,
+    save_plan: Annotated[
+        Path | None, typer.Option("--save-plan", metavar="FILE", help="Write the finished plan as JSON, without its seed.")
+    ] = None,
+    preview: options.Preview = False,
+    as_json: options.Json = False,
+) -> None:
+    """Apply a plan (generalize, suppress, add noise, swap …) and report what changed, without a proof."""
+    import shoal
+    from shoal.disk.atomic import write_text
+    from shoal.errors import UsageError
+
+    if out is None and save_plan is None:
+        raise UsageError("No output given.", hint="Pass --out FILE, or --save-plan FILE to write only the plan.")
+    if preview:
+        show_preview("transform", table, reading, as_json=as_json, plan=plan, out=out, **verb_options)
+        return
+    with shoal.open(table, **reading) as opened, _shared.progress("transforming") as told:
+        _shared.tell_repairs(opened.source)
+        found = shoal.transform(opened, plan, **verb_options)
+        if out is not None:
+            _shared.tell_losses(opened.not_kept(found.plan, out))
+            found = shoal.transform(opened, found.plan, out, progress=told, **verb_options)
+    if save_plan is not None:
+        write_text(save_plan, (found.plan.without_seed() if found.plan.draws else found.plan).to_json())
+    told_of = found.to_json()
+    if found.done is not None and found.done.drawn is not None and found.private_file is None:
+        told_of["private_file"] = str(_beside_a_table(found.done.path, found.done.drawn))
+    if as_json:
+        _shared.put_json(told_of)
+    else:
+        _tell_steps(told_of, table, out)
+        if found.excluded is not None:
+            _shared.line(found.excluded.sentence)
+
+
+def _beside_a_table(out: str, seed: int) -> Path:
+    """A new table's seed, in the folder that the command is run in."""
+    from shoal.engines.recode.private_seed import keep_seed, place_of
+
+    name = re.sub(r"[^\w.-]", "_", out.rpartition("::")[2]) or "table"
+    place = place_of(Path(name))
+    if place.exists():
+        place = place_of(Path(f"{name}-{secrets.token_hex(4)}"))
+    keep_seed(place, seed, out.rpartition("::")[2])
+    return place
+
+
+def _tell_steps(found: dict[str, Any], table: str, out: str | None) -> None:
+    rows = []
+    for step in found["steps"]:
+        changed = ", ".join(f"{c} {share:.1%}" for c, share in (step["changed"] or {}).items())
+        rows.append([step["kind"], ", ".join(step["columns"]), changed, "yes" if step["truthful"] else "no", step["keeps"]])
+    heads = ["step", "columns", "cells changed", "true", "keeps"]
+    _shared.show_table("Steps", heads, rows)
+    if "records_out" in found:
+        _shared.line(
+            f"{found['records_out']:,} of {found['records_in']:,} records written to {out}; {found['unsampled']:,} outside the "
+            f"sample, {found['suppressed']:,} suppressed."
+        )
+    _shared.tell_losses(found.get("not_kept", ()), after=True)
+    if not found["truthful"]:
+        _shared.line("Some published values are not true of their person.")
+    if found.get("private_file"):
+        _shared.line(
+            f"The seed of the random changes is in {found['private_file']}: keep it separate; anyone who has it can undo them. "
+            f"--private {found['private_file']} repeats the run."
+        )
+    if out is not None:
+        made = _as_typed(table, out)
+        _shared.next_step(f"shoal measure {made} --quasi a,b measures it; nothing is proven yet.")
+
+
+def _as_typed(table: str, out: str) -> str:
+    """What was written as the next command names it: a new table by its whole address."""
+    from shoal.cli._shared import shell_word, table_beside
+
+    _, new, name = out.rpartition("::")
+    return shell_word(table_beside(table if out.startswith("::") else out, name)) if new else _shared.named(out)
