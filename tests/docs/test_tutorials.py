@@ -1,4 +1,4 @@
-"""Six people reach their goal: an empty environment, the built wheel, the ``pip install`` line and commands of their page."""
+"""Seven people reach their goal: an empty environment, the built wheel, the ``pip install`` line and commands of their page."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def test_a_tutorial_reaches_its_goal(
     docs_pages.check(page, tmp_path, data, environment(needed.group(1) or ""))
 
 
-def test_there_is_one_for_each_of_six_people() -> None:
-    assert len(docs_pages.TUTORIALS) == 6
+def test_there_is_one_for_each_of_seven_people() -> None:
+    assert len(docs_pages.TUTORIALS) == 7

@@ -33,7 +33,12 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "visits": (
         "real_tables/diabetes130/data.csv",
         {
-            "events": {"unit": "patient_nbr", "place": "diag_1", "hierarchy": {"diag_1": {"diagnosis": "icd9"}}},
+            "events": {
+                "unit": "patient_nbr",
+                "place": "diag_1",
+                "hierarchy": {"diag_1": {"diagnosis": "icd9"}},
+                "renew": "never",
+            },
             "roles": {"rest": "drop"},
             "require": ["known[2]>=5"],
         },

@@ -151,3 +151,35 @@ def test_origin_and_destination_of_a_record_are_a_trip(commuters: pa.Table) -> N
     flows = {u.name: u for u in made.uses}["trips"]
     assert flows.before == 600
     assert flows.after == made.after.records - (made.cost.blank or 0)
+
+
+def test_records_that_are_shown_once_with_others_are_not_links_that_stay() -> None:
+    """Thirty people, mostly at a place of their own. A plan that shows hours without a place merges nearly all records;
+    it is not better than one that publishes every record and the place that all share."""
+    rng = np.random.default_rng(5)
+    rows = []
+    for i in range(30):
+        for j in range(50):
+            at = np.datetime64("2026-03-02T00:00") + np.timedelta64(int(rng.integers(0, 28 * 1440)), "m")
+            rows.append((f"p{i}", str(at).replace("T", " "), "X" if j < 10 else f"home {i}"))
+    table = {name: [r[i] for r in rows] for i, name in enumerate(("card", "at", "station"))}
+    made = shoal.anonymize(table, {"events": rules(), "require": [f"known[2]>={K}"], "seed": SEED}).certificate
+    assert made.after.records >= 0.8 * len(rows)
+    places = {u.name: u for u in made.uses}["exact places"]
+    assert places.before == 1500
+    assert 270 <= places.after <= 300  # of the 300 records at X; no others can be shown
+    assert "no plan that meets known[1]>=5 shows more than 20.0 % of them" in places.sentence
+
+
+@pytest.mark.parametrize(("own", "most"), [(1, 5), (2, 5), (3, 5)])
+def test_no_plan_shows_more_exact_places_than_stated(own: int, most: int) -> None:
+    """Four people once at A, the fifth more often: of the fifth's records there one can be shown, because k is 5."""
+    rows = [("p0", f"2026-03-{d:02d} 08:00", "A") for d in range(2, 2 + own)]
+    rows += [(f"p{i}", "2026-03-02 08:00", "A") for i in range(1, 5)]
+    rows += [(f"q{i}", "2026-03-02 08:00", "B") for i in range(30)]
+    table = {name: [r[i] for r in rows] for i, name in enumerate(("card", "at", "station"))}
+    events = {**rules(), "time_widths": ["none"], "place_levels": ["local"], "renew": "every record"}
+    made = shoal.anonymize(table, {"events": events, "require": [f"known[1]>={K}"], "seed": SEED}).certificate
+    places = {u.name: u for u in made.uses}["exact places"]
+    assert places.after == 30 + most
+    assert f"more than {100 * (30 + most) / len(rows):.1f} % of them" in places.sentence

@@ -104,11 +104,7 @@ def known_records(
     person's. ``claimed`` is about the mean of the chances, ``most`` about each of them: one above it breaks the claim. Above
     ``allowed``, what the requirement allows for fewer records, it is a warning.
     """
-    chances = np.zeros(len(people))
-    for i, (person, points) in enumerate(zip(people.tolist(), known, strict=True)):
-        chances[i] = max(
-            ((published.owner[t] == person).mean() for t in _fitting(published, [np.array([p]) for p in points])), default=0
-        )
+    chances = _chances(published, people, [[np.array([p]) for p in points] for points in known])
     rate = float(chances.mean())
     alone = int((chances == 1.0).sum())
     what = "record" if s == 1 else "records"
@@ -122,6 +118,12 @@ def known_records(
     elif verdict == "holds" and not at_most(float(chances.max()), allowed):
         verdict = "warning"
     return AttackResult(f"known records: {s}", question, rate, low, high, claimed, "", verdict, said)
+
+
+def _chances(published: Published, people: IntArray, known: Sequence[Sequence[IntArray]]) -> npt.NDArray[np.float64]:
+    """For each person the share of the pseudonyms that fit the known records that are that person's."""
+    both = zip(people.tolist(), known, strict=True)
+    return np.array([max(((published.owner[t] == p).mean() for t in _fitting(published, g)), default=0.0) for p, g in both])
 
 
 def _fitting(published: Published, groups: Sequence[IntArray]) -> list[IntArray]:
@@ -149,13 +151,32 @@ def known_length(published: Published, people: IntArray, known: Sequence[IntArra
     return _beyond(f"length of the trace: {s}", question, f"up to {what}", chances, most)
 
 
+def known_absence(
+    published: Published, people: IntArray, known: Sequence[IntArray], trails: Sequence[IntArray], s: int, *, most: float
+) -> AttackResult:
+    """The same by somebody who knows besides one point where the person was not: of those outside ``trails[i]``, all points of
+    the person, the one that rules out most of the pseudonyms that fit."""
+    t = published.traces
+    chances = np.zeros(len(people))
+    for i, (person, points, own_points) in enumerate(zip(people.tolist(), known, trails, strict=True)):
+        for found in _fitting(published, [np.array([p]) for p in points]):
+            lengths = t.lengths[found]
+            ends = np.cumsum(lengths)
+            within = np.arange(int(ends[-1])) - np.repeat(ends - lengths, lengths)
+            held = np.bincount(t.point[np.repeat(t.start[found], lengths) + within], minlength=t.n_points)
+            held[own_points[own_points >= 0]] = 0
+            own = int((published.owner[found] == person).sum())
+            chances[i] = max(chances[i], own / (len(found) - int(held.max())) if own else 0.0)
+    what = f"{s} known {'record' if s == 1 else 'records'} and one point where the person was not"
+    question = f"Does somebody who knows {what} find that person's pseudonym?"
+    return _beyond(f"where somebody was not: {s}", question, f"up to {what}", chances, most)
+
+
 def approximate_times(
     published: Published, people: IntArray, near: Sequence[Sequence[IntArray]], s: int, *, most: float
 ) -> AttackResult:
     """The same by somebody who knows the times within an hour: ``near[i]`` has, for each known record, the points that fit."""
-    chances = np.zeros(len(people))
-    for i, (person, groups) in enumerate(zip(people.tolist(), near, strict=True)):
-        chances[i] = max(((published.owner[t] == person).mean() for t in _fitting(published, groups)), default=0)
+    chances = _chances(published, people, near)
     question = f"Does somebody who knows {s} {'record' if s == 1 else 'records'} of a person within an hour find the pseudonym?"
     return _beyond(f"approximate times: {s}", question, f"up to {s} records known within an hour", chances, most)
 

@@ -15,6 +15,7 @@ from shoal.attacks.traces import (
     Published,
     approximate_times,
     draw,
+    known_absence,
     known_length,
     known_records,
     relinking,
@@ -96,7 +97,8 @@ HOUR = 3_600_000_000
 def as_log(rows):
     rows = sorted(rows)
     who, hour, place = (np.array(x, dtype=np.int64) for x in zip(*rows, strict=True))
-    return Log(who, hour * HOUR, place, trips_of(who, np.arange(len(who)), place, 5))
+    first, last = trips_of(who, np.arange(len(who)), place)
+    return Log(who, hour * HOUR, place, place[first] * 5 + place[last])
 
 
 def flows(rows):
@@ -186,3 +188,15 @@ def test_what_is_allowed_is_about_every_person_not_about_the_mean():
     people, known = np.array([0, 2]), [np.array([1]), np.array([0])]
     found = known_records(shown, people, known, 1, claimed=None, allowed=0.4)
     assert (found.rate, found.verdict) == (0.375, "warning")
+
+
+def test_where_somebody_was_not_rules_out_others():
+    """Person 0 has point 0 only; three others have it too, two of these with point 1: knowing that 0 was not there leaves two."""
+    shown = Published(Traces.of([0, 1, 1, 2, 2, 3, 3], [0, 0, 1, 0, 1, 0, 2]), np.arange(4))
+    found = known_absence(shown, np.array([0]), [np.array([0])], [np.array([0])], 1, most=1 / 4)
+    assert found.rate == pytest.approx(1 / 2)
+    assert found.verdict == "warning"
+    # person 1 was at point 1: this point cannot be ruled out, point 2 can
+    assert known_absence(shown, np.array([1]), [np.array([0])], [np.array([0, 1])], 1, most=1 / 4).rate == pytest.approx(1 / 3)
+    # of a person with no published record nothing is found
+    assert known_absence(shown, np.array([7]), [np.array([0])], [np.array([0])], 1, most=1 / 4).verdict == "holds"

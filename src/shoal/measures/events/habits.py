@@ -148,12 +148,12 @@ class Log:
         return np.unique(self.who, return_counts=True)[1]
 
 
-def trips_of(who: IntArray, order: IntArray, place: IntArray, size: int) -> IntArray:
-    """Consecutive records of one person or pseudonym at two different places: the number of origin and destination of each, with
-    ``size`` places. Records at the same time have no order, so they tell no trip; blank places (below 0) do not either.
+def trips_of(who: IntArray, order: IntArray, place: IntArray) -> tuple[IntArray, IntArray]:
+    """Consecutive records of one person or pseudonym at two different places: the earlier and the later record of each trip.
+    Records at the same time have no order, so they tell no trip; blank places (below 0) do not either.
 
-    >>> trips_of(np.array([0, 0, 0, 0, 1]), np.array([1, 2, 3, 3, 4]), np.array([0, 1, 2, 0, 0]), 3).tolist()
-    [1]
+    >>> [r.tolist() for r in trips_of(np.array([0, 0, 0, 0, 1]), np.array([1, 2, 3, 3, 4]), np.array([0, 1, 2, 0, 0]))]
+    [[0], [1]]
     """
     index = np.lexsort((order, who))
     who, order, place = who[index], order[index], place[index]
@@ -161,8 +161,7 @@ def trips_of(who: IntArray, order: IntArray, place: IntArray, size: int) -> IntA
     tie = np.concatenate(([False], one & (order[:-1] == order[1:]), [False]))
     alone = ~(tie[:-1] | tie[1:])
     told = one & alone[:-1] & alone[1:] & (place[:-1] != place[1:]) & (place[:-1] >= 0) & (place[1:] >= 0)
-    out: IntArray = place[:-1][told] * size + place[1:][told]
-    return out
+    return index[:-1][told], index[1:][told]
 
 
 @dataclass(frozen=True)
@@ -207,7 +206,7 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[C
         ),
     ]
     if before.trips is not None and after.trips is not None:
-        out += _trips(before.trips, after.trips)
+        out += compare_trips(before.trips, after.trips)
     if before.place is not None and after.place is not None:
         out.append(_supports(before, after))
     if before.moment is not None and after.moment is not None:
@@ -216,15 +215,17 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[C
     return tuple(out)
 
 
-def _trips(before: IntArray, after: IntArray) -> list[Compared]:
+def compare_trips(
+    before: IntArray, after: IntArray, name: str = "trips", name_large: str = f"trips of flows above {LARGE}", where: str = ""
+) -> list[Compared]:
     """Trips by origin and destination: all, and those of large flows."""
     keys = np.union1d(before, after)
     a, b = (np.bincount(np.searchsorted(keys, t), minlength=len(keys)) for t in (before, after))
     large = a > LARGE
-    words = "trips by origin and destination"
-    out = [_counts("trips", words, a, b)]
+    words = f"trips by origin and destination{where}"
+    out = [_counts(name, words, a, b)]
     if large.any():
-        out.append(_counts(f"trips of flows above {LARGE}", f"{words} that had more than {LARGE}", a[large], b[large]))
+        out.append(_counts(name_large, f"{words} that had more than {LARGE}", a[large], b[large]))
     return out
 
 

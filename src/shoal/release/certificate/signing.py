@@ -73,8 +73,9 @@ def check_ordinary(place: Path, listed: int) -> str:
     return f"{listed:,} files are listed"
 
 
-def check_files(place: Path, files: tuple[FileEntry, ...], file: str | None) -> str:
-    """The files of the folder are those that were signed, byte for byte; ``file`` holds the data, where they are a file."""
+def check_files(place: Path, files: tuple[FileEntry, ...], file: str | None, *, also: str = "") -> str:
+    """The files of the folder are those that were signed, byte for byte; ``file`` holds the data, where they are a file, and
+    ``also`` is one more that a release may have."""
     listed = {entry.name: entry for entry in files}
     if len(listed) != len(files):
         raise TamperError("the certificate lists a file twice.")
@@ -86,7 +87,7 @@ def check_files(place: Path, files: tuple[FileEntry, ...], file: str | None) -> 
         raise TamperError("the certificate names data outside the folder.")
     parts = [] if file is None else listed_parts(listed, file)
     log = {f"{file}/{LOG}"} & set(listed) if parts else set()
-    if set(listed) - {trees.NAME} - log != {*(parts or data), PLAN, REPORT}:
+    if set(listed) - {trees.NAME, also} - log != {*(parts or data), PLAN, REPORT}:
         raise TamperError("the certificate lists other files than a release has.")
     there = {p.relative_to(place).as_posix() for p in islice(place.rglob("*"), MOST_FILES + len(listed))}
     folders = {*(data if parts else []), *(Path(name).parent.as_posix() for name in log)}

@@ -15,6 +15,7 @@ from shoal.attacks.traces import (
     Published,
     approximate_times,
     draw,
+    known_absence,
     known_length,
     known_records,
     relinking,
@@ -26,22 +27,22 @@ from shoal.attacks.traces import (
 from shoal.disk.atomic import scratch
 from shoal.errors import UsageError, missing_column
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.granularity import CYCLES, EXACT, MONDAY, NONE, UNITS, microseconds, time_length
-from shoal.measures.events.habits import Log, compare_logs, trips_of
+from shoal.measures.events.granularity import MONDAY, NONE, UNITS, microseconds
 from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
-from shoal.model.certificate.events import EventCertificate, EventData, EventSteps, EventUse
+from shoal.model.certificate.events import EventCertificate, EventData, EventSteps
 from shoal.model.certificate.file import read_event_certificate
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import KnownRecords, Requirement, Unicity
 from shoal.release.events.plan_file import EventPlan, joined_with
 from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, time_labels, write_table
-from shoal.release.events.records import EventTable, column_of, complete, places_at, several_places, time_of, times_at
+from shoal.release.events.records import EventTable, column_of, complete, time_of, times_at
+from shoal.release.events.uses import published_places
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found
-from shoal.search.events.problem import CUT, EVERY, LOCAL, NEVER
+from shoal.search.events.problem import EVERY, NEVER
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -74,6 +75,7 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
         tell(progress, 0.3 * i + 0.15, out[-1:])
         if s == most:
             out.append(known_length(published, people, taken, s, most=most_chance(asked, s)))
+            out.append(known_absence(published, people, taken, trails, s, most=most_chance(asked, s)))
             near = _near(events, found, codes[point], people, s, rng)
             out += [] if near is None else [approximate_times(published, people, near, s, most=most_chance(asked, s))]
             tell(progress, 0.3 * i + 0.15, out[1:])
@@ -342,54 +344,3 @@ def _carried(plan: EventPlan, outside: Table, person: str, told: list[str], endi
         file = work / f"list{ending}"
         write_table(pa.table(columns), file)
         return list(rows(file, list(columns)))
-
-
-def uses_of(events: EventTable, found: Found) -> tuple[EventUse, ...]:
-    """Every comparison that the published columns allow: before, in the true order and at the published level of the places;
-    after, as anybody computes it from the published file."""
-    problem, width = events.problem, found.shape.time
-    hours, days = _told(events, width)
-    true = after = published_places(events, found)
-    if after is not None and found.shape.place == LOCAL and found.blank is not None:
-        true, after = problem.ladder[0], np.where(found.blank == 0, after, -1)
-    index = np.flatnonzero(found.stays)
-    order = times_at(events.time, width) if problem.ordered(found.shape) else None
-    trips: tuple[IntArray | None, IntArray | None] = (None, None)
-    if true is not None and after is not None and several_places(events.places):
-        trips = true, after[index][after[index] >= 0]
-    elif true is not None and after is not None and order is not None:
-        size = int(true.max()) + 1
-        trips = trips_of(problem.person, problem.rank, true, size), trips_of(found.trace[index], order[index], after[index], size)
-    moment = None
-    if events.time is not None and events.time.kind in ("timestamp", "date", "time"):
-        moment = microseconds(events.time.values, events.time.kind)[events.time.codes]
-    before = Log(problem.person, moment, true, trips[0])
-    left = Log(found.trace[index], None if moment is None else moment[index], None if after is None else after[index], trips[1])
-    made = compare_logs(before, left, hours=hours, days=days)
-    return tuple(EventUse(c.name, c.sentence, c.before, c.after, c.kept, c.error) for c in made)
-
-
-def _told(events: EventTable, width: str) -> tuple[bool, bool]:
-    """Whether the hour of the day and the weekday of a record are published."""
-    kind = None if events.time is None else events.time.kind
-    if width in CYCLES:
-        return CYCLES[width].hours, CYCLES[width].days
-    length = UNITS["s"] if width == EXACT else time_length(width)
-    if kind is None or width == NONE or length is None:
-        return False, False
-    hours = kind in ("timestamp", "time") and length <= UNITS["h"]
-    return hours, kind in ("timestamp", "date") and length <= UNITS["d"] and not events.rules.shift
-
-
-def published_places(events: EventTable, found: Found) -> IntArray | None:
-    """The place of each record as it is published."""
-    level = found.shape.place
-    if level == LOCAL and found.blank is not None:
-        shown: IntArray = np.stack(events.problem.ladder)[found.blank, np.arange(events.problem.n)]
-        return shown
-    if level != CUT:
-        codes: IntArray | None = places_at(events.places, level, events.trees)
-        return codes
-    labels: list[Any] = place_labels(events.places[0], level, events.trees, found.levels).to_pylist()
-    numbers = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)[1]
-    return numbers[events.places[0].codes].astype(np.int64)

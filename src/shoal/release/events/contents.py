@@ -31,8 +31,9 @@ from shoal.release.certificate.contents import purpose_of
 from shoal.release.certificate.derive import FORMATS, data_file
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
-from shoal.release.events.plan_file import EventPlan
+from shoal.release.events.plan_file import EventPlan, fewest_of
 from shoal.release.events.records import EventTable
+from shoal.release.events.uses import FLOWS
 from shoal.release.proof.events import EventFacts, judge_events
 from shoal.release.proof.read import header, logical
 from shoal.search.events.event_search import Found
@@ -251,6 +252,11 @@ def limits_of(c: EventCertificate) -> tuple[str, ...]:
     others = [n for n in c.data.columns if n not in points]
     if others:
         out.append(f"Published as they are and not counted among what is known: {', '.join(others)}.")
+    if any(Path(f.name).stem == FLOWS for f in c.files):
+        out.append(
+            f"A published flow counts trips of at least {fewest_of(c.asked)} people. It may be less than the true number: of a "
+            "person with many of its trips some are not counted. The flows of several releases together are not protected."
+        )
     if c.steps.place == LOCAL:
         out.append("A record with the place '*' was at a place that too few people share at that time.")
     if c.steps.renew.endswith(NEEDED):

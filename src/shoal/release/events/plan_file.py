@@ -119,7 +119,7 @@ def with_choices_of(policy: Policy, plan: EventPlan) -> Policy:
 def plan_of(events: EventTable, found: Found) -> EventPlan:
     """The plan of a release, as it is published."""
     shape, rules = found.shape, events.rules
-    fewest = max([FEWEST, *(r.k for r in events.problem.asked if isinstance(r, KnownRecords))])
+    fewest = fewest_of(events.problem.asked)
     named = shape.place == CUT or shape.place.startswith("level:")
     labels = {p.name: _labels(events, found, i, fewest) for i, p in enumerate(events.places)} if named else {}
     return EventPlan(
@@ -134,6 +134,11 @@ def plan_of(events: EventTable, found: Found) -> EventPlan:
         None if shape.renew == EVERY else rules.vault or None,
         labels,
     )
+
+
+def fewest_of(asked: Sequence[Requirement]) -> int:
+    """The people who must share a value or a count that is published for all of them."""
+    return max([FEWEST, *(r.k for r in asked if isinstance(r, KnownRecords))])
 
 
 def _labels(events: EventTable, found: Found, which: int, fewest: int) -> dict[str, str]:

@@ -186,7 +186,14 @@ def _problem(
         day = (microseconds(time.values, time.kind) // UNITS["d"])[time.codes]
     tree = trees[places[0].name] if CUT in levels else None
     given = {**vars(Weights()), **rules.weights}
-    trips = bool(places) and time is not None and not several_places(places)
+    two = several_places(places)
+    trips = bool(places) and time is not None and not two
+    if rules.flows and not trips and not (two and len(places) == 2):
+        raise PolicyError(
+            "'events.flows' requires a time and one place, or an origin and a destination.",
+            hint="Name time: and place: there, or leave flows out.",
+            path="events.flows",
+        )
     weights = Weights(given["time"] * (time is not None), given["place"] * bool(places), given["trips"] * trips, given["links"])
     if not any(vars(weights).values()):
         raise PolicyError(
@@ -208,6 +215,7 @@ def _problem(
         tree=tree,
         leaf=None if tree is None else _leaves(tree, places[0])[places[0].codes],
         ladder=_ladder(places) if LOCAL in levels else (),
+        flows=rules.flows,
     )
 
 

@@ -20,11 +20,12 @@ from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import Requirement
-from shoal.release.events.attacks import published_attacks, run_attacks, uses_of
+from shoal.release.events.attacks import published_attacks, run_attacks
 from shoal.release.events.contents import WrittenEvents, certificate_of, derive, steps_of
-from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
+from shoal.release.events.plan_file import EventPlan, check_earlier, fewest_of, joined_with, plan_of, with_choices_of
 from shoal.release.events.publish import private, published, write_table
 from shoal.release.events.records import EventTable, read_events
+from shoal.release.events.uses import FLOWS, earlier_flows, flow_table, flows_of, uses_of, with_flows
 from shoal.release.make import private_file
 from shoal.release.make.carry_out import Output
 from shoal.release.make.certify import input_hash
@@ -195,6 +196,7 @@ def decide_events(
     if plan is not None:
         problem = problem.with_shapes(tuple(s for s in problem.shapes if s.most == plan.most_records))
     found = best_plan(problem, lambda done, what: progress(0.1 + 0.5 * done, what))
+    found = with_flows(events, found) if problem.flows else found
     limit = policy.loss_limit
     if limit is not None and found.loss > limit:
         raise InfeasibleError(
@@ -233,6 +235,10 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     _require_met(events.policy.requirements, people or facts)
     if facts.records != int(found.stays.sum()):
         raise VerificationError("the written file has another number of records than was planned; nothing was released.")
+    flows = flows_of(events, found) if events.rules.flows else None
+    beside = stage / f"{FLOWS}{data.suffix}"
+    if flows is not None:
+        write_table(flow_table(events, found, flows), beside)
     plan_text = plan_of(events, found).to_json()
     (stage / PLAN).write_text(plan_text, encoding="utf-8", newline="\n")
     digest = hashlib.sha256(plan_text.encode()).hexdigest()
@@ -245,6 +251,8 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     if people is not None:
         attacks += published_attacks(data, told, steps, events.problem.asked, separate=True)
     attacks += [joined_with(data, told, steps, Path(earlier), events.problem.asked) for earlier in output.earlier]
+    if flows is not None:
+        attacks += earlier_flows(beside, [Path(e) for e in output.earlier], fewest_of(events.problem.asked))
     attacks = worst_first(attacks)
     broken = [a for a in attacks if a.verdict == "broken"]
     if broken:
@@ -255,12 +263,12 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
         )
     written = WrittenEvents(
         data=told,
-        files=[data, stage / PLAN],
+        files=[data, *([] if flows is None else [beside]), stage / PLAN],
         facts=facts,
         people=people,
         commitment=str(kept.commitment),
         attacks=attacks,
-        uses=uses_of(events, found),
+        uses=uses_of(events, found, flows),
         objections=objected[0] if objected else None,
         snapshot=output.held.snapshot if output.held is not None else None,
         input_hash=_input_hash(events, output, signer),

@@ -23,8 +23,9 @@ from shoal.release.certificate.derive import compare_halves
 from shoal.release.certificate.signing import check_files
 from shoal.release.claim import Claim, Step
 from shoal.release.events.contents import VERIFY, counted, derive, facts_of, limits_of, proof_of, verdict_of
-from shoal.release.events.plan_file import EventPlan
-from shoal.release.proof.events import EventFacts, judge_events, recount_events, recount_uses
+from shoal.release.events.plan_file import EventPlan, fewest_of
+from shoal.release.events.uses import FLOWS
+from shoal.release.proof.events import EventFacts, check_flows, judge_events, recount_events, recount_trips, recount_uses
 from shoal.release.proof.facts import alike
 from shoal.release.proof.read import check_records, header, logical
 from shoal.report.event_release_report import render
@@ -41,7 +42,8 @@ class EventClaim(Claim[EventCertificate]):
         return [("form", lambda: _form(self.certificate))]
 
     def files(self) -> str:
-        return check_files(self.place, self.certificate.files, self.certificate.data.file)
+        file = self.certificate.data.file
+        return check_files(self.place, self.certificate.files, file, also=f"{FLOWS}{Path(file).suffix}")
 
     def plan_steps(self) -> list[Step]:
         return [("plan", lambda: _plan(self.place, self.certificate))]
@@ -179,7 +181,16 @@ def _uses(place: Path, c: EventCertificate) -> str:
     wrong = [name for name, after in stated.items() if not equal(after, told[name])]
     if wrong:
         raise VerificationError(f"counting the uses again gives another number of {wrong[0]}.")
-    return f"counted again in the published file: {', '.join(stated)}"
+    said = f"counted again in the published file: {', '.join(stated)}"
+    flows = place / f"{FLOWS}{Path(c.data.file).suffix}"
+    if not any(f.name == flows.name for f in c.files):
+        return said
+    seen = None
+    if header(flows)[:-1] == list(c.data.place):
+        seen = recount_trips(place / c.data.file, unit=None, time=None, place=c.data.place)
+    elif "trips" in told and any(u.name == "trips" for u in c.uses):
+        seen = recount_trips(place / c.data.file, unit=c.data.unit, time=c.data.time, place=c.data.place)
+    return f"{said}; {check_flows(flows, seen, fewest_of(c.asked))}"
 
 
 TEXTS_IN_ORDER = ("exact", "hour", "day", "week", "month", "quarter", "year", "hour of day", "part of day", "weekday and hour")

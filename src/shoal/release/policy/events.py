@@ -21,7 +21,8 @@ class EventRules:
     """``time_widths``, ``place_levels``, ``renew`` and ``most_records`` are choices, finest first; empty: what suits the column.
 
     ``shift`` is the most days that a person's dates are moved, 0 for none; ``weights`` say how much each loss counts. ``vault``
-    names the domain of the vault whose pseudonyms are published; without it they are numbers dealt at random.
+    names the domain of the vault whose pseudonyms are published; without it they are numbers dealt at random. ``flows``: trips by
+    origin and destination are published beside the records.
     """
 
     unit: str
@@ -35,6 +36,7 @@ class EventRules:
     shift: int = 0
     weights: Mapping[str, float] = field(default_factory=dict)
     vault: str = ""
+    flows: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -51,7 +53,7 @@ class EventRules:
         for group in ("hierarchy", "weights"):
             if getattr(self, group):
                 out[group] = dict(getattr(self, group))
-        return out | ({"shift": self.shift} if self.shift else {}) | ({"vault": self.vault} if self.vault else {})
+        return out | {n: getattr(self, n) for n in ("shift", "vault", "flows") if getattr(self, n)}
 
 
 def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> EventRules | None:
@@ -81,6 +83,7 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
         shift=said.get("shift", 0),
         weights=dict(said.get("weights", {})),
         vault=said.get("vault", ""),
+        flows=said.get("flows", False),
     )
     _check(rules)
     return rules
@@ -97,6 +100,8 @@ def _check(rules: EventRules) -> None:
         raise PolicyError("'events' names a column twice.", hint="Name each column once.", path="events")
     if rules.shift and not rules.time:
         raise PolicyError("'events.shift' moves dates, and no time is named.", hint="Add time: there.", path="events.shift")
+    if rules.flows and not rules.place:
+        raise PolicyError("'events.flows' counts trips between places, and no place is named.", path="events.flows")
     for name in rules.hierarchy:
         if name not in rules.place:
             raise PolicyError(f"'events.hierarchy' names '{name}', which is not a place.", path=f"events.hierarchy.{name}")

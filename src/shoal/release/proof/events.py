@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from shoal.errors import UsageError, VerificationError
 from shoal.model.requirement import MOST_SETS, KnownRecords, Requirement, Unicity, Verdict
-from shoal.release.proof.read import rows
+from shoal.release.proof.read import header, rows
 
 Ints = npt.NDArray[np.int64]
 BLOCK = 4_000_000
@@ -213,22 +213,50 @@ BLANK = "*"
 
 def recount_uses(path: Path, *, unit: str | None, time: str | None, place: Sequence[str]) -> dict[str, float]:
     """What anybody can count of the uses in a written file: records, records per pseudonym, and trips between the places of
-    one column (consecutive records of a pseudonym at two places; records at the same time have no order)."""
+    one column."""
     columns = [c for c in (unit, time, *place) if c is not None]
-    by: dict[Any, list[tuple[Any, ...]]] = {}
-    for i, record in enumerate(rows(path, columns)):
-        by.setdefault(record[0] if unit else i, []).append(record[bool(unit) :])
-    records = sum(map(len, by.values()))
-    out = {"records": float(records), "records per person": records / len(by)}
+    named = Counter(record[0] if unit else i for i, record in enumerate(rows(path, columns)))
+    out = {"records": float(named.total()), "records per person": named.total() / len(named)}
     if time is not None and len(place) == 1:
-        out["trips"] = float(sum(_trips(own) for own in by.values()))
+        out["trips"] = float(recount_trips(path, unit=unit, time=time, place=place).total())
     return out
 
 
-def _trips(own: list[tuple[Any, ...]]) -> int:
-    times = Counter(time for time, _ in own)
-    ordered = sorted(own, key=lambda r: (_moment(r[0]), str(r[1])))
-    return sum(a[1] != b[1] and BLANK not in (a[1], b[1]) and times[a[0]] == times[b[0]] == 1 for a, b in pairwise(ordered))
+def recount_trips(path: Path, *, unit: str | None, time: str | None, place: Sequence[str]) -> Counter[tuple[Any, ...]]:
+    """Trips by origin and destination in a written file: consecutive records of a pseudonym at two places; records at the same
+    time have no order, and blank places tell no trip. Without a time each record is a trip, its places origin and destination."""
+    if time is None:
+        return Counter(record for record in rows(path, place) if BLANK not in record)
+    out: Counter[tuple[Any, ...]] = Counter()
+    by: dict[Any, list[tuple[Any, ...]]] = {}
+    for i, record in enumerate(rows(path, [*([unit] if unit else []), time, *place])):
+        by.setdefault(record[0] if unit else i, []).append(record[bool(unit) :])
+    for own in by.values():
+        times = Counter(r[0] for r in own)
+        ordered = sorted(own, key=lambda r: (_moment(r[0]), str(r[1:])))
+        for a, b in pairwise(ordered):
+            if a[1:] != b[1:] and BLANK not in (*a[1:], *b[1:]) and times[a[0]] == times[b[0]] == 1:
+                out[*a[1:], *b[1:]] += 1
+    return out
+
+
+def read_flows(path: Path) -> dict[tuple[Any, ...], int]:
+    """The trips of each origin and destination in a file of flows."""
+    out = {}
+    for *ends, trips in rows(path, header(path)):
+        if tuple(ends) in out or not str(trips).isdigit():
+            raise VerificationError("the file of flows names a flow twice, or without its trips.")
+        out[tuple(ends)] = int(trips)
+    return out
+
+
+def check_flows(path: Path, seen: Mapping[tuple[Any, ...], int] | None, k: int) -> str:
+    """Every published flow has at least k trips, and adds none or at least k to those that the records show (``seen``)."""
+    flows = read_flows(path)
+    added = [n - (seen or {}).get(ends, 0) for ends, n in flows.items()]
+    if any(n < k for n in flows.values()) or any(a < 0 or 0 < a < k for a in added):
+        raise VerificationError(f"the file of flows tells trips of fewer than {k} people.")
+    return f"{len(flows):,} flows have at least {k} trips, and add none or at least {k} to those that the records show"
 
 
 def _moment(time: Any) -> tuple[float, Any]:

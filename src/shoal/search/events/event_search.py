@@ -101,7 +101,7 @@ def base_loss(problem: EventProblem, shape: Shape) -> float:
     whole = np.full(problem.n, -1, dtype=np.int64)
     whole[keep] = trace
     place = 0.0 if shape.place in (CUT, LOCAL) else problem.column_loss("place", shape.place)
-    return problem.weights.mean(problem.lost(shape, whole, keep, len(pairs.trace), place, None))
+    return problem.weights.mean(problem.lost(shape, whole, keep, pairs.trace, place, None))
 
 
 def tried_plan(problem: EventProblem, shape: Shape, allow: float) -> Found | None:
@@ -162,7 +162,7 @@ def _found(
     traces = np.full(problem.n, -1, dtype=np.int64)
     traces[index] = trace
     gone = len(index) - int(alive.sum())
-    lost = problem.lost(shape, traces, alive, int(shown.sum()), place_loss, blank)
+    lost = problem.lost(shape, traces, alive, traces[shown], place_loss, blank)
     return Found(
         shape=shape,
         stays=shown,

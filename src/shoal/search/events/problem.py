@@ -11,9 +11,11 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.measures.events.granularity import CYCLES
+from shoal.measures.events.habits import trips_of
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
-from shoal.search.events.suppress import Asked, Mask, Pairs
+from shoal.model.requirement import KnownRecords
+from shoal.search.events.suppress import Asked, Mask, Pairs, most_each
 
 NEVER, EVERY = "never", "every record"
 NEEDED = "as needed"
@@ -89,7 +91,7 @@ class EventProblem:
 
     ``leaf`` is the value of the record's place in ``tree``, for the level ``cut``. ``times`` has hours too, if they are
     timestamps. ``ladder`` has, for the level ``local``, the places of the records with 0, 1, … of their columns blank, the last
-    column first; no code stands twice.
+    column first; no code stands twice. ``flows``: trips by origin and destination are published beside the records.
     """
 
     person: IntArray
@@ -105,6 +107,7 @@ class EventProblem:
     tree: Hierarchy | None = None
     leaf: IntArray | None = None
     ladder: tuple[IntArray, ...] = ()
+    flows: bool = False
     losses: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @property
@@ -130,22 +133,17 @@ class EventProblem:
         return self.times.get("exact") if hours is None or (hours == hours[0]).all() else hours
 
     @cached_property
-    def points(self) -> int:
-        """Distinct people, times and places: the most records that can be published under one pseudonym per person."""
+    def points(self) -> IntArray:
+        """The person of each distinct person, time and place: the most records that one pseudonym per person can publish."""
         columns = [c for c in (self.times.get("exact"), self.places.get("exact")) if c is not None]
         people = np.arange(int(self.person.max()) + 1)
-        return len(pairs_of(self.person, people, columns, self.n)[0].trace)
+        return pairs_of(self.person, people, columns, self.n)[0].trace
 
     @cached_property
     def trips(self) -> tuple[IntArray, IntArray]:
         """Records of one person that follow each other at two different places: the earlier and the later ones."""
-        order = np.lexsort((self.rank, self.person))
         place = self.places.get("exact")
-        if place is None:
-            return order[:0], order[:0]
-        a, b = order[:-1], order[1:]
-        there = (self.person[a] == self.person[b]) & (place[a] != place[b])
-        return a[there], b[there]
+        return (self.rank[:0], self.rank[:0]) if place is None else trips_of(self.person, self.rank, place)
 
     def ordered(self, shape: Shape) -> bool:
         """Whether the published times tell which record of a pseudonym came first: not if the date is missing, except within one
@@ -154,19 +152,34 @@ class EventProblem:
             return shape.regular == f"1 {DAYS}" and shape.time in WITHIN_DAY
         return self.times.get(shape.time) is not None
 
-    def lost(self, shape: Shape, trace: IntArray, alive: Mask, published: int, place: float, blank: IntArray | None) -> Losses:
-        """What a plan loses: ``trace`` of each record, whether its point is ``alive``, the published records, the share of the
-        bits of the places of these that is lost, and in how many columns the place of each record is ``blank``."""
+    def lost(
+        self, shape: Shape, trace: IntArray, alive: Mask, published: IntArray, place: float, blank: IntArray | None
+    ) -> Losses:
+        """What a plan loses: ``trace`` of each record, whether its point is ``alive``, the trace of each published record, the
+        share of the bits of the places of these that is lost, and in how many columns the place of each record is ``blank``."""
         clear = alive if blank is None else alive & (blank == 0)
         coarse = place if blank is None else 0.0
-        kept = min(1.0, published / self.points)
+        kept = min(1.0, len(published) / len(self.points))
         time = self.column_loss("time", shape.time)
         return Losses(
             time=1 - kept * (1 - time),
             place=1 - kept * (1 - place),
-            trips=1 - self._trips_read(shape, trace, clear) * (1 - coarse) if self.weights.trips else 0.0,
-            links=links_lost(self.person, trace[alive]),
+            trips=self._trips_lost(shape, trace, clear, coarse) if self.weights.trips else 0.0,
+            links=links_lost(self.points, published),
         )
+
+    def _trips_lost(self, shape: Shape, trace: IntArray, alive: Mask, coarse: float) -> float:
+        return self.flows_lost if self.flows else 1 - self._trips_read(shape, trace, alive) * (1 - coarse)
+
+    @cached_property
+    def flows_lost(self) -> float:
+        """The share of the trips that no file of flows can count: nobody has more than one in k of the trips of a flow."""
+        a, b = self.trips
+        place, people = self.places["exact"], int(self.person.max()) + 1
+        flow = np.unique(place[a] * (int(place.max()) + 1) + place[b], return_inverse=True)[1]
+        both, times = np.unique(flow * people + self.person[a], return_counts=True)
+        k = max((r.k for r in self.asked if isinstance(r, KnownRecords)), default=1)
+        return 1 - float(np.minimum(times, most_each(both // people, times, k)).sum()) / max(1, len(a))
 
     def _trips_read(self, shape: Shape, trace: IntArray, alive: Mask) -> float:
         """The share of the trips that can still be read: both records under one pseudonym, one after the other."""

@@ -77,7 +77,7 @@ def _rare(pairs: Pairs, alive: Mask, k: int) -> Mask:
     new = np.concatenate(([True], (np.diff(point) != 0) | (np.diff(people) != 0)))
     group = np.cumsum(new) - 1
     turn = np.arange(len(index)) - np.flatnonzero(new)[group]  # 0, 1, … for the traces of one person at one point
-    most = _most_each(point[new], np.bincount(group), k)
+    most = most_each(point[new], np.bincount(group), k)
     out[index[turn >= most[group]]] = False
     return out
 
@@ -87,11 +87,11 @@ def _shuffled(n: int) -> IntArray:
     return np.random.default_rng(0).permutation(n)
 
 
-def _most_each(point: IntArray, times: IntArray, k: int) -> IntArray:
+def most_each(point: IntArray, times: IntArray, k: int) -> IntArray:
     """For the people at each point, with so many traces there each, the most that each may keep so that nobody has more than one
     in k of what stays; 0 if fewer than k people are there. Entries of one point follow each other.
 
-    >>> _most_each(np.array([0, 0, 0, 1]), np.array([9, 2, 2, 5]), 3).tolist()
+    >>> most_each(np.array([0, 0, 0, 1]), np.array([9, 2, 2, 5]), 3).tolist()
     [2, 2, 2, 0]
     """
     order = np.lexsort((times, point))

@@ -1,0 +1,278 @@
+"""What an event release still tells: its uses before and after, and the trips by origin and destination beside the records.
+
+Takes    the table and the plan that was found
+Returns  EventUses; Flows: how many trips of each origin and destination are published, and the file of them
+Keeps    what a flow adds to the trips that the records show is of at least k people, of whom nobody has more than one in k;
+         otherwise it states no more than these. In every row, every column and the whole in which a flow adds something, what
+         is not published is nothing, or several flows of at least k people
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.measures.events.granularity import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
+from shoal.measures.events.habits import LARGE, Compared, Log, compare_logs, compare_trips, trips_of
+from shoal.model.attack import AttackResult, Verdict
+from shoal.model.certificate.events import EventUse
+from shoal.model.counts.classes import IntArray
+from shoal.model.requirement import KnownRecords
+from shoal.release.events.plan_file import check_earlier, fewest_of
+from shoal.release.events.publish import place_labels
+from shoal.release.events.records import EventTable, places_at, several_places, times_at
+from shoal.release.proof.events import read_flows
+from shoal.search.events.event_search import Found
+from shoal.search.events.problem import CUT, LOCAL
+from shoal.search.events.suppress import Mask, most_each
+
+FLOWS = "flows"
+"""The name of the file, without its ending."""
+
+
+def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[EventUse, ...]:
+    """Every comparison that the published columns allow: before, in the true order and at the published level of the places;
+    after, as anybody computes it from the published file."""
+    problem, width = events.problem, found.shape.time
+    hours, days = _told(events, width)
+    index = np.flatnonzero(found.stays)
+    place = after = None
+    trips: list[IntArray | None] = [None, None]
+    made: list[Compared] = []
+    if events.places and found.shape.place != NONE:
+        read = _Read.of(events, found)
+        place, after = read.place, read.shown[index]
+        trips = [read.keys(*read.made), None if read.seen is None else read.keys(*read.seen)]
+    if events.places:
+        made += _exact_places(events, found)
+    if flows is not None:
+        keys = np.arange(len(flows.before))
+        counts = np.repeat(keys, flows.before), np.repeat(keys, flows.trips)
+        made += compare_trips(*counts, "flows", f"flows above {LARGE}", " in the file of flows")
+    moment = None
+    if events.time is not None and events.time.kind in ("timestamp", "date", "time"):
+        moment = microseconds(events.time.values, events.time.kind)[events.time.codes]
+    before = Log(problem.person, moment, place, trips[0] if trips[1] is not None else None)
+    left = Log(found.trace[index], None if moment is None else moment[index], after, trips[1])
+    made = [*compare_logs(before, left, hours=hours, days=days), *made]
+    return tuple(EventUse(c.name, c.sentence, c.before, c.after, c.kept, c.error) for c in made)
+
+
+def _told(events: EventTable, width: str) -> tuple[bool, bool]:
+    """Whether the hour of the day and the weekday of a record are published."""
+    kind = None if events.time is None else events.time.kind
+    if width in CYCLES:
+        return CYCLES[width].hours, CYCLES[width].days
+    length = UNITS["s"] if width == EXACT else time_length(width)
+    if kind is None or width == NONE or length is None:
+        return False, False
+    hours = kind in ("timestamp", "time") and length <= UNITS["h"]
+    return hours, kind in ("timestamp", "date") and length <= UNITS["d"] and not events.rules.shift
+
+
+def _exact_places(events: EventTable, found: Found) -> list[Compared]:
+    """Records published with their exact place, and the most that any plan could show.
+
+    A record that shows its place is one of the pseudonyms there at its published time, and nobody has more than one in k of
+    these. Added up over all times, nobody has more than one in k of the records that show the place.
+    """
+    problem = events.problem
+    k = max((r.k for r in problem.asked if isinstance(r, KnownRecords)), default=1)
+    place = problem.places[EXACT]
+    both, times = np.unique(place * events.n_people + problem.person, return_counts=True)
+    most = int(np.minimum(times, most_each(both // events.n_people, times, k)).sum())
+    clear = 0
+    if found.shape.place in (EXACT, LOCAL):
+        clear = int(_Read.clear(found).sum())
+    words = "records with their exact place"
+    if k > 1:
+        words += f"; no plan that meets known[1]>={k} shows more than {100 * most / problem.n:.1f} % of them"
+    return [Compared("exact places", words, float(problem.n), float(clear), clear / problem.n)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Read:
+    """The place of each record at the level of the trips, and as the published file shows it (−1: not). ``made`` are the trips of
+    the table, ``seen`` those that anybody reads in the file (None if it does not tell their order): the first and the last
+    record of each."""
+
+    place: IntArray
+    shown: IntArray
+    two: bool
+    made: tuple[IntArray, IntArray]
+    seen: tuple[IntArray, IntArray] | None
+
+    @staticmethod
+    def clear(found: Found) -> Mask:
+        """The published records whose place is not blank."""
+        return found.stays if found.blank is None else found.stays & (found.blank == 0)
+
+    @classmethod
+    def of(cls, events: EventTable, found: Found) -> _Read:
+        problem, level = events.problem, found.shape.place
+        exact = level in (EXACT, LOCAL, NONE)
+        place: IntArray = problem.places[EXACT] if exact else published_places(events, found)  # type: ignore[assignment]
+        clear = cls.clear(found) & (level != NONE)
+        shown = np.where(clear, place, -1)
+        if several_places(events.places):
+            every, seen = np.arange(problem.n), np.flatnonzero(clear)
+            return cls(place, shown, True, (every, every), (seen, seen))
+        made = trips_of(problem.person, problem.rank, place)
+        order = times_at(events.time, found.shape.time) if problem.ordered(found.shape) else None
+        if order is None:
+            return cls(place, shown, False, made, None)
+        index = np.flatnonzero(found.stays)
+        first, last = trips_of(found.trace[index], order[index], shown[index])
+        return cls(place, shown, False, made, (index[first], index[last]))
+
+    def keys(self, first: IntArray, last: IntArray) -> IntArray:
+        """The number of origin and destination of each trip."""
+        if self.two:
+            return self.place[first]
+        out: IntArray = self.place[first] * (int(self.place.max()) + 1) + self.place[last]
+        return out
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Flows:
+    """The trips of each origin and destination: in the table, and as they are published (0: not published); the first and the
+    last record of one such trip."""
+
+    before: IntArray
+    trips: IntArray
+    first: IntArray
+    last: IntArray
+
+    @property
+    def lost(self) -> float:
+        """The share of the trips that is not published."""
+        total = int(self.before.sum())
+        return 1 - int(np.minimum(self.trips, self.before).sum()) / total if total else 0.0
+
+
+def flows_of(events: EventTable, found: Found) -> Flows:
+    """Trips by origin and destination, small ones protected."""
+    read, k, people = _Read.of(events, found), fewest_of(events.problem.asked), events.n_people
+    keys = read.keys(*read.made)
+    known, example = np.unique(keys, return_index=True)
+    seen = read.seen or (keys[:0], keys[:0])
+    there = np.isin(read.keys(*seen), known)
+    person = events.problem.person
+    made = np.searchsorted(known, keys) * people + person[read.made[0]]
+    read_too = np.searchsorted(known, read.keys(*seen)[there]) * people + person[seen[0][there]]
+    both, which = np.unique(np.concatenate((made, read_too)), return_inverse=True)
+    before, shown = (np.bincount(w, minlength=len(both)) for w in (which[: len(made)], which[len(made) :]))
+    flow, who = both // people, both % people
+    first, last = read.made[0][example], read.made[1][example]
+    ends = _ends(events, found, read, first, last)
+    extra = np.maximum(before - shown, 0)
+    extra = np.minimum(extra, most_each(flow, extra, k))
+    shown[~_shared(flow, shown, k, len(known))[flow] & (_sums(flow, extra, len(known)) == 0)[flow]] = 0
+    while True:
+        added = _sums(flow, extra, len(known))
+        more = _needed(flow, who, before != shown + extra, added, ends, k)
+        if not more.any():
+            return Flows(_sums(flow, before, len(known)), added + _sums(flow, shown, len(known)), first, last)
+        extra[more[flow]] = 0
+        shown[more[flow] & ~_shared(flow, shown, k, len(known))[flow]] = 0
+
+
+def _sums(flow: IntArray, times: IntArray, n: int) -> IntArray:
+    return np.bincount(flow, weights=times, minlength=n).astype(np.int64)
+
+
+def _shared(flow: IntArray, times: IntArray, k: int, n: int) -> Mask:
+    """Whether at least k people have trips of a flow, and nobody more than one in k of them; entries are of one person each."""
+    most = np.zeros(n, dtype=np.int64)
+    np.maximum.at(most, flow, times)
+    total = np.bincount(flow, weights=np.maximum(times, 0), minlength=n)
+    out: Mask = (most > 0) & (total >= k * most)
+    return out
+
+
+def _ends(events: EventTable, found: Found, read: _Read, first: IntArray, last: IntArray) -> list[IntArray]:
+    """Flows that add up: those of one origin, those of one destination, and all; a number for each line."""
+    origin, destination = read.place[first], read.place[last]
+    if read.two:
+        level = EXACT if found.shape.place in (LOCAL, NONE) else found.shape.place
+        origin, destination = (places_at((p,), level, events.trees)[first] for p in events.places)
+    return [origin, destination, np.zeros(len(first), dtype=np.int64)]
+
+
+def _needed(flow: IntArray, who: IntArray, hidden: Mask, extra: IntArray, ends: list[IntArray], k: int) -> Mask:
+    """Flows that must state no more than the records show, so that no line hides one flow only, or fewer than k people: in each
+    such line the one that adds least to the records."""
+    out = np.zeros(len(extra), dtype=np.bool_)
+    width = int(who.max(initial=0)) + 1
+    for line in ends:
+        size = int(line.max(initial=0)) + 1
+        flows = np.bincount(line[np.unique(flow[hidden])], minlength=size)
+        people = np.bincount(np.unique(line[flow[hidden]] * width + who[hidden]) // width, minlength=size)
+        weak = (flows > 0) & ((flows < 2) | (people < k))
+        can = np.flatnonzero((extra > 0) & weak[line])
+        can = can[np.argsort(extra[can], kind="stable")]
+        out[can[np.unique(line[can], return_index=True)[1]]] = True
+    return out
+
+
+def flow_table(events: EventTable, found: Found, flows: Flows) -> Any:
+    """The published flows as a table (pyarrow): origin, destination, trips; in the order of their names."""
+    import pyarrow as pa
+
+    index = np.flatnonzero(flows.trips)
+    level = EXACT if found.shape.place == NONE else found.shape.place
+    labels = [(p, place_labels(p, level, events.trees, found.levels)) for p in events.places]
+    ends = (("from", flows.first[index]), ("to", flows.last[index]))
+    if several_places(events.places):
+        columns = {p.name: values.take(pa.array(p.codes[ends[0][1]])) for p, values in labels}
+    else:
+        columns = {f"{p.name}_{end}": values.take(pa.array(p.codes[at])) for end, at in ends for p, values in labels}
+    made = pa.table({**columns, "trips": flows.trips[index]})
+    return made.sort_by([(n, "ascending") for n in made.column_names])
+
+
+def with_flows(events: EventTable, found: Found) -> Found:
+    """The plan with the loss of trips that the published flows leave."""
+    lost, weights = flows_of(events, found).lost, events.problem.weights
+    share = weights.trips / sum(vars(weights).values())
+    return replace(found, trips_loss=lost, loss=found.loss + share * (lost - found.trips_loss))
+
+
+def earlier_flows(file: Path, earlier: Sequence[Path], k: int) -> list[AttackResult]:
+    """The flows of two releases subtracted: a difference of fewer than k trips is that of fewer than k people."""
+    out = []
+    for place in earlier:
+        suffix = Path(check_earlier(place).data.file).suffix
+        other = place / f"{FLOWS}{suffix}"
+        if not other.is_file():
+            continue
+        new, old = ({tuple(map(str, key)): n for key, n in read_flows(f).items()} for f in (file, other))
+        apart = [abs(n - old[key]) for key, n in new.items() if key in old]
+        small, other_ones = sum(0 < d < k for d in apart), sum(d >= k for d in apart)
+        said = f"Of {len(apart):,} flows that both releases publish, {small:,} differ by fewer than {k} trips"
+        said += f" and {other_ones:,} by more. How many people a difference is due to is not known."
+        verdict: Verdict = "broken" if small else "warning" if other_ones else "holds"
+        rate = small / max(1, len(apart))
+        name = f"flows of an earlier release: {place.name}"
+        out.append(
+            AttackResult(name, "Do the flows of two releases differ by a few people?", rate, rate, rate, 0.0, "", verdict, said)
+        )
+    return out
+
+
+def published_places(events: EventTable, found: Found) -> IntArray | None:
+    """The place of each record as it is published."""
+    level = found.shape.place
+    if level == LOCAL and found.blank is not None:
+        shown: IntArray = np.stack(events.problem.ladder)[found.blank, np.arange(events.problem.n)]
+        return shown
+    if level != CUT:
+        codes: IntArray | None = places_at(events.places, level, events.trees)
+        return codes
+    labels: list[Any] = place_labels(events.places[0], level, events.trees, found.levels).to_pylist()
+    numbers = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)[1]
+    return numbers[events.places[0].codes].astype(np.int64)

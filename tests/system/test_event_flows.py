@@ -1,0 +1,191 @@
+"""Trips by origin and destination beside the records: counted by the test's own definition, and subtracted from each other."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.errors import PolicyError, VerificationError
+
+SEED = 3**80
+K = 5
+Flows = dict[tuple[str, str], int]
+Rows = list[tuple[str, str, str]]
+
+
+def policy(**events: Any) -> dict[str, Any]:
+    rules = {"unit": "card", "time": "at", "place": "station", "flows": True, **events}
+    allow = {"identifying": {"row": "a number of the record, to find it again in this test"}, "suppress": 0.5}
+    return {"events": rules, "roles": {"rest": "drop", "insensitive": ["row"]}, "require": [f"known[2]>={K}"], "seed": SEED} | {
+        "allow": allow
+    }
+
+
+UNLINKED = {"time_widths": ["none"], "place_levels": ["local"], "renew": "every record"}
+
+
+def table(rows: Rows) -> dict[str, Any]:
+    who, at, station = zip(*rows, strict=True)
+    return {"card": who, "at": at, "station": station, "row": list(range(len(rows)))}
+
+
+def walks(*plans: tuple[int, str]) -> Rows:
+    """So many people go from place to place, one hour each: (5, "AB") are five people from A to B."""
+    rows, person = [], 0
+    for people, places in plans:
+        for _ in range(people):
+            rows += [(f"p{person}", f"2026-03-02 {8 + i:02d}:00:00", place) for i, place in enumerate(places)]
+            person += 1
+    return rows
+
+
+def released(rows: Rows, folder: Path, **events: Any) -> tuple[Flows, list[dict[str, str]], Any]:
+    made = shoal.anonymize(table(rows), policy(**events))
+    made.write(folder)
+    assert shoal.verify(folder).ok
+    with (folder / "flows.csv").open(newline="", encoding="utf-8") as file:
+        head, *lines = csv.reader(file)
+    assert head == ["station_from", "station_to", "trips"]
+    assert lines == sorted(lines)
+    with (folder / "data.csv").open(newline="", encoding="utf-8") as file:
+        return {(a, b): int(n) for a, b, n in lines}, list(csv.DictReader(file)), made
+
+
+def trips(rows: list[tuple[str, str, str]]) -> dict[tuple[str, str], Counter[str]]:
+    """People and their trips of each origin and destination."""
+    by = defaultdict(list)
+    for who, at, place in rows:
+        by[who].append((at, place))
+    out: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for who, own in by.items():
+        for (_, a), (_, b) in pairwise(sorted(own)):
+            if a != b:
+                out[a, b][who] += 1
+    return out
+
+
+def test_a_flow_of_k_people_is_published_and_one_of_fewer_is_not(tmp_path: Path) -> None:
+    flows, _, made = released(walks((K, "AB"), (K - 1, "CD"), (K - 1, "GH")), tmp_path / "out", **UNLINKED)
+    assert flows == {("A", "B"): K}
+    uses = {u.name: u for u in made.certificate.uses}
+    assert (uses["flows"].before, uses["flows"].after) == (3 * K - 2, K)
+    assert made.certificate.cost.trips == pytest.approx(1 - K / (3 * K - 2))
+    assert any("counts trips of at least 5 people" in limit for limit in made.certificate.limits)
+
+
+def test_nobody_has_more_than_one_in_k_of_a_flow(tmp_path: Path) -> None:
+    """One of five people goes twice: one of these two trips is not counted, among others that are not published."""
+    others = [(K - 1, "EG"), (K - 1, "EH"), (K - 1, "IF"), (K - 1, "JF")]
+    flows, _, _ = released(walks((K - 1, "EF"), (1, "EFXEF"), *others), tmp_path / "out", **UNLINKED)
+    assert flows == {("E", "F"): K}
+
+
+def test_one_flow_that_is_left_cannot_be_told_by_subtraction(tmp_path: Path) -> None:
+    """The certificate states the sum of all trips: without E→F alone it would tell E→F, so the smallest other one goes too."""
+    flows, _, _ = released(walks((K + 2, "AB"), (K, "CD"), (K - 1, "EF")), tmp_path / "out", **UNLINKED)
+    assert flows == {("A", "B"): K + 2}
+    flows, _, _ = released(walks((K + 2, "AB"), (K, "CD")), tmp_path / "all", **UNLINKED)
+    assert flows == {("A", "B"): K + 2, ("C", "D"): K}
+
+
+def commuters(people: int, seed: int) -> Rows:
+    rng = np.random.default_rng(seed)
+    weight = np.arange(1, 11) ** -1.0
+    rows = []
+    for i in range(people):
+        home, work = rng.choice(10, 2, p=weight / weight.sum())
+        for day in range(5):
+            for hour, place in ((8, home), (17, work if rng.random() < 0.9 else rng.choice(10))):
+                rows.append((f"p{i}", f"2026-03-0{2 + day} {hour:02d}:{rng.integers(60):02d}:00", f"S{place}"))
+    return rows
+
+
+@pytest.mark.parametrize(("seed", "renew"), [(1, "as needed"), (2, "1 days or as needed"), (3, "2 records or as needed")])
+def test_no_difference_tells_of_fewer_than_k_people(tmp_path: Path, seed: int, renew: str) -> None:
+    """Flows, flows less what the records show, and what is missing in every row, column and in all: nothing, or k people."""
+    rows = commuters(150, seed)
+    flows, data, made = released(rows, tmp_path / "out", time_widths=["6h"], place_levels=["local"], renew=renew)
+    true = trips(rows)
+    read = trips([(r["card"], r["at"], r["station"]) for r in data])
+    owner = {r["card"]: rows[int(r["row"])][0] for r in data}
+    times = Counter((r["card"], r["at"]) for r in data)
+    assert max(times.values()) == 1  # so that the order of the published records is known
+    shown: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for ends, found in read.items():
+        if "*" not in ends:
+            for name, n in found.items():
+                shown[ends][owner[name]] += n
+    assert flows
+    for ends, n in flows.items():
+        assert K <= n <= max(true[ends].total(), shown[ends].total())
+        assert len(true[ends]) >= K
+        extra = n - shown[ends].total()
+        assert extra == 0 or extra >= K
+        assert extra == 0 or len([p for p in true[ends] if true[ends][p] > shown[ends][p]]) >= K
+    for side in (0, 1, None):
+        missing: dict[Any, list[tuple[str, str]]] = defaultdict(list)
+        for ends, found in true.items():
+            if found.total() != flows.get(ends, 0):
+                missing[None if side is None else ends[side]].append(ends)
+        for line, hidden in missing.items():
+            more = [e for e in flows if side is None or e[side] == line]
+            if any(flows[e] > shown[e].total() for e in more):
+                assert len(hidden) >= 2
+                assert len({p for e in hidden for p in true[e]}) >= K
+    uses = {u.name: u for u in made.certificate.uses}
+    error = sum(abs(found.total() - flows.get(ends, 0)) for ends, found in true.items()) / sum(f.total() for f in true.values())
+    assert uses["flows"].error == pytest.approx(error)
+    assert error < uses["trips"].error
+
+
+def test_two_releases_whose_flows_differ_by_a_few_are_refused(tmp_path: Path) -> None:
+    first = walks((K + 2, "AB"), (K, "CD"))
+    released(first, tmp_path / "first", **UNLINKED)
+    one_more = walks((K + 3, "AB"), (K, "CD"))
+    with pytest.raises(VerificationError, match="1 differ by fewer than 5 trips"):
+        shoal.anonymize(table(one_more), policy(**UNLINKED), previous=[tmp_path / "first"]).write(tmp_path / "second")
+    assert not (tmp_path / "second").exists()
+    many_more = shoal.anonymize(table(walks((2 * K + 2, "AB"), (K, "CD"))), policy(**UNLINKED), previous=[tmp_path / "first"])
+    found = {a.name: a for a in many_more.certificate.attacks}["flows of an earlier release: first"]
+    assert found.verdict == "warning"  # five more trips may be one person's
+    same = shoal.anonymize(table(first), policy(**UNLINKED), previous=[tmp_path / "first"])
+    assert {a.name: a.verdict for a in same.certificate.attacks}["flows of an earlier release: first"] == "holds"
+
+
+def test_changed_flows_are_not_verified(tmp_path: Path) -> None:
+    released(walks((K + 2, "AB"), (K, "CD")), tmp_path / "out", **UNLINKED)
+    file = tmp_path / "out" / "flows.csv"
+    file.write_text(file.read_text().replace("7", "8"))
+    assert not shoal.verify(tmp_path / "out").ok
+    file.unlink()
+    assert not shoal.verify(tmp_path / "out").ok
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_flows_of_a_table_with_origin_and_destination(tmp_path: Path, form: str) -> None:
+    ends = [("A", "B")] * 7 + [("C", "D")] * 6 + [("A", "C")] * 4 + [("D", "B")] * 4
+    rows = {"card": [f"p{i}" for i in range(21)], "at": ["2026-03-02"] * 21} | dict(
+        zip(("from", "to"), zip(*ends, strict=True), strict=True)
+    )
+    rules = {"unit": "card", "time": "at", "place": ["from", "to"], "flows": True}
+    made = shoal.anonymize(rows, {"events": rules, "require": [f"known[1]>={K}"], "seed": SEED}, format=form)
+    folder = made.write(tmp_path / "out")
+    assert shoal.verify(folder).ok
+    found = [r for b in shoal.open(folder / f"flows.{form}").scan(["from", "to", "trips"]) for r in b.to_pylist()]
+    assert {(r["from"], r["to"]): r["trips"] for r in found} == {("A", "B"): 7, ("C", "D"): 6}
+
+
+def test_flows_need_places_in_an_order(tmp_path: Path) -> None:
+    rows = table(walks((K, "AB")))
+    with pytest.raises(PolicyError, match="no place is named"):
+        shoal.anonymize(rows, {"events": {"unit": "card", "time": "at", "flows": True}, "require": ["known[1]>=2"], "seed": SEED})
+    given = {"events": {"unit": "card", "place": "station", "flows": True}, "roles": {"rest": "drop"}}
+    with pytest.raises(PolicyError, match="requires a time and one place"):
+        shoal.anonymize(rows, given | {"require": ["known[1]>=2"], "seed": SEED})
