@@ -1,8 +1,9 @@
 """What event releases keep by default, and whether two known records name anybody better than claimed; counted independently.
 
-    SHOAL_DATA=FOLDER python benchmarks/event_uses/bench.py [NAME …]
+    SHOAL_DATA=FOLDER python benchmarks/event_uses/bench.py [NAME or FILE.csv …]
 
-Every record has a number that is published, so that this script knows who is behind each published record.
+A file has the columns card, at and station (or from and to). Every record has a number that is published, so that this script
+knows who is behind each published record.
 """
 
 from __future__ import annotations
@@ -64,6 +65,12 @@ def tweets() -> Iterator[Row]:
             yield r["u_id"], r["created_at"], (f"g{r['grid_id']}",)
 
 
+def other(file: Path) -> Iterator[Row]:
+    with file.open(newline="", encoding="utf-8") as source:
+        _, *rows = csv.reader(source)
+        yield from ((who, at, tuple(where)) for who, at, *where in rows)
+
+
 def zipf(n: int) -> tuple[list[str], Any]:
     weight = np.arange(1, n + 1) ** -0.9
     return [f"Station {i}" for i in range(n)], weight / weight.sum()
@@ -84,7 +91,7 @@ def main(names: list[str]) -> None:
     import shoal
 
     for name in names or TABLES:
-        source = list(TABLES[name]())
+        source = list(TABLES[name]() if name in TABLES else other(Path(name)))
         places = ["from", "to"][: len(source[0][2])]
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "source.csv"
@@ -92,7 +99,7 @@ def main(names: list[str]) -> None:
                 lines = ((who, at, *where, i) for i, (who, at, where) in enumerate(source))
                 csv.writer(out).writerows([("card", "at", *places, "row"), *lines])
             policy = {
-                "events": {"unit": "card", "time": "at", "place": places},
+                "events": {"unit": "card", "time": "at", "place": places, "flows": True},
                 "roles": {"insensitive": ["row"]},
                 "require": [f"known[2]>={K}"],
                 "allow": {"identifying": {"row": "tells this script which record is which"}},
@@ -104,12 +111,14 @@ def main(names: list[str]) -> None:
             seconds, cpu = time.perf_counter() - begin[0], time.process_time() - begin[1]
             with (made / "data.csv").open(newline="", encoding="utf-8") as found:
                 published = list(csv.DictReader(found))
+            with (made / "flows.csv").open(newline="", encoding="utf-8") as found:
+                counted = {(a, b): int(n) for a, b, n in list(csv.reader(found))[1:]}
             verified = shoal.verify(made).ok
         steps = release.certificate.steps
         uses = {u.name: u.error for u in release.certificate.uses if u.error is not None}
         record(
             Path(__file__).parent,
-            data=name,
+            data=Path(name).stem,
             records=len(source),
             people=len({who for who, _, _ in source}),
             seconds=round(seconds, 1),
@@ -117,7 +126,7 @@ def main(names: list[str]) -> None:
             answer={
                 "time": steps.time, "place": steps.place, "renew": steps.renew, "loss": round(release.certificate.cost.loss, 4),
                 "verified": verified, "stated_errors": {n: round(e, 4) for n, e in uses.items()},
-            } | recount(source, published, places),
+            } | recount(source, published, places) | recount_flows(source, published, places, counted),
         )  # fmt: skip
 
 
@@ -137,6 +146,59 @@ def recount(source: list[Row], published: list[dict[str, str]], places: list[str
         "best_chance_2_known": round(best_chance(source, published, places), 4),
         "allowed_chance": 1 / K,
     }
+
+
+def recount_flows(
+    source: list[Row], published: list[dict[str, str]], places: list[str], counted: dict[tuple[str, str], int]
+) -> dict[str, Any]:
+    """The error of the published flows, and what subtraction tells: the fewest people of a flow, the smallest difference from
+    what the records show, and rows and columns in which a flow adds to the records and fewer than K people are missing."""
+    true = defaultdict(Counter)
+    for who, own in by_person(source).items():
+        for flow, n in flows((who, at, where) for at, where in own).items():
+            true[flow][who] += n
+    true = {flow: people for flow, people in true.items() if people.total()}
+    ordered = "at" in published[0] or len(places) == 2
+    shown = (
+        flows((r.get("card", r["row"]), r.get("at", ""), tuple(r[p] for p in places)) for r in published)
+        if ordered
+        else Counter()
+    )
+    large = {f: p.total() for f, p in true.items() if p.total() > LARGE}
+    weak = 0
+    for side in (0, 1):
+        for line in {f[side] for f, n in counted.items() if n > shown[f]}:
+            missing = [f for f, p in true.items() if f[side] == line and p.total() != counted.get(f, 0)]
+            weak += bool(missing) and (len(missing) < 2 or len({who for f in missing for who in true[f]}) < K)
+    return {
+        "flows": len(counted),
+        "flows_error_large": round(sum(abs(n - counted.get(f, 0)) for f, n in large.items()) / sum(large.values()), 4)
+        if large
+        else None,
+        "flows_fewest_people": min((len(true[f]) for f in counted), default=None),
+        "flows_least_difference": min((n - shown[f] for f, n in counted.items() if n != shown[f]), default=None),
+        "weak_lines": weak,
+        "places_at_most": round(most_places(source), 4),
+    }
+
+
+def by_person(source: list[Row]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
+    out = defaultdict(list)
+    for who, at, where in source:
+        out[who].append((at, where))
+    return out
+
+
+def most_places(source: list[Row]) -> float:
+    """The largest share of the records that can show their place if nobody has more than one in K of those at a place."""
+    at = defaultdict(Counter)
+    for who, _, where in source:
+        at[where][who] += 1
+    best = 0
+    for people in at.values():
+        sums = [sum(min(n, c) for n in people.values()) for c in range(1, max(people.values()) + 1)]
+        best += max((total for c, total in enumerate(sums, 1) if total >= K * c), default=0)
+    return best / len(source)
 
 
 def flows(rows: Any) -> Counter[Any]:
