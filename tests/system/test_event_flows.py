@@ -145,18 +145,43 @@ def test_no_difference_tells_of_fewer_than_k_people(tmp_path: Path, seed: int, r
     assert error < uses["trips"].error
 
 
-def test_two_releases_whose_flows_differ_by_a_few_are_refused(tmp_path: Path) -> None:
-    first = walks((K + 2, "AB"), (K, "CD"))
-    released(first, tmp_path / "first", **UNLINKED)
-    one_more = walks((K + 3, "AB"), (K, "CD"))
-    with pytest.raises(VerificationError, match="1 differ by fewer than 5 trips"):
-        shoal.anonymize(table(one_more), policy(**UNLINKED), previous=[tmp_path / "first"]).write(tmp_path / "second")
-    assert not (tmp_path / "second").exists()
-    many_more = shoal.anonymize(table(walks((2 * K + 2, "AB"), (K, "CD"))), policy(**UNLINKED), previous=[tmp_path / "first"])
-    found = {a.name: a for a in many_more.certificate.attacks}["flows of an earlier release: first"]
-    assert found.verdict == "warning"  # five more trips may be one person's
-    same = shoal.anonymize(table(first), policy(**UNLINKED), previous=[tmp_path / "first"])
-    assert {a.name: a.verdict for a in same.certificate.attacks}["flows of an earlier release: first"] == "holds"
+@pytest.mark.parametrize(
+    ("plans", "verdict"),
+    [
+        (((K + 2, "AB"), (K, "CD")), "holds"),
+        (((K + 3, "AB"), (K, "CD")), "broken"),
+        (((2 * K + 1, "AB"), (K, "CD")), "broken"),  # k - 1 more
+        (((2 * K + 2, "AB"), (K, "CD")), "warning"),  # k more: they may be one person's
+        (((K + 2, "AB"), (K - 1, "CD"), (K - 1, "EF")), "broken"),  # somebody who went from C to D is gone
+        (((K + 2, "AB"), (K, "CD"), (2 * K - 1, "EF")), "warning"),
+        (((K + 2, "AB"), (K, "CD"), (2 * K - 2, "EF")), "broken"),  # k - 1 may have been there before
+    ],
+)
+def test_flows_of_two_releases_do_not_differ_by_a_few(tmp_path: Path, plans: Any, verdict: str) -> None:
+    released(walks((K + 2, "AB"), (K, "CD")), tmp_path / "first", **UNLINKED)
+    made = shoal.anonymize(table(walks(*plans)), policy(**UNLINKED), previous=[tmp_path / "first"])
+    if verdict == "broken":
+        with pytest.raises(VerificationError, match="flows of an earlier release"):
+            made.write(tmp_path / "second")
+        assert not (tmp_path / "second").exists()
+    else:
+        assert {a.name: a.verdict for a in made.certificate.attacks}["flows of an earlier release: first"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("width", "day", "verdict"), [("day", 3, "holds"), ("day", 2, "broken"), ("week", 8, "broken"), ("week", 9, "holds")]
+)
+def test_flows_of_different_days_are_not_compared(tmp_path: Path, width: str, day: int, verdict: str) -> None:
+    """The first release is of 2 March, a Monday; the second of a day later, with one person more."""
+    dated = {**UNLINKED, "time_widths": [width]}
+    released(walks((K + 2, "AB"), (K, "CD")), tmp_path / "first", **dated)
+    later = [(who, at.replace("03-02", f"03-{day:02d}"), place) for who, at, place in walks((K + 3, "AB"), (K, "CD"))]
+    made = shoal.anonymize(table(later), policy(**dated), previous=[tmp_path / "first"])
+    if verdict == "broken":
+        with pytest.raises(VerificationError, match="flows of an earlier release"):
+            made.write(tmp_path / "second")
+    else:
+        assert {a.name: a.verdict for a in made.certificate.attacks}["flows of an earlier release: first"] == verdict
 
 
 def test_changed_flows_are_not_verified(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import Requirement
 from shoal.release.events.attacks import published_attacks, run_attacks
 from shoal.release.events.contents import WrittenEvents, certificate_of, derive, steps_of
-from shoal.release.events.plan_file import EventPlan, check_earlier, fewest_of, joined_with, plan_of, with_choices_of
+from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
 from shoal.release.events.publish import private, published, write_table
 from shoal.release.events.records import EventTable, read_events
 from shoal.release.events.uses import FLOWS, earlier_flows, flow_table, flows_of, uses_of, with_flows
@@ -252,7 +252,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
         attacks += published_attacks(data, told, steps, events.problem.asked, separate=True)
     attacks += [joined_with(data, told, steps, Path(earlier), events.problem.asked) for earlier in output.earlier]
     if flows is not None:
-        attacks += earlier_flows(beside, [Path(e) for e in output.earlier], fewest_of(events.problem.asked))
+        attacks += earlier_flows(events, beside, [Path(e) for e in output.earlier])
     attacks = worst_first(attacks)
     broken = [a for a in attacks if a.verdict == "broken"]
     if broken:

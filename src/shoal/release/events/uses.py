@@ -19,13 +19,14 @@ import numpy as np
 from shoal.measures.events.granularity import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
 from shoal.measures.events.habits import LARGE, Compared, Log, compare_logs, compare_trips, trips_of
 from shoal.model.attack import AttackResult, Verdict
-from shoal.model.certificate.events import EventUse
+from shoal.model.certificate.events import EventCertificate, EventUse
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import KnownRecords
 from shoal.release.events.plan_file import check_earlier, fewest_of
 from shoal.release.events.publish import place_labels
 from shoal.release.events.records import EventTable, places_at, several_places, times_at
 from shoal.release.proof.events import read_flows
+from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found
 from shoal.search.events.problem import CUT, LOCAL
 from shoal.search.events.suppress import Mask, most_each
@@ -242,26 +243,47 @@ def with_flows(events: EventTable, found: Found) -> Found:
     return replace(found, trips_loss=lost, loss=found.loss + share * (lost - found.trips_loss))
 
 
-def earlier_flows(file: Path, earlier: Sequence[Path], k: int) -> list[AttackResult]:
-    """The flows of two releases subtracted: a difference of fewer than k trips is that of fewer than k people."""
-    out = []
+def earlier_flows(events: EventTable, file: Path, earlier: Sequence[Path]) -> list[AttackResult]:
+    """The flows of two releases subtracted. A flow that differs by fewer than k trips, or that only one of them publishes and may
+    differ so little, tells of the people who are in one table and not in the other: broken, unless the two are of different days.
+    """
+    out, k = [], fewest_of(events.problem.asked)
     for place in earlier:
-        suffix = Path(check_earlier(place).data.file).suffix
-        other = place / f"{FLOWS}{suffix}"
+        before = check_earlier(place)
+        other = place / f"{FLOWS}{Path(before.data.file).suffix}"
         if not other.is_file():
             continue
-        new, old = ({tuple(map(str, key)): n for key, n in read_flows(f).items()} for f in (file, other))
-        apart = [abs(n - old[key]) for key, n in new.items() if key in old]
-        small, other_ones = sum(0 < d < k for d in apart), sum(d >= k for d in apart)
-        said = f"Of {len(apart):,} flows that both releases publish, {small:,} differ by fewer than {k} trips"
-        said += f" and {other_ones:,} by more. How many people a difference is due to is not known."
-        verdict: Verdict = "broken" if small else "warning" if other_ones else "holds"
+        new, old = ({tuple(map(str, ends)): n for ends, n in read_flows(f).items()} for f in (file, other))
+        apart = [abs(new.get(e, k - 1) - old.get(e, k - 1)) for e in new.keys() | old.keys()]
+        small, large = sum(0 < d < k for d in apart), sum(d >= k for d in apart)
         rate = small / max(1, len(apart))
-        name = f"flows of an earlier release: {place.name}"
-        out.append(
-            AttackResult(name, "Do the flows of two releases differ by a few people?", rate, rate, rate, 0.0, "", verdict, said)
-        )
+        if _other_days(events, before, place):
+            verdict: Verdict = "holds"
+            said = "The two releases are of different days, so that their flows count different trips."
+        else:
+            verdict = "broken" if small else "warning" if large else "holds"
+            said = (
+                f"Of {len(apart):,} flows of both releases, {small:,} differ by fewer than {k} trips or may do so, {large:,} by "
+            )
+            said += "more. How many people a difference is due to is not known."
+        question = "Do the flows of two releases differ by a few people?"
+        out.append(AttackResult(f"flows of an earlier release: {place.name}", question, rate, rate, rate, 0.0, "", verdict, said))
     return out
+
+
+DAYS = {"month": 31, "quarter": 92, "year": 366}
+
+
+def _other_days(events: EventTable, before: EventCertificate, place: Path) -> bool:
+    """Whether the published dates of an earlier release tell that it has no day in common with the table."""
+    width = before.steps.time
+    length = UNITS["d"] if width == EXACT else time_length(width or "")
+    days = DAYS.get(width or "") or (None if length is None else -(-length // UNITS["d"]))
+    if days is None or before.data.time is None or before.steps.shift or events.problem.day is None:
+        return False
+    published = [int(np.datetime64(str(t)[:10]).astype(np.int64)) for (t,) in rows(place / before.data.file, [before.data.time])]
+    first, last = int(events.problem.day.min()), int(events.problem.day.max())
+    return first >= max(published) + days or last < min(published)
 
 
 def published_places(events: EventTable, found: Found) -> IntArray | None:
