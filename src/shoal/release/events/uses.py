@@ -2,7 +2,7 @@
 
 Takes    the table and the plan that was found
 Returns  EventUses; Flows: how many trips of each origin and destination are published, and the file of them
-Keeps    what a flow adds to the trips that the records show is of at least k people, of whom nobody has more than one in k;
+Keeps    what a flow adds to the trips that the records show is of at least k people, and nobody has more than one in k of it;
          otherwise it states no more than these. In every row, every column and the whole in which a flow adds something, what
          is not published is nothing, or several flows of at least k people
 """
