@@ -373,6 +373,16 @@ def test_the_halves_of_the_certificate_stand_apart_and_every_derived_leaf_is_che
     paths = list(leaves(whole["derived"]))
     assert [p for p in paths if not refused(edited(whole, ("derived", *p), another))] == []
     assert len(paths) > 50
+    zeros = [p for p in paths if _at(whole["derived"], p) == 0.0]
+    assert [p for p in zeros if not refused(edited(whole, ("derived", *p), lambda value: int(value)))] == [], "0 for 0.0"
+    for change in (lambda files: files + files[-1:], lambda files: files[::-1], lambda files: files[1:]):
+        assert refused(edited(whole, ("derived", "files"), change))
+
+
+def _at(value: Any, path: tuple[Any, ...]) -> Any:
+    for name in path:
+        value = value[name]
+    return value
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,8 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
         mine = {n.split("/", 1)[1]: packed.read(n) for n in names}
     assert {"data.csv", "plan.json", "certificate.json", "report.html"} <= set(mine)
     assert b"M. Okafor" in mine["certificate.json"]
+    for signed in ("certificate.json", "report.html"):
+        assert b"Reason: a contract binds the recipient" in mine[signed], "reasons stand under the signature"
     (tmp_path / "policy.yml").write_bytes(visitor.get(f"/t/{table}/policy.yml").content)
     words = ["anonymize", str(source), "--policy", str(tmp_path / "policy.yml"), "--out", str(tmp_path / "again")]
     subprocess.run([sys.executable, "-m", "shoal.cli", *words], check=True, capture_output=True)

@@ -52,6 +52,7 @@ def anonymize(
     previous: Sequence[str | Path] = (),
     exclude: str | Path | Iterable[Any] | None = None,
     exclude_by: str | None = None,
+    accepted: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Progress | None = None,
     **options: Unpack[PolicyOptions],
 ) -> Release:
@@ -79,6 +80,9 @@ def anonymize(
         anything is counted; the certificate tells how many and names nobody.
     exclude_by : str, optional
         The column of the table that holds these ids; the person column (``unit``) by default.
+    accepted : mapping, optional
+        Findings of an earlier run that a person accepted: by the name of the attack its ``sentence``, the ``reason`` and ``by``
+        whom. Those found again stand with their reason in the certificate, the report and the signing page.
 
     Returns
     -------
@@ -108,7 +112,7 @@ def anonymize(
         unit = asked.unit if asked.events is None else asked.events.unit
         left = leave_out(source, exclude, exclude_by or unit)
         source = left.table
-    output = Output(key_file, format, tuple(Path(p) for p in previous), to_table, left, held)
+    output = Output(key_file, format, tuple(Path(p) for p in previous), to_table, left, held, accepted or {})
     if asked.events is not None:
         from shoal.release.events.release import decide_events  # as much again to load, for event tables only
 

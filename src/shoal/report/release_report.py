@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from shoal.model.attack import AttackResult
-from shoal.model.certificate.certificate import FORMAT_1, Certificate, cost_of
+from shoal.model.certificate.certificate import ACCEPTED, FORMAT_1, Certificate, cost_of
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import FileEntry, Purpose, Question
 from shoal.model.display import one_in
@@ -319,7 +319,8 @@ def render_signing_page(made: Certificate) -> str:
     rest = [f"The report has {unseen:,} more {'warning' if unseen == 1 else 'warnings'}."] if unseen > 0 else []
     counts = {sign: sum(a.verdict == sign for a in tried) for sign in ("holds", "warning", "broken", "not run")}
     counted = ", ".join(f"{verdict} {n:,}" for verdict, n in counts.items() if n)
-    learnt = [made.verdict, f"Attacks: {counted}.", *worse[:SHOWN], *rest]
+    decided = [note for note in made.notes or () if note.startswith(ACCEPTED)]
+    learnt = [made.verdict, f"Attacks: {counted}.", *worse[:SHOWN], *rest, *decided]
     people = made.requirements_people or ()
     judged = [(r.sentence, number(r.asked), number(r.found), _met(r.met)) for r in (*made.requirements, *people)]
     signed = f"Signed with key {made.key.fingerprint}." if made.key else "Not signed."

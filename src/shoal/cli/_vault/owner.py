@@ -140,7 +140,7 @@ def checkpoint(
     session: Any,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to keep outside.")],
     since: Annotated[Path | None, typer.Option("--since", help="Earlier checkpoint: prove that the log continues it.")] = None,
-    event: Annotated[int, typer.Option("--event", min=1, help="Prove that the log has this event.")] = 0,
+    event: Annotated[int, typer.Option("--event", min=0, help="Prove that the log has this event.")] = 0,
 ) -> Answer:
     """Sign the current state of the log, to be kept where nobody here can change it."""
     from shoal.protector.log.witness import read

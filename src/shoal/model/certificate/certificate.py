@@ -37,6 +37,8 @@ from shoal.model.certificate.parts import (
 from shoal.model.display import written
 from shoal.model.requirement import Requirement, requirements_of
 
+ACCEPTED = "Accepted by the publisher: "
+"""How a note begins that gives the reason of an accepted finding."""
 FORMAT: Literal["shoal-certificate/2"] = "shoal-certificate/2"
 FORMAT_1: Literal["shoal-certificate/1"] = "shoal-certificate/1"
 """The version that 0.3.0 wrote: in one piece, without the parts from which the derived half follows."""

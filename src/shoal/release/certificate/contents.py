@@ -81,6 +81,7 @@ class Written:
     analyses: Sequence[Analysis] = ()
     objections: Objections | None = None
     identifiers: tuple[Classing, ...] | None = None
+    accepted: tuple[str, ...] = ()
 
 
 def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Certificate:
@@ -121,7 +122,7 @@ def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Cer
         identifiers=made.identifiers,
         given=numbers,
         identifying=dict(policy.identifying),
-        notes=_notes(prepared, decision),
+        notes=(*_notes(prepared, decision), *made.accepted),
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
-from shoal.model.certificate.certificate import Certificate
+from shoal.model.certificate.certificate import ACCEPTED, Certificate
 from shoal.model.certificate.numbers import Attacker, ClassNumbers, Population, PublishedNumbers
 from shoal.model.certificate.parts import Proof, Question
 from shoal.model.display import written
@@ -200,6 +200,17 @@ def population(size: int | None, records: int) -> Population:
         sentence = "none given: the published records are taken as the whole population, the most cautious reading"
         return Population(None, sentence)
     return Population(size, f"{size:,} people, as stated; {written(records / size, 3)} records per person of it")
+
+
+def accepted_notes(attacks: Iterable[AttackResult], accepted: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    """The reasons of findings that a person accepted, if the release has the very finding that was read."""
+    out = []
+    for attack in attacks:
+        given = accepted.get(attack.name)
+        if given is not None and given.get("sentence") == attack.sentence and attack.verdict in ("broken", "warning"):
+            by = f" ({given['by']})" if given.get("by") else ""
+            out.append(f"{ACCEPTED}{attack.name}{by}. Reason: {given['reason']}")
+    return tuple(out)
 
 
 def limits(certificate: Certificate) -> tuple[str, ...]:

@@ -70,14 +70,17 @@ class Entry:
         """An entry, if the file is one."""
         try:
             body = strict_json.loads(file.read_text(encoding="utf-8")) if file.stat().st_size <= MOST_BYTES else {}
-            texts = [str(body[name]) for name in ("folder", "date", "certificate")]
-            arrays = [
-                np.frombuffer(base64.b64decode(body[name], validate=True), dtype=kind)
-                for name, kind in (("people", np.uint64), ("sizes", np.int64), ("classes", np.int64))
-            ]
+            folder, date, mark = (str(body[name]) for name in ("folder", "date", "certificate"))
+            packed = {name: base64.b64decode(body[name], validate=True) for name in ("people", "sizes", "classes")}
+            people: Digests = np.frombuffer(packed["people"], dtype=np.uint64)
+            sizes, classes = (np.frombuffer(packed[name], dtype=np.int64) for name in ("sizes", "classes"))
             columns = tuple(body["columns"])
-            entry = cls(*texts, columns, *arrays)
-            good = body["format"] == FORMAT and len({len(a) for a in arrays}) == 1 and all(isinstance(c, str) for c in columns)
+            entry = cls(folder, date, mark, columns, people, sizes, classes)
+            good = (
+                body["format"] == FORMAT
+                and len(people) == len(sizes) == len(classes)
+                and all(isinstance(c, str) for c in columns)
+            )
             good &= bool(columns) and len(entry.people) > 0 and len(np.unique(entry.people)) == len(entry.people)
             if not good or entry.sizes.min() < 1 or not -1 <= entry.classes.min() <= entry.classes.max() < 2**31:
                 raise ValueError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.engines.core.state import Held
 from shoal.engines.exclusion import LeftOut
@@ -19,7 +19,7 @@ from shoal.model.display import Progress
 from shoal.release.certificate import database_table as database
 from shoal.release.certificate.contents import Written, certificate_of
 from shoal.release.certificate.labels import classings
-from shoal.release.certificate.sentences import today
+from shoal.release.certificate.sentences import accepted_notes, today
 from shoal.release.make import private_file
 from shoal.release.make import recode as delta
 from shoal.release.make.attacks import Early, early_attacks, run_attacks
@@ -46,7 +46,9 @@ BOTH_CORES = 200_000
 @dataclass(frozen=True)
 class Output:
     """Where a release goes: the format of its file or the name of a new table, the key, earlier releases to compare with, and
-    people who asked not to be in it, who are not in the table any more; and the state of the data that was counted."""
+    people who asked not to be in it, who are not in the table any more; and the state of the data that was counted.
+
+    ``accepted`` are findings of attacks that a person accepted: by name the sentence that was read, the reason and who."""
 
     key_file: str | Path | None = None
     format: str = "csv"
@@ -54,6 +56,7 @@ class Output:
     to_table: str | None = None
     left_out: LeftOut | None = None
     held: Held | None = None
+    accepted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def checked(output: Output, prepared: Prepared) -> Output:
@@ -168,6 +171,7 @@ def _prove(
         attacks=attacks,
         frontier=trade_off(prepared, decision),
         identifiers=identifiers,
+        accepted=accepted_notes(attacks, output.accepted),
         analyses=run_analyses(prepared, data, complete=done.suppressed == 0 and prepared.sampled is None),
     )
     if output.held is not None:

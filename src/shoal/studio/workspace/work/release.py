@@ -66,7 +66,8 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
     tell = Telling(workspace, job, high=0.9, line_of=line_of, verdict_of=verdict_of)
     try:
         with shoal.open(workspace.tables.path(kept), **policy.read) as table:
-            made = shoal.anonymize(table, policy, format=job.asked["format"], progress=tell)
+            accepted = job.asked.get("accepted", {})
+            made = shoal.anonymize(table, policy, format=job.asked["format"], accepted=accepted, progress=tell)
             made.write(folder, progress=tell)
         tell(1.0, "proving the folder again")
         shoal.verify(folder).require()
@@ -78,7 +79,7 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
             "attacks": [
                 {"name": a.name, "verdict": a.verdict, "sentence": a.sentence, "rate": a.rate} for a in certificate.attacks
             ],
-            "accepted": job.asked.get("accepted", {}),
+            "accepted": accepted,
             "requirements": [{"sentence": r.sentence, "found": r.found} for r in certificate.requirements],
             "approved_by": str(policy.about.get("approved_by", "")),
             "fingerprint": certificate.key.fingerprint if certificate.key is not None else "",
