@@ -128,29 +128,3 @@ def differencing(found: Bounds, hidden: npt.ArrayLike, *, threshold: int, what: 
         "broken" if narrow else "holds",
         f"{narrow} of {tries} hidden counts can be confined to fewer than {threshold} values; {exact} are recovered exactly.",
     )
-
-
-def difference_of_versions(before: npt.ArrayLike, after: npt.ArrayLike, *, threshold: int) -> AttackResult:
-    """Two published versions of the same counts: does a difference show a group smaller than ``threshold``?
-
-    NaN marks a count that is not published. A difference of 1 to ``threshold`` − 1 tells of that many people.
-    """
-    first, second = np.asarray(before, dtype=np.float64).ravel(), np.asarray(after, dtype=np.float64).ravel()
-    if first.shape != second.shape:
-        raise UsageError("the two versions have different shapes.", hint="Compare tables with the same cells.")
-    both = ~np.isnan(first) & ~np.isnan(second)
-    step = np.abs(first[both] - second[both])
-    small = int(((step > 0) & (step < threshold)).sum())
-    tries = int(both.sum())
-    rate = small / tries if tries else 0.0
-    return AttackResult(
-        "differencing: two versions",
-        "Does the difference of two published versions show a small group?",
-        rate,
-        rate,
-        rate,
-        0.0,
-        f"{small} of {tries} counts differ by fewer than {threshold}",
-        "broken" if small else "holds",
-        f"{small} of {tries} counts differ between the versions by 1 to {threshold - 1} people.",
-    )

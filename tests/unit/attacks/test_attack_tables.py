@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.attacks.differencing import bounds, difference_of_versions, differencing
+from shoal.attacks.differencing import bounds, differencing
 from shoal.errors import DataError, InfeasibleError, UsageError
 from shoal.release.counts.protect import protect_table, with_margins
 
@@ -131,18 +131,10 @@ def test_an_attacker_who_knows_the_rounding_rule_does_not_confine_a_small_cell(s
     assert protected.attack.verdict == "holds"
 
 
-def test_small_differences_between_two_versions_are_found():
-    assert difference_of_versions([100, 50], [103, 50], threshold=10).verdict == "broken"
-    assert difference_of_versions([100, 50], [130, 50], threshold=10).verdict == "holds"
-    assert difference_of_versions([100, np.nan], [130, 50], threshold=10).verdict == "holds"
-
-
 def test_bad_input():
     with pytest.raises(UsageError):
         protect_table([[1.5, 2.0]])
     with pytest.raises(UsageError):
         protect_table([[1, 2]], threshold=1)
-    with pytest.raises(UsageError):
-        difference_of_versions([1], [1, 2], threshold=5)
     with pytest.raises(DataError, match="contradict"):
         bounds([np.nan], [[1.0], [1.0]], [1.0, 2.0])

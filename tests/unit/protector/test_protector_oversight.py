@@ -273,3 +273,16 @@ def test_a_witness_that_cannot_be_written_stops_reveals_and_creation(tmp_path: P
     house.vault.close()
     with pytest.raises(UsageError, match="belongs to another vault"):
         build(str(tmp_path / "db" / "other.vault"), tmp_path / "safe", witnesses=(witness.LOCAL,))
+
+
+def test_machines_that_share_a_database_have_witnesses_of_their_own(tmp_path: Path) -> None:
+    house = _local_house(tmp_path)
+    request = asked(house)
+    assert house["Rita"].reveal(request.id).identities
+    (tmp_path / "second").mkdir()
+    options: Any = {"key": house.key, "anchor": tmp_path / "second" / "anchor", "clock": house.clock}
+    accept = (house.tokens["Otto"], house.tokens["Udo"])
+    Vault.open(house.place, accept=accept, **options).close()
+    assert (tmp_path / "second" / "anchor.witness").read_bytes() == b""
+    Vault.open(house.place, **options).close()
+    house.reopen().close()

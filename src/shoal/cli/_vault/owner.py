@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json as jsonlib
 import time
 from collections.abc import Callable, Mapping
@@ -163,44 +164,43 @@ def witness(
     return {"places": places or [], "change": change.id}, waits(change)
 
 
-def anchor_command(
-    vault: Place,
-    accept: Annotated[bool, typer.Option("--accept", help="Take the present state as this machine's beginning.")] = False,
-    second: SecondToken = None,
-    key_file: KeyFile = None,
-    key_share: KeyShares = None,
-    token_file: TokenFile = None,
-    anchor: AnchorFile = None,
-    json: Json = False,
-) -> None:
+def _by_two(flag: str, help: str, work: Callable[[tuple[str, str] | None, Callable[..., Any]], Answer]) -> Callable[..., None]:
+    """A command that shows something, or changes it by two people: ``work`` gets their tokens, and what opens the vault."""
+
+    def command(
+        vault: Place,
+        change: bool = False,
+        second: SecondToken = None,
+        key_file: KeyFile = None,
+        key_share: KeyShares = None,
+        token_file: TokenFile = None,
+        anchor: AnchorFile = None,
+        json: Json = False,
+    ) -> None:
+        if change and second is None:
+            raise UsageError(f"{flag} takes two people.", hint="Add --second-token-file FILE.")
+        pair = (token(token_file), read_secret(second)) if change and second is not None else None
+        tell(*work(pair, functools.partial(opened, vault, key_file, key_share, anchor)), as_json=json)
+
+    command.__annotations__["change"] = Annotated[bool, typer.Option(flag, help=help)]
+    command.__doc__ = work.__doc__
+    return command
+
+
+def _anchor(pair: tuple[str, str] | None, enter: Callable[..., Any]) -> Answer:
     """Show this machine's anchor, or accept the current state of the vault (takes two people; logged permanently)."""
-    if accept and second is None:
-        raise UsageError("accepting a state takes two people.", hint="Add --second-token-file FILE.")
-    pair = (token(token_file), read_secret(second)) if accept and second is not None else None
-    place = opened(vault, key_file, key_share, anchor, accept=pair)
-    mark = place.store.check_anchor()
-    body = {"generation": mark.generation, "audit_events": mark.audit_seq, "accepted": accept}
-    tell(body, f"The anchor stands at generation {mark.generation}.", as_json=json)
+    mark = enter(accept=pair).store.check_anchor()
+    body = {"generation": mark.generation, "audit_events": mark.audit_seq, "accepted": pair is not None}
+    return body, f"The anchor stands at generation {mark.generation}."
 
 
-def time_command(
-    vault: Place,
-    correct: Annotated[bool, typer.Option("--correct", help="Take the clock of this machine as the vault's time.")] = False,
-    second: SecondToken = None,
-    key_file: KeyFile = None,
-    key_share: KeyShares = None,
-    token_file: TokenFile = None,
-    anchor: AnchorFile = None,
-    json: Json = False,
-) -> None:
+def _time(pair: tuple[str, str] | None, enter: Callable[..., Any]) -> Answer:
     """Show the newest time the vault has seen, or correct it (takes two people; logged permanently)."""
-    if correct and second is None:
-        raise UsageError("correcting the time takes two people.", hint="Add --second-token-file FILE.")
-    place = opened(vault, key_file, key_share, anchor, maintenance=not correct)
-    if correct and second is not None:
-        place.correct_time(token(token_file), read_secret(second))
+    place = enter(maintenance=pair is None)
+    if pair is not None:
+        place.correct_time(*pair)
     seen = place.status().get("time_seen", "")
-    tell({"time_seen": seen, "corrected": correct}, f"The newest time of this vault is {seen}.", as_json=json)
+    return {"time_seen": seen, "corrected": pair is not None}, f"The newest time of this vault is {seen}."
 
 
 @opening
@@ -424,11 +424,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "limit": limit,
     "honeytoken plant": honeytoken_plant,
     "honeytoken withdraw": honeytoken_withdraw,
-    "time": time_command,
+    "time": _by_two("--correct", "Take the clock of this machine as the vault's time.", _time),
     "break-glass": break_glass,
     "verify": derived("verify", {}, _verified),
     "checkpoint": checkpoint,
-    "anchor": anchor_command,
+    "anchor": _by_two("--accept", "Take the present state as this machine's beginning.", _anchor),
     "witness": witness,
     "export": export,
     "correct": correct,

@@ -92,6 +92,14 @@ class Frame:
             raise SecondPersonNeeded(found)
         return found
 
+    @contextlib.contextmanager
+    def by_two(self, action: str, domain: str | None = None, **what: Any) -> Iterator[tuple[Tx, float]]:
+        """A transaction for what a second person confirmed (:meth:`agreed`); the change is used up with it."""
+        change = self.agreed(action, domain, **what)
+        with self.acting(action, domain) as (tx, now):
+            self.use(tx, now, change)
+            yield tx, now
+
     def use(self, tx: Tx, now: float, change: Change) -> None:
         """Apply a confirmed change in this transaction: the log names both people."""
         used = changes.use(tx, change, time=now)

@@ -172,9 +172,7 @@ class OwnerActions(SessionPart):
         frame = self._frame
         with frame.reading("honeytoken") as (tx, now):
             subject = _planted_subject(tx, frame.open_domain(tx, domain), planted, now)
-        change = frame.agreed("honeytoken", domain, withdraw=subject)
-        with frame.acting("honeytoken", domain) as (tx, now):
-            frame.use(tx, now, change)
+        with frame.by_two("honeytoken", domain, withdraw=subject) as (tx, now):
             opened = frame.open_domain(tx, domain)
             if not withdraw_identity(tx, opened, subject):
                 raise UsageError(f"this is not a honeytoken of domain '{domain}'.")

@@ -36,9 +36,7 @@ _CHUNK = 2048
 def export(session: Session, domain: str, identity: str) -> dict[str, Any]:
     """What is held about a person in a domain: pseudonyms, and every time the identity was revealed (to whom, when, what for)."""
     subject = _subject(session, "export", domain, identity)
-    change = session.frame.agreed("export", domain, person=subject)
-    with session.frame.acting("export", domain) as (tx, now):
-        session.frame.use(tx, now, change)
+    with session.frame.by_two("export", domain, person=subject) as (tx, now):
         opened = session.frame.open_domain(tx, domain)
         person = _person(tx, opened, identity)
         slots = _slots(tx, opened, person) if opened.domain.kind == "random" else np.empty(0, dtype=np.int64)
@@ -67,9 +65,7 @@ def forget(session: Session, domain: str, identity: str) -> dict[str, Any]:
     """
     vault = session.vault
     subject = _subject(session, "forget", domain, identity)
-    change = session.frame.agreed("forget", domain, person=subject)
-    with session.frame.acting("forget", domain) as (tx, now):
-        session.frame.use(tx, now, change)
+    with session.frame.by_two("forget", domain, person=subject) as (tx, now):
         opened = session.frame.open_domain(tx, domain)
         if opened.domain.kind == "self-generated":
             gone, count = _forget_holder(tx, opened, identity)
@@ -186,9 +182,7 @@ def merge(session: Session, domain: str, identity: str, into: str) -> dict[str, 
     if not one or not other:
         raise UsageError("an identity has at least one character.")
     details = {"merged": opened.subject(one), "into": opened.subject(other)}
-    change = session.frame.agreed("correct", domain, **details)
-    with session.frame.acting("correct", domain) as (tx, now):
-        session.frame.use(tx, now, change)
+    with session.frame.by_two("correct", domain, **details) as (tx, now):
         opened = _opened(session, tx, domain)
         if any_planted(tx, opened, [one, other]):
             raise UsageError("a planted identity cannot be merged.")
@@ -205,9 +199,7 @@ def split(session: Session, domain: str, identity: str) -> dict[str, Any]:
     with session.frame.reading("correct") as (tx, _):
         opened = _opened(session, tx, domain)
         one = opened.plain(identity)
-    change = session.frame.agreed("correct", domain, split=opened.subject(one))
-    with session.frame.acting("correct", domain) as (tx, now):
-        session.frame.use(tx, now, change)
+    with session.frame.by_two("correct", domain, split=opened.subject(one)) as (tx, now):
         opened = _opened(session, tx, domain)
         details = {"split": opened.subject(one), "from": opened.subject(merges.split(tx, opened, one))}
         session.frame.log(tx, now, "correct", domain=domain, detail="split", subjects=list(details.values()))

@@ -92,9 +92,7 @@ def _reseal_pages(tx: Tx, opened: OpenDomain, slot: int) -> int:
 
 def destroy_key(session: Session, name: str, version: int) -> Domain:
     """Destroy a retired key version: its pseudonyms no longer lead back."""
-    change = session.frame.agreed("rotate", name, destroy=version)
-    with session.frame.acting("rotate", name) as (tx, now):
-        session.frame.use(tx, now, change)
+    with session.frame.by_two("rotate", name, destroy=version) as (tx, now):
         domain = session.vault.keyring.domain(tx, name)
         state = {v: s for v, s, _ in domain.versions}.get(version)
         if state != "retired" or domain.reseal:
@@ -113,9 +111,7 @@ def rotate_master(session: Session, new_key: KeyProvider) -> str:
     vault = session.vault
     made = getattr(provider, "share_set", None)
     words = "none: a whole key" if made is None else f"{made.needed} of {made.count} are needed ({made.digest[:16]})"
-    change = session.frame.agreed("rotate", master_key=provider.key_id, shares=words)
-    with session.frame.acting("rotate") as (tx, now):
-        session.frame.use(tx, now, change)
+    with session.frame.by_two("rotate", master_key=provider.key_id, shares=words) as (tx, now):
         from shoal.protector.store.schema import meta
 
         wrapped = provider.wrap(vault.root.expose(), head.context(vault.id))
@@ -140,9 +136,7 @@ def _move_anchor(vault: OpenVault, provider: KeyProvider) -> None:
 
 def rotate_signer(session: Session) -> str:
     """A new key for signing the log; checkpoints of the old one stay valid. Its id."""
-    change = session.frame.agreed("rotate", key="signing")
-    with session.frame.acting("rotate") as (tx, now):
-        session.frame.use(tx, now, change)
+    with session.frame.by_two("rotate", key="signing") as (tx, now):
         session.frame.log(tx, now, "rotate", detail="last event signed by the old signing key")
         key_id = checkpoints.new_signer(tx)
         session.frame.log(tx, now, "rotate", detail=f"signing key {key_id}")

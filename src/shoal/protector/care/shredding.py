@@ -29,9 +29,7 @@ def shred(session: Session, name: str, *, confirm: str) -> dict[str, Any]:
     if confirm != name:
         raise UsageError("shredding cannot be undone: confirm it by repeating the name of the domain.")
     vault = session.vault
-    change = session.frame.agreed("shred", name)
-    with session.frame.acting("shred", name) as (tx, now):
-        session.frame.use(tx, now, change)
+    with session.frame.by_two("shred", name) as (tx, now):
         domain = vault.keyring.domain(tx, name)
         names = [f"{domain.id} base", *(f"{domain.id} {v}" for v, _, _ in domain.versions)]
         sealed = [s for s in (tx.remove(KEY, n) for n in names) if s is not None]
