@@ -65,7 +65,7 @@ def check_labels(certificate: Certificate, plan: Plan, given: Given) -> str:
     wrong = [name for name, holds in same.items() if not holds]
     if wrong:
         raise TamperError(f"the certificate says of {wrong[0]} what does not follow from its numbers.")
-    more = SIGNED_IN_1 if certificate.format == FORMAT_1 else ()
+    more: tuple[str, ...] = SIGNED_IN_1 if certificate.format == FORMAT_1 else ()
     more += (SIGNED_SAMPLE,) if any(r.needs_sample for r in certificate.asked) else ()
     return f"{named}the labels follow from the numbers. Signed only: {'; '.join((*SIGNED_ONLY, *more))}"
 
