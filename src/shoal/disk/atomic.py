@@ -146,7 +146,10 @@ def is_left(left: Path) -> bool:
 
 def state_folder() -> Path:
     """The user's folder for what Shoal remembers between runs (``XDG_STATE_HOME``); it may not exist yet."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "shoal"
+    try:
+        return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "shoal"
+    except RuntimeError:
+        raise OutputError("this user has no home folder.", hint="Set XDG_STATE_HOME to a folder that lasts.") from None
 
 
 def write_private(path: Path, text: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from protector_support import House, build
 from shoal.errors import AccessError, EngineError, TamperError, UsageError
-from shoal.protector import Vault, care
+from shoal.protector import Vault, care, keys
 from shoal.protector.log import witness
 from shoal.protector.people.changes import SecondPersonNeeded
 from shoal.protector.store.state import HONEY
@@ -286,3 +286,16 @@ def test_machines_that_share_a_database_have_witnesses_of_their_own(tmp_path: Pa
     assert (tmp_path / "second" / "anchor.witness").read_bytes() == b""
     Vault.open(house.place, **options).close()
     house.reopen().close()
+
+
+def test_a_user_without_a_home_has_the_witness_beside_the_anchor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    (tmp_path / "db").mkdir()
+    key = keys.from_file(keys.write_file(tmp_path / "safe" / "vault.key"))
+    with Vault.create(tmp_path / "db" / "a.vault", key=key, owner="a", auditor="b").vault as vault:
+        assert vault.store.witness.parent == tmp_path / "safe"
+        assert vault.store.witness.exists()

@@ -193,6 +193,16 @@ def test_a_folder_that_cannot_be_written_is_reported(copy: Path, tmp_path: Path,
     assert "cannot be remembered" in Registry(copy).source.notes[-1]
 
 
+def test_a_user_without_a_home_is_told(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(Path, "home", _no_home)
+    assert "not compared" in Registry(copy).source.notes[0]
+
+
+def _no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")
+
+
 def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = Store(f"sqlite:///{tmp_path / 'registry.db'}")

@@ -159,6 +159,18 @@ def test_a_ledger_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     assert ledger.keep(made.prepared, made.decision, tmp_path / "one") is None
 
 
+def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    made = shoal.anonymize(people(tmp_path / "people.csv"), **BY_AGE)
+    made.write(tmp_path / "one")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(Path, "home", no_home)
+    assert ledger.consult(made.prepared, made.decision).verdict == "not run"
+    assert ledger.keep(made.prepared, made.decision, tmp_path / "one") is None
+
+
 def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people(tmp_path / "people.csv")
     policies = {}

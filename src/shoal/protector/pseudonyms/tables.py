@@ -7,6 +7,7 @@ and the id of the key, and no data.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.find import ColumnFacts, find_columns
 from shoal.model.exclusion import Excluded
-from shoal.model.roles import Role
+from shoal.model.roles import Column, Role
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -96,13 +97,11 @@ def pseudonymize_table(
     Pseudonymized
         Also written beside ``out`` as ``<out>.pseudonyms.json``.
     """
-    import pyarrow as pa
-
     from shoal.engines.exclusion import leave_out
-    from shoal.engines.files.writers import atomic, output_format, write_file
+    from shoal.engines.files.writers import atomic, output_format
 
     path = Path(out)
-    form = output_format(path, None)
+    output_format(path, None)
     _require_new(path, source)
     if not columns:
         raise UsageError("name at least one column of identities.", hint="Pass columns=['patient_id'], or --id patient_id.")
@@ -117,12 +116,7 @@ def pseudonymize_table(
         given = {"purpose": purpose, "role": role, "relation": relation, "source": path.name}
         work = _Work(tuple(columns), lambda text: session.pseudonymize(domain, text, **given))
         work.total, work.progress = table.n_rows() if progress else 0, progress
-        names = [c.name for c in kept]
-        batches = work.stream(table.scan(names, batch_size=BATCH_ROWS))
-        first = next(batches, None)
-        schema = first.schema if first is not None else _empty_schema(table, names, columns)
-        write_file(path, form, schema, _chain(first, batches), kept, raw=raw, delimiter=_delimiter(table, path))
-    still = left_over(pa.Table.from_batches([first]), columns, {c.name: c.kind for c in kept}) if first is not None else {}
+        still = work.write(table, kept, path, raw=raw)
     key_id = next(d.key_id for d in session.domains() if d.name == domain)
     done = Pseudonymized(path, domain, key_id, tuple(columns), work.rows, work.missing, told, still)
     beside = path.with_name(path.name + ".pseudonyms.json")
@@ -146,10 +140,10 @@ def replace_in_table(
     """A table with the texts of some columns replaced; ``replace`` gets the different ones of a part and answers in order."""
     import pyarrow as pa
 
-    from shoal.engines.files.writers import output_format, write_file
+    from shoal.engines.files.writers import output_format
 
     path = Path(out)
-    form = output_format(path, None)
+    output_format(path, None)
     _require_new(path, table)
     missing = 0
 
@@ -164,14 +158,8 @@ def replace_in_table(
     with _opened(table, columns) as opened:
         for name in columns:
             opened.schema.require(name, what="column to be replaced")
-        kept = list(opened.schema.columns)
-        names = [c.name for c in kept]
         work = _Work(tuple(columns), replaced)
-        batches = work.stream(opened.scan(names, batch_size=BATCH_ROWS))
-        first = next(batches, None)
-        schema = first.schema if first is not None else _empty_schema(opened, names, columns)
-        write_file(path, form, schema, _chain(first, batches), kept, delimiter=_delimiter(opened, path))
-    left = left_over(pa.Table.from_batches([first]), columns, {c.name: c.kind for c in kept}) if first is not None else {}
+        left = work.write(opened, list(opened.schema.columns), path)
     return Replaced(work.rows, missing, left)
 
 
@@ -224,6 +212,20 @@ class _Work:
         self.total = 0
         self.progress: Callable[[float, str], None] | None = None
 
+    def write(self, table: Table, kept: Sequence[Column], path: Path, *, raw: bool = False) -> dict[str, list[str]]:
+        """Write these columns of a table, replaced, to a file like it; which of them still tell who people are."""
+        import pyarrow as pa
+
+        from shoal.engines.files.writers import output_format, write_file
+
+        names = [c.name for c in kept]
+        batches = self.stream(table.scan(names, batch_size=BATCH_ROWS))
+        first = list(itertools.islice(batches, 1))
+        schema = first[0].schema if first else pa.schema([pa.field(n, pa.string()) for n in names])
+        form, delimiter = output_format(path, None), _delimiter(table, path)
+        write_file(path, form, schema, itertools.chain(first, batches), list(kept), raw=raw, delimiter=delimiter)
+        return left_over(pa.Table.from_batches(first), self.columns, {c.name: c.kind for c in kept}) if first else {}
+
     def stream(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
@@ -264,19 +266,6 @@ def _delimiter(table: Table, path: Path) -> str:
     """The delimiter of the source, for a CSV file like it: what came with semicolons leaves with semicolons."""
     found = table.source
     return str(found.get("delimiter", "")) if found.get("format") == "csv" and path.suffix.lower() == ".csv" else ""
-
-
-def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    if first is not None:
-        yield first
-    yield from rest
-
-
-def _empty_schema(table: Table, names: Sequence[str], columns: Sequence[str]) -> Any:
-    """The schema of a table without rows: identity columns are text, the others text too."""
-    import pyarrow as pa
-
-    return pa.schema([pa.field(n, pa.string()) for n in names])
 
 
 ROWS = 10_000

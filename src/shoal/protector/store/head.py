@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.disk.atomic import state_folder
-from shoal.errors import DataError, TamperError
+from shoal.errors import DataError, OutputError, TamperError
 from shoal.protector.crypto.master_keys import KeyProvider, KeyRefusedError
 from shoal.protector.crypto.primitives import Prf, Secret, derive
 from shoal.protector.store.anchor import Anchor, default_path
@@ -32,8 +33,10 @@ def new_store(engine: Any, vault_id: str, root: Secret, key: KeyProvider, anchor
     store = Store(engine, vault_id, root)
     path = Path(anchor) if anchor is not None else default_path(vault_id, key.location)
     store.anchor = Anchor(path, Prf(derive(root, "anchor", context=store.bound)), store.bound)
-    named = anchor is not None or bool(os.environ.get("SHOAL_VAULT_ANCHOR"))
-    store.witness = path.absolute().with_name(f"{path.name}.witness") if named else state_folder() / f"{vault_id}.witness"
+    store.witness = path.absolute().with_name(f"{path.name}.witness")
+    if anchor is None and not os.environ.get("SHOAL_VAULT_ANCHOR"):
+        with contextlib.suppress(OutputError):  # a user without a home folder
+            store.witness = state_folder() / f"{vault_id}.witness"
     return store
 
 

@@ -77,7 +77,10 @@ def meet(mirror: Mirror) -> list[str]:
     Refused: a copy without the head that it had, signed by another key, shorter than before at the same place, or whose log does
     not continue the longest one that the same key signed.
     """
-    seen, place, head = _seen(), str(mirror.folder.resolve()), mirror.signed
+    try:
+        seen, place, head = _seen(), str(mirror.folder.resolve()), mirror.signed
+    except OutputError:
+        return ["This user has no home folder (XDG_STATE_HOME): the copy is not compared with those seen before."]
     before = seen.get(place)
     if head is None:
         if before is not None:

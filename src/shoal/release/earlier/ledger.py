@@ -113,7 +113,7 @@ def consult(prepared: Prepared, decision: Decision) -> AttackResult:
                 matching.append((entry, classes))
             else:
                 others += 1
-    except DataError:
+    except (DataError, OutputError):  # the key is damaged, or this user has no folder
         unread += 1
     more = f" {others} other releases in the ledger were not compared: other columns or other people." if others else ""
     more += f" {unread} files of the ledger cannot be read." if unread else ""
