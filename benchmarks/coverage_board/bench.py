@@ -63,6 +63,7 @@ def main() -> None:
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--only", default="")
     asked.add_argument("--unseen", action="store_true", help="the populations that no method was tuned on")
+    asked.add_argument("--together", type=int, default=1, help="neighbours sampled as one, which no interval covers")
     asked.add_argument("--keep", action="store_true", help="append to results.jsonl")
     words = asked.parse_args()
     makers = {name: (lambda make=make: make(np.random.default_rng(words.seed))) for name, make in POPULATIONS.items()}
@@ -80,7 +81,7 @@ def main() -> None:
 
 
 def walk(name: str, codes: Codes, words: argparse.Namespace, board: dict[tuple[str, str], list[float]]) -> None:
-    everybody = Population(codes)
+    everybody = Population(codes, words.together)
     for rate in words.rates:
         if round(rate * everybody.people) < 100:
             continue
@@ -93,7 +94,7 @@ def walk(name: str, codes: Codes, words: argparse.Namespace, board: dict[tuple[s
         low = ", ".join(f"{k} {v[0]:.0%} of {v[1]}" for k, v in answer.items() if v[0] < 0.93)
         print(f"{name}, {rate:g}: {low or 'all held'}", flush=True)
         if words.keep:
-            kind = "unseen" if words.unseen else "board"
+            kind = "unseen" if words.unseen else "board" if words.together == 1 else f"{words.together} together"
             record(HERE, board=kind, population=name, people=everybody.people, rate=rate, seed=words.seed, answer=answer)
 
 

@@ -132,13 +132,16 @@ def _digits(cells: Codes, values: int, columns: int) -> Codes:
 class Population:
     """People by combination; ``sample`` returns the classes of a random sample with their true sizes in the population."""
 
-    def __init__(self, codes: Codes) -> None:
+    def __init__(self, codes: Codes, together: int = 1) -> None:
+        """``together`` neighbours of the population are sampled as one, as a survey of households does."""
+        self.together = together
         self.cells, of, self.sizes = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
         self.of, self.people = of.ravel(), len(codes)
 
     def sample(self, people: int, rng: Rng) -> tuple[list[Codes], Codes, Codes]:
         """Codes per column, people in the sample, people in the population: one entry per class of the sample."""
-        chosen = rng.choice(self.people, people, replace=False)
+        first = rng.choice(self.people // self.together, people // self.together, replace=False) * self.together
+        chosen = (first[:, None] + np.arange(self.together)).ravel()
         classes, f = np.unique(self.of[chosen], return_counts=True)
         return list(self.cells[classes].T), f, self.sizes[classes]
 

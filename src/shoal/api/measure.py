@@ -81,8 +81,8 @@ def population_and_presence(
 
 def sample_estimates(counts: ClassCounts, size: int | None) -> dict[str, Any] | None:
     """From sample to population: Skinner–Elliot first, the models of population uniques beside it; not without class sizes that
-    add up to the people."""
-    if size is None or not counts.adds_up:
+    add up to the people, and not with sampling weights."""
+    if size is None or not counts.adds_up or counts.weights is not None:
         return None
     from shoal.prediction.population.uniques import population  # loads scipy
 

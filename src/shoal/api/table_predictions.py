@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -39,9 +40,27 @@ from shoal.prediction import (
 from shoal.prediction.distribution import Floats
 from shoal.prediction.population.calibration import calibrate
 from shoal.prediction.population.pilot import Pilot
+from shoal.prediction.population.without_model import ONE_BY_ONE
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.questions import Question
 from shoal.prediction.zipf.chain import Chain, Dependence, chain_share, dependence
+
+_DESIGN = re.compile(
+    r"(\w*wgt|(survey|sample|sampling|design|final)_?weights?|psu|strat(um|a)|clusters?|(household|hh)_?(id|nr|number)|hid)(_?id)?",
+    re.IGNORECASE,
+)
+"""Names of columns that describe how people were sampled: weights, strata, clusters."""
+
+
+def design_of(source: Table) -> str:
+    """What in a table speaks against people sampled one by one, each equally likely; sampling weights are refused."""
+    if source.schema.weight is not None:
+        raise UsageError(
+            f"column '{source.schema.weight}' has sampling weights. {ONE_BY_ONE}",
+            hint="Open the table without the weights to get the numbers of a simple random sample, which this one is not.",
+        )
+    named = [name for name in source.schema.names if _DESIGN.fullmatch(name)]
+    return f"By its name, column '{named[0]}' describes a sampling design, so grade C. {ONE_BY_ONE}" if named else ""
 
 
 def count_table_classes(table: Source, columns: Names | None, unit: str | None) -> tuple[Table, ClassCounts]:
@@ -161,6 +180,7 @@ def table_population(
     The range of the unique people of the population is the one of the fitted population in both.
     """
     source, counts = count_table_classes(table, columns, unit)
+    design = design_of(source)
     plain = population(counts.sizes, people, cells=cells)
     codes = ordered_codes(counts)
     found = population_risk(codes, counts.sizes, people, model=model, seed=seed)
@@ -171,7 +191,26 @@ def table_population(
     uniques = fitted.population_uniques
     if plain.uniques is not None:
         uniques = replace(uniques, details={**uniques.details, **plain.uniques.details})
-    return replace(plain, fitted=fitted, uniques=uniques)
+    both = replace(plain, fitted=fitted, uniques=uniques)
+    return not_one_by_one(both, design) if design else both
+
+
+def not_one_by_one(found: PopulationEstimate, why: str) -> PopulationEstimate:
+    """The same numbers with grade C, because of how people were sampled; counted ones stay."""
+    if found.fitted is None or found.sample_size == found.population:
+        return found
+
+    def rough(e: Estimate) -> Estimate:
+        return replace(e, grade="C", notes=(*e.notes, why))
+
+    fitted = replace(
+        found.fitted,
+        sample_uniques_alone=rough(found.fitted.sample_uniques_alone),
+        right_matches=rough(found.fitted.right_matches),
+        population_uniques=rough(found.fitted.population_uniques),
+    )
+    match, uniques = (None if e is None else rough(e) for e in (found.match, found.uniques))
+    return replace(found, match=match, uniques=uniques, fitted=fitted, notes=(why, *found.notes[1:]))
 
 
 def with_pilot(q: Questionnaire, table: Source, *, unit: str | None = None, model: str = "auto") -> Questionnaire:
@@ -180,7 +219,7 @@ def with_pilot(q: Questionnaire, table: Source, *, unit: str | None = None, mode
     Every question is a column of the pilot, answered in the same bands or finer ones of the same number. Links of the file give
     way to what the pilot shows.
     """
-    _, counts = count_table_classes(table, list(q.questions), unit)
+    source, counts = count_table_classes(table, list(q.questions), unit)
     out = q.copy()
     out.links = []
     codes = []
@@ -202,7 +241,7 @@ def with_pilot(q: Questionnaire, table: Source, *, unit: str | None = None, mode
             kappa_range=None,
         )
         codes.append(found)
-    out.pilot = Pilot.of(codes, counts.sizes, q.population, model=model)
+    out.pilot = Pilot.of(codes, counts.sizes, q.population, model=model, design=design_of(source))
     if out.pilot.joint is not None and len(codes) > 1:
         out.link(*out.questions, joint=out.pilot.joint)
     else:

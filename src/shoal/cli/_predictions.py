@@ -145,6 +145,13 @@ def show_population(
     if fitted is None and (household is not None or records is not None):
         raise UsageError("records and households are those of a table.", hint="Name the sample with --table.")
     homes = None if household is None else fitted.households(household)
+    if homes is not None and bool((homes.members > 1).any()):
+        from shoal.api.table_predictions import not_one_by_one
+        from shoal.prediction.population.without_model import ONE_BY_ONE
+
+        why = f"Column '{household}' names households, and some have several people here, so grade C. {ONE_BY_ONE}"
+        found = not_one_by_one(found, why)
+        fitted = found.fitted
     if records is not None:
         _shared.say(f"Risk of each record written to {fitted.write(records)}.")
     if plot is not None:
@@ -206,6 +213,8 @@ def _fitted(found: PopulationEstimate, risk: PopulationRisk) -> None:
 
 def _trust(risk: PopulationRisk) -> list[str]:
     """Which numbers to believe."""
+    from shoal.prediction.population.without_model import ONE_BY_ONE
+
     if risk.model == "counted":
         return ["The sample is the population: every number is counted."]
     if risk.refutation:
@@ -213,6 +222,8 @@ def _trust(risk: PopulationRisk) -> list[str]:
             f"The sample refutes the fitted model '{risk.model}': {risk.refutation}. The ranges below need no model; risks of "
             "single records have grade C."
         ]
+    if any(ONE_BY_ONE in note for note in risk.right_matches.notes):
+        return []  # the note on the sampling design says it
     if risk.right_matches.grade == "C":
         return [f"The fitted model '{risk.model}' is outside its limits here: believe the ranges, which need no model."]
     return [f"The fitted model '{risk.model}' agrees with the sample; the risks of the records are scaled to this chance."]

@@ -174,7 +174,11 @@ def notes(m: Figures) -> list[str]:
     if m.policy is MissingPolicy.WILDCARD and m.missing["members_with_missing"]:
         too = " and estimates from sample to population" if m.sample else ""
         out.append(f"Diversity, closeness, sets of columns and what a column adds{too} follow the rule 'own'.")
-    if m.sample is None and m.population is not None and m.presence is None:
+    if m.sample is not None:
+        out.extend(m.sample.get("notes", ()))
+    elif m.population is not None and m.presence is None and m.counts.weights is not None:
+        out.append("The table has sampling weights, so nothing is estimated from it as if everybody were equally likely in it.")
+    elif m.population is not None and m.presence is None:
         out.append("Some people have rows in several classes, so nothing is estimated from the sample to the population.")
     if m.individual is not None and m.counts.unit is not None:
         several = "" if m.counts.adds_up else ", at the highest of the classes they are in"

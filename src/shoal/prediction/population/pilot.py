@@ -33,12 +33,16 @@ class Pilot:
 
     sample: Sample
     fit: Fit
+    design: str = ""
+    """What speaks against people sampled one by one, each equally likely; empty if nothing is known."""
 
     @classmethod
-    def of(cls, codes: Sequence[Any], sizes: Any, population: int, *, model: str = "auto", seed: int = 0) -> Pilot:
+    def of(
+        cls, codes: Sequence[Any], sizes: Any, population: int, *, model: str = "auto", seed: int = 0, design: str = ""
+    ) -> Pilot:
         """From a code per class and column, and the sizes of the classes of the pilot."""
         s = Sample.of(codes, sizes, max(population, int(np.asarray(sizes).sum())))
-        return cls(s, choose(s, model, seed=seed))
+        return cls(s, choose(s, model, seed=seed), design)
 
     def __repr__(self) -> str:
         return f"<Pilot of {self.people:,} people, model {self.fit.model}>"
@@ -57,7 +61,7 @@ class Pilot:
         """B if the model is inside its limits, is not refuted, and pairs show how many look alike."""
         pairs = int((self.sample.sizes == 2).sum())
         few = pairs < KNOWN and bool((self.sample.sizes == 1).any())
-        return "C" if few or self.refutation else grade_of(self.sample, self.fit)
+        return "C" if few or self.refutation or self.design else grade_of(self.sample, self.fit)
 
     def unique(self, respondents: int) -> Estimate:
         """Expected share of ``respondents`` who are one of a kind, within the range that needs no model."""
@@ -78,7 +82,9 @@ class Pilot:
                 grade = "C"
             else:
                 least, most = max(least, low), min(most, high)
-        if grade == "C":
+        if self.design:
+            notes = (*notes, self.design)
+        elif grade == "C":
             notes = (*notes, f"the model is refuted: {self.refutation}. {OUTSIDE}" if self.refutation else OUTSIDE)
         middle = min(max(middle, least), most)
         return Estimate(middle, least, most, level=LEVEL, method=method, grade=grade, notes=notes)

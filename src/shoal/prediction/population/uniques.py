@@ -28,7 +28,9 @@ from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import fraction, whole
 from shoal.prediction.population import class_size_models as models
 from shoal.prediction.population.risk import PopulationRisk
-from shoal.prediction.population.without_model import lookalikes, uniques_range
+from shoal.prediction.population.without_model import ONE_BY_ONE, lookalikes, uniques_range
+
+NOT_DEFINED = "no class of the sample has one person: the chance that a unique match is right is not defined"
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class PopulationEstimate:
             },
             "sample": {"people": self.sample_size, "classes": self.classes, "uniques": self.sample_uniques},
         }
-        return out if self.fitted is None else out | {"fitted": self.fitted.to_json(), "notes": list(self.notes)}
+        out |= {"notes": list(self.notes)} if self.notes else {}
+        return out if self.fitted is None else out | {"fitted": self.fitted.to_json()}
 
 
 def population(classes: Any, population_size: int, *, cells: int | None = None) -> PopulationEstimate:
@@ -124,7 +127,7 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
         n1 / n,
         sample_unique_risk(rate),
         fits,
-        () if n1 else ("no class of the sample has one person: the chance that a unique match is right is not defined",),
+        (ONE_BY_ONE, *(() if n1 else (NOT_DEFINED,))),
     )
 
 

@@ -23,6 +23,8 @@ import numpy as np
 from shoal.prediction.distribution import Floats
 from shoal.prediction.population.class_size_models import SampledClasses
 
+ONE_BY_ONE = "Intervals are for people sampled one by one, each equally likely; weights, strata and clusters are not covered."
+"""The sampling that every interval about a population takes for granted."""
 LEVEL = 0.95
 DROP = 1.92
 """Half of the 95 % point of chi-squared with one degree of freedom."""

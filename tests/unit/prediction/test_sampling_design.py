@@ -1,0 +1,106 @@
+"""How people were sampled: intervals are for people sampled one by one; anything else is refused or has grade C, in words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.api.table_predictions import from_pilot
+from shoal.errors import UsageError
+from shoal.prediction.population.without_model import ONE_BY_ONE
+
+COLUMNS = ["age", "area", "job"]
+POPULATION = 20_000
+
+
+@pytest.fixture
+def people() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(4)
+    area = np.minimum(rng.geometric(0.12, 2_000), 20)
+    job = (area // 2 + rng.geometric(0.5, 2_000)) % 9
+    return {"age": 20 + 2 * job + np.minimum(rng.geometric(0.15, 2_000), 25), "area": area, "job": job}
+
+
+def asked(table: object):
+    return shoal.predict("population", table=table, columns=COLUMNS, population=POPULATION)
+
+
+def grades(found) -> set[str]:
+    risk = found.fitted
+    return {e.grade for e in (found.match, risk.right_matches, risk.sample_uniques_alone, risk.population_uniques)}
+
+
+def test_every_answer_names_the_sampling_it_takes_for_granted(people) -> None:
+    found = asked(people)
+    assert grades(found) == {"B"}
+    assert found.notes[0] == ONE_BY_ONE
+    assert ONE_BY_ONE in found.to_json()["notes"]
+    of_sizes = shoal.predict("population", frequencies={1: 120, 2: 25, 3: 10}, population=5_000)
+    assert ONE_BY_ONE in of_sizes.to_json()["notes"]
+    assert ONE_BY_ONE in shoal.measure(people, quasi=COLUMNS, population=POPULATION).notes
+    everybody = shoal.predict("population", table=people, columns=COLUMNS, population=2_000)
+    assert ONE_BY_ONE not in everybody.notes
+
+
+DESIGNS = ["fnlwgt", "survey_weight", "finalweight", "PSU", "stratum", "strata_id", "cluster", "hh_id", "household_id"]
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_column_that_describes_a_design_lowers_the_grade(people, name: str) -> None:
+    found = asked({**people, name: np.arange(2_000) % 700})
+    assert grades(found) == {"C"}
+    assert name in found.notes[0]
+    assert ONE_BY_ONE in found.notes[0]
+    plain = asked(people)
+    assert (found.match.low, found.match.high) == (plain.match.low, plain.match.high)
+
+
+@pytest.mark.parametrize("name", ["weight", "household_size", "cluster_of_symptoms", "strategy"])
+def test_other_columns_do_not(people, name: str) -> None:
+    assert grades(asked({**people, name: np.arange(2_000) % 700})) == {"B"}
+
+
+def test_a_sample_that_is_the_population_needs_no_design(people) -> None:
+    found = shoal.predict("population", table={**people, "psu": people["area"]}, columns=COLUMNS, population=2_000)
+    assert grades(found) == {"A"}
+
+
+def test_sampling_weights_are_refused(people) -> None:
+    table = shoal.open({**people, "w": np.arange(2_000) % 9 + 1.0}, weight="w")
+    with pytest.raises(UsageError, match="sampling weights"):
+        asked(table)
+    with pytest.raises(UsageError, match="sampling weights"):
+        from_pilot(table, COLUMNS, population=POPULATION, respondents=500)
+    measured = shoal.measure(table, quasi=COLUMNS, population=POPULATION)
+    assert measured.sample is None
+    assert any("sampling weights" in note for note in measured.notes)
+
+
+def test_a_pilot_with_a_design_has_grade_c(people) -> None:
+    kept = {"population": POPULATION, "respondents": 2_000}
+    plain = from_pilot(people, COLUMNS, **kept).pilot.unique(2_000)
+    found = from_pilot({**people, "psu": people["area"]}, COLUMNS, **kept).pilot.unique(2_000)
+    assert (plain.grade, found.grade) == ("B", "C")
+    assert any("'psu'" in note and ONE_BY_ONE in note for note in found.notes)
+
+
+def test_named_households_lower_the_grade_in_the_command(people, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from shoal.cli import main
+
+    table = tmp_path / "people.csv"
+    rows = zip(*people.values(), np.arange(2_000) // 2, np.arange(2_000), strict=True)
+    table.write_text("age,area,job,home,one\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+
+    def told(column: str) -> dict:
+        words = ["predict", "population", "--table", str(table), "--quasi", "age,area,job", "--population", str(POPULATION)]
+        with pytest.raises(SystemExit) as stop:
+            main([*words, "--household", column, "--json"])
+        assert not stop.value.code
+        return json.loads(capsys.readouterr().out)
+
+    assert told("home")["grade"] == "C"
+    assert told("one")["grade"] == "B"
