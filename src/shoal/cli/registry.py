@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -303,62 +303,50 @@ def commands() -> typer.Typer:
         help="Who holds which columns, who asks for what, and what that means together; no data.", no_args_is_help=True,
         rich_markup_mode=None,
     )  # fmt: skip
-    for name, command in (("holds", holds), ("asks", asks), ("list", list_notices), ("matches", matches)):
-        group.command(name)(command)
+    held = "Publish which attributes a data set of yours contains, and about which people. Columns only: no values, no counts."
+    group.command("holds")(_notice_command("holds", held))
+    group.command("asks")(_notice_command("asks", "Say in public which attributes a questionnaire asks for, and whom."))
+    group.command("list")(list_notices)
+    group.command("matches")(matches)
     return group
 
 
-def holds(
-    attributes: NoticeCodes,
-    population: _publishing.People,
-    title: Title,
-    holder: Holder,
-    registry: _publishing.Target = "",
-    key: _publishing.Key = None,
-    dry_run: DryRun = False,
-    as_json: options.Json = False,
-) -> None:
-    """Publish which attributes a data set of yours contains, and about which people. Columns only: no values, no counts."""
-    _say("holds", attributes, population, title, holder, registry, key, dry_run, as_json)
+def _notice_command(kind: str, words: str) -> Callable[..., None]:
+    """The command that publishes a notice of a kind."""
 
+    def command(
+        attributes: NoticeCodes,
+        population: _publishing.People,
+        title: Title,
+        holder: Holder,
+        registry: _publishing.Target = "",
+        key: _publishing.Key = None,
+        dry_run: DryRun = False,
+        as_json: options.Json = False,
+    ) -> None:
+        from dataclasses import replace
 
-def asks(
-    attributes: NoticeCodes,
-    population: _publishing.People,
-    title: Title,
-    holder: Holder,
-    registry: _publishing.Target = "",
-    key: _publishing.Key = None,
-    dry_run: DryRun = False,
-    as_json: options.Json = False,
-) -> None:
-    """Say in public which attributes a questionnaire asks for, and whom."""
-    _say("asks", attributes, population, title, holder, registry, key, dry_run, as_json)
+        from shoal.registry.records.notice import Notice
+        from shoal.registry.records.population import Population
+        from shoal.registry.records.vocabulary import canonical
 
+        notice = Notice(
+            kind, title, canonical(typed.names(attributes)), Population.parse(population), holder, _publishing.today()
+        )
+        if dry_run:
+            _tell(notice, as_json, "This, and nothing else, would leave the building once signed:")
+            return
+        if not registry:
+            raise UsageError("a notice goes into a registry.", hint="Add --registry FILE or ADDRESS, or --dry-run to look first.")
+        own, target = _publishing.signer_of(key), _publishing.submit_to(registry)
+        mine = replace(notice, key=own.public)
+        before = target.notices.latest(mine)
+        if before is not None:
+            mine = replace(mine, version=before.version + 1, supersedes=before.id)
+        _tell(target.notices.submit(mine.signed(own)), as_json, "This, and nothing else, left the building:")
 
-def _say(
-    kind: str, attributes: str, population: str, title: str, holder: str, registry: str, key: Path | None, dry_run: bool,
-    as_json: bool,
-) -> None:  # fmt: skip
-    from dataclasses import replace
-
-    from shoal.errors import UsageError
-    from shoal.registry.records.notice import Notice
-    from shoal.registry.records.population import Population
-    from shoal.registry.records.vocabulary import canonical
-
-    notice = Notice(kind, title, canonical(typed.names(attributes)), Population.parse(population), holder, _publishing.today())
-    if dry_run:
-        _tell(notice, as_json, "This, and nothing else, would leave the building once signed:")
-        return
-    if not registry:
-        raise UsageError("a notice goes into a registry.", hint="Add --registry FILE or ADDRESS, or --dry-run to look first.")
-    own, target = _publishing.signer_of(key), _publishing.submit_to(registry)
-    mine = replace(notice, key=own.public)
-    before = target.notices.latest(mine)
-    if before is not None:
-        mine = replace(mine, version=before.version + 1, supersedes=before.id)
-    _tell(target.notices.submit(mine.signed(own)), as_json, "This, and nothing else, left the building:")
+    command.__doc__ = words
+    return command
 
 
 def _tell(notice: Any, as_json: bool, head: str) -> None:

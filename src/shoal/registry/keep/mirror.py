@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from shoal.disk.atomic import free, publish, staged
 from shoal.errors import DataError, TamperError, UnreadableError
@@ -28,6 +28,8 @@ from shoal.registry.records.record import LARGEST_BYTES, Record, check_id
 from shoal.registry.records.trust import Statement
 
 if TYPE_CHECKING:
+    from shoal.registry.keep.notices import Notices
+    from shoal.registry.keep.remote import Remote, RemoteNotices
     from shoal.registry.keep.store import Store
 
 FORMAT = "shoal-registry/1"
@@ -36,24 +38,8 @@ LONGEST_LINE = 2000
 ENDS_ELSEWHERE = "the log ends elsewhere than the index says."
 
 
-class Catalogue(Protocol):
-    """The notices of what can be mirrored."""
-
-    def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Notice, str]]: ...
-
-
-class Source(Protocol):
-    """What can be mirrored: a store, or a service over HTTP."""
-
-    @property
-    def notices(self) -> Catalogue: ...
-    def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Record, str]]: ...
-    def log(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]: ...
-    def statements(self) -> list[Statement]: ...
-
-
 def write_mirror(
-    source: Source,
+    source: Store | Remote,
     folder: str | Path,
     *,
     earlier: str | Path | None = None,
@@ -78,7 +64,7 @@ def write_mirror(
     return target
 
 
-def _write(source: Source, work: Path) -> None:
+def _write(source: Store | Remote, work: Path) -> None:
     (work / "records").mkdir()
     line, head = 0, ""
     with (work / "log.jsonl").open("wb") as out:
@@ -102,7 +88,7 @@ def _write(source: Source, work: Path) -> None:
     (work / "index.json").write_bytes(canonical(index) + b"\n")
 
 
-def _write_catalogue(notices: Catalogue, path: Path) -> None:
+def _write_catalogue(notices: Notices | RemoteNotices, path: Path) -> None:
     every: list[tuple[Notice, str]] = []
     while page := notices.history(after=every[-1][0].id if every else "", limit=500):
         every += page

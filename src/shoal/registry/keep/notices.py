@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import DataError
 from shoal.kernels.signatures import canonical
@@ -12,7 +12,9 @@ from shoal.registry.keep.submissions import append, check_key_stands, check_next
 from shoal.registry.records.notice import Notice
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
+
+    from shoal.registry.keep.store import Store
 
 _MINE = (
     "SELECT body FROM registry_notices WHERE kind = ? AND title = ? AND population = ? AND key = ? ORDER BY version DESC LIMIT 1"
@@ -31,18 +33,10 @@ _CURRENT = (
 )
 
 
-class Reader(Protocol):
-    """What the catalogue needs of a store: its database, and plain rows of it."""
-
-    engine: Engine
-
-    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]: ...
-
-
 class Notices:
     """The notices of one store."""
 
-    def __init__(self, store: Reader) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     def submit(self, notice: Notice) -> Notice:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import AccessError, DataError, TamperError
 from shoal.model.names import alike, require_plain
@@ -19,7 +19,9 @@ from shoal.registry.records.record import Record, check_key
 from shoal.registry.records.trust import Statement, trusted_keys
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
+
+    from shoal.registry.keep.store import Store
 
 
 HEAD = "SELECT line, hash FROM registry_log ORDER BY line DESC LIMIT 1"
@@ -109,18 +111,10 @@ def check_time(date: str, before: str = "") -> None:
         raise DataError("the date is before that of the version it follows.", hint="Date it today.")
 
 
-class Shelf(Protocol):
-    """What tokens need of a store: its database, and whose a name is."""
-
-    engine: Engine
-
-    def check_name(self, holder: str, key: str) -> None: ...
-
-
 class Tokens:
     """The tokens of one registry; only their hashes are kept, so timing tells nothing of them."""
 
-    def __init__(self, store: Shelf) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     def add(self, label: str, *, holder: str = "", key: str = "") -> str:
