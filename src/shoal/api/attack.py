@@ -14,14 +14,7 @@ from shoal.api.attack_external import External, arrow_of, known_people, texts_of
 from shoal.attacks import Scene, run_all, worst_first
 from shoal.attacks.cells import Shown, both_releases, linked_by_cells
 from shoal.attacks.composition import joined_records
-from shoal.attacks.tables.continuous import (
-    distance_linkage,
-    inference,
-    interval_disclosure,
-    linkability,
-    robust_intervals,
-    singling_out,
-)
+from shoal.attacks.tables import continuous
 from shoal.attacks.tables.exposed import exposed_people
 from shoal.attacks.tables.rows import Rows, closest_records, drawn, membership, ordered, overlaps
 from shoal.comparison.columns import Coded, matched_rows, read_columns
@@ -86,9 +79,9 @@ def attack_table(
     few = [drawn(r, MOST_PEOPLE, rng) for r in (inside, outside)]
     places = [shared.index(s) for s in asked] or list(range(len(shared)))[:MOST_SECRETS]
     found: list[AttackResult | None] = [
-        singling_out(pool, inside, outside, tries=TRIES, rng=rng),
-        linkability(pool, *few),
-        inference(pool, few[0], few[1], shared, places),
+        continuous.singling_out(pool, inside, outside, tries=TRIES, rng=rng),
+        continuous.linkability(pool, *few),
+        continuous.inference(pool, few[0], few[1], shared, places),
         *closest_records(drawn(pool, MOST_PEOPLE, rng), inside, outside, (rows[0], rows[1])),
         membership(pool, *few),
         exposed_people(drawn(rows[0], MOST_POOL, rng), inside, outside, shared, rng),
@@ -133,7 +126,11 @@ def attack_numbers(
     x, y = x[order], y[order]
     kept = [n for n, v in zip(use, varied, strict=True) if v]
     said = f"columns {', '.join(kept)}"
-    found = (interval_disclosure(x, y, kept, rng), distance_linkage(x, y), robust_intervals(x, y, rng))
+    found = (
+        continuous.interval_disclosure(x, y, kept, rng),
+        continuous.distance_linkage(x, y),
+        continuous.robust_intervals(x, y, rng),
+    )
     return made.name, tuple(replace(r, worst=said) for r in found)
 
 

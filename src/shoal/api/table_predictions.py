@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from shoal import prediction
 from shoal.api.arguments import Names, Source, names, opened
 from shoal.api.measure import classes_of
 from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps
@@ -25,18 +26,6 @@ from shoal.measures.events.unicity import known
 from shoal.model.counts.classes import MISSING, ClassCounts, IntArray
 from shoal.model.display import written
 from shoal.model.estimate import Estimate, Grade
-from shoal.prediction import (
-    Distribution,
-    PopulationEstimate,
-    PopulationRisk,
-    Zipf,
-    ZipfFit,
-    expected_share,
-    fit_zipf,
-    population,
-    population_risk,
-    pseudonym_life,
-)
 from shoal.prediction.distribution import Floats
 from shoal.prediction.population.calibration import calibrate
 from shoal.prediction.population.pilot import Pilot
@@ -115,7 +104,7 @@ def _rank(values: Any, people: np.ndarray[Any, Any]) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TableRisk(PopulationRisk):
+class TableRisk(prediction.PopulationRisk):
     """The risk of the records of a table: per class, and by :meth:`per_record` per row. A pickled one forgets the table."""
 
     counts: ClassCounts | None = None
@@ -144,14 +133,14 @@ class TableRisk(PopulationRisk):
         ids = [batch.column(column) for batch in self.source.scan((column,))]
         return household_risk(self.per_record(), ids)
 
-    def by_other_models(self, most: int = 2) -> list[PopulationRisk]:
+    def by_other_models(self, most: int = 2) -> list[prediction.PopulationRisk]:
         """The same records by the models that predicted people left out next best; none where one model was asked for."""
         if self.counts is None:
             raise UsageError("other models need the table.", hint="Ask again from the table.")
         scores = {name: score for name, score in (self.scores or {}).items() if name != self.model}
         codes = ordered_codes(self.counts)
         best = sorted(scores, key=lambda name: -scores[name])[:most]
-        return [population_risk(codes, self.sizes, self.population, model=name) for name in best]
+        return [prediction.population_risk(codes, self.sizes, self.population, model=name) for name in best]
 
     def write(self, path: str | Path) -> Path:
         """A CSV file with a line per row of the table: its number from 1, size in the sample, risk, crowd and its range."""
@@ -174,19 +163,19 @@ def table_population(
     cells: int | None = None,
     seed: int = 0,
     calibrated: bool = False,
-) -> PopulationEstimate:
+) -> prediction.PopulationEstimate:
     """Both answers of a table: from its class sizes alone, and from a fitted population whose risks add up to the first.
 
     The range of the unique people of the population is the one of the fitted population in both.
     """
     source, counts = count_table_classes(table, columns, unit)
     design = design_of(source)
-    plain = population(counts.sizes, people, cells=cells)
+    plain = prediction.population(counts.sizes, people, cells=cells)
     codes = ordered_codes(counts)
-    found = population_risk(codes, counts.sizes, people, model=model, seed=seed)
+    found = prediction.population_risk(codes, counts.sizes, people, model=model, seed=seed)
     if calibrated:
         found = calibrate(codes, found, seed=seed)
-    values = {f.name: getattr(found, f.name) for f in fields(PopulationRisk)}
+    values = {f.name: getattr(found, f.name) for f in fields(prediction.PopulationRisk)}
     fitted = TableRisk(**values, counts=counts, source=source)
     uniques = fitted.population_uniques
     if plain.uniques is not None:
@@ -336,9 +325,9 @@ def ask_zipf_table(options: Mapping[str, Any], threshold: Callable[..., dict[str
     per_row = options.get("records_per_row") or 1
     if per_row < 1:
         raise UsageError("a row holds at least one record.", hint="Two for a trip with its beginning and end.")
-    fitted = fit_zipf(found.counts, method=options.get("fit", "mle"))
+    fitted = prediction.fit_zipf(found.counts, method=options.get("fit", "mle"))
     law = _law(fitted, options.get("places"))
-    seen = Distribution.counts(found.counts)
+    seen = prediction.Distribution.counts(found.counts)
     rng = np.random.default_rng(options.get("seed", 0))
     tested = _tested(found, rng)
     answer = _answer(law, fitted, tested, people, records * per_row, k)
@@ -351,7 +340,7 @@ def ask_zipf_table(options: Mapping[str, Any], threshold: Callable[..., dict[str
         more["independence"] = tested.to_json()
     limit = options.get("limit")
     if limit is not None:
-        more["records_allowed"] = pseudonym_life(law, people, limit, k=k) // per_row
+        more["records_allowed"] = prediction.pseudonym_life(law, people, limit, k=k) // per_row
     more["shares"] = rows
     notes = _notes(options, found, fitted, tested, people)
     what = f"expected share of people in cells with fewer than {k}"
@@ -407,7 +396,7 @@ def _sequences(counts: ClassCounts, codes: Any, rows: Any, whole: Any, unit: str
     return Sequences.of(person, at, place, rows[whole])
 
 
-def _law(fitted: ZipfFit, places: int | None) -> Zipf:
+def _law(fitted: prediction.ZipfFit, places: int | None) -> prediction.Zipf:
     """The fitted law over the places seen, or over more of them."""
     if places is None or places == fitted.places:
         return fitted.law
@@ -416,12 +405,12 @@ def _law(fitted: ZipfFit, places: int | None) -> Zipf:
             f"the table has {fitted.places:,} places; {places:,} are fewer.",
             hint="Leave out places, or count those not visited too.",
         )
-    return Zipf(fitted.c, places)
+    return prediction.Zipf(fitted.c, places)
 
 
-def _answer(law: Zipf, fitted: ZipfFit, tested: Dependence | None, people: int, s: int, k: int) -> Estimate:
+def _answer(law: prediction.Zipf, fitted: prediction.ZipfFit, tested: Dependence | None, people: int, s: int, k: int) -> Estimate:
     """The share by the fitted law. Grade C where the law is stretched, fits badly, or its independence is refuted."""
-    found = expected_share(law, people, s, k=k)
+    found = prediction.expected_share(law, people, s, k=k)
     notes, grade = list(found.notes), "B"
     if law.d > fitted.places:
         grade = "C"
@@ -448,8 +437,8 @@ def _tested(found: _Places, rng: np.random.Generator) -> Dependence | None:
 
 
 def _shares(
-    law: Zipf,
-    seen: Distribution | None,
+    law: prediction.Zipf,
+    seen: prediction.Distribution | None,
     found: _Places,
     people: int,
     per_row: int,
@@ -465,9 +454,9 @@ def _shares(
     traces = None if found.sequences is None else Traces.of(found.sequences.person, found.sequences.place)
     rows = []
     for s in steps:
-        row: dict[str, Any] = {"records": s, "law": expected_share(law, people, s * per_row, k=k).value}
+        row: dict[str, Any] = {"records": s, "law": prediction.expected_share(law, people, s * per_row, k=k).value}
         if seen is not None:
-            row["counts"] = expected_share(seen, people, s * per_row, k=k).value
+            row["counts"] = prediction.expected_share(seen, people, s * per_row, k=k).value
         if chain is not None:
             row["chain"] = chain_share(chain, people, s * per_row, k=k, rng=rng).value
         if found.sequences is not None and found.in_order:
@@ -480,7 +469,9 @@ def _shares(
     return rows
 
 
-def _notes(options: Mapping[str, Any], found: _Places, fitted: ZipfFit, tested: Dependence | None, people: int) -> list[str]:
+def _notes(
+    options: Mapping[str, Any], found: _Places, fitted: prediction.ZipfFit, tested: Dependence | None, people: int
+) -> list[str]:
     notes = []
     if options.get("records_per_row") is None:
         notes.append("one place per row is assumed; for trips with beginning and end in a row, say --records-per-row 2")

@@ -448,7 +448,7 @@ def pages_of(mirror: Mirror, trust: str = "") -> Mapping[str, bytes]:
     from shoal.registry.answer.matching import match
     from shoal.registry.answer.query import Registry
     from shoal.registry.records.record import SHARE_STEP
-    from shoal.report.exposed import render, render_catalogue
+    from shoal.report.pages import render, render_catalogue
 
     anchors = typed.names(trust)
     asked = Registry(mirror, anchors=anchors)

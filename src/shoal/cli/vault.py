@@ -16,32 +16,7 @@ from shoal.cli._shell import options
 from shoal.cli._shell.commands import Commands
 from shoal.cli._shell.options import Json
 from shoal.cli._shell.texts import names
-from shoal.cli._vault.shared import (
-    AnchorFile,
-    Answer,
-    DomainName,
-    Ids,
-    KeyFile,
-    KeyShares,
-    Parts,
-    Place,
-    Purpose,
-    Table,
-    TableOut,
-    TokenFile,
-    acting,
-    lines_of,
-    master_key,
-    new_folder,
-    opening,
-    read_secret,
-    replaced,
-    secret_file,
-    session,
-    table_options,
-    tell,
-    warn_of,
-)
+from shoal.cli._vault import shared
 from shoal.errors import UsageError
 
 Role = Annotated[str, typer.Option("--role", help="Role, for role pseudonyms.")]
@@ -91,29 +66,29 @@ def key(
     from shoal.protector.crypto.hsm_keys import new_key_at
 
     if shares:
-        tell(*_shares(out, shares, needed), as_json=json)
+        shared.tell(*_shares(out, shares, needed), as_json=json)
         return
     if out is None:
         typer.echo(keys.generate())
         return
     made = new_key_at(out)
-    tell(
+    shared.tell(
         {"key_id": made.key_id, "file": str(out)},
         f"Master key {made.key_id} in {out}. Keep it away from the vault.",
         as_json=json,
     )
 
 
-def _shares(folder: Path | None, count: int, needed: int) -> Answer:
+def _shares(folder: Path | None, count: int, needed: int) -> shared.Answer:
     """Shares of a new key, a file for each holder; the key itself is written nowhere."""
     from shoal.protector import keys
 
     if folder is None:
         raise UsageError("--shares requires a new folder.", hint="Add --out FOLDER.")
     texts = keys.split(keys.generate(), shares=count, needed=needed)
-    new_folder(folder)
+    shared.new_folder(folder)
     for number, text in enumerate(texts, 1):
-        with secret_file(folder / f"{number}.share") as put:
+        with shared.secret_file(folder / f"{number}.share") as put:
             put(text)
     key_id = keys.from_shares(texts).key_id
     words = f"Key {key_id} in {count} shares in {folder}: any {needed} of them open the vault. Give each to another person."
@@ -121,7 +96,7 @@ def _shares(folder: Path | None, count: int, needed: int) -> Answer:
 
 
 def init(
-    vault: Place,
+    vault: shared.Place,
     owner: Annotated[str, typer.Option("--owner", help="Name of the owner.")],
     auditor: Annotated[str, typer.Option("--auditor", help="Name of the auditor, another person.")],
     secrets: Annotated[Path, typer.Option("--secrets", help="New folder for the first token, code and shares (mode 0700).")],
@@ -134,17 +109,17 @@ def init(
     witness: Annotated[
         list[str] | None, typer.Option("--witness", help="File on another disk, https://… or local (default), for heads. Repeat.")
     ] = None,
-    parts: Parts = 1,
-    key_file: KeyFile = None,
-    key_share: KeyShares = None,
-    anchor: AnchorFile = None,
+    parts: shared.Parts = 1,
+    key_file: shared.KeyFile = None,
+    key_share: shared.KeyShares = None,
+    anchor: shared.AnchorFile = None,
     json: Json = False,
 ) -> None:
     """Make a vault. The owner gets a token, the auditor a code to claim hers (`enrol`), and each a share."""
     from shoal.protector.vault import Vault
 
-    provider = master_key(key_file, key_share)
-    new_folder(secrets)
+    provider = shared.master_key(key_file, key_share)
+    shared.new_folder(secrets)
     try:
         people: dict[str, Any] = {"owner": owner, "auditor": auditor, "auditor_key": auditor_key}
         made = Vault.create(vault, key=provider, anchor=anchor, parts=parts, witnesses=witness or ("local",), **people)
@@ -157,14 +132,14 @@ def init(
     else:
         handed["auditor.sealed"] = jsonlib.dumps({"vault": made.vault.id, "sealed": made.auditor_sealed})
     for name, text in handed.items():
-        with secret_file(secrets / name) as put:
+        with shared.secret_file(secrets / name) as put:
             put(text)
     if domain is not None:
         made.vault.login(made.owner_token).create_domain(domain, kind=kind)
     result: dict[str, Any] = {"vault": made.vault.id, "master_key": provider.key_id, "secrets": sorted(handed), "domain": domain}
     result["trial"] = not auditor_key
     words = f"Vault {made.vault.id[:8]} is made. Hand the files in {secrets} to their owners and delete them here."
-    tell(result, words, as_json=json)
+    shared.tell(result, words, as_json=json)
     if auditor_key and not witness:
         _shared.say(
             f"Careful: the only witness of this vault is {made.vault.store.witness}. Shoal does not notice if somebody puts back "
@@ -178,22 +153,22 @@ def init(
     made.vault.close()
 
 
-@opening
-def status(vault: Any) -> Answer:
+@shared.opening
+def status(vault: Any) -> shared.Answer:
     """Show ids, places and the number of events, and that key and data are kept apart."""
     found = vault.status()
     return found, "\n".join(f"{k}: {v}" for k, v in found.items() if k != "signing_keys")
 
 
-@acting
+@shared.acting
 def pseudonymize(
     session: Any,
     table: Annotated[str, typer.Argument(help="File or ENGINE-URL::table.")],
-    domain: DomainName,
+    domain: shared.DomainName,
     id: Annotated[str, typer.Option("--id", help="Columns of identities, separated by commas.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file (.csv, .parquet …).")],
     drop: Annotated[str, typer.Option("--drop", help="Columns to leave out.")] = "",
-    purpose: Purpose = "",
+    purpose: shared.Purpose = "",
     role: Role = "",
     relation: Relation = "",
     raw: Annotated[bool, typer.Option("--raw", help="Do not neutralise cells a spreadsheet would run.")] = False,
@@ -201,7 +176,7 @@ def pseudonymize(
     exclude_by: Annotated[
         str | None, typer.Option("--exclude-by", help="The column that holds the ids of --exclude; the first of --id without it.")
     ] = None,
-) -> Answer:
+) -> shared.Answer:
     """Replace identities by pseudonyms. A person has the same one in all files of a domain."""
     from shoal.protector.pseudonyms.tables import pseudonymize_table
 
@@ -211,76 +186,76 @@ def pseudonymize(
         done = pseudonymize_table(session, table, out, columns=names(id), drop=names(drop), progress=progress, **details)
     words = f"{done.rows:,} rows written to {out}; {done.missing:,} identities were missing. Key {done.key_id}."
     words += f" {done.excluded.sentence}" if done.excluded else ""
-    warn_of(done.left)
+    shared.warn_of(done.left)
     return done.to_json(), words
 
 
-@acting
+@shared.acting
 def find(
     session: Any,
-    domain: DomainName,
+    domain: shared.DomainName,
     identity_file: Annotated[Path | None, typer.Option("--identity-file", help="File with one identity per line.")] = None,
-    table: Table = None,
-    id: Ids = "",
-    out: TableOut = None,
-    purpose: Purpose = "",
+    table: shared.Table = None,
+    id: shared.Ids = "",
+    out: shared.TableOut = None,
+    purpose: shared.Purpose = "",
     role: Role = "",
     relation: Relation = "",
-) -> Answer:
+) -> shared.Answer:
     """Find the pseudonyms of identities, without making any. Identities come from a file, never from the command line."""
     details = {"purpose": purpose, "role": role, "relation": relation}
     if table is not None:
         from shoal.protector.pseudonyms.tables import find_in_table
 
-        columns, path = table_options(identity_file, id, out)
-        return replaced(find_in_table(session, table, path, columns=columns, domain=domain, **details), path)
+        columns, path = shared.table_options(identity_file, id, out)
+        return shared.replaced(find_in_table(session, table, path, columns=columns, domain=domain, **details), path)
     if identity_file is None:
         raise UsageError("no identities were given.", hint="--identity-file FILE, or --table FILE --id COLUMN --out FILE.")
-    lines = read_secret(identity_file).splitlines()
+    lines = shared.read_secret(identity_file).splitlines()
     found = session.find_many(domain, lines, **details)
     return {"pseudonyms": found}, "\n".join(f or "-" for f in found)
 
 
-@acting
+@shared.acting
 def translate(
     session: Any,
     source: Annotated[str, typer.Option("--from", help="Domain the pseudonyms belong to.")],
     target: Annotated[str, typer.Option("--to", help="Domain of the new pseudonyms.")],
-    purpose: Purpose,
+    purpose: shared.Purpose,
     pseudonyms: Annotated[list[str] | None, typer.Argument(help="Pseudonyms of the source domain.")] = None,
     file: Annotated[Path | None, typer.Option("--file", help="Or a file with one on each line; - is standard input.")] = None,
-    table: Table = None,
-    id: Ids = "",
-    out: TableOut = None,
+    table: shared.Table = None,
+    id: shared.Ids = "",
+    out: shared.TableOut = None,
     role: Role = "",
     relation: Relation = "",
-) -> Answer:
+) -> shared.Answer:
     """Translate pseudonyms into those of another domain, also in whole tables. No identity is shown."""
     if table is not None:
         from shoal.protector.pseudonyms.tables import translate_table
 
-        columns, path = table_options(pseudonyms or file, id, out)
+        columns, path = shared.table_options(pseudonyms or file, id, out)
         details = {"source": source, "target": target, "purpose": purpose}
-        return replaced(translate_table(session, table, path, columns=columns, **details), path)
-    given = lines_of(pseudonyms, file, "pseudonyms")
+        return shared.replaced(translate_table(session, table, path, columns=columns, **details), path)
+    given = shared.lines_of(pseudonyms, file, "pseudonyms")
     made = session.translate(given, source=source, target=target, purpose=purpose, role=role, relation=relation)
     return {"pseudonyms": made}, "\n".join(m or "-" for m in made)
 
 
 def filter_lines(
-    vault: Place,
-    domain: DomainName,
+    vault: shared.Place,
+    domain: shared.DomainName,
     field: Annotated[str, typer.Option("--field", help="Fields of JSON lines that hold identities: user,src.ip")] = "",
     pattern: Annotated[str, typer.Option("--pattern", help="For text: a regular expression; its group is the identity.")] = "",
-    key_file: KeyFile = None,
-    key_share: KeyShares = None,
-    token_file: TokenFile = None,
-    anchor: AnchorFile = None,
+    key_file: shared.KeyFile = None,
+    key_share: shared.KeyShares = None,
+    token_file: shared.TokenFile = None,
+    anchor: shared.AnchorFile = None,
 ) -> None:
     """Pseudonymize a log from standard input to standard output. Lines that cannot be made safe are dropped."""
     from shoal.protector.pseudonyms.filtering import LogFilter, arriving, encoded
 
-    acting_person = session(vault, key_file, key_share, token_file, anchor)
+    acting_person = shared.session(vault, key_file, key_share, token_file, anchor)
     lines = LogFilter(acting_person, domain, fields=names(field), pattern=pattern)
     for part in arriving(functools.partial(os.read, sys.stdin.fileno())):
         sys.stdout.buffer.write(encoded(lines.part(part)))

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
 from shoal.errors import PolicyError, UnreadableError
-from shoal.forms.conditions import read_condition
-from shoal.forms.form import Form, FormQuestion, number_or_amount
+from shoal.forms.form import Form, FormQuestion, number_or_amount, read_condition
 
 ONE, MANY, ROWS = "!LO", "MP", {"A": 5, "B": 10, "C": 3, "E": 3}
 """Types of one answer, of several, and of arrays with fixed answers per row."""

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.forms.conditions import read_condition
-from shoal.forms.form import Form, FormQuestion, number_or_amount
+from shoal.forms.form import Form, FormQuestion, number_or_amount, read_condition
 
 HEADS = {
     "variable / field name": "name",

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.forms.conditions import Condition, read_condition
-from shoal.forms.form import Form, FormQuestion, number_or_amount
+from shoal.forms.form import Condition, Form, FormQuestion, number_or_amount, read_condition
 
 OPEN = {
     **dict.fromkeys(("deviceid", "phonenumber", "username", "email", "simserial", "subscriberid"), "name"),

@@ -12,7 +12,7 @@ from shoal.model.certificate.certificate import cost_of
 from shoal.model.display import written
 from shoal.report.charts import fish, svg
 from shoal.report.numbers import chance, number, percent
-from shoal.report.pages import part, style
+from shoal.report.pages import page, part, style
 
 if TYPE_CHECKING:
     from shoal.measures.result.figures import Figures
@@ -135,7 +135,7 @@ def card(m: Figures) -> str:
     blocks.append(Words('Why? m.explain() · m.worst_subsets(3) · m.report("out.html")', small=True))
     total = m.crowds.n_members
     drawing = svg(fish(total, m.unique, fishes=FISHES)) if total else ""
-    return _card(m.sentence, blocks, numbers_of(m), drawing)
+    return card_of(m.sentence, blocks, numbers_of(m), drawing)
 
 
 def numbers_of(m: Figures) -> list[Number]:
@@ -173,7 +173,7 @@ def inspection_card(found: Any) -> str:
         together = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}") for s in found.together]
         blocks.append(Table(("together", "one of a kind", "smallest group"), together, right=(1, 2)))
     blocks += [Words(note, small=True) for note in found.notes]
-    return _card(f"{found.table}: {found.records:,} records, {len(found.columns)} columns", blocks, [], "")
+    return card_of(f"{found.table}: {found.records:,} records, {len(found.columns)} columns", blocks, [], "")
 
 
 def release_card(made: Certificate) -> str:
@@ -191,9 +191,17 @@ def release_card(made: Certificate) -> str:
     ]
     out = made.utility.suppressed if made.utility.scope == "rows" else 0
     drawing = svg(fish(made.after.records + out, made.after.unique, out=out, fishes=FISHES, unit="records"))
-    return _card(made.verdict, blocks, numbers, drawing)
+    return card_of(made.verdict, blocks, numbers, drawing)
 
 
-def _card(says: str, blocks: list[Block], numbers: list[Number], drawing: str) -> str:
+def report_page(title: str, *, accent: str, accent_kind: str, sections: Sequence[Section], **more: Any) -> str:
+    """A report as text; sections without content are left out, and what a page does not have is empty."""
+    absent: dict[str, Any] = {"subtitle": title, "rest": "", "says": "", "cost": None, "notes": [], "shoal": None, "points": []}
+    shown = [section for section in sections if section.blocks]
+    return page("report.html.j2", title=title, accent=accent, accent_kind=accent_kind, sections=shown, **(absent | more))
+
+
+def card_of(says: str, blocks: Sequence[Block], numbers: Sequence[Number], drawing: str) -> str:
+    """A card for a notebook."""
     own = Markup(style())  # noqa: S704 (our own style sheet)
     return part("card.html.j2", style=own, says=says, blocks=blocks, numbers=numbers, drawing=drawing)

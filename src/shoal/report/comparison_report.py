@@ -8,13 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from shoal.disk.atomic import write_text
-from shoal.report.blocks import Block, Cell, Figure, Items, Number, Section, Table, Tag, Words
+from shoal.report.blocks import Block, Cell, Figure, Items, Number, Section, Table, Tag, Words, card_of, report_page
 from shoal.report.charts import bars, frontier, heat_map, svg
 from shoal.report.numbers import percent
-from shoal.report.pages import page, part, style
 
 MOST_COLUMNS = 15
 """More would not fit a map that can be read."""
@@ -43,20 +40,14 @@ def comparison_html(c: Any) -> str:
     ]
     title = f"What is {c.release} still good for?"
     first, _, rest = c.sentence.partition(";")
-    return page(
-        "report.html.j2",
-        title=title,
+    return report_page(
+        title,
         subtitle=f"{title} Compared with {c.original}",
         accent=first,
         accent_kind="met",
         rest=f";{rest}" if rest else "",
-        says="",
-        cost=None,
-        notes=[],
-        shoal=None,
         numbers=_headline(c),
-        points=[],
-        sections=[s for s in sections if s.blocks],
+        sections=sections,
     )
 
 
@@ -67,8 +58,7 @@ def comparison_card(c: Any) -> str:
         Table(("column", "", "detail kept", "distance"), rows, right=(2, 3)),
         Words('c.report("compare.html") · c.pairs · c.models · c.to_json()', small=True),
     ]
-    own = Markup(style())  # noqa: S704 (our own style sheet)
-    return part("card.html.j2", style=own, says=c.sentence, blocks=blocks, numbers=_headline(c), drawing="")
+    return card_of(c.sentence, blocks, _headline(c), "")
 
 
 def _headline(c: Any) -> list[Number]:

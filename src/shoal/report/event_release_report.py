@@ -10,43 +10,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from markupsafe import Markup
-
 from shoal.model.certificate.events import EventCertificate
-from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words
+from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words, card_of, report_page
 from shoal.report.charts import Chart, Revealed, known_records, svg
 from shoal.report.numbers import number, percent
-from shoal.report.pages import page, part, style, title_in
+from shoal.report.pages import title_in
 from shoal.report.release_report import attack_table, file_table, recipient_table, requirement_table, signoff_blocks
 
 
 def render(body: EventCertificate) -> str:
     """The page of a certificate that is not signed yet."""
-    return page(
-        "report.html.j2",
-        title=body.title,
+    return report_page(
+        body.title,
         subtitle=f"{body.title} · Release report, {body.date}, made with {body.tool}",
         accent=_headline(body),
         accent_kind="met",
-        rest="",
         says=body.verdict,
         cost=(body.cost.sentence, "risk" if "none" in (body.steps.time, body.steps.place) else ""),
-        notes=[],
-        shoal=None,
         numbers=_numbers(body),
         points=_points(body),
-        sections=[replace(s, title=title_in(body.tool, s.title)) for s in _sections(body) if s.blocks],
+        sections=[replace(s, title=title_in(body.tool, s.title)) for s in _sections(body)],
     )
 
 
 def card(made: EventCertificate) -> str:
     """The card of an event release that was made: what it cost, requirements and results, and the curve before and after."""
-    own = Markup(style())  # noqa: S704 (our own style sheet)
     warned = [a.name for a in made.attacks if a.verdict == "warning"]
     blocks: list[Block] = [*_requirements(made), Words(made.cost.sentence, small=True)]
     blocks += [Words(f"Attacks with a warning: {', '.join(warned)}.", small=True)] if warned else []
     blocks.append(Words('r.write("release/") · r.report() · r.to_pandas() · r.certificate.limits', small=True))
-    return part("card.html.j2", style=own, says=made.verdict, blocks=blocks, numbers=_numbers(made), drawing=svg(_curve(made)))
+    return card_of(made.verdict, blocks, _numbers(made), svg(_curve(made)))
 
 
 def _sections(body: EventCertificate) -> list[Section]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from markupsafe import Markup
-
 from shoal.disk.atomic import write_text
 from shoal.measures.events.result import THRESHOLD, EventsMeasured
 from shoal.measures.events.unicity import largest_m
-from shoal.report.blocks import Block, Figure, Number, Section, Table, Text, Words
+from shoal.report.blocks import Block, Figure, Number, Section, Table, Text, Words, card_of, report_page
 from shoal.report.charts import Chart, Hiding, Revealed, known_records, set_sizes, svg
 from shoal.report.numbers import percent
-from shoal.report.pages import page, part, style
 from shoal.report.plots import renewal_curve, zipf_ranks
 
 
@@ -38,10 +35,9 @@ def sets(m: EventsMeasured) -> Chart:
 
 def card(m: EventsMeasured) -> str:
     """The card of an event table."""
-    own = Markup(style())  # noqa: S704 (our own style sheet)
     blocks: list[Block] = [_curve_table(m), *(Words(note, small=True) for note in m.notes)]
     blocks.append(Words('Why? m.explain() · m.grid · m.report("out.html") · m.plot("out.svg")', small=True))
-    return part("card.html.j2", style=own, says=m.sentence, blocks=blocks, numbers=_numbers(m), drawing=svg(curves(m)))
+    return card_of(m.sentence, blocks, _numbers(m), svg(curves(m)))
 
 
 def report_html(m: EventsMeasured) -> str:
@@ -56,20 +52,14 @@ def report_html(m: EventsMeasured) -> str:
     ]
     accent, verb, rest = m.sentence.partition(" single")
     title = f"What do a few known records reveal in {m.table}?"
-    return page(
-        "report.html.j2",
-        title=title,
-        subtitle=title,
+    return report_page(
+        title,
         accent=accent,
         accent_kind="risk" if m.curve[-1].unique.value > 0 else "met",
         rest=f"{verb}{rest}",
-        says="",
-        cost=None,
         notes=m.notes,
-        shoal=None,
         numbers=_numbers(m),
-        points=[],
-        sections=[s for s in sections if s.blocks],
+        sections=sections,
     )
 
 

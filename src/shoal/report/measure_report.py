@@ -11,11 +11,10 @@ import numpy as np
 from shoal.disk.atomic import write_text
 from shoal.measures.subsets.column_sets import uniqueness_matrix
 from shoal.model.display import written
-from shoal.report.blocks import THRESHOLD, Block, Figure, Section, Table, Text, Words, numbers_of
+from shoal.report.blocks import THRESHOLD, Block, Figure, Section, Table, Text, Words, numbers_of, report_page
 from shoal.report.charts import Chart, class_sizes, fish, heat_map, svg
 from shoal.report.charts.sizes import caption
 from shoal.report.numbers import chance, percent
-from shoal.report.pages import page
 
 if TYPE_CHECKING:
     from shoal.measures.result.figures import Figures
@@ -52,20 +51,15 @@ def report_html(m: Figures) -> str:
         Section("meaning", "What the numbers mean", _meaning(m)),
     ]
     accent, _, rest = m.sentence.partition(" on ")
-    return page(
-        "report.html.j2",
-        title=f"How well do people hide in {m.table}?",
-        subtitle=f"How well do people hide in {m.table}?",
+    return report_page(
+        f"How well do people hide in {m.table}?",
         accent=accent,
         accent_kind="risk" if m.unique else "met",
         rest=f" on {rest}" if rest else "",
-        says="",
-        cost=None,
         notes=m.notes,
         shoal=_shoal(m),
         numbers=numbers_of(m),
-        points=[],
-        sections=[s for s in sections if s.blocks],
+        sections=sections,
     )
 
 

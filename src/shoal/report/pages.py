@@ -9,7 +9,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.resources
+import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -39,24 +41,23 @@ def part(template: str, **context: Any) -> str:
 def page(template: str, **context: Any) -> str:
     """A whole page; its content policy allows the house style and nothing else."""
     text = style()
-    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-    return part(template, style=Markup(text), style_hash=digest, **context)  # noqa: S704 (our own style sheet)
+    return part(template, style=Markup(text), style_hash=_hash(text).removeprefix("sha256-"), **context)  # noqa: S704 (our own style sheet)
 
 
 @cache
 def chart_style() -> str:
     """Tokens and the rules for charts: what a chart needs by itself."""
-    return _file("tokens.css") + stylesheet()
+    return _packaged("style", "tokens.css") + stylesheet()
 
 
 @cache
 def style() -> str:
     """The style sheet of every page and card."""
-    return chart_style() + _file("page.css")
+    return chart_style() + _packaged("style", "page.css")
 
 
-def _file(name: str) -> str:
-    return importlib.resources.files("shoal.report").joinpath("style", name).read_text(encoding="utf-8")
+def _packaged(folder: str, name: str) -> str:
+    return importlib.resources.files("shoal.report").joinpath(folder, name).read_text(encoding="utf-8")
 
 
 TITLES_OF_0_3_0 = {
@@ -165,5 +166,63 @@ def colours() -> dict[str, str]:
     >>> colours()["sea"]
     '#0a5c9e'
     """
-    text = importlib.resources.files("shoal.report").joinpath("style/tokens.css").read_text(encoding="utf-8")
+    text = _packaged("style", "tokens.css")
     return dict(re.findall(r"--([\w-]+):(#[0-9a-f]{6})", text[: text.index("@media")]))
+
+
+def render(places: Mapping[str, Any], *, share_step: float) -> str:
+    """The page for populations as :func:`shoal.registry.answer.exposure.place_data` gives them."""
+    look, script = style() + _packaged("style", "exposed.css"), _packaged("templates", "exposed.js")
+    return part(
+        "exposed.html.j2", style=Markup(look), script=Markup(script), body=body(),  # noqa: S704 (our own)
+        records=records_of(places, share_step=share_step), policy=Markup(policy()),  # noqa: S704
+    )  # fmt: skip
+
+
+def records_of(places: Mapping[str, Any], *, share_step: float) -> Markup:
+    """The records as the page's script reads them: JSON that nothing inside a script element can end."""
+    short = {name: {**place, "attributes": _short(place["attributes"], share_step)} for name, place in places.items()}
+    data = json.dumps({"step": share_step, "places": short}, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return Markup(data.replace("<", "\\u003c"))  # noqa: S704 (JSON without an opening bracket)
+
+
+def _short(attributes: Mapping[str, Any], step: float) -> dict[str, Any]:
+    """Shares that are whole steps as answers and numbers of steps; the typical share only where the page needs it.
+
+    Compressed, the page is half as large so.
+    """
+    out, one = {}, round(1 / step)
+    for code, entry in attributes.items():
+        shares = entry["shares"]
+        if shares and all(round(share * one) / one == share for share in shares.values()):
+            shares = [list(shares), [round(share * one) for share in shares.values()]]
+        out[code] = {name: value for name, value in entry.items() if name != "typical" or not shares} | {"shares": shares}
+    return out
+
+
+def body() -> Markup:
+    """What stands inside the page, for a page of another house: its script and style are ``exposed.js`` and ``exposed.css``."""
+    return Markup(part("exposed_body.html.j2"))  # noqa: S704 (our own template)
+
+
+def file(name: str) -> str:
+    """The page's script or style sheet."""
+    return _packaged({"exposed.js": "templates", "exposed.css": "style"}[name], name)
+
+
+def policy() -> str:
+    """The content policy of the page: its own style and script, and no connection at all."""
+    look, script = (_hash(text) for text in (style() + _packaged("style", "exposed.css"), _packaged("templates", "exposed.js")))
+    return (
+        f"default-src 'none'; style-src '{look}'; script-src '{script}'; img-src data:; connect-src 'none'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def render_catalogue(notices: Sequence[Mapping[str, Any]], matches: Mapping[str, Any]) -> str:
+    """The page for notices and matches in the form of their JSON."""
+    return page("catalogue.html.j2", title="Catalogue", notices=notices, matches=matches)

@@ -15,7 +15,7 @@ from shoal.model.certificate.certificate import ACCEPTED, FORMAT_1, Certificate,
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import FileEntry, Purpose, Question
 from shoal.model.display import one_in
-from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
+from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words, report_page
 from shoal.report.charts import class_sizes, fish, frontier, svg
 from shoal.report.charts.sizes import caption
 from shoal.report.numbers import number, percent, risk
@@ -32,20 +32,17 @@ SIGNS = {"holds": "✓ holds", "warning": "⚠ warning", "broken": "✕ broken"}
 
 def render(body: Certificate) -> str:
     """The page of a certificate that is not signed yet."""
-    return page(
-        "report.html.j2",
-        title=body.title,
+    return report_page(
+        body.title,
         subtitle=f"{body.title} · Release report, {body.date}, made with {body.tool}",
         accent=_headline(body),
         accent_kind="met" if body.k > 1 else "risk",
-        rest="",
         says=body.verdict,
         cost=_cost(body),
-        notes=[],
         shoal=_shoal(body),
         numbers=_numbers(body),
         points=_points(body),
-        sections=[replace(s, title=title_in(body.tool, s.title)) for s in _sections(body) if s.blocks],
+        sections=[replace(s, title=title_in(body.tool, s.title)) for s in _sections(body)],
     )
 
 

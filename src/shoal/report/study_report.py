@@ -10,10 +10,9 @@ from typing import Any
 
 from shoal.disk.atomic import write_text
 from shoal.model.display import written
-from shoal.report.blocks import Block, Figure, Items, Number, Section, Table, Words
+from shoal.report.blocks import Block, Figure, Items, Number, Section, Table, Words, report_page
 from shoal.report.charts import Line, boxes, curve, svg
 from shoal.report.numbers import percent
-from shoal.report.pages import page
 
 MOST_ROWS = 200
 MOST_BOXES = 30
@@ -38,21 +37,8 @@ def study_html(s: Any) -> str:
         *(Section(f"set{i}", f"{x.name}, by {s.by}", _groups(s, x)) for i, x in enumerate(s.sets[:MOST_DRAWN]) if x.groups),
         Section("notes", "How to read this page", [Items(s.notes)]),
     ]
-    return page(
-        "report.html.j2",
-        title=f"Quasi-identifiers of {s.table}",
-        subtitle=f"Quasi-identifiers of {s.table}",
-        accent=s.sentence,
-        accent_kind="met",
-        rest="",
-        says="",
-        cost=None,
-        notes=[],
-        shoal=None,
-        numbers=_headline(s),
-        points=[],
-        sections=[x for x in sections if x.blocks],
-    )
+    title = f"Quasi-identifiers of {s.table}"
+    return report_page(title, accent=s.sentence, accent_kind="met", numbers=_headline(s), sections=sections)
 
 
 def _headline(s: Any) -> list[Number]:

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with the limits of :mod:`shoal.server.front`; imported when a service starts."""
+"""uvicorn's HTTP protocol with the limits of :mod:`shoal.server.common`; imported when a service starts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from shoal.server.front import Limiter, Limits, is_here, neighbourhood
+from shoal.server.common import Limiter, Limits, is_here, neighbourhood
 
 
 class Front:

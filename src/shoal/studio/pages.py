@@ -10,7 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from shoal.report import exposed
+from shoal.report import pages
 from shoal.report.numbers import percent
 from shoal.report.pages import stylesheet
 from shoal.studio import words
@@ -77,7 +77,7 @@ def static(name: str) -> str:
 def served(name: str) -> str:
     """A file as browsers get it."""
     if name.startswith("exposed."):
-        return exposed.file(name)
+        return pages.file(name)
     return style() if name == "studio.css" else static(name)
 
 

@@ -1,13 +1,12 @@
 """Tables of other systems: FHIR Bulk exports, OMOP tables, REDCap, LimeSurvey and DDI with codebooks, ARX; each with a policy."""
 
 from shoal.systems.arx import from_arx
-from shoal.systems.ddi import from_ddi, to_ddi
+from shoal.systems.codebook import from_redcap
+from shoal.systems.ddi import from_ddi, to_ddi, to_signing_page
 from shoal.systems.fhir import from_fhir
 from shoal.systems.folder import Brought
 from shoal.systems.limesurvey import from_limesurvey
 from shoal.systems.omop import from_omop
-from shoal.systems.redcap import from_redcap
-from shoal.systems.signing_page import to_signing_page
 
 __all__ = [
     "Brought",

@@ -18,8 +18,7 @@ from shoal.api.open import open as open_table
 from shoal.disk import atomic as disk_folder
 from shoal.disk.atomic import write_text
 from shoal.errors import UnreadableError
-from shoal.systems.archive import Archive, opened, tree
-from shoal.systems.folder import Brought
+from shoal.systems.folder import Archive, Brought, opened, tree
 
 ROLES = {
     "IDENTIFYING_ATTRIBUTE": "direct",

@@ -2,6 +2,11 @@
 
 What a codebook marks as naming a person, free text and files stays behind. Labels, codes declared missing and levels of
 measurement go into an SPSS file; every step of Shoal keeps them.
+
+A REDCap project as people download it: the data dictionary and an export of the records, both CSV, raw codes.
+
+Fields that the dictionary marks as identifiers or validates as e-mail, telephone or record numbers, notes, files and signatures
+stay behind.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from shoal.disk import atomic as disk_folder
 from shoal.disk.atomic import write_text
 from shoal.engines.files.statistical.write import write_spss
 from shoal.errors import UnreadableError
+from shoal.forms.redcap import dictionary, is_dictionary
 from shoal.model.roles import Column
 from shoal.release.policy.draft import draft_policy
 from shoal.systems.folder import Brought
@@ -117,3 +123,74 @@ def _code(text: str, numeric: bool) -> object | None:
     except ValueError:
         return None
     return int(number) if number.is_integer() else number
+
+
+NAMING = ("email", "phone", "ssn", "mrn", "vmrn")
+"""Beginnings of validations whose fields name a person."""
+FIXED = {"yesno": {"1": "Yes", "0": "No"}, "truefalse": {"1": "True", "0": "False"}}
+TICKED = {"1": "Checked", "0": "Unchecked"}
+STATES = {"0": "Incomplete", "1": "Unverified", "2": "Complete"}
+
+
+def from_redcap(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
+    """Labelled data and a drafted policy in the new folder ``out``, from a folder with dictionary and export."""
+    folder = Path(source)
+    files = [f for f in sorted(folder.iterdir()) if f.suffix.lower() == ".csv"] if folder.is_dir() else []
+    described = [f for f in files if is_dictionary(_text(f).partition("\n")[0])]
+    if len(described) != 1:
+        raise UnreadableError(
+            f"the folder holds {len(described)} data dictionaries of REDCap.", hint="Download one in REDCap under Dictionary."
+        )
+    data = only(folder, (".csv",), "the export of the records", but=described)
+    return bring_labelled(data, variables(_text(described[0])), out, k)
+
+
+def variables(text: str) -> list[Variable]:
+    """What a dictionary says of the columns of an export.
+
+    >>> head = "field_name,form_name,field_type,field_label,select_choices_or_calculations,identifier"
+    >>> found = variables(f"{head}\\nsex,visit,radio,Sex at birth,'1, male | 2, female',".replace("'", '"'))
+    >>> found[0].name, found[0].label, dict(found[0].values)
+    ('sex', 'Sex at birth', {'1': 'male', '2': 'female'})
+    """
+    found: list[Variable] = []
+    forms: dict[str, None] = {}
+    for row in dictionary(text):
+        name, kind = row.get("name", ""), row.get("type", "").casefold()
+        forms[row.get("form", "")] = None
+        choices = _choices(row.get("choices", ""))
+        if kind == "checkbox":
+            label = row.get("label", "")
+            found += [
+                Variable(f"{name}___{_tail(c)}", f"{label}: {words}", TICKED, left=_left(row)) for c, words in choices.items()
+            ]
+        elif name and kind != "descriptive":
+            values = FIXED.get(kind, choices if kind in ("radio", "dropdown") else {})
+            found.append(Variable(name, row.get("label", ""), values, measure="nominal" if values else "", left=_left(row)))
+    return [*found, *(Variable(f"{form}_complete", "", STATES, measure="ordinal") for form in forms if form)]
+
+
+def _left(row: dict[str, str]) -> str:
+    """Why a row stays behind; nothing where it comes along."""
+    kind, validation = row.get("type", "").casefold(), row.get("validation", "").casefold()
+    if row.get("identifier", "").casefold().startswith("y") or validation.startswith(NAMING):
+        return IDENTIFIERS
+    return FREE_TEXT if kind in ("notes", "file", "signature") else ""
+
+
+def _choices(text: str) -> dict[str, str]:
+    """Codes and labels of ``1, male | 2, female``."""
+    parts = (part.partition(",") for part in text.split("|"))
+    return {code.strip(): label.strip() for code, comma, label in parts if comma and code.strip()}
+
+
+def _tail(code: str) -> str:
+    """A code as it stands at the end of a checkbox's column: lower case, a minus as a line below."""
+    return code.casefold().replace("-", "_")
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        raise UnreadableError(f"'{file.name}' cannot be read.", hint="Check its permissions.") from None

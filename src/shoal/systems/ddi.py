@@ -8,11 +8,13 @@ from xml.etree import ElementTree
 
 from shoal.api.open import open as open_table
 from shoal.disk.atomic import write_text
-from shoal.errors import UnreadableError
+from shoal.errors import OutputError, TamperError, UnreadableError
+from shoal.model.certificate.certificate import Certificate
+from shoal.model.certificate.file import read_certificate
 from shoal.model.roles import Column
+from shoal.release.verification import verify
 from shoal.systems.codebook import Variable, bring_labelled, only
 from shoal.systems.folder import Brought
-from shoal.systems.signing_page import verified
 
 NAMESPACE = "ddi:codebook:2_5"
 MEASURES = {"nominal": "nominal", "ordinal": "ordinal", "interval": "scale", "ratio": "scale", "percent": "scale"}
@@ -125,3 +127,21 @@ def _text(element: Element, name: str) -> str:
     """The text of the first such child, in one line."""
     found = next(_children(element, name), None)
     return " ".join("".join(found.itertext()).split()) if found is not None else ""
+
+
+def verified(folder: Path, target: Path, what: str) -> Certificate:
+    """The certificate of a release that holds; ``what`` is not written otherwise, nor over another file."""
+    if target.exists():
+        raise OutputError(f"'{target.name}' exists already.", hint="Name a new file; nothing is written over another.")
+    if not verify(folder).ok:
+        raise TamperError(f"the release does not hold: {what} is written for it.", hint="Run: shoal verify FOLDER")
+    return read_certificate(folder / "certificate.json")
+
+
+def to_signing_page(release: str | Path, out: str | Path) -> Path:
+    """A page (HTML) to print and sign: what leaves, to whom, what can still be learnt, who decided what."""
+    from shoal.report.release_report import render_signing_page
+
+    target = Path(out)
+    write_text(target, render_signing_page(verified(Path(release), target, "no page")))
+    return target

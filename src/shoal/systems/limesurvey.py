@@ -17,9 +17,8 @@ from xml.etree.ElementTree import Element
 from shoal.disk import atomic as disk_folder
 from shoal.errors import UnreadableError
 from shoal.forms.limesurvey import Row, once, plain, rows, structure
-from shoal.systems.archive import opened, tree
 from shoal.systems.codebook import FREE_TEXT, IDENTIFIERS, Variable, bring_labelled, only
-from shoal.systems.folder import Brought
+from shoal.systems.folder import Brought, opened, tree
 
 OWN = ("token", "ipaddr", "refurl", "firstname", "lastname", "email")
 """Columns that LimeSurvey can add to the responses and that lead to a person."""

@@ -85,7 +85,7 @@ def test_bands_within_each_subpopulation_by_a_slow_definition() -> None:
 
 
 def test_bands_are_kept_within_their_limits() -> None:
-    from shoal.studies.kappa import bands_by_group
+    from shoal.studies.column_sets import bands_by_group
 
     counts = shoal.open({"town": [0, 1, 2, 2], "age": [3, 4, 5, 5], "name": list("abcc")}).count(("age", "town", "name"))
     assert bands_by_group(counts, "name", "town", 9) == {}
@@ -120,14 +120,14 @@ def test_uniqueness_by_group_size_where_kappa_is_lowest_and_highest() -> None:
 
 def test_all_group_sizes_at_once_equal_one_after_the_other(monkeypatch) -> None:
     from shoal.prediction import Distribution
-    from shoal.studies import kappa
+    from shoal.studies import column_sets
 
     known = Distribution.counts([5, 3, 1, 1], cells=9)
-    at_once = kappa.by_group_size(known, 3)
+    at_once = column_sets.by_group_size(known, 3)
     for limits in ((3, 200), (60_000, 2)):
-        monkeypatch.setattr(kappa, "FEW_CELLS", limits[0])
-        monkeypatch.setattr(kappa, "FEW_PEOPLE", limits[1])
-        assert kappa.by_group_size(known, 3) == pytest.approx(at_once)
+        monkeypatch.setattr(column_sets, "FEW_CELLS", limits[0])
+        monkeypatch.setattr(column_sets, "FEW_PEOPLE", limits[1])
+        assert column_sets.by_group_size(known, 3) == pytest.approx(at_once)
 
 
 def test_regression_equals_numpy() -> None:

@@ -237,9 +237,9 @@ def test_without_a_token_nothing_is_read(sqlite_house: House) -> None:
 
 
 def test_large_bodies_and_unknown_addresses_are_refused_alike(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.server.protector import admission
+    from shoal.server.protector import api
 
-    monkeypatch.setattr(admission, "MOST_BYTES", 1000)
+    monkeypatch.setattr(api, "MOST_BYTES", 1000)
     sqlite_house.owner.create_domain("d")
     client = TestClient(create_app(sqlite_house.vault), base_url="http://127.0.0.1")
     head = {"Authorization": f"Bearer {sqlite_house.tokens['Olga']}"}

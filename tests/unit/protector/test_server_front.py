@@ -22,7 +22,7 @@ import yaml
 from protector_support import House
 from shoal.protector import keys
 from shoal.protector.crypto.master_keys import KeyRefusedError
-from shoal.server.front import Limiter, Limits
+from shoal.server.common import Limiter, Limits
 from shoal.server.limited_http import limited
 
 pytest.importorskip("uvicorn")
@@ -273,7 +273,7 @@ def test_the_key_leaves_the_environment_and_no_memory_is_dumped() -> None:
     code = """
 import os, resource
 from shoal.protector import keys
-from shoal.server.front import harden_process
+from shoal.server.common import harden_process
 keys.from_env("SHOAL_VAULT_KEY", forget=True)
 found = open("/proc/self/environ", "rb").read()
 harden_process(secrets=True)

@@ -182,7 +182,7 @@ class TestJson:
 
 class TestLimits:
     def test_one_machine_with_many_addresses_is_one(self):
-        from shoal.server.front import neighbourhood
+        from shoal.server.common import neighbourhood
 
         assert len({neighbourhood(f"2001:db8:1:2::{i:x}") for i in range(50)}) == 1
         assert neighbourhood("2001:db8:1:3::1") != neighbourhood("2001:db8:1:2::1")

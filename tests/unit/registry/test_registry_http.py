@@ -108,7 +108,7 @@ def test_many_writers_leave_one_chain(store):
 
 
 def test_too_many_questions_are_slowed():
-    from shoal.server.front import Limiter
+    from shoal.server.common import Limiter
 
     limiter = Limiter(rate=0.001, burst=3)
     assert [limiter.allow("a") for _ in range(5)] == [True, True, True, False, False]

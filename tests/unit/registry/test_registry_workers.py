@@ -17,7 +17,7 @@ from registry_support import AGES, five_years, make
 from shoal.errors import AccessError, UsageError
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.store import Store
-from shoal.server.front import Limiter
+from shoal.server.common import Limiter
 from shoal.server.registry import api
 from shoal.server.registry.workers import Workers, answer, cost
 

@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.errors import UnreadableError
-from shoal.systems import archive, from_arx, from_limesurvey, limesurvey
+from shoal.systems import folder, from_arx, from_limesurvey, limesurvey
 
 LSS = """<document><surveys><rows><row><sid>77</sid></row></rows></surveys><questions><rows>
 <row><qid>1</qid><gid>3</gid><parent_qid>0</parent_qid><type>O</type><title>job</title></row>
@@ -84,7 +84,7 @@ class TestLimesurveyArchives:
             from_limesurvey(survey(tmp_path / "d.lsa", bomb), tmp_path / "out")
         with pytest.raises(UnreadableError, match="0 files that could be its responses"):
             from_limesurvey(zipped(tmp_path / "e.lsa", **{"s.lss": LSS}), tmp_path / "out")
-        monkeypatch.setattr(archive, "MOST", len(LSS) - 1)
+        monkeypatch.setattr(folder, "MOST", len(LSS) - 1)
         with pytest.raises(UnreadableError, match="larger than"):
             from_limesurvey(survey(tmp_path / "f.lsa", responses(1)), tmp_path / "out")
         assert not (tmp_path / "out").exists()

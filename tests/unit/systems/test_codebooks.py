@@ -13,7 +13,7 @@ import pytest
 import shoal
 from shoal.cli import main
 from shoal.errors import OutputError, TamperError, UnreadableError
-from shoal.systems import ddi, from_ddi, from_limesurvey, from_redcap, limesurvey, redcap, to_ddi, to_signing_page
+from shoal.systems import codebook, ddi, from_ddi, from_limesurvey, from_redcap, limesurvey, to_ddi, to_signing_page
 from shoal.systems.codebook import Variable, only, spss_names
 
 HEAD = (
@@ -133,7 +133,7 @@ class TestRedcap:
     def test_choices(self, text, choices):
         field = ("v", "f", "radio", "", text, "", "")
         line = ",".join(f'"{cell}"' for cell in field)
-        assert redcap.variables(f"{HEAD}\n{line}\n")[0].values == choices
+        assert codebook.variables(f"{HEAD}\n{line}\n")[0].values == choices
 
 
 def test_names_are_cut_where_a_number_still_fits_behind():

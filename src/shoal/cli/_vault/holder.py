@@ -11,28 +11,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shell.options import Json
-from shoal.cli._vault.shared import (
-    AnchorFile,
-    Answer,
-    KeyFile,
-    KeyShares,
-    Name,
-    Parts,
-    Place,
-    Purpose,
-    TokenFile,
-    acting,
-    care_of,
-    derived,
-    master_key,
-    opened,
-    read_json,
-    read_secret,
-    secret_file,
-    tell,
-    token,
-    write_json,
-)
+from shoal.cli._vault import shared
 from shoal.errors import AccessError, DataError, UsageError
 
 Secret = Annotated[Path, typer.Option("--secret-file", help="File with the holder's secret.")]
@@ -48,9 +27,9 @@ def holder_new(
     """Make a holder's secret; one is enough for all domains."""
     from shoal.protector import Holder
 
-    with secret_file(out) as put:
+    with shared.secret_file(out) as put:
         put(Holder.generate().to_text())
-    tell({"file": str(out)}, f"Your secret is in {out}. Anyone who has it can prove to be you.", as_json=json)
+    shared.tell({"file": str(out)}, f"Your secret is in {out}. Anyone who has it can prove to be you.", as_json=json)
 
 
 def holder_register(
@@ -62,8 +41,8 @@ def holder_register(
 ) -> None:
     """Write a registration: the pseudonym, its public key and a signature. It contains no secret."""
     made = _holder(secret).registration(vault_id, domain_id)
-    write_json(out, made)
-    tell(made, f"Your pseudonym is {made['pseudonym']}; hand {out} to the operator.", as_json=json)
+    shared.write_json(out, made)
+    shared.tell(made, f"Your pseudonym is {made['pseudonym']}; hand {out} to the operator.", as_json=json)
 
 
 def holder_prove(
@@ -75,10 +54,10 @@ def holder_prove(
 ) -> None:
     """Answer a challenge, which only the person who made the pseudonym can."""
     proof = _holder(secret).prove(vault_id, domain_id, challenge)
-    tell({"proof": proof}, proof, as_json=json)
+    shared.tell({"proof": proof}, proof, as_json=json)
 
 
-@acting
+@shared.acting
 def accept(
     session: Any,
     domain: DomainName,
@@ -86,30 +65,30 @@ def accept(
     identity_file: Annotated[
         Path | None, typer.Option("--identity-file", help="File with the identity, where a way back is agreed.")
     ] = None,
-) -> Answer:
+) -> shared.Answer:
     """Register a pseudonym that a person made, after checking that it is theirs."""
-    given = {k: str(v) for k, v in read_json(registration, "a registration").items()}
+    given = {k: str(v) for k, v in shared.read_json(registration, "a registration").items()}
     if set(given) != {"pseudonym", "public_key", "signature"}:
         raise DataError(f"'{registration.name}' is not a registration.", hint="`shoal vault holder register` writes one.")
-    session.register(domain, given, identity=None if identity_file is None else read_secret(identity_file))
+    session.register(domain, given, identity=None if identity_file is None else shared.read_secret(identity_file))
     return {"domain": domain, "pseudonym": given["pseudonym"]}, f"{given['pseudonym']} is registered."
 
 
-@acting
-def challenge(session: Any, pseudonym: Pseudonym, domain: DomainName) -> Answer:
+@shared.acting
+def challenge(session: Any, pseudonym: Pseudonym, domain: DomainName) -> shared.Answer:
     """Make a new challenge for the holder of a pseudonym: valid for five minutes and one answer."""
     made = session.challenge(domain, pseudonym)
     return {"challenge": made, "vault": session.vault.id}, made
 
 
-@acting
+@shared.acting
 def prove(
     session: Any,
     pseudonym: Pseudonym,
     domain: DomainName,
     challenge: Annotated[str, typer.Option("--challenge", help="The challenge that was given.")],
     proof: Annotated[str, typer.Option("--proof", help="The holder's answer.")],
-) -> Answer:
+) -> shared.Answer:
     """Check the holder's answer to a challenge."""
     good = session.check_ownership(domain, pseudonym, challenge, proof)
     if not good:
@@ -120,24 +99,24 @@ def prove(
 def _holder(file: Path) -> Any:
     from shoal.protector import Holder
 
-    return Holder.from_text(read_secret(file))
+    return Holder.from_text(shared.read_secret(file))
 
 
-@acting
+@shared.acting
 def issuer_add(
     session: Any,
-    name: Name,
+    name: shared.Name,
     domain: Annotated[str, typer.Option("--domain", help="Domain whose people get credentials.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the public key, for participants.")] = None,
-) -> Answer:
+) -> shared.Answer:
     """Make an issuer: its credentials cannot be connected with the people who got them (owner)."""
     made = session.create_issuer(name, domain)
     if out is not None:
-        write_json(out, made)
+        shared.write_json(out, made)
     return made, f"Issuer {name} is made. Publish its key {made['key']}: everybody must see the same one."
 
 
-def _issuer_table(made: Any, _: Mapping[str, Any]) -> Answer:
+def _issuer_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
     rows = [[one["name"], one["domain"], one["key"]] for one in made]
     return {"issuers": made}, _shared.table_of("Issuers", ("name", "domain", "key"), rows)
 
@@ -151,12 +130,12 @@ def holder_blind(
     """Prepare a blinded request for a one-time credential."""
     from shoal.protector.issuing import participant
 
-    request, secret = participant.begin(read_json(issuer, "an issuer's public key"))
-    with secret_file(secret_out) as put:
+    request, secret = participant.begin(shared.read_json(issuer, "an issuer's public key"))
+    with shared.secret_file(secret_out) as put:
         put(jsonlib.dumps(secret))
-    write_json(out, request)
+    shared.write_json(out, request)
     words = f"Hand {out} to the operator. Is {request['key']} the key that others see too? Keep {secret_out}."
-    tell({"issuer": request["issuer"], "key": request["key"]}, words, as_json=json)
+    shared.tell({"issuer": request["issuer"], "key": request["key"]}, words, as_json=json)
 
 
 def holder_unblind(
@@ -169,97 +148,99 @@ def holder_unblind(
     from shoal.protector.issuing import participant
 
     try:
-        kept = jsonlib.loads(read_secret(secret))
+        kept = jsonlib.loads(shared.read_secret(secret))
     except ValueError:
         raise DataError(f"'{secret.name}' is not the secret of a request.") from None
-    made = participant.finish(kept, str(read_json(answer, "the issuer's answer").get("answer", "")))
-    with secret_file(out) as put:
+    made = participant.finish(kept, str(shared.read_json(answer, "the issuer's answer").get("answer", "")))
+    with shared.secret_file(out) as put:
         put(jsonlib.dumps(made))
-    tell({"issuer": made["issuer"], "key": made["key"], "file": out.name}, f"Your credential is in {out}.", as_json=json)
+    shared.tell({"issuer": made["issuer"], "key": made["key"], "file": out.name}, f"Your credential is in {out}.", as_json=json)
 
 
-@acting
+@shared.acting
 def issue(
     session: Any,
-    name: Name,
+    name: shared.Name,
     identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the identity of the enrolled person.")],
     request: Annotated[Path, typer.Option("--request", help="File she handed in.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File with the answer, for her.")],
-    purpose: Purpose = "",
-) -> Answer:
+    purpose: shared.Purpose = "",
+) -> shared.Answer:
     """Sign the blinded request of an enrolled person, once for each (operator)."""
-    body = read_json(request, "a request for a credential")
-    made = session.issue(name, read_secret(identity_file), str(body.get("blinded", "")), purpose=purpose)
-    write_json(out, {"issuer": name, "answer": made})
+    body = shared.read_json(request, "a request for a credential")
+    made = session.issue(name, shared.read_secret(identity_file), str(body.get("blinded", "")), purpose=purpose)
+    shared.write_json(out, {"issuer": name, "answer": made})
     return {"issuer": name, "out": out.name}, f"Answered; hand {out} to the person."
 
 
-@acting
+@shared.acting
 def redeem(
     session: Any,
-    name: Name,
+    name: shared.Name,
     credential: Annotated[Path, typer.Option("--credential", help="File with the credential.")],
-    purpose: Purpose = "",
-) -> Answer:
+    purpose: shared.Purpose = "",
+) -> shared.Answer:
     """Accept a credential, once. Nobody can tell who received it (operator)."""
-    body = read_json(credential, "a credential")
+    body = shared.read_json(credential, "a credential")
     made = session.redeem(name, str(body.get("message", "")), str(body.get("signature", "")), purpose=purpose)
     return {"issuer": name, "pseudonym": made}, f"Taken. Its one-time pseudonym is {made}."
 
 
-@acting
-def backup(session: Any, out: Annotated[Path, typer.Option("--out", "-o", help="New file (mode 0600).")]) -> Answer:
+@shared.acting
+def backup(session: Any, out: Annotated[Path, typer.Option("--out", "-o", help="New file (mode 0600).")]) -> shared.Answer:
     """Write the whole vault into one sealed file, while in use, and check the file."""
-    made = care_of(session).backup(session, out)
+    made = shared.care_of(session).backup(session, out)
     return made.to_json(), f"{made.events} events, {made.rows:,} rows in {out}, checked. Keep it where the vault is not."
 
 
 def check_backup(
     file: Annotated[Path, typer.Argument(help="File that `backup` wrote.")],
-    key_file: KeyFile = None,
-    key_share: KeyShares = None,
+    key_file: shared.KeyFile = None,
+    key_share: shared.KeyShares = None,
     json: Json = False,
 ) -> None:
     """Check a whole backup."""
     from shoal.protector.care.copies import check
 
-    found = check(file, master_key(key_file, key_share))
-    tell(found.to_json(), f"Whole: {found.events} events, {found.rows:,} rows, generation {found.generation}.", as_json=json)
+    found = check(file, shared.master_key(key_file, key_share))
+    shared.tell(
+        found.to_json(), f"Whole: {found.events} events, {found.rows:,} rows, generation {found.generation}.", as_json=json
+    )
 
 
 def restore(
     file: Annotated[Path, typer.Argument(help="File that `backup` wrote.")],
-    vault: Place,
+    vault: shared.Place,
     second: Annotated[Path, typer.Option("--second-token-file", help="Token of the second person.")],
-    key_file: KeyFile = None,
-    key_share: KeyShares = None,
-    token_file: TokenFile = None,
-    anchor: AnchorFile = None,
+    key_file: shared.KeyFile = None,
+    key_share: shared.KeyShares = None,
+    token_file: shared.TokenFile = None,
+    anchor: shared.AnchorFile = None,
     json: Json = False,
 ) -> None:
     """Restore a backup into a new place. Takes two people; the log records it permanently."""
     from shoal.protector import care
 
-    pair = (token(token_file), read_secret(second))
-    made = care.restore(file, vault, key=master_key(key_file, key_share), accept=pair, anchor=anchor)
+    pair = (shared.token(token_file), shared.read_secret(second))
+    made = care.restore(file, vault, key=shared.master_key(key_file, key_share), accept=pair, anchor=anchor)
     lost = "an unknown number of" if made.events_lost is None else str(made.events_lost)
     words = f"Restored at generation {made.backup.generation}; {lost} events came later and are lost."
     if made.events_lost != 0:
         words += " Pseudonyms given out since then are unknown here: make the tables of that time again."
-    tell(made.to_json(), words, as_json=json)
+    shared.tell(made.to_json(), words, as_json=json)
     made.vault.close()
 
 
 def serve(
-    vault: Place,
+    vault: shared.Place,
     host: Annotated[str, typer.Option("--host", help="Address to listen on; beyond loopback TLS is needed.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 8711,
     socket: Annotated[Path | None, typer.Option("--socket", help="Listen on this unix socket instead.")] = None,
     tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="TLS certificate (PEM).")] = None,
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Key of the TLS certificate (PEM).")] = None,
-    key_file: KeyFile = None,
-    key_share: KeyShares = None,
-    anchor: AnchorFile = None,
+    key_file: shared.KeyFile = None,
+    key_share: shared.KeyShares = None,
+    anchor: shared.AnchorFile = None,
 ) -> None:
     """Serve a vault. Everyone else works with `--vault https://…` or `--vault unix:/socket` and a token."""
     from shoal.errors import need
@@ -268,20 +249,20 @@ def serve(
         from shoal.server.protector import api
     except ImportError:
         raise need("server", "fastapi") from None
-    place = opened(vault, key_file, key_share, anchor, maintenance=False)
+    place = shared.opened(vault, key_file, key_share, anchor, maintenance=False)
     where = f"unix:{socket}" if socket is not None else f"http{'s' if tls_cert else ''}://{host}:{port}"
     _shared.say(f"Serving the vault on {where} (stop with Ctrl-C)")
     api.serve(place, host=host, port=port, socket=socket, tls_cert=tls_cert, tls_key=tls_key)
 
 
-@acting
+@shared.acting
 def copy(
-    session: Any, to: Annotated[str, typer.Option("--to", help="New file (SQLite) or postgresql://…")], parts: Parts = 1
-) -> Answer:
+    session: Any, to: Annotated[str, typer.Option("--to", help="New file (SQLite) or postgresql://…")], parts: shared.Parts = 1
+) -> shared.Answer:
     """Copy the vault into another database: SQLite or PostgreSQL. Continue with one of the two."""
     from shoal.protector.store.connection import describe
 
-    care_of(session).copy(session, to, parts=parts)
+    shared.care_of(session).copy(session, to, parts=parts)
     return {"to": describe(to)}, f"Copied to {describe(to)}. From now on use one of the two: the other is refused as older."
 
 
@@ -293,12 +274,12 @@ def plan(
     from shoal.protector import needs
 
     if answers is None:
-        tell({"questions": needs.QUESTIONS}, needs.questionnaire().rstrip("\n"), as_json=json)
+        shared.tell({"questions": needs.QUESTIONS}, needs.questionnaire().rstrip("\n"), as_json=json)
         return
     found = needs.plan(_read_answers(answers))
     rows = [(n.process, n.identity, n.use, n.command) for n in found]
     table = _shared.table_of("Where identity is needed", ("process", "identity", "what serves", "how"), rows)
-    tell({"needs": [n.to_json() for n in found]}, table, as_json=json)
+    shared.tell({"needs": [n.to_json() for n in found]}, table, as_json=json)
 
 
 def _read_answers(file: Path) -> dict[str, object]:
@@ -322,7 +303,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "challenge": challenge,
     "prove": prove,
     "issuer add": issuer_add,
-    "issuer list": derived("issuers", {}, _issuer_table),
+    "issuer list": shared.derived("issuers", {}, _issuer_table),
     "issue": issue,
     "redeem": redeem,
     "holder blind": holder_blind,

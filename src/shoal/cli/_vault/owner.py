@@ -14,30 +14,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shell.options import Json
 from shoal.cli._shell.texts import names
-from shoal.cli._vault.shared import (
-    AnchorFile,
-    Answer,
-    CodeOut,
-    KeyFile,
-    KeyShares,
-    Name,
-    Place,
-    TokenFile,
-    TokenOut,
-    acting,
-    care_of,
-    derived,
-    keyed,
-    opened,
-    opening,
-    read_secret,
-    require_ok,
-    secret_file,
-    tell,
-    token,
-    waits,
-    write_json,
-)
+from shoal.cli._vault import shared
 from shoal.errors import UsageError
 
 SecondToken = Annotated[
@@ -45,7 +22,7 @@ SecondToken = Annotated[
 ]
 
 
-@keyed
+@shared.keyed
 def rotate(
     session: Any,
     domain: Annotated[str | None, typer.Option("--domain", help="New data keys for this domain.")] = None,
@@ -55,12 +32,12 @@ def rotate(
     ] = None,
     signing: Annotated[bool, typer.Option("--signing", help="New key for signing the log.")] = False,
     destroy: Annotated[int | None, typer.Option("--destroy", help="With --domain: destroy this retired key version.")] = None,
-) -> Answer:
+) -> shared.Answer:
     """Change the keys of a domain, the master key or the signing key. The vault stays in use."""
     from shoal.protector import keys
     from shoal.protector.crypto.hsm_keys import key_at
 
-    care = care_of(session)
+    care = shared.care_of(session)
     if sum((domain is not None, master is not None, bool(master_shares), signing)) != 1:
         raise UsageError("give one key to change.", hint="--domain NAME, --new-key-file FILE, --new-key-share or --signing.")
     if domain is not None and destroy is not None:
@@ -70,28 +47,28 @@ def rotate(
     elif master is not None:
         made = care.rotate_master(session, key_at(master))
     elif master_shares:
-        made = care.rotate_master(session, keys.from_shares([read_secret(share) for share in master_shares]))
+        made = care.rotate_master(session, keys.from_shares([shared.read_secret(share) for share in master_shares]))
     else:
         made = care.rotate_signer(session)
     return {"key_id": made}, f"Now in use: key {made}."
 
 
-@acting
+@shared.acting
 def shred(
     session: Any,
-    domain: Name,
+    domain: shared.Name,
     confirm: Annotated[str, typer.Option("--confirm", help="Repeat the name of the domain.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for the signed certificate.")],
-) -> Answer:
+) -> shared.Answer:
     """Destroy every key of a domain: its pseudonyms become irreversible. Cannot be undone."""
-    care = care_of(session)
-    with secret_file(out) as put:
+    care = shared.care_of(session)
+    with shared.secret_file(out) as put:
         certificate = care.shred(session, domain, confirm=confirm)
         put(jsonlib.dumps(certificate, indent=1, sort_keys=True))
     return certificate, f"Domain '{domain}' is irreversible. Certificate in {out}."
 
 
-@acting
+@shared.acting
 def limit(
     session: Any,
     action: Annotated[str, typer.Argument(help="find, translate, request, reveal, pseudonymize or honeytoken.")],
@@ -99,69 +76,69 @@ def limit(
     alarm: Annotated[int | None, typer.Option("--alarm", help="Records that raise an alarm.")] = None,
     hours: Annotated[float, typer.Option("--hours", help="Length of the window.")] = 24.0,
     purpose: Annotated[str, typer.Option("--purpose", help="Only for this purpose.")] = "*",
-) -> Answer:
+) -> shared.Answer:
     """Propose a rate limit. Once confirmed, it replaces the limit of the same window."""
     from shoal.protector.people.limits import Limit
 
     change = session.set_limit(action, Limit(hours * 3600, most, alarm), purpose=purpose)
-    return {"action": action, "max": most, "alarm": alarm, "hours": hours, "change": change.id}, waits(change)
+    return {"action": action, "max": most, "alarm": alarm, "hours": hours, "change": change.id}, shared.waits(change)
 
 
-@acting
+@shared.acting
 def honeytoken_plant(
     session: Any,
-    domain: Name,
+    domain: shared.Name,
     role: Annotated[str, typer.Option("--role", help="Role, for a pseudonym to lay out in a domain of roles.")] = "",
     relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
-) -> Answer:
+) -> shared.Answer:
     """Plant a person invented by the vault. Anyone who requests it raises an alarm, under any pseudonym."""
     made = session.plant_honeytoken(domain, role=role, relation=relation)
     words = made.pseudonym or f"Planted: {made.identity}. Name a role or relation for a pseudonym to lay out."
     return {"domain": domain, "pseudonym": made.pseudonym, "identity": made.identity}, words
 
 
-@acting
+@shared.acting
 def honeytoken_withdraw(
     session: Any,
-    domain: Name,
+    domain: shared.Name,
     planted_file: Annotated[Path, typer.Option("--planted-file", help="File with its identity or pseudonym.")],
-) -> Answer:
+) -> shared.Answer:
     """Withdraw a honeytoken. Takes two people."""
-    session.withdraw_honeytoken(domain, read_secret(planted_file))
+    session.withdraw_honeytoken(domain, shared.read_secret(planted_file))
     return {"domain": domain, "withdrawn": True}, "The honeytoken is withdrawn."
 
 
-def _verified(found: Any, _: Mapping[str, Any]) -> Answer:
-    require_ok(found.ok, (*found.problems, *found.log.problems))
+def _verified(found: Any, _: Mapping[str, Any]) -> shared.Answer:
+    shared.require_ok(found.ok, (*found.problems, *found.log.problems))
     return found.to_json(), f"All holds: {found.objects} objects, {found.log.events} events, rows whole."
 
 
-@acting
+@shared.acting
 def checkpoint(
     session: Any,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to keep outside.")],
     since: Annotated[Path | None, typer.Option("--since", help="Earlier checkpoint: prove that the log continues it.")] = None,
     event: Annotated[int, typer.Option("--event", min=0, help="Prove that the log has this event.")] = 0,
-) -> Answer:
+) -> shared.Answer:
     """Sign the current state of the log, to be kept where nobody here can change it."""
     from shoal.protector.log.witness import read
 
-    made = care_of(session).checkpoint(session, since=int(read(since)[-1].get("seq", 0)) if since else 0, event=event)
-    write_json(out, made)
+    made = shared.care_of(session).checkpoint(session, since=int(read(since)[-1].get("seq", 0)) if since else 0, event=event)
+    shared.write_json(out, made)
     return made, f"Checkpoint at event {made['seq']} in {out}."
 
 
-@acting
+@shared.acting
 def witness(
     session: Any,
     places: Annotated[list[str] | None, typer.Argument(help="Files (whole path) or https:// addresses.")] = None,
     none: Annotated[bool, typer.Option("--none", help="No witness any more.")] = False,
-) -> Answer:
+) -> shared.Answer:
     """Propose where signed checkpoints go before identities leave: every reveal is witnessed first."""
     if bool(places) == none:
         raise UsageError("give either witnesses or --none.")
     change = session.set_witness(places or [])
-    return {"places": places or [], "change": change.id}, waits(change)
+    return {"places": places or [], "change": change.id}, shared.waits(change)
 
 
 def _by_two(flag: str, help: str, work: Callable[[tuple[str, str] | None, Callable[..., Any]], Answer]) -> Callable[..., None]:
@@ -187,14 +164,14 @@ def _by_two(flag: str, help: str, work: Callable[[tuple[str, str] | None, Callab
     return command
 
 
-def _anchor(pair: tuple[str, str] | None, enter: Callable[..., Any]) -> Answer:
+def _anchor(pair: tuple[str, str] | None, enter: Callable[..., Any]) -> shared.Answer:
     """Show this machine's anchor, or accept the current state of the vault (takes two people; logged permanently)."""
     mark = enter(accept=pair).store.check_anchor()
     body = {"generation": mark.generation, "audit_events": mark.audit_seq, "accepted": pair is not None}
     return body, f"The anchor stands at generation {mark.generation}."
 
 
-def _time(pair: tuple[str, str] | None, enter: Callable[..., Any]) -> Answer:
+def _time(pair: tuple[str, str] | None, enter: Callable[..., Any]) -> shared.Answer:
     """Show the newest time the vault has seen, or correct it (takes two people; logged permanently)."""
     place = enter(maintenance=pair is None)
     if pair is not None:
@@ -203,72 +180,72 @@ def _time(pair: tuple[str, str] | None, enter: Callable[..., Any]) -> Answer:
     return {"time_seen": seen, "corrected": pair is not None}, f"The newest time of this vault is {seen}."
 
 
-@opening
+@shared.opening
 def break_glass(
     vault: Any,
     owner_share: Annotated[Path, typer.Option("--owner-share-file", help="File with the owner's share.")],
     auditor_share: Annotated[Path, typer.Option("--auditor-share-file", help="File with the auditor's share.")],
-    token_out: TokenOut,
+    token_out: shared.TokenOut,
     name: Annotated[str, typer.Option("--name", help="Name of the person (default: the first auditor or owner).")] = "",
-) -> Answer:
+) -> shared.Answer:
     """Give an auditor or owner a token if none can log in. Takes both shares; raises an alarm."""
-    with secret_file(token_out) as put:
-        put(vault.break_glass(read_secret(owner_share), read_secret(auditor_share), name=name))
+    with shared.secret_file(token_out) as put:
+        put(vault.break_glass(shared.read_secret(owner_share), shared.read_secret(auditor_share), name=name))
     return {"token_file": str(token_out)}, f"The token is in {token_out}. The log says how it was made."
 
 
-@acting
+@shared.acting
 def export(
     session: Any,
-    domain: Name,
+    domain: shared.Name,
     identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the person's identity.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New file (JSON, mode 0600).")],
-) -> Answer:
+) -> shared.Answer:
     """Export what a domain contains about a person: pseudonyms and reveals. Takes two people."""
-    with secret_file(out) as put:
-        found = care_of(session).export(session, domain, read_secret(identity_file))
+    with shared.secret_file(out) as put:
+        found = shared.care_of(session).export(session, domain, shared.read_secret(identity_file))
         put(jsonlib.dumps(found, ensure_ascii=False, indent=1))
     details = {"pseudonyms": len(found["pseudonyms"]), "told": len(found["told"]), "out": str(out)}
     return details, f"{details['pseudonyms']} pseudonyms, told {details['told']} times: in {out}."
 
 
-@acting
+@shared.acting
 def forget(
     session: Any,
-    domain: Name,
+    domain: shared.Name,
     identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the identity (or the self-made pseudonym).")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for the signed certificate.")],
-) -> Answer:
+) -> shared.Answer:
     """Overwrite everything a domain contains about a person. Takes two people; cannot be undone."""
-    with secret_file(out) as put:
-        certificate = care_of(session).forget(session, domain, read_secret(identity_file))
+    with shared.secret_file(out) as put:
+        certificate = shared.care_of(session).forget(session, domain, shared.read_secret(identity_file))
         put(jsonlib.dumps(certificate, indent=1, sort_keys=True))
     return certificate, f"{certificate['records']} records overwritten. Rotate the domain's key, and destroy older backups."
 
 
-@acting
+@shared.acting
 def correct(
     session: Any,
-    domain: Name,
+    domain: shared.Name,
     identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the identity that is corrected.")],
     into_file: Annotated[Path | None, typer.Option("--into-file", help="File with the identity it is merged into.")] = None,
     split: Annotated[bool, typer.Option("--split", help="Take a merge back.")] = False,
-) -> Answer:
+) -> shared.Answer:
     """Merge two identities of one person, or undo a merge. Takes two people; old pseudonyms stay valid."""
     if (into_file is None) != split:
         raise UsageError("give either --into-file or --split.", hint="--into-file merges two identities, --split undoes a merge.")
-    care, identity = care_of(session), read_secret(identity_file)
+    care, identity = shared.care_of(session), shared.read_secret(identity_file)
     if into_file is None:
         done = care.split(session, domain, identity)
         return done, f"{done['split']} is a person of its own again. Tables made while it was merged hold the other's pseudonym."
-    done = care.merge(session, domain, identity, read_secret(into_file))
+    done = care.merge(session, domain, identity, shared.read_secret(into_file))
     return done, f"{done['merged']} is merged into {done['into']}, whose pseudonym it gets from now on."
 
 
-@acting
+@shared.acting
 def domain_add(
     session: Any,
-    name: Name,
+    name: shared.Name,
     kind: Annotated[str, typer.Option("--kind", help="random, keyed, reversible, format-preserving, self-generated.")] = "random",
     scope: Annotated[str, typer.Option("--scope", help="person, role, relationship, role-relationship, transaction.")] = "person",
     prefix: Annotated[str, typer.Option("--prefix", help="Start of every pseudonym.")] = "P-",
@@ -293,7 +270,7 @@ def domain_add(
     records_per_row: Annotated[
         int, typer.Option("--records-per-row", help="Places that one row tells, for --renew-zipf: a trip with start and end 2.")
     ] = 1,
-) -> Answer:
+) -> shared.Answer:
     """Make a domain: one per study, service or recipient."""
     from shoal.protector.pseudonyms.domains import ALPHABETS, Renewal
 
@@ -324,19 +301,19 @@ def domain_add(
     return result, words
 
 
-def _domain_table(made: Any, _: Mapping[str, Any]) -> Answer:
+def _domain_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
     rows = [(d.name, d.kind, d.scope, d.key_id, d.shredded[:10]) for d in made]
     table = _shared.table_of("Domains", ("domain", "kind", "scope", "key", "shredded"), rows)
     return {"domains": [{**d.to_json(), "key_id": d.key_id} for d in made]}, table
 
 
-@acting
+@shared.acting
 def domain_allow(
     session: Any,
     source: Annotated[str, typer.Argument(help="Domain to translate from.")],
     target: Annotated[str, typer.Argument(help="Domain to translate to.")],
     end: Annotated[bool, typer.Option("--end", help="No longer allow it.")] = False,
-) -> Answer:
+) -> shared.Answer:
     """Let operators translate pseudonyms of one domain into another's."""
     session.allow_translation(source, target, allowed=not end)
     return {"from": source, "to": target, "allowed": not end}, f"{source} to {target}: {'ended' if end else 'allowed'}."
@@ -355,70 +332,70 @@ def _by_zipf(text: str, records_per_row: int) -> object:
         raise UsageError("--renew-zipf takes EXPONENT,PLACES,PEOPLE,SHARE, like 0.632,2497,42598300,0.05.") from None
 
 
-@acting
+@shared.acting
 def actor_add(
     session: Any,
-    name: Name,
+    name: shared.Name,
     role: Annotated[list[str], typer.Option("--role", help="operator, clerk, requester, approver, auditor, owner (repeat).")],
-    code_out: CodeOut = None,
-) -> Answer:
+    code_out: shared.CodeOut = None,
+) -> shared.Answer:
     """Propose a person. After a second person confirms, the new one claims a token with both halves of the code."""
     return _proposed(lambda: session.add_actor(name, role), code_out, {"actor": name, "roles": list(role)})
 
 
-@acting
+@shared.acting
 def actor_grant(
     session: Any,
-    name: Name,
+    name: shared.Name,
     role: Annotated[list[str], typer.Option("--role", help="All roles the actor shall have.")],
     disable: Annotated[bool, typer.Option("--disable", help="Lock the actor out, at once.")] = False,
-) -> Answer:
+) -> shared.Answer:
     """Set the roles of a person, or lock the person out. More roles need a second person."""
     change = session.grant(name, role, enabled=not disable)
     details = {"actor": name, "roles": list(role), "enabled": not disable}
     if change is None:
         return {**details, "change": None}, f"{name}: {'locked out' if disable else ', '.join(role)}."
-    return {**details, "change": change.id}, waits(change)
+    return {**details, "change": change.id}, shared.waits(change)
 
 
-@acting
+@shared.acting
 def actor_token(
     session: Any,
-    name: Name,
+    name: shared.Name,
     scope: Annotated[list[str] | None, typer.Option("--scope", help="Only these of the actor's roles (repeat).")] = None,
     domain: Annotated[list[str] | None, typer.Option("--domain", help="Only these domains (repeat).")] = None,
     days: Annotated[float | None, typer.Option("--days", help="Valid for so many days.")] = None,
-    code_out: CodeOut = None,
-) -> Answer:
+    code_out: shared.CodeOut = None,
+) -> shared.Answer:
     """Propose another token for a person, for all or some roles and domains. It is claimed like the first."""
     expires = None if days is None else time.time() + days * 86400
     asked = {"scopes": scope or (), "domains": domain or (), "expires": expires}
     return _proposed(lambda: session.issue_token(name, **asked), code_out, {"actor": name})
 
 
-def _proposed(propose: Callable[[], Any], code_out: Path | None, details: dict[str, Any]) -> Answer:
+def _proposed(propose: Callable[[], Any], code_out: Path | None, details: dict[str, Any]) -> shared.Answer:
     """Propose a change that enrols somebody; the owner's half of the code goes into a file."""
     if code_out is None:
         raise UsageError("--code-out is required, for your half of the enrolment code.", hint="Add --code-out FILE.")
-    with secret_file(code_out) as put:
+    with shared.secret_file(code_out) as put:
         change = propose()
         put(change.code)
-    words = f"{waits(change, ' --code-out FILE')} Your half of the code is in {code_out}."
+    words = f"{shared.waits(change, ' --code-out FILE')} Your half of the code is in {code_out}."
     return {**details, "change": change.id, "code_file": str(code_out)}, words
 
 
-def _revoked(count: int, given: Mapping[str, Any]) -> Answer:
+def _revoked(count: int, given: Mapping[str, Any]) -> shared.Answer:
     return {"actor": given["name"], "revoked": count}, f"{count} tokens revoked."
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "domain add": domain_add,
-    "domain list": derived("domains", {}, _domain_table),
+    "domain list": shared.derived("domains", {}, _domain_table),
     "domain allow": domain_allow,
     "actor add": actor_add,
     "actor grant": actor_grant,
     "actor token": actor_token,
-    "actor revoke": derived("revoke_tokens", {"name": Name}, _revoked),
+    "actor revoke": shared.derived("revoke_tokens", {"name": shared.Name}, _revoked),
     "rotate": rotate,
     "shred": shred,
     "limit": limit,
@@ -426,7 +403,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "honeytoken withdraw": honeytoken_withdraw,
     "time": _by_two("--correct", "Take the clock of this machine as the vault's time.", _time),
     "break-glass": break_glass,
-    "verify": derived("verify", {}, _verified),
+    "verify": shared.derived("verify", {}, _verified),
     "checkpoint": checkpoint,
     "anchor": _by_two("--accept", "Take the present state as this machine's beginning.", _anchor),
     "witness": witness,

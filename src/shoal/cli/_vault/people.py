@@ -15,31 +15,13 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shell.options import Json
 from shoal.cli._shell.texts import names, pairs_of
-from shoal.cli._vault.shared import (
-    Answer,
-    CodeOut,
-    DomainName,
-    Factor,
-    Purpose,
-    TokenOut,
-    acting,
-    care_of,
-    derived,
-    lines_of,
-    opening,
-    read_json,
-    read_secret,
-    require_ok,
-    secret_file,
-    tell,
-    waits,
-)
+from shoal.cli._vault import shared
 from shoal.errors import UsageError
 
 Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
 
 
-@acting
+@shared.acting
 def request(
     session: Any,
     domain: Annotated[str, typer.Option("--domain", help="Domain the pseudonyms belong to.")],
@@ -54,7 +36,7 @@ def request(
     key_version: Annotated[int | None, typer.Option("--key-version", help="For format-preserving pseudonyms.")] = None,
     role: Annotated[str, typer.Option("--role", help="Role, for format-preserving role pseudonyms.")] = "",
     relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
-) -> Answer:
+) -> shared.Answer:
     """Request the identities behind pseudonyms. Another person has to approve."""
     from shoal.protector.pseudonyms.tables import values_of
 
@@ -62,7 +44,7 @@ def request(
         raise UsageError("a table is taken alone: --table FILE --id COLUMN.")
     made = session.request(
         domain,
-        lines_of(pseudonyms, file, "pseudonyms") if table is None else values_of(table, id),
+        shared.lines_of(pseudonyms, file, "pseudonyms") if table is None else values_of(table, id),
         purpose=reason,
         case=case,
         seconds=days * 86400,
@@ -74,17 +56,17 @@ def request(
     return made.to_json(), f"{made.id} waits for approval by another person."
 
 
-def _request_table(made: Any, _: Mapping[str, Any]) -> Answer:
+def _request_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
     rows = [(r.id, r.status, r.domain, r.purpose, r.case, str(r.records)) for r in made]
     heads = ("request", "status", "domain", "purpose", "case", "records")
     return {"requests": [r.to_json() for r in made]}, _shared.table_of("Requests", heads, rows, right=(5,))
 
 
-def _decided(made: Any, _: Mapping[str, Any]) -> Answer:
+def _decided(made: Any, _: Mapping[str, Any]) -> shared.Answer:
     return made.to_json(), f"{made.id} is {made.status}."
 
 
-@acting
+@shared.acting
 def reveal(
     session: Any,
     request_id: Id,
@@ -92,7 +74,7 @@ def reveal(
     table: Annotated[str | None, typer.Option("--table", help="Also a table with identities in place of pseudonyms.")] = None,
     id: Annotated[str, typer.Option("--id", help="With --table: its columns of pseudonyms.")] = "",
     table_out: Annotated[Path | None, typer.Option("--table-out", help="With --table: output file (mode 0600).")] = None,
-) -> Answer:
+) -> shared.Answer:
     """Fetch the identities of your approved request, once, into a file."""
     if (table is None) != (table_out is None) or bool(id) != (table is not None):
         raise UsageError("a table takes --table FILE --id COLUMN --table-out FILE.")
@@ -101,7 +83,7 @@ def reveal(
 
         for column in names(id):
             values_of(table, column)  # what is wrong with the table shows before the one reveal
-    with secret_file(out) as put:
+    with shared.secret_file(out) as put:
         found = session.reveal(request_id)
         body: dict[str, Any] = {"request": found.request.id, "domain": found.request.domain}
         body |= {"sealed": found.sealed} if found.sealed else {"identities": dict(found.identities)}
@@ -130,7 +112,7 @@ def _named(table: str, out: Path, columns: str, identities: Mapping[str, str | N
         os.umask(before)
 
 
-@acting
+@shared.acting
 def audit(
     session: Any,
     verify: Annotated[bool, typer.Option("--verify", help="Check chain, signatures, state and anchors.")] = False,
@@ -147,12 +129,12 @@ def audit(
         Path | None, typer.Option("--segments", help="Write what is new into a folder, as closed and signed segments.")
     ] = None,
     last: Annotated[int, typer.Option("--last", help="Show so many events.", min=1)] = 20,
-) -> Answer:
+) -> shared.Answer:
     """Read, check and summarize the log. Actors and people appear under audit pseudonyms."""
     from shoal.protector.log import segments as archive
     from shoal.protector.log import witness
 
-    care = care_of(session)
+    care = shared.care_of(session)
     if segments is not None:
         written = archive.export(segments, functools.partial(care.log_segment, session))
         found = archive.check(segments)
@@ -161,7 +143,7 @@ def audit(
     if verify or checkpoint is not None:
         anchors = [] if checkpoint is None else witness.read(checkpoint)
         verdict = care.verify_log(session, anchors=anchors, acknowledged=acknowledge)
-        require_ok(verdict.ok, verdict.problems)
+        shared.require_ok(verdict.ok, verdict.problems)
         words = f"The log holds: {verdict.events} events, {verdict.checkpoints} signed checkpoints."
         return verdict.to_json(), words + (" A trial vault: one person began it alone." if verdict.trial else "")
     if report is not None or plot is not None:
@@ -190,24 +172,24 @@ def segments(
         problems = checkpoints.check_proofs(signed, earlier)
         if trust and not problems and signed["key"] not in trust:
             problems.append("the signing key is not among those that are trusted.")
-        require_ok(not problems, tuple(problems))
+        shared.require_ok(not problems, tuple(problems))
         proven = [f"it continues event {earlier['seq']}"] if earlier else []
         proven += [f"it has event {signed['inclusion']['event']}"] if "inclusion" in signed else []
         words = (
             f"The checkpoint at event {signed['seq']} of vault {signed['vault'][:8]} holds{''.join(f'; {p}' for p in proven)}."
         )
-        tell(signed, f"{words} Signed by {signed['key']}: compare with `shoal vault status`.", as_json=json)
+        shared.tell(signed, f"{words} Signed by {signed['key']}: compare with `shoal vault status`.", as_json=json)
         return
     found = archive.check(folder, keys=tuple(trust or ()))
-    require_ok(found.ok, found.problems)
+    shared.require_ok(found.ok, found.problems)
     words = f"The segments hold: {found.segments} with {found.events} events of vault {found.vault[:8]}."
-    tell(found.to_json(), f"{words} Signed by {', '.join(found.keys)}: compare with `shoal vault status`.", as_json=json)
+    shared.tell(found.to_json(), f"{words} Signed by {', '.join(found.keys)}: compare with `shoal vault status`.", as_json=json)
 
 
-@acting
+@shared.acting
 def retire(
     session: Any, folder: Annotated[Path, typer.Argument(help="Folder that holds the log so far (`audit --segments`).")]
-) -> Answer:
+) -> shared.Answer:
     """Remove archived events from the database, after a second person has confirmed.
 
     The archive is checked first; the second person compares its last event and hash (`shoal vault segments FOLDER`).
@@ -216,13 +198,13 @@ def retire(
     from shoal.protector.log import segments as archive
 
     found = archive.check(folder)
-    require_ok(found.ok, found.problems)
-    done = care_of(session).retire_log(session, found.events, found.head)
+    shared.require_ok(found.ok, found.problems)
+    done = shared.care_of(session).retire_log(session, found.events, found.head)
     words = f"{done['events']:,} events left the database; {done['kept']:,} of them stay readable there, all of them in {folder}."
     return done, words
 
 
-def _reveal_table(rows: Any, _: Mapping[str, Any]) -> Answer:
+def _reveal_table(rows: Any, _: Mapping[str, Any]) -> shared.Answer:
     shown = [{"day": r["time"][:10], **{k: r[k] for k in ("subject", "actor", "domain", "purpose", "case")}} for r in rows]
     return {"reveals": rows}, _table("Reveals", shown)
 
@@ -234,7 +216,7 @@ def _event(event: dict[str, Any]) -> dict[str, Any]:
     return {"n": event["n"], "time": event["time"][:16].replace("T", " "), **details, "about": ", ".join(about)}
 
 
-@opening
+@shared.opening
 def resolve(
     vault: Any,
     owner_token: Annotated[Path, typer.Option("--owner-token", help="File with the owner's token.")],
@@ -245,16 +227,20 @@ def resolve(
     pseudonym: Annotated[str | None, typer.Argument(help="Audit pseudonym, A-… or S-….")] = None,
     identity_file: Annotated[Path | None, typer.Option("--identity-file", help="The other way: file with an identity.")] = None,
     domain: Annotated[str, typer.Option("--domain", help="Domain of that identity.")] = "",
-) -> Answer:
+) -> shared.Answer:
     """Show who is behind an audit pseudonym, or which one a person has. Takes owner and auditor, and is logged."""
     from shoal.protector import care
 
     if (pseudonym is None) == (identity_file is None) or bool(domain) != (identity_file is not None):
         raise UsageError("resolve takes an audit pseudonym, or --identity-file with --domain.")
-    owner, auditor = vault.login(read_secret(owner_token)), vault.login(read_secret(auditor_token))
-    details = {"owner_share": read_secret(owner_share), "auditor_share": read_secret(auditor_share), "reason": reason}
+    owner, auditor = vault.login(shared.read_secret(owner_token)), vault.login(shared.read_secret(auditor_token))
+    details = {
+        "owner_share": shared.read_secret(owner_share),
+        "auditor_share": shared.read_secret(auditor_share),
+        "reason": reason,
+    }
     if identity_file is not None:
-        subject = care.subject_of(owner, auditor, domain, read_secret(identity_file), **details)
+        subject = care.subject_of(owner, auditor, domain, shared.read_secret(identity_file), **details)
         return {"pseudonym": subject}, f"{subject}: see `shoal vault reveals --of {subject}`."
     name = care.resolve(owner, auditor, pseudonym or "", **details)
     return {"pseudonym": pseudonym, "name": name}, name
@@ -265,17 +251,17 @@ def _table(title: str, rows: list[dict[str, Any]]) -> Any:
     return _shared.table_of(title, heads, [[str(v) for v in r.values()] for r in rows])
 
 
-@acting
+@shared.acting
 def intake(
     session: Any,
     table: Annotated[str, typer.Argument(help="File or ENGINE-URL::table.")],
-    domain: DomainName,
+    domain: shared.DomainName,
     fields: Annotated[str, typer.Option("--fields", help="What columns mean: surname=family,dob=birth,id=number:bsn …")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file: pseudonyms in place of these columns.")],
-    purpose: Purpose = "",
+    purpose: shared.Purpose = "",
     match: Annotated[float, typer.Option("--match", help="Probability from which it is a known person.")] = 0.99,
     possible: Annotated[float, typer.Option("--possible", help="And from which a clerk decides.")] = 0.05,
-) -> Answer:
+) -> shared.Answer:
     """Make pseudonyms for people recognized by name, birth date … despite typing errors. A clerk decides uncertain cases."""
     from shoal.protector.intake.register import intake_table
 
@@ -295,7 +281,7 @@ def intake(
     return done, words
 
 
-def _waiting_table(records: Any, _: Mapping[str, Any]) -> Answer:
+def _waiting_table(records: Any, _: Mapping[str, Any]) -> shared.Answer:
     lines = []
     for one in records:
         lines.append([one.id, "", "", _fields(one.record)])
@@ -304,7 +290,7 @@ def _waiting_table(records: Any, _: Mapping[str, Any]) -> Answer:
     return {"waiting": [one.to_json() for one in records]}, table
 
 
-def _matched(made: str, given: Mapping[str, Any]) -> Answer:
+def _matched(made: str, given: Mapping[str, Any]) -> shared.Answer:
     number = given["number"].strip().upper()
     return {"number": number, "pseudonym": made}, f"{number} is decided: {made}."
 
@@ -320,14 +306,14 @@ _Digest = Annotated[str | None, typer.Option("--digest", help="Only the request 
 ChangeId = Annotated[str, typer.Argument(help="Change, like CHG-4F9K2M7Q.")]
 
 
-def _change_table(made: Any, _: Mapping[str, Any]) -> Answer:
+def _change_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
     rows = [(c.id, c.status, c.action, json.dumps(dict(c.what), ensure_ascii=False), c.proposer, c.second) for c in made]
     table = _shared.table_of("Changes", ("change", "status", "action", "what", "proposed by", "second"), rows)
     return {"changes": [c.to_json() for c in made]}, table
 
 
-@acting
-def confirm(session: Any, change_id: ChangeId, code_out: CodeOut = None, factor: Factor = "") -> Answer:
+@shared.acting
+def confirm(session: Any, change_id: ChangeId, code_out: shared.CodeOut = None, factor: shared.Factor = "") -> shared.Answer:
     """Confirm somebody else's change, after reading it."""
     waiting = {c.id: c for c in session.changes()}
     change = waiting.get(change_id.strip().upper())
@@ -336,35 +322,35 @@ def confirm(session: Any, change_id: ChangeId, code_out: CodeOut = None, factor:
         return made.to_json(), f"{made.id} is confirmed."
     if code_out is None:
         raise UsageError("this change requires --code-out, for your half of the enrolment code.", hint="Add --code-out FILE.")
-    with secret_file(code_out) as put:
+    with shared.secret_file(code_out) as put:
         made = session.confirm(change_id, factor=factor)
         put(made.code)
     return {**made.to_json(), "code_file": str(code_out)}, f"{made.id} is confirmed. Your half of the code is in {code_out}."
 
 
-@opening
+@shared.opening
 def enrol(
     vault: Any,
     code_file: Annotated[list[Path], typer.Option("--code-file", help="File with a half of your code (give both).")],
-    token_out: TokenOut,
+    token_out: shared.TokenOut,
     secret: Annotated[Path | None, typer.Option("--secret-file", help="For a code sealed to your key (`recipient`).")] = None,
     share_out: Annotated[Path | None, typer.Option("--share-out", help="With --secret-file: new file for your share.")] = None,
-) -> Answer:
+) -> shared.Answer:
     """Claim your own token with the code you were given, once."""
     if (secret is None) != (share_out is None):
         raise UsageError(
             "--secret-file and --share-out go together.", hint="The first auditor's code and share are sealed to her."
         )
-    with secret_file(token_out) as put:
+    with shared.secret_file(token_out) as put:
         if secret is None or share_out is None:
-            codes = [read_secret(file) for file in code_file]
+            codes = [shared.read_secret(file) for file in code_file]
         else:
             codes = [_unsealed(code_file[0], secret, share_out)]
         put(vault.enrol(*codes))
     return {"token_file": str(token_out)}, f"Your token is in {token_out}. Nobody else has it; the codes are used up."
 
 
-@acting
+@shared.acting
 def factor_command(
     session: Any,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="New file for your otpauth:// address (mode 0600).")] = None,
@@ -372,36 +358,36 @@ def factor_command(
         list[str] | None, typer.Option("--require", help="Owner: these roles decide with a code (approver, auditor, owner).")
     ] = None,
     none: Annotated[bool, typer.Option("--require-none", help="Owner: nobody needs a code any more.")] = False,
-) -> Answer:
+) -> shared.Answer:
     """Set up your second factor for an authenticator app, or propose which roles decide with one."""
     if sum((out is not None, bool(role), none)) != 1:
         raise UsageError("give one of --out, --require and --require-none.", hint="--out FILE sets up your factor.")
     if out is None:
         change = session.require_factor(role or [])
-        return {"roles": role or [], "change": change.id}, waits(change)
-    with secret_file(out) as put:
+        return {"roles": role or [], "change": change.id}, shared.waits(change)
+    with shared.secret_file(out) as put:
         put(session.set_up_factor())
     return {"file": str(out)}, f"Your second factor is in {out}: add it to your app and delete the file."
 
 
-@acting
-def renew(session: Any, token_out: TokenOut) -> Answer:
+@shared.acting
+def renew(session: Any, token_out: shared.TokenOut) -> shared.Answer:
     """Replace your token by a new one, for as long again. What you approved with the old one ends with it."""
-    with secret_file(token_out) as put:
+    with shared.secret_file(token_out) as put:
         put(session.renew())
     return {"token_file": str(token_out)}, f"Your new token is in {token_out}. The old one has ended."
 
 
-@acting
+@shared.acting
 def delegate(
     session: Any,
     action: Annotated[str, typer.Argument(help="pseudonymize, find, translate, register, prove, backup, audit, …")],
-    token_out: TokenOut,
+    token_out: shared.TokenOut,
     domain: Annotated[list[str] | None, typer.Option("--domain", help="Only these domains (repeat).")] = None,
     minutes: Annotated[float, typer.Option("--minutes", help="Valid for so many minutes, at most a day.")] = 15.0,
-) -> Answer:
+) -> shared.Answer:
     """Make a token for a program: for one action and a short time. It ends with your own."""
-    with secret_file(token_out) as put:
+    with shared.secret_file(token_out) as put:
         put(session.delegate(action, domains=domain or (), seconds=minutes * 60))
     return {"action": action, "token_file": str(token_out)}, f"A token to {action} for {minutes:g} minutes is in {token_out}."
 
@@ -410,9 +396,9 @@ def _unsealed(file: Path, secret: Path, share_out: Path) -> str:
     """The auditor's code from what `init` sealed to her; her share goes into its own file."""
     from shoal.protector.log.shares import opened_by
 
-    body = read_json(file, "what `shoal vault init` sealed for the auditor")
-    code, share = opened_by(read_secret(secret), str(body.get("sealed", "")), str(body.get("vault", "")))
-    with secret_file(share_out) as put:
+    body = shared.read_json(file, "what `shoal vault init` sealed for the auditor")
+    code, share = opened_by(shared.read_secret(secret), str(body.get("sealed", "")), str(body.get("vault", "")))
+    with shared.secret_file(share_out) as put:
         put(share)
     return code
 
@@ -424,9 +410,9 @@ def recipient(
     from shoal.protector.crypto import recipients
 
     secret, public = recipients.generate()
-    with secret_file(out) as put:
+    with shared.secret_file(out) as put:
         put(secret)
-    tell({"public": public, "file": str(out)}, public, as_json=json)
+    shared.tell({"public": public, "file": str(out)}, public, as_json=json)
 
 
 def unseal(
@@ -438,11 +424,11 @@ def unseal(
     """Open an answer that was sealed to your key. Needs no vault."""
     from shoal.protector.crypto import recipients
 
-    body = read_json(sealed, "an answer of `shoal vault reveal`")
-    found = recipients.unseal(read_secret(secret), str(body.get("sealed", "")), str(body.get("request", "")))
-    with secret_file(out) as put:
+    body = shared.read_json(sealed, "an answer of `shoal vault reveal`")
+    found = recipients.unseal(shared.read_secret(secret), str(body.get("sealed", "")), str(body.get("request", "")))
+    with shared.secret_file(out) as put:
         put(json.dumps({"request": body["request"], "identities": found}, ensure_ascii=False, indent=1))
-    tell({"records": len(found), "out": str(out)}, f"{len(found)} identities in {out}.", as_json=as_json)
+    shared.tell({"records": len(found), "out": str(out)}, f"{len(found)} identities in {out}.", as_json=as_json)
 
 
 _Everything = Annotated[bool, typer.Option("--all", help="Also those that are done or refused.")]
@@ -450,15 +436,15 @@ _Everything = Annotated[bool, typer.Option("--all", help="Also those that are do
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "request": request,
-    "requests": derived("requests", {}, _request_table),
-    "approve": derived("approve", {"request_id": Id, "digest": _Digest, "factor": Factor}, _decided),
-    "deny": derived("deny", {"request_id": Id}, _decided),
-    "withdraw": derived("withdraw", {"request_id": Id}, _decided),
+    "requests": shared.derived("requests", {}, _request_table),
+    "approve": shared.derived("approve", {"request_id": Id, "digest": _Digest, "factor": shared.Factor}, _decided),
+    "deny": shared.derived("deny", {"request_id": Id}, _decided),
+    "withdraw": shared.derived("withdraw", {"request_id": Id}, _decided),
     "reveal": reveal,
     "audit": audit,
     "segments": segments,
     "retire": retire,
-    "reveals": derived(
+    "reveals": shared.derived(
         "reveals",
         {
             "of": Annotated[str, typer.Option("--of", help="Only this audit pseudonym: S-… of a subject, A-… of an actor.")],
@@ -470,8 +456,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     ),
     "resolve": resolve,
     "intake": intake,
-    "waiting": derived("waiting", {"domain": DomainName}, _waiting_table),
-    "decide": derived(
+    "waiting": shared.derived("waiting", {"domain": shared.DomainName}, _waiting_table),
+    "decide": shared.derived(
         "decide",
         {
             "number": _WaitingNumber,
@@ -479,9 +465,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
         },
         _matched,
     ),
-    "changes": derived("changes", {"everything": _Everything}, _change_table),
+    "changes": shared.derived("changes", {"everything": _Everything}, _change_table),
     "confirm": confirm,
-    "refuse": derived("refuse", {"change_id": ChangeId}, lambda made, _: (made.to_json(), f"{made.id} is refused.")),
+    "refuse": shared.derived("refuse", {"change_id": ChangeId}, lambda made, _: (made.to_json(), f"{made.id} is refused.")),
     "enrol": enrol,
     "factor": factor_command,
     "renew": renew,

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -66,15 +66,7 @@ class Impact:
         )
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "mean": self.mean,
-            "max": self.max,
-            "without": self.without,
-            "worth": self.worth,
-            "chances": dict(self.chances),
-            "weights": dict(self.weights),
-            "sentence": self.sentence,
-        }
+        return {**asdict(self), "sentence": self.sentence}
 
 
 def impact(counts: ClassCounts, weights: Mapping[str, float]) -> Impact:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -168,14 +168,7 @@ class Subset:
     separation: float
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "columns": list(self.columns),
-            "classes": self.classes,
-            "k": self.k,
-            "unique": self.unique,
-            "distinction": self.distinction,
-            "separation": self.separation,
-        }
+        return {**asdict(self), "columns": list(self.columns)}
 
 
 def all_subsets(
@@ -262,13 +255,7 @@ class Contribution:
     adds: int
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "column": self.column,
-            "values": self.values,
-            "unique_alone": self.unique_alone,
-            "unique_without": self.unique_without,
-            "adds": self.adds,
-        }
+        return asdict(self)
 
 
 def column_contributions(counts: ClassCounts, *, recount: Recount | None = None) -> list[Contribution]:
@@ -309,7 +296,7 @@ class ColumnSet:
     unique: int
 
     def to_json(self) -> dict[str, Any]:
-        return {"columns": list(self.columns), "classes": self.classes, "k": self.k, "unique": self.unique}
+        return {**asdict(self), "columns": list(self.columns)}
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,35 @@
-"""The vault's routes: one for each action of :data:`shoal.protector.action_table.ACTIONS`, and the few that are not actions."""
+"""The vault's routes: one for each action of :data:`shoal.protector.action_table.ACTIONS`, and the few that are not actions.
+
+FHIR operations on Parameters resources, in the manner of gPAS: the same calls, roles, limits and log as the other routes.
+
+``$pseudonymize`` finds, ``$pseudonymize-allow-create`` makes, ``$de-pseudonymize`` asks for identities and, once another person
+has approved, delivers them. What waits for approval is a Task, with the operations ``$approve`` and ``$deny``. Refusals are
+OperationOutcome resources; a body that fits no form is refused like everywhere.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from collections.abc import Awaitable, Callable
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, Field, StringConstraints, create_model
 from starlette.concurrency import run_in_threadpool
 
+from shoal.errors import AccessError, ShoalError, UsageError
 from shoal.protector import care
 from shoal.protector.action_table import ACTIONS, DAY, REQUIRED, Action, Kind, Parameter
 from shoal.protector.log.audit import recent
 from shoal.protector.replies import REPLIES
+from shoal.server.common import status_of
 from shoal.server.protector import models
 
 if TYPE_CHECKING:
     from shoal.protector.vault import Vault
+
 
 _SHAPES: dict[str, Any] = {"Object": dict[str, Any], "ChangeView | None": models.ChangeView | None, "Revoked": dict[str, int]}
 _SHAPES["Challenge"] = dict[str, str]
@@ -155,3 +165,263 @@ def _hint(kind: Kind) -> Any:
     if kind.bounds:
         hint = Annotated[hint, Field(**dict(kind.bounds))]
     return Optional[hint] if kind.optional else hint  # noqa: UP045  a runtime type
+
+
+MOST = 10_000
+SYSTEM = "urn:shoal:vault"
+Value = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+
+
+class FhirParameter(models.Body):
+    """One parameter of a call."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    valueString: Value
+
+
+class Parameters(models.Body):
+    """A FHIR Parameters resource as it is taken: texts by name."""
+
+    resourceType: Literal["Parameters"]
+    parameter: Annotated[list[FhirParameter], Field(min_length=1, max_length=MOST + 10)]
+
+
+class Identifier(BaseModel):
+    system: str = SYSTEM
+    value: str
+
+
+class Part(BaseModel):
+    name: str
+    valueIdentifier: Identifier | None = None
+    valueCode: str | None = None
+
+
+class Answer(BaseModel):
+    name: str
+    part: list[Part]
+
+
+class Answers(BaseModel):
+    """A FHIR Parameters resource as it is answered."""
+
+    resourceType: Literal["Parameters"] = "Parameters"
+    parameter: list[Answer]
+
+
+class Details(BaseModel):
+    text: str
+
+
+class Issue(BaseModel):
+    severity: str
+    code: str
+    details: Details
+
+
+class OperationOutcome(BaseModel):
+    resourceType: Literal["OperationOutcome"] = "OperationOutcome"
+    issue: list[Issue]
+
+
+_CODES = {202: "informational", 403: "forbidden", 404: "not-found", 409: "conflict"}
+_OUTCOMES: dict[int | str, dict[str, Any]] = {
+    code: {"model": OperationOutcome, "description": words}
+    for code, words in {
+        202: "Asked: the same call delivers after another person has approved.",
+        400: "The call makes no sense.",
+        403: "Roles, four eyes or a limit forbid it.",
+        404: "Not found.",
+        409: "The vault was tampered with.",
+    }.items()
+}
+
+
+def add_fhir_routes(router: APIRouter) -> None:
+    options: dict[str, Any] = {"responses": _OUTCOMES, "response_model": Answers, "response_model_exclude_none": True}
+
+    @router.post("/fhir/$pseudonymize", summary="Pseudonyms that identities have (operator; FHIR)", **options)
+    async def find(body: Parameters, session: CurrentSession) -> Any:
+        return await _answered(lambda: run_in_threadpool(_pseudonymized, session.find_many, body))
+
+    @router.post("/fhir/$pseudonymize-allow-create", summary="Pseudonyms, made where needed (operator; FHIR)", **options)
+    async def make(body: Parameters, session: CurrentSession) -> Any:
+        return await _answered(lambda: run_in_threadpool(_pseudonymized, session.pseudonymize, body))
+
+    @router.post("/fhir/$de-pseudonymize", summary="Request identities, fetch them once approved (requester; FHIR)", **options)
+    async def reveal(body: Parameters, session: CurrentSession) -> Any:
+        return await _answered(lambda: run_in_threadpool(_revealed, session, body))
+
+    tasks: dict[str, Any] = {"responses": _OUTCOMES, "response_model": dict[str, Any]}
+
+    @router.get("/fhir/Task", summary="List requests as Tasks (FHIR)", **tasks)
+    async def list_tasks(session: CurrentSession) -> Any:
+        return await _answered(lambda: run_in_threadpool(_bundle, session))
+
+    @router.get("/fhir/Task/{request_id}", summary="Show a request as a Task (FHIR)", **tasks)
+    async def show_task(request_id: str, session: CurrentSession) -> Any:
+        return await _answered(lambda: run_in_threadpool(_found_task, session, request_id))
+
+    @router.post("/fhir/Task/{request_id}/$approve", summary="Approve somebody else's request (approver; FHIR)", **tasks)
+    async def approve(request_id: str, session: CurrentSession, body: Parameters | None = None) -> Any:
+        return await _answered(lambda: run_in_threadpool(_decided, session.approve, session, request_id, body))
+
+    @router.post("/fhir/Task/{request_id}/$deny", summary="Deny somebody else's request (approver; FHIR)", **tasks)
+    async def deny(request_id: str, session: CurrentSession) -> Any:
+        return await _answered(lambda: run_in_threadpool(_decided, session.deny, session, request_id, None))
+
+
+def add_open_fhir_routes(router: APIRouter) -> None:
+    """What a FHIR client reads first, without a token."""
+
+    @router.get("/fhir/metadata", summary="Show what the FHIR interface can do (CapabilityStatement)")
+    async def metadata() -> dict[str, Any]:
+        return CAPABILITIES
+
+
+CAPABILITIES: dict[str, Any] = {
+    "resourceType": "CapabilityStatement",
+    "status": "active",
+    "date": "2026-11-17",
+    "kind": "instance",
+    "implementation": {"description": "Shoal vault: pseudonyms with controlled reversal"},
+    "fhirVersion": "4.0.1",
+    "format": ["json"],
+    "rest": [
+        {
+            "mode": "server",
+            "security": {"description": "A bearer token of a person; identities leave after another person has approved."},
+            "resource": [
+                {
+                    "type": "Task",
+                    "documentation": "A request for identities that waits for the approval of another person.",
+                    "interaction": [{"code": "read"}, {"code": "search-type"}],
+                    "operation": [
+                        {"name": name, "definition": f"{SYSTEM}:operation:task-{name}"} for name in ("approve", "deny")
+                    ],
+                }
+            ],
+            "operation": [
+                {"name": name, "definition": f"{SYSTEM}:operation:{name}"}
+                for name in ("pseudonymize", "pseudonymize-allow-create", "de-pseudonymize")
+            ],
+        }
+    ],
+}
+"""What the interface can do, as FHIR describes it."""
+
+_TASK_STATUS = {
+    "pending": "requested",
+    "approved": "accepted",
+    "denied": "rejected",
+    "withdrawn": "cancelled",
+    "delivered": "completed",
+}
+
+
+def _task(request: Any, now: float) -> dict[str, Any]:
+    """A request as a Task: what an approver reads, without an identity."""
+    expired = request.status in ("pending", "approved") and now >= request.expires
+    stamps = [datetime.fromtimestamp(t, UTC).isoformat(timespec="seconds") for t in (request.created, request.expires)]
+    inputs = [("target", request.domain), ("purpose", request.purpose), ("case", request.case), ("digest", request.digest)]
+    inputs += [("pseudonym", pseudonym) for pseudonym in request.pseudonyms]
+    return {
+        "resourceType": "Task",
+        "id": request.id,
+        "status": "failed" if expired else _TASK_STATUS[request.status],
+        **({"statusReason": {"text": "expired"}} if expired else {}),
+        "intent": "order",
+        "code": {"text": "de-pseudonymize"},
+        "authoredOn": stamps[0],
+        "restriction": {"period": {"end": stamps[1]}},
+        "input": [{"type": {"text": name}, "valueString": value} for name, value in inputs],
+    }
+
+
+def _bundle(session: Any) -> dict[str, Any]:
+    found = [_task(request, session.vault.clock()) for request in session.requests()]
+    return {"resourceType": "Bundle", "type": "searchset", "total": len(found), "entry": [{"resource": one} for one in found]}
+
+
+def _found_task(session: Any, request_id: str) -> dict[str, Any]:
+    for request in session.requests():
+        if request.id == request_id.strip().upper():
+            return _task(request, session.vault.clock())
+    raise AccessError("this Task does not exist.", reason="unknown")
+
+
+def _decided(decide: Callable[..., Any], session: Any, request_id: str, body: Parameters | None) -> dict[str, Any]:
+    given = {p.name: p.valueString for p in body.parameter} if body is not None else {}
+    if set(given) - {"digest", "factor"}:
+        raise UsageError("a parameter is unknown.", hint="Known: digest, factor.")
+    return _task(decide(request_id, **given), session.vault.clock())
+
+
+async def _answered(work: Callable[[], Awaitable[Any]]) -> Any:
+    """The answer, or a refusal as an OperationOutcome: words that hold no value."""
+    try:
+        return await work()
+    except ShoalError as error:
+        status = status_of(error)
+        if status not in _OUTCOMES:
+            raise
+        return _outcome(status, f"{error.message} {error.hint}".strip())
+
+
+def _outcome(status: int, text: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    severity = "information" if status == 202 else "error"
+    issue = Issue(severity=severity, code=_CODES.get(status, "invalid"), details=Details(text=text))
+    return JSONResponse(OperationOutcome(issue=[issue]).model_dump(), status_code=status, headers=headers)
+
+
+def _read(body: Parameters, several: str, *single: str) -> tuple[list[str], dict[str, str]]:
+    """The values of the parameter that may be repeated, and of those that stand once."""
+    many = [p.valueString for p in body.parameter if p.name == several]
+    rest = [p for p in body.parameter if p.name != several]
+    if not 1 <= len(many) <= MOST:
+        raise UsageError(f"the parameter '{several}' stands 1 to {MOST:,} times.")
+    named = {p.name: p.valueString for p in rest}
+    if len(named) < len(rest) or set(named) - {"target", *single} or "target" not in named:
+        raise UsageError("a parameter is missing, unknown or doubled.", hint=f"Known: target, {several}, {', '.join(single)}.")
+    return many, named
+
+
+def _pseudonymized(call: Callable[..., list[str | None]], body: Parameters) -> Answers:
+    originals, named = _read(body, "original", "purpose")
+    made = call(named["target"], originals, purpose=named.get("purpose", ""))
+    return Answers(parameter=[_row(named["target"], o, p, "pseudonym") for o, p in zip(originals, made, strict=True)])
+
+
+def _revealed(session: Any, body: Parameters) -> Answers | JSONResponse:
+    pseudonyms, named = _read(body, "pseudonym", "purpose", "case")
+    if "purpose" not in named or "case" not in named:
+        raise UsageError("to de-pseudonymise takes a purpose and a case.", hint="Add the parameters purpose and case.")
+    asked = (named["target"], sorted({p.upper() for p in pseudonyms}), named["purpose"], named["case"])
+    mine = [r for r in session.requests() if (r.domain, sorted(p.upper() for p in r.pseudonyms), r.purpose, r.case) == asked]
+    now = session.vault.clock()
+    own = [r for r in mine if r.requester == session.name and now < r.expires]
+    for approved in [r for r in own if r.status == "approved" and not r.recipient]:
+        try:
+            found = session.reveal(approved.id).identities
+        except AccessError as refusal:
+            if getattr(refusal, "reason", "") not in ("expired", "approval died"):
+                raise
+            session.withdraw(approved.id)  # it can never be delivered: ask again
+            continue
+        return Answers(parameter=[_row(named["target"], identity, p, "original") for p, identity in found.items()])
+    waiting = next((r for r in own if r.status == "pending"), None)
+    if waiting is None:
+        waiting = session.request(named["target"], pseudonyms, purpose=named["purpose"], case=named["case"])
+    words = f"{waiting.id} waits for the approval of another person; then make the same call again."
+    return _outcome(202, words, {"Content-Location": f"Task/{waiting.id}"})
+
+
+def _row(target: str, original: str | None, pseudonym: str | None, wanted: str) -> Answer:
+    """Identity and pseudonym of one person, or that there is none."""
+    parts = [Part(name="target", valueIdentifier=Identifier(value=target))]
+    for name, value in (("original", original), ("pseudonym", pseudonym)):
+        if value is not None:
+            parts.append(Part(name=name, valueIdentifier=Identifier(value=value)))
+    if (original if wanted == "original" else pseudonym) is None:
+        parts.append(Part(name="error", valueCode="not-found"))
+    return Answer(name=wanted, part=parts)

@@ -7,7 +7,7 @@ are kept in memory while the head of the log stands.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
 from threading import Lock
 from typing import Annotated, Any
@@ -19,15 +19,17 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import StringConstraints
 
 from shoal.errors import AccessError, DataError
+from shoal.model import strict_json
 from shoal.registry.answer.answer import shown
 from shoal.registry.answer.exposure import places_of
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.store import Store
-from shoal.registry.records.record import SHARE_STEP
-from shoal.report.exposed import policy, render
-from shoal.server.front import Limiter, neighbourhood
+from shoal.registry.records.notice import Notice
+from shoal.registry.records.record import LARGEST_BYTES, SHARE_STEP, Record
+from shoal.registry.records.trust import Statement
+from shoal.report.pages import policy, render
+from shoal.server.common import Limiter, neighbourhood
 from shoal.server.registry import models
-from shoal.server.registry.publishing import Reply, add_catalogue, add_publishing
 from shoal.server.registry.workers import AnswerCache, Question, Workers, answer, cost
 
 MOST_GROUP = 10**9
@@ -230,3 +232,94 @@ def _documented(model: type[models.Strict]) -> dict[int | str, dict[str, Any]]:
 
 def _split(names: str) -> list[str]:
     return [a.strip() for a in names.split(",") if a.strip()]
+
+
+def add_publishing(router: APIRouter, store: Store) -> None:
+    def holder(credentials: Credentials) -> None:
+        if credentials is None or not store.knows_token(credentials.credentials):
+            raise AccessError("publishing needs a token of this registry.", hint="Send: Authorization: Bearer TOKEN", status=401)
+
+    def taken(identity: str) -> models.Submitted:
+        line, head = store.head()
+        return models.Submitted(id=identity, line=line, head=head)
+
+    def body(model: type[models.Strict]) -> dict[str, Any]:
+        schema = model.model_json_schema()
+        return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": True}}
+
+    guarded: dict[str, Any] = {"dependencies": [Depends(holder)], "status_code": 201}
+
+    def take_record(token: str, content: Any) -> models.Submitted:
+        record = Record.from_json(content).verify()
+        store.tokens.admit_record(token, record)
+        return taken(store.submit(record).id)
+
+    def take_statement(token: str, content: Any) -> models.Submitted:
+        statement = Statement.from_json(content).verify()
+        store.tokens.admit_statement(token, statement)
+        return taken(store.state(statement).subject)
+
+    def take_notice(token: str, content: Any) -> models.Submitted:
+        notice = Notice.from_json(content).verify()
+        store.tokens.admit_record(token, notice)
+        return taken(store.notices.submit(notice).id)
+
+    @router.post("/catalogue", summary="Say what you hold or ask for", openapi_extra=body(models.NoticeBody), **guarded)
+    async def notice(request: Request, credentials: Credentials) -> models.Submitted:
+        return await run_in_threadpool(take_notice, _token(credentials), await _json(request))
+
+    @router.post("/records", summary="Publish a signed record", openapi_extra=body(models.RecordBody), **guarded)
+    async def submit(request: Request, credentials: Credentials) -> models.Submitted:
+        return await run_in_threadpool(take_record, _token(credentials), await _json(request))
+
+    @router.post("/statements", summary="Endorse or revoke", openapi_extra=body(models.StatementBody), **guarded)
+    async def state(request: Request, credentials: Credentials) -> models.Submitted:
+        return await run_in_threadpool(take_statement, _token(credentials), await _json(request))
+
+
+def _token(credentials: HTTPAuthorizationCredentials | None) -> str:
+    return credentials.credentials if credentials is not None else ""
+
+
+async def _json(request: Request) -> Any:
+    """The body as JSON, read no further than a record can be long."""
+    content = b""
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > LARGEST_BYTES:
+            raise DataError(
+                "the submission is larger than a record can be.", hint=f"At most {LARGEST_BYTES:,} bytes.", status=413
+            )
+    try:
+        return strict_json.loads(content)
+    except (ValueError, RecursionError):
+        raise DataError("the submission is not JSON.", hint="Send what shoal registry publish writes.") from None
+
+
+Reply = Callable[[Request, Question], Awaitable[Response]]
+"""How a long question is answered: charged to its asker, elsewhere if there are workers."""
+Text = Annotated[str, Query(max_length=200, description="A part of the name of a population."), _Plain]
+
+
+def add_catalogue(router: APIRouter, store: Store, reply_long: Reply) -> None:
+    """Routes that read the catalogue."""
+
+    @router.get("/catalogue", summary="What holders hold and ask for", response_model=models.NoticeList)
+    def notices(text: Text = "", limit: Limit = 100) -> dict[str, Any]:
+        found = store.notices.current(text, limit=limit + 1)
+        return {"notices": [n.to_json() for n in found[:limit]], "more": len(found) > limit}
+
+    @router.get("/catalogue/history", summary="Every notice ever taken", response_model=models.NoticePage)
+    def history(after: After = "", limit: Limit = 100) -> dict[str, Any]:
+        page = store.notices.history(after=after, limit=limit)
+        shown = [{"notice": n.to_json(), "status": status} for n, status in page]
+        return {"notices": shown, "next": page[-1][0].id if len(page) == limit else None}
+
+    @router.get(
+        "/catalogue/matches",
+        summary="Who could join what, and which questions ask for data held elsewhere",
+        responses={200: {"model": models.MatchesAnswer}},
+    )
+    async def matches(request: Request, text: Text = "", trust: Anchors = "") -> Response:
+        anchors = [a.strip() for a in trust.split(",") if a.strip()]
+        return await reply_long(request, Question("matches", [], text, 1, 0.0, anchors))

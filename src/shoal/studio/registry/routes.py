@@ -19,7 +19,7 @@ from shoal.registry.answer.exposure import places_of
 from shoal.registry.answer.query import Registry, populations
 from shoal.registry.records.record import SHARE_STEP, Record
 from shoal.registry.records.vocabulary import label
-from shoal.report import exposed
+from shoal.report import pages
 from shoal.report.numbers import percent
 from shoal.server.common import status_of
 from shoal.studio.here import Studio, fields_of, page
@@ -124,8 +124,8 @@ def _exposed(router: APIRouter, shelf: Shelf) -> None:
             head = (which, registry.source.head()[1])
             if head not in made:
                 made.clear()
-                made[head] = exposed.records_of(places_of(registry.source), share_step=SHARE_STEP)
-        return page(request, "registry/me.html", body=exposed.body(), records=made[head], which=which, own=shelf.has_own)
+                made[head] = pages.records_of(places_of(registry.source), share_step=SHARE_STEP)
+        return page(request, "registry/me.html", body=pages.body(), records=made[head], which=which, own=shelf.has_own)
 
 
 def _which(request: Request, shelf: Shelf) -> str:

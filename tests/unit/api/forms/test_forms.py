@@ -14,8 +14,8 @@ import pytest
 from shoal.cli import main
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
 from shoal.forms import Form, FormQuestion, read_form
-from shoal.forms.conditions import read_condition
 from shoal.forms.files import from_mapping, read_questionnaire
+from shoal.forms.form import read_condition
 from shoal.prediction.questionnaire.meter import parts, unique_share
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 
