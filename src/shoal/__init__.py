@@ -94,8 +94,9 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
         techniques,
     )
     from shoal.api.anonymize import anonymize, anonymize_tables
+    from shoal.api.arguments import open
     from shoal.api.attack import attack
-    from shoal.api.check import check
+    from shoal.api.check import check, verify
     from shoal.api.comparison import compare
     from shoal.api.count_table import count_table
     from shoal.api.design import design
@@ -104,14 +105,11 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.inspect import Inspection, inspect
     from shoal.api.link import EncodedLink, Link, encode, link, link_encoded
     from shoal.api.measure import Measurement, measure
-    from shoal.api.open import open
-    from shoal.api.predict import predict
-    from shoal.api.prediction import Prediction
+    from shoal.api.predict import Prediction, predict
     from shoal.api.preview import preview
     from shoal.api.protect import protect
     from shoal.api.study import study
     from shoal.api.transform import Transformed, transform
-    from shoal.api.verify import verify
     from shoal.comparison.result import Comparison
     from shoal.engines.table import Table
     from shoal.linkage.encodings import Encodings
@@ -145,7 +143,7 @@ else:
         "Measurement": "api.measure",
         "Meter": "prediction.questionnaire.meter",
         "Policy": "release.policy.policy",
-        "Prediction": "api.prediction",
+        "Prediction": "api.predict",
         "Questionnaire": "prediction.questionnaire.questionnaire",
         "Registry": "registry.answer.query",
         "Release": "release.make.release",
@@ -167,13 +165,13 @@ else:
         "link": "api.link",
         "link_encoded": "api.link",
         "measure": "api.measure",
-        "open": "api.open",
+        "open": "api.arguments",
         "predict": "api.predict",
         "preview": "api.preview",
         "protect": "api.protect",
         "study": "api.study",
         "transform": "api.transform",
-        "verify": "api.verify",
+        "verify": "api.check",
     }
 
     def __getattr__(name: str) -> object:

@@ -18,7 +18,7 @@ from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calculators tested by name
-    "classes.exposed_groups", "classes.individual", "classes.missing", "metrics", "observer.models", "observer.posterior",
+    "classes.individual", "classes.missing", "metrics", "observer.models", "observer.posterior",
     "result.checking", "result.figures", "subsets.suda", "utility.analyses", "utility.distances", "utility.recoding",
 }  # fmt: skip
 ALL = list(metrics())

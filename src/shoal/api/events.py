@@ -17,11 +17,9 @@ from shoal.hierarchies import read_arx
 from shoal.kernels.group import group_codes, pack, sum_by
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.checking import check_events, event_requirements, most_known
-from shoal.measures.events.granularity import EXACT, NONE, microseconds, place_codes, time_buckets
-from shoal.measures.events.habits import HOURS, WEEKDAYS, rare_places, seasons, top_places
 from shoal.measures.events.result import EventsMeasured, Grain
-from shoal.measures.events.traces import Traces, moments_of
-from shoal.measures.events.unicity import known, shared_sets, unicity
+from shoal.measures.events.traces import EXACT, NONE, WEEKDAYS, Traces, microseconds, moments_of, place_codes, time_buckets
+from shoal.measures.events.unicity import HOURS, known, rare_places, seasons, shared_sets, top_places, unicity
 from shoal.measures.result.figures import Verdicts
 from shoal.model.counts.classes import MISSING, ClassCounts, IntArray
 from shoal.model.display import Progress

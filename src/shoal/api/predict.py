@@ -1,21 +1,185 @@
 """``predict``: how identifying will it be, before anything is collected. Six questions, each answered from what is known."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 from shoal import prediction
-from shoal.api import prediction as keywords
-from shoal.api.prediction import Cells, Counted, IntervalOptions, Prediction, ZipfOptions, chart_of, record_counts, record_steps
 from shoal.errors import UsageError, nearest
 from shoal.forms.counts import are_identifiers, read_counts
 from shoal.model.display import written
-from shoal.model.estimate import Estimate
+from shoal.model.estimate import Estimate, Grade
+
+# no "from __future__ import annotations": a TypedDict knows its required keys at run time only without it
+
+
+Counted = str | Path | Sequence[float]
+"""Numbers, or the file that holds them: ``FILE.csv`` or ``FILE.csv:column``."""
+Approximation = Literal["auto", "exact", "saddlepoint", "poisson", "kappa", "kappa-limit", "chi", "collisions"]
+
+
+class Cells(TypedDict, total=False):
+    """What is known of the cells that people fall into: their number, their counts, their probabilities, or only kappa."""
+
+    uniform: int | None
+    counts: Counted | None
+    p: Sequence[float] | None
+    normalize: bool
+    cells: int | None
+    kappa: float | None
+    p_max: float | None
+
+
+class UniquenessOptions(Cells, total=False):
+    group_size: Required[int]
+    power_sums: str | Sequence[float] | None
+    sums_error: float | None
+    method: Approximation
+
+
+class SingletonsOptions(Cells, total=False):
+    group_size: Required[int]
+    sizes: int
+    law: bool
+    best: bool
+
+
+class IntervalOptions(TypedDict, total=False):
+    group_size: Required[int]
+    width: float | None
+    target: float | None
+    normal: float | None
+    exponential: float | None
+    length: float | None
+    sample: Counted | None
+    origin: float
+    second: tuple[float, float, float] | None
+    method: Literal["exact", "first", "second", "integral"]
+
+
+class QuasiOptions(TypedDict, total=False):
+    values: Mapping[str, int] | None
+    table: Any
+    columns: Sequence[str]
+    people: int | None
+    alpha: float
+    subsets: int
+    k: int | None
+    beta: float
+    weights: Sequence[float] | None
+
+
+class PopulationOptions(TypedDict, total=False):
+    population: Required[int | str]
+    classes: Counted | None
+    frequencies: Mapping[int, int] | None
+    cells: int | None
+    table: Any
+    columns: Sequence[str]
+    unit: str | None
+    model: str
+    calibrate: bool
+    seed: int
+
+
+class ZipfOptions(TypedDict, total=False):
+    people: int | None
+    table: str | tuple[Any, str] | None
+    unit: str | None
+    time: str | None
+    records_per_row: int | None
+    seed: int
+    records: int | Sequence[int]
+    exponent: float | None
+    places: int | None
+    counts: Counted | None
+    fit: Literal["mle", "least-squares"]
+    k: int
+    limit: float | None
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Prediction:
+    """An :class:`~shoal.model.estimate.Estimate` with the words that say of what, and the further numbers that were requested.
+
+    ``p.value, p.low, p.high, p.grade, p.method``; ``p.more["variance"]``; ``p.to_json()`` is what the command prints.
+    """
+
+    what: str
+    answer: Estimate
+    more: Mapping[str, Any]
+    draw: Callable[[], Any]
+    draw_curve: Callable[[], Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Prediction of the {self.what}: {self.answer}>"
+
+    def __float__(self) -> float:
+        return self.answer.value
+
+    @property
+    def value(self) -> float:
+        return self.answer.value
+
+    @property
+    def low(self) -> float:
+        return self.answer.low
+
+    @property
+    def high(self) -> float:
+        return self.answer.high
+
+    @property
+    def grade(self) -> Grade:
+        return self.answer.grade
+
+    @property
+    def method(self) -> str:
+        return self.answer.method
+
+    def plot(self, path: str | Path) -> Path:
+        """Write the curve that belongs to this answer: .svg, .png or .html."""
+        return _save(self.draw(), path)
+
+    def curve(self, path: str | Path) -> Path:
+        """Write the shares by number of records: the law, and what a table shows; only for zipf."""
+        if self.draw_curve is None:
+            raise UsageError(f"the {self.what} has no curve.", hint="Ask for zipf.")
+        return _save(self.draw_curve(), path)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.answer.to_json(), **self.more}
+
+
+MOST_RECORDS = 6
+
+
+def record_counts(records: int | Sequence[int]) -> tuple[int, ...]:
+    """The numbers of records asked for, each once; the first is the one of the headline."""
+    counts = (records,) if isinstance(records, int) else tuple(dict.fromkeys(records))
+    if not counts or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in counts):
+        raise UsageError("records must be whole numbers of at least 1.", hint="Write for example records=[1, 2, 4, 8].")
+    return counts
+
+
+def record_steps(counts: tuple[int, ...]) -> tuple[int, ...]:
+    """The numbers of records of a curve: those asked for if they are several, else 1 to 6."""
+    return tuple(sorted(counts)) if len(counts) > 1 else tuple(range(1, MOST_RECORDS + 1))
+
+
+def _save(chart: Any, path: str | Path) -> Path:
+    from shoal.report.charts import save  # loads the templates
+
+    return save(chart, path)
+
+
+def chart_of(name: str, *given: Any, **options: Any) -> Any:
+    """A chart of :mod:`shoal.report.plots`, which loads when a plot is wanted."""
+    return getattr(importlib.import_module("shoal.report.plots"), name)(*given, **options)
 
 
 def counted(given: Counted) -> list[float]:
@@ -35,7 +199,7 @@ def needed(options: Mapping[str, Any], word: str, *, hint: str = "") -> Any:
     return options[word]
 
 
-def ask_uniqueness(**options: Unpack[keywords.UniquenessOptions]) -> Prediction:
+def ask_uniqueness(**options: Unpack[UniquenessOptions]) -> Prediction:
     """The probability that all people of a group are unique."""
     size, kappa, sums = options["group_size"], options.get("kappa"), options.get("power_sums")
     if kappa is not None:
@@ -61,7 +225,7 @@ def ask_uniqueness(**options: Unpack[keywords.UniquenessOptions]) -> Prediction:
     return Prediction(f"probability that all {size} people are unique", answer, {}, draw)
 
 
-def ask_singletons(**options: Unpack[keywords.SingletonsOptions]) -> Prediction:
+def ask_singletons(**options: Unpack[SingletonsOptions]) -> Prediction:
     """How many people of a group will be unique, and how likely it is that nobody is."""
     size, kappa = options["group_size"], options.get("kappa")
     what = f"expected number of unique people among {size}"
@@ -140,7 +304,7 @@ def ask_interval(**options: Unpack[IntervalOptions]) -> Prediction:
     return Prediction(what, answer, {}, draw)
 
 
-def ask_quasi(**options: Unpack[keywords.QuasiOptions]) -> Prediction:
+def ask_quasi(**options: Unpack[QuasiOptions]) -> Prediction:
     """Can these columns identify people at all? And how many values may each keep for k people per cell?"""
     alpha, k = options.get("alpha", 0.5), options.get("k")
     observed: dict[str, Any] = {}
@@ -189,7 +353,7 @@ def _values(options: IntervalOptions) -> Any:
     return stats.expon(scale=1 / scale) if name == "exponential" else stats.uniform(0, scale)
 
 
-def ask_population(**options: Unpack[keywords.PopulationOptions]) -> prediction.PopulationEstimate:
+def ask_population(**options: Unpack[PopulationOptions]) -> prediction.PopulationEstimate:
     """Unique in the population, judged from a sample: the chance that a unique match is right, and all models."""
     from shoal.api.arguments import population_of  # loads the engines
 
@@ -292,12 +456,12 @@ def _thresholds(law: prediction.Zipf, people: int, records: int, k: int) -> dict
 
 
 QUESTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
-    "uniqueness": (ask_uniqueness, keywords.UniquenessOptions),
-    "singletons": (ask_singletons, keywords.SingletonsOptions),
-    "interval": (ask_interval, keywords.IntervalOptions),
-    "quasi": (ask_quasi, keywords.QuasiOptions),
-    "population": (ask_population, keywords.PopulationOptions),
-    "zipf": (ask_zipf, keywords.ZipfOptions),
+    "uniqueness": (ask_uniqueness, UniquenessOptions),
+    "singletons": (ask_singletons, SingletonsOptions),
+    "interval": (ask_interval, IntervalOptions),
+    "quasi": (ask_quasi, QuasiOptions),
+    "population": (ask_population, PopulationOptions),
+    "zipf": (ask_zipf, ZipfOptions),
 }
 
 
@@ -377,19 +541,19 @@ class Predict:
     width_for = staticmethod(prediction.width_for)
 
     @overload
-    def __call__(self, question: Literal["uniqueness"], /, **options: Unpack[keywords.UniquenessOptions]) -> Prediction: ...
+    def __call__(self, question: Literal["uniqueness"], /, **options: Unpack[UniquenessOptions]) -> Prediction: ...
     @overload
-    def __call__(self, question: Literal["singletons"], /, **options: Unpack[keywords.SingletonsOptions]) -> Prediction: ...
+    def __call__(self, question: Literal["singletons"], /, **options: Unpack[SingletonsOptions]) -> Prediction: ...
     @overload
-    def __call__(self, question: Literal["interval"], /, **options: Unpack[keywords.IntervalOptions]) -> Prediction: ...
+    def __call__(self, question: Literal["interval"], /, **options: Unpack[IntervalOptions]) -> Prediction: ...
     @overload
-    def __call__(self, question: Literal["quasi"], /, **options: Unpack[keywords.QuasiOptions]) -> Prediction: ...
+    def __call__(self, question: Literal["quasi"], /, **options: Unpack[QuasiOptions]) -> Prediction: ...
     @overload
     def __call__(
-        self, question: Literal["population"], /, **options: Unpack[keywords.PopulationOptions]
+        self, question: Literal["population"], /, **options: Unpack[PopulationOptions]
     ) -> prediction.PopulationEstimate: ...
     @overload
-    def __call__(self, question: Literal["zipf"], /, **options: Unpack[keywords.ZipfOptions]) -> Prediction: ...
+    def __call__(self, question: Literal["zipf"], /, **options: Unpack[ZipfOptions]) -> Prediction: ...
     def __call__(self, question: str, /, **options: Any) -> Prediction | prediction.PopulationEstimate:
         """Answer one of six questions; the options are those of the command ``shoal predict``.
 

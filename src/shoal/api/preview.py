@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.anonymize import anonymize
-from shoal.api.arguments import policy_of
+from shoal.api.arguments import open, policy_of
 from shoal.api.attack import attack
-from shoal.api.check import check
+from shoal.api.check import check, verify
 from shoal.api.comparison import compare
 from shoal.api.count_table import count_table
 from shoal.api.design import questionnaire
@@ -20,11 +20,9 @@ from shoal.api.hierarchy import hierarchy
 from shoal.api.inspect import inspect
 from shoal.api.link import encode, link
 from shoal.api.measure import measure
-from shoal.api.open import open
 from shoal.api.predict import predict
 from shoal.api.study import study
 from shoal.api.transform import transform
-from shoal.api.verify import verify
 from shoal.disk.atomic import scratch
 from shoal.engines.connect import SERVERS, is_url, scheme_of
 from shoal.engines.preview import MADE_UP_ROWS, PreviewTable, Statement

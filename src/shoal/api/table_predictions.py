@@ -14,7 +14,7 @@ import numpy as np
 from shoal import prediction
 from shoal.api.arguments import Names, Source, names, opened
 from shoal.api.measure import classes_of
-from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps
+from shoal.api.predict import Prediction, chart_of, record_counts, record_steps
 from shoal.disk.atomic import write_text
 from shoal.engines.table import Table
 from shoal.errors import DataError, RoleError, UsageError

@@ -68,8 +68,8 @@ HELP = {
 
 MODULES = {
     "encode": "link",
-    "import": "exchange",
-    "export": "exchange",
+    "import": "tables",
+    "export": "tables",
     "presets": "about",
     "explain": "about",
     "doctor": "about",

@@ -49,7 +49,7 @@ def _answer(question: str, options: dict[str, Any], plot: Path | None, *, as_jso
 
 
 @from_verb(
-    "prediction:UniquenessOptions",
+    "predict:UniquenessOptions",
     {
         **CELLS,
         "power_sums": Option("S_2,S_3,…,S_6 as published, with all their digits.", "NUMBERS"),
@@ -63,7 +63,7 @@ def uniqueness(verb_options: dict[str, Any], plot: Plot = None, as_json: options
 
 
 @from_verb(
-    "prediction:SingletonsOptions",
+    "predict:SingletonsOptions",
     {
         **CELLS,
         "sizes": Option("Also the share of people in groups of 1 to SIZES.", "SIZES", default=0),
@@ -77,7 +77,7 @@ def singletons(verb_options: dict[str, Any], plot: Plot = None, as_json: options
 
 
 @from_verb(
-    "prediction:IntervalOptions",
+    "predict:IntervalOptions",
     {
         "group_size": CELLS["group_size"],
         "width": Option("Width of an interval.", "NUMBER"),
@@ -97,7 +97,7 @@ def interval(verb_options: dict[str, Any], plot: Plot = None, as_json: options.J
 
 
 @from_verb(
-    "prediction:QuasiOptions",
+    "predict:QuasiOptions",
     {
         "values": Option("Possible values per column: sex=2,age=100,zip=4000.", "COLUMN=N", _predictions.sizes),
         "people": Option("People in the population (default: records of --table).", "NUMBER"),
@@ -121,7 +121,7 @@ def quasi(
 
 
 @from_verb(
-    "prediction:PopulationOptions",
+    "predict:PopulationOptions",
     {
         "population": Option("People in the population: 5000, 17.5M.", "NUMBER"),
         "table": Option("Sample: the risk of each record by a fitted population.", "TABLE"),
@@ -158,7 +158,7 @@ def population(
 
 
 @from_verb(
-    "prediction:ZipfOptions",
+    "predict:ZipfOptions",
     {
         "people": Option("People (pseudonyms); default with --unit: those of the table.", "NUMBER"),
         "records": Option("Records of one pseudonym: 4, or 1,2,4,8; default 1.", "NUMBERS", _predictions.record_counts, kind=str),

@@ -304,7 +304,7 @@ def serve(
     from shoal.errors import UsageError, need
 
     try:
-        from shoal.server.registry.workers import Address, registry_beside, serve_registry
+        from shoal.server.app import Address, registry_beside, serve_registry
     except ImportError:
         raise need("server", "fastapi") from None
 

@@ -1,4 +1,4 @@
-"""``shoal table``, ``hierarchy`` and ``transform``: a table of counts, the levels of a column, a plan without a proof."""
+"""``shoal table``, ``hierarchy`` and ``transform``; ``import`` and ``export``: tables and codebooks of other systems."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from shoal.cli import _shared
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import SHARED, Option, from_verb
+from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal.release.counts.table import CountTable
@@ -24,6 +25,8 @@ def register(app: typer.Typer) -> None:
     app.command("hierarchy")(hierarchy)
     app.command("table")(table)
     app.command("transform")(transform)
+    app.command("import")(bring_in)
+    app.command("export")(hand_out)
 
 
 def _parsed(rule: str | None) -> Any:
@@ -201,7 +204,6 @@ def transform(
     """Apply a plan (generalize, suppress, add noise, swap …) and report what changed, without a proof."""
     import shoal
     from shoal.disk.atomic import write_text
-    from shoal.errors import UsageError
 
     if out is None and save_plan is None:
         raise UsageError("No output given.", hint="Pass --out FILE, or --save-plan FILE to write only the plan.")
@@ -270,3 +272,51 @@ def _as_typed(table: str, out: str) -> str:
 
     _, new, name = out.rpartition("::")
     return shell_word(table_beside(table if out.startswith("::") else out, name)) if new else _shared.named(out)
+
+
+SYSTEMS = "fhir, omop, redcap, limesurvey, ddi or arx."
+PLACE = "Folder with its files (arx: a .deid file; limesurvey: or .lsa)."
+
+
+def bring_in(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help=SYSTEMS)],
+    source: Annotated[Path, typer.Argument(metavar="FOLDER", help=PLACE)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New folder for tables and policy (omop: a new policy file).")],
+    k: Annotated[int, typer.Option("--k", min=2, help="The k that the drafted policy requires.")] = 5,
+    as_json: options.Json = False,
+) -> None:
+    """Import tables of another system, without names and identifiers, and draft a policy for them."""
+    from shoal import systems
+
+    ways = {name: getattr(systems, f"from_{name}") for name in ("fhir", "omop", "redcap", "limesurvey", "ddi", "arx")}
+    if system not in ways:
+        raise UsageError(f"Unknown system '{system}'.", hint=f"Choose one of: {', '.join(ways)}.")
+    found = ways[system](source, out, k=k)
+    if as_json:
+        _shared.put_json(found.to_json())
+        return
+    rows = [(name, f"{n:,}") for name, n in found.tables.items()]
+    _shared.show_table("Tables", ("table", "rows"), rows, right=(1,))
+    for what, n in found.left.items():
+        _shared.line(f"Not imported: {what} ({n:,}).")
+    policy = _shared.printable(str(out if system == "omop" else out / "policy.yml"))
+    table = (
+        "" if system in ("fhir", "omop") else f"{_shared.printable(str(out / ('data.csv' if system == 'arx' else 'data.sav')))} "
+    )
+    _shared.next_step(f"read {policy}, then: shoal anonymize {table}--policy {policy} --out release", within=True)
+
+
+def hand_out(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="ddi: a codebook (DDI-C 2.5); page: one page to sign.")],
+    release: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a release.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file.")],
+) -> None:
+    """Export the codebook of a release, or a page to sign: what leaves, to whom, what can still be learnt."""
+    from shoal import systems
+
+    ways = {"ddi": systems.to_ddi, "page": systems.to_signing_page}
+    if system not in ways:
+        raise UsageError(f"Unknown system '{system}'.", hint="Choose ddi, a codebook, or page, one page to sign.")
+    written = ways[system](release, out)
+    step = "deliver it together with the data." if system == "ddi" else "print it, read it, sign it."
+    _shared.say(f"Written to {written}. Next: {step}")

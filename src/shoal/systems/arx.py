@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.api.open import open as open_table
+from shoal.api.arguments import open as open_table
 from shoal.disk import atomic as disk_folder
 from shoal.disk.atomic import write_text
 from shoal.errors import UnreadableError

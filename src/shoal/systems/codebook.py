@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from shoal.api.arguments import open as open_table
 from shoal.api.inspect import inspect
-from shoal.api.open import open as open_table
 from shoal.disk import atomic as disk_folder
 from shoal.disk.atomic import write_text
 from shoal.engines.files.statistical.write import write_spss

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from shoal.api.open import open as open_table
+from shoal.api.arguments import open as open_table
 from shoal.disk.atomic import write_text
 from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.model.certificate.certificate import Certificate

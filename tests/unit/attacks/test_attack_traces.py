@@ -24,8 +24,8 @@ from shoal.attacks.traces import (
     trail_matching,
     whole_trail,
 )
-from shoal.measures.events.habits import Log, compare_logs, trips_of
 from shoal.measures.events.traces import Traces
+from shoal.measures.events.unicity import Log, compare_logs, trips_of
 
 # points 0: all four traces; 1: traces 0, 1; 2: trace 2; 3: trace 3
 SHOWN = Published(Traces.of([0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 0, 1, 0, 2, 0, 3]), np.array([0, 1, 2, 3]))

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import DataError, UsageError
-from shoal.measures.events.granularity import place_codes, time_buckets
-from shoal.measures.events.habits import FEW, rare_places, seasons, top_places
-from shoal.measures.events.traces import Traces
+from shoal.measures.events.traces import Traces, place_codes, time_buckets
+from shoal.measures.events.unicity import FEW, rare_places, seasons, top_places
 from shoal.model.hierarchy import Hierarchy
 
 moments = st.lists(st.datetimes(dt.datetime(1890, 1, 1), dt.datetime(2090, 1, 1)), min_size=1, max_size=20, unique=True)

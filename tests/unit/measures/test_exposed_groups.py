@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.measures.classes.exposed_groups import invented_person, most_exposed_groups
+from shoal.measures.classes.individual import invented_person, most_exposed_groups
 
 NAMES = ("sex", "job", "age")
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import UsageError
-from shoal.measures.classes.exposed_groups import unique_shares
+from shoal.measures.classes.individual import unique_shares
 from shoal.model.counts.classes import ClassCounts
 
 

@@ -141,23 +141,25 @@ def witness(
     return {"places": places or [], "change": change.id}, shared.waits(change)
 
 
-def _by_two(flag: str, help: str, work: Callable[[tuple[str, str] | None, Callable[..., Any]], Answer]) -> Callable[..., None]:
+def _by_two(
+    flag: str, help: str, work: Callable[[tuple[str, str] | None, Callable[..., Any]], shared.Answer]
+) -> Callable[..., None]:
     """A command that shows something, or changes it by two people: ``work`` gets their tokens, and what opens the vault."""
 
     def command(
-        vault: Place,
+        vault: shared.Place,
         change: bool = False,
         second: SecondToken = None,
-        key_file: KeyFile = None,
-        key_share: KeyShares = None,
-        token_file: TokenFile = None,
-        anchor: AnchorFile = None,
+        key_file: shared.KeyFile = None,
+        key_share: shared.KeyShares = None,
+        token_file: shared.TokenFile = None,
+        anchor: shared.AnchorFile = None,
         json: Json = False,
     ) -> None:
         if change and second is None:
             raise UsageError(f"{flag} takes two people.", hint="Add --second-token-file FILE.")
-        pair = (token(token_file), read_secret(second)) if change and second is not None else None
-        tell(*work(pair, functools.partial(opened, vault, key_file, key_share, anchor)), as_json=json)
+        pair = (shared.token(token_file), shared.read_secret(second)) if change and second is not None else None
+        shared.tell(*work(pair, functools.partial(shared.opened, vault, key_file, key_share, anchor)), as_json=json)
 
     command.__annotations__["change"] = Annotated[bool, typer.Option(flag, help=help)]
     command.__doc__ = work.__doc__

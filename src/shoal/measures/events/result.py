@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.measures.events.habits import RarePlaces, Season, TopPlaces
-from shoal.measures.events.unicity import Known, Needed, SharedSets, Unicity, largest_m
+from shoal.measures.events.unicity import Known, Needed, RarePlaces, Season, SharedSets, TopPlaces, Unicity, largest_m
 from shoal.model.display import written
 
 THRESHOLD = 5

@@ -27,8 +27,7 @@ from shoal.attacks.traces import (
 from shoal.disk.atomic import scratch
 from shoal.errors import UsageError, missing_column
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.granularity import MONDAY, NONE, UNITS, microseconds
-from shoal.measures.events.traces import Traces
+from shoal.measures.events.traces import MONDAY, NONE, UNITS, Traces, microseconds
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps

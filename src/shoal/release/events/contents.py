@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.measures.events.granularity import EXACT, NONE
-from shoal.measures.events.traces import Traces
+from shoal.measures.events.traces import EXACT, NONE, Traces
 from shoal.measures.events.unicity import known
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import EVENT_FORMAT_1, PLAN

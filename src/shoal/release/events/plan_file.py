@@ -17,8 +17,7 @@ import numpy as np
 from shoal.attacks.traces import MOST_TARGETS, Published, joined_traces, targets
 from shoal.errors import PolicyError, TamperError, UnreadableError, UsageError, VerificationError
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.granularity import NONE
-from shoal.measures.events.traces import Traces
+from shoal.measures.events.traces import NONE, Traces
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps

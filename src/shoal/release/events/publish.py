@@ -12,7 +12,7 @@ import numpy as np
 from shoal.engines.open import open as opened
 from shoal.errors import InternalError, OutputError, PolicyError
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.granularity import CALENDAR, CYCLES, EXACT, MONDAY, NONE, UNITS, microseconds, months, time_length
+from shoal.measures.events.traces import CALENDAR, CYCLES, EXACT, MONDAY, NONE, UNITS, microseconds, months, time_length
 from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan

@@ -11,8 +11,7 @@ import numpy as np
 
 from shoal.errors import DataError, EmptyTableError, PolicyError, RoleError, UsageError
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.granularity import EXACT, NONE, UNITS, microseconds, place_codes, time_buckets
-from shoal.measures.events.traces import moments_of
+from shoal.measures.events.traces import EXACT, NONE, UNITS, microseconds, moments_of, place_codes, time_buckets
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import written
 from shoal.model.hierarchy import Hierarchy

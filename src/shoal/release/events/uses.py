@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.measures.events.granularity import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
-from shoal.measures.events.habits import LARGE, Compared, Log, compare_logs, compare_trips, trips_of
+from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
+from shoal.measures.events.unicity import LARGE, Compared, Log, compare_logs, compare_trips, trips_of
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.events import EventCertificate, EventUse
 from shoal.model.counts.classes import IntArray

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import TamperError, VerificationError
-from shoal.measures.events.granularity import time_length
+from shoal.measures.events.traces import time_length
 from shoal.model.certificate.certificate import EVENT_FORMAT_1, PLAN
 from shoal.model.certificate.events import EventCertificate, EventNumbers
 from shoal.model.certificate.file import read_event_certificate

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError, InternalError
-from shoal.measures.events.granularity import EXACT, NONE
+from shoal.measures.events.traces import EXACT, NONE
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import Progress, silent, written

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UsageError
-from shoal.measures.events.granularity import CYCLES
-from shoal.measures.events.habits import trips_of
+from shoal.measures.events.traces import CYCLES
+from shoal.measures.events.unicity import trips_of
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import KnownRecords

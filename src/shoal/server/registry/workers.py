@@ -10,13 +10,9 @@ import multiprocessing
 import os
 import signal
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing.process import BaseProcess
-from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
@@ -27,8 +23,6 @@ from shoal.registry.answer.decide import decide
 from shoal.registry.answer.matching import match
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.store import Store
-from shoal.server.app import create_app
-from shoal.server.common import LOOPBACK, check_address, run
 
 SECONDS = 2.0
 """Processor time that one question may take."""
@@ -178,52 +172,3 @@ class AnswerCache:
                         old, body = self._kept.popitem(last=False)
                         self._size -= len(body) + len(old)
         return found
-
-
-@dataclass(frozen=True)
-class Address:
-    """Where and how a service listens; ``names`` are further host names that clients use."""
-
-    host: str
-    port: int
-    names: Sequence[str] = ()
-    proxy: str = ""
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-
-    @property
-    def url(self) -> str:
-        return f"http{'s' if self.tls_cert else ''}://{self.host}:{self.port}"
-
-
-def serve_registry(url: str, at: Address) -> None:
-    """Serve the registry in a database until stopped."""
-    app = create_app(Store(url), hosts=(*LOOPBACK, at.host, *at.names), workers=Workers(url))
-    run(app, host=at.host, port=at.port, tls_cert=at.tls_cert, tls_key=at.tls_key, proxy=at.proxy)
-
-
-@contextmanager
-def registry_beside(url: str, at: Address) -> Iterator[BaseProcess]:
-    """The registry served by another process while the block runs; it ends with this one, however that ends."""
-    check_address(at.host, at.tls_cert, at.tls_key)
-    Store(url).close()  # an error is raised here, not in the other process
-    process = multiprocessing.get_context("spawn").Process(target=_beside, args=(url, at))
-    process.start()
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.join(30)
-
-
-def _beside(url: str, at: Address) -> None:
-    """In the other process: serve, and stop when the first one is gone."""
-    first = multiprocessing.parent_process()
-
-    def follow() -> None:
-        if first is not None:
-            first.join()
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    Thread(target=follow, daemon=True).start()
-    serve_registry(url, at)
