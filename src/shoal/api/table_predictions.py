@@ -184,7 +184,7 @@ def table_population(
     return not_one_by_one(both, design) if design else both
 
 
-def not_one_by_one(found: PopulationEstimate, why: str) -> PopulationEstimate:
+def not_one_by_one(found: prediction.PopulationEstimate, why: str) -> prediction.PopulationEstimate:
     """The same numbers with grade C, because of how people were sampled; counted ones stay."""
     if found.fitted is None or found.sample_size == found.population:
         return found
