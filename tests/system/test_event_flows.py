@@ -87,6 +87,14 @@ def test_nobody_has_more_than_one_in_k_of_a_flow(tmp_path: Path) -> None:
     assert flows == {("E", "F"): K}
 
 
+def test_records_at_the_same_time_have_no_order_and_are_no_trip(tmp_path: Path) -> None:
+    """Four people from A to B, and a fifth at both at the same time: that is not a trip, and four are too few."""
+    rows = walks((K - 1, "AB"), (K, "CD"), (K - 1, "GH"), (K - 1, "EF"))
+    rows += [("q", "2026-03-02 08:00:00", "A"), ("q", "2026-03-02 08:00:00", "B")]
+    flows, _, _ = released(rows, tmp_path / "out", **UNLINKED)
+    assert flows == {("C", "D"): K}
+
+
 def test_one_flow_that_is_left_cannot_be_told_by_subtraction(tmp_path: Path) -> None:
     """The certificate states the sum of all trips: without E→F alone it would tell E→F, so the smallest other one goes too."""
     flows, _, _ = released(walks((K + 2, "AB"), (K, "CD"), (K - 1, "EF")), tmp_path / "out", **UNLINKED)

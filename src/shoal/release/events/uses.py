@@ -122,7 +122,8 @@ class _Read:
         if several_places(events.places):
             every, seen = np.arange(problem.n), np.flatnonzero(clear)
             return cls(place, shown, True, (every, every), (seen, seen))
-        made = trips_of(problem.person, problem.rank, place)
+        moment = problem.times.get(EXACT)
+        made = (place[:0], place[:0]) if moment is None else trips_of(problem.person, moment, place)
         order = times_at(events.time, found.shape.time) if problem.ordered(found.shape) else None
         if order is None:
             return cls(place, shown, False, made, None)

@@ -141,9 +141,10 @@ class EventProblem:
 
     @cached_property
     def trips(self) -> tuple[IntArray, IntArray]:
-        """Records of one person that follow each other at two different places: the earlier and the later ones."""
-        place = self.places.get("exact")
-        return (self.rank[:0], self.rank[:0]) if place is None else trips_of(self.person, self.rank, place)
+        """Records of one person that follow each other at two different places: the earlier and the later ones. Records at the
+        same time have no order."""
+        place, order = self.places.get("exact"), self.times.get("exact")
+        return (self.rank[:0], self.rank[:0]) if place is None or order is None else trips_of(self.person, order, place)
 
     def ordered(self, shape: Shape) -> bool:
         """Whether the published times tell which record of a pseudonym came first: not if the date is missing, except within one
