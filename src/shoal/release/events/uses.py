@@ -29,7 +29,7 @@ from shoal.release.proof.events import read_flows
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found
 from shoal.search.events.problem import CUT, LOCAL
-from shoal.search.events.suppress import Mask, most_each
+from shoal.search.events.suppress import Mask, most_each, most_shown
 
 FLOWS = "flows"
 """The name of the file, without its ending."""
@@ -83,12 +83,8 @@ def _exact_places(events: EventTable, found: Found) -> list[Compared]:
     """
     problem = events.problem
     k = max((r.k for r in problem.asked if isinstance(r, KnownRecords)), default=1)
-    place = problem.places[EXACT]
-    both, times = np.unique(place * events.n_people + problem.person, return_counts=True)
-    most = int(np.minimum(times, most_each(both // events.n_people, times, k)).sum())
-    clear = 0
-    if found.shape.place in (EXACT, LOCAL):
-        clear = int(_Read.clear(found).sum())
+    most = most_shown(problem.places[EXACT], problem.person, k)
+    clear = int(_Read.clear(found).sum()) if found.shape.place in (EXACT, LOCAL) else 0
     words = "records with their exact place"
     if k > 1:
         words += f"; no plan that meets known[1]>={k} shows more than {100 * most / problem.n:.1f} % of them"

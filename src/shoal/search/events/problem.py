@@ -15,7 +15,7 @@ from shoal.measures.events.unicity import trips_of
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import KnownRecords
-from shoal.search.events.suppress import Asked, Mask, Pairs, most_each
+from shoal.search.events.suppress import Asked, Mask, Pairs, most_shown
 
 NEVER, EVERY = "never", "every record"
 NEEDED = "as needed"
@@ -176,11 +176,9 @@ class EventProblem:
     def flows_lost(self) -> float:
         """The share of the trips that no file of flows can count: nobody has more than one in k of the trips of a flow."""
         a, b = self.trips
-        place, people = self.places["exact"], int(self.person.max()) + 1
-        flow = np.unique(place[a] * (int(place.max()) + 1) + place[b], return_inverse=True)[1]
-        both, times = np.unique(flow * people + self.person[a], return_counts=True)
+        place = self.places["exact"]
         k = max((r.k for r in self.asked if isinstance(r, KnownRecords)), default=1)
-        return 1 - float(np.minimum(times, most_each(both // people, times, k)).sum()) / max(1, len(a))
+        return 1 - most_shown(place[a] * (int(place.max()) + 1) + place[b], self.person[a], k) / max(1, len(a))
 
     def _trips_read(self, shape: Shape, trace: IntArray, alive: Mask) -> float:
         """The share of the trips that can still be read: both records under one pseudonym, one after the other."""

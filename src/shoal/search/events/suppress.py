@@ -111,6 +111,17 @@ def most_each(point: IntArray, times: IntArray, k: int) -> IntArray:
     return out
 
 
+def most_shown(place: IntArray, person: IntArray, k: int) -> int:
+    """The most records that can show their place if nobody has more than one in k of those at a place.
+
+    >>> most_shown(np.array([0, 0, 0, 0, 1]), np.array([0, 0, 1, 2, 0]), 3)
+    3
+    """
+    people = int(person.max(initial=0)) + 1
+    both, times = np.unique(place * people + person, return_counts=True)
+    return int(np.minimum(times, most_each(both // people, times, k)).sum())
+
+
 def _known(pairs: Pairs, alive: Mask, asked: KnownRecords, allowed: int, *, split: bool) -> tuple[Pairs, Mask]:
     """Until every set of up to m records is shared by k people, or too much is gone."""
     moved: IntArray | None = None  # points of which a pair went or changed its trace since the last look
