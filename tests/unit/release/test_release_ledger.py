@@ -72,7 +72,7 @@ def test_other_people_are_not_compared(tmp_path: Path, moved: int, verdict: str)
     release(people(tmp_path / "a.csv"), tmp_path / "one", BY_AGE)
     found = release(people(tmp_path / "b.csv", moved), tmp_path / "two", BY_SEX)
     assert found.verdict == verdict
-    assert ("1 other releases in the ledger were not compared" in found.sentence) == (verdict == "not run")
+    assert ("not compared (other columns or other people): 1." in found.sentence) == (verdict == "not run")
 
 
 def test_other_columns_are_not_compared(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_hostile_file_is_reported_and_stops_nothing(tmp_path: Path, name: str)
     file.write_text(HOSTILE[name](json.loads(file.read_text())))
     found = release(table, tmp_path / "two", BY_SEX)
     assert found.verdict == "not run"
-    assert "1 files of the ledger cannot be read" in found.sentence
+    assert "Files of your ledger that cannot be read: 1." in found.sentence
 
 
 @pytest.mark.parametrize("text", ["", "xyz", "00" * 31, "00" * 33])

@@ -115,8 +115,8 @@ def consult(prepared: Prepared, decision: Decision) -> AttackResult:
                 others += 1
     except (DataError, OutputError):  # the key is damaged, or this user has no folder
         unread += 1
-    more = f" {others} other releases in the ledger were not compared: other columns or other people." if others else ""
-    more += f" {unread} files of the ledger cannot be read." if unread else ""
+    more = f" Releases of your ledger that were not compared (other columns or other people): {others}." if others else ""
+    more += f" Files of your ledger that cannot be read: {unread}." if unread else ""
     result = None
     if matching:
         shown = [shown_now(prepared, decision, ()).classes, *(classes for _, classes in matching)]
