@@ -6,7 +6,7 @@ Keeps    Π d_j ≤ D′, the number of equally likely cells that each hold at l
 Cost     linear in rows and columns: only one-column counts are needed, for any number of columns
 Source   source 001; METHODS §9–14. Budget and split live in predict/allocation, cuts in transform/
 Limits   the promise is about equally likely cells. Real cells are not: the smallest decides, and ``smallest_cell`` names its
-         chance under independence. A release made this way has no certified k; measure it.
+         chance under independence. Requirement ``population_k`` holds for any cells; a release by this method can have it too.
 """
 
 from __future__ import annotations
