@@ -17,7 +17,7 @@ from engines.targets import Target
 from shoal.kernels.order import row_hashes, row_numbers, shuffled_order
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Step, Suppression
-from shoal.steps import Clamp, Cut, Drop, Prefix, Round
+from shoal.steps import Clamp, Constant, Cut, Drop, Prefix, Round
 
 STRONG = 10**15  # the shortest seed that is taken
 
@@ -131,7 +131,7 @@ BYTES: dict[str, tuple[Step, ...]] = {
         tf.suppress_rare("town", ["Ahaus", "Bonn", "z"], [9, 9, 1], min_count=5),
         tf.microaggregate_1d("pay", [str(v / 4) for v in range(-4, 40)], k=4),
         tf.quantile_transform("age", ["0", "20", "40"], [50, 50, 50], k=50),
-        tf.suppress_column("born", keep_name=True),
+        Constant("born"),
     ),
     "chance": (tf.Noise("pay", 3.0), tf.Permute("town"), tf.pram("age", ["0", "20", "40"], keep=0.6), tf.Sample(share=0.6)),
     "keys": (

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.engines.count import tally
+from shoal.engines.count import by_codes as tally
+from shoal.engines.count.by_codes import count
 from shoal.engines.count.codes import CodedColumn, Ranked
-from shoal.engines.count.dispatch import count
 from shoal.engines.count.sql import CountRequest, count_by_sql
 from shoal.engines.files.frames import open_arrow
 from shoal.engines.table import make_table

@@ -116,7 +116,7 @@ def test_distance_based_linkage_finds_fewer_people_than_before(step):
 
 def test_samples_have_the_stated_share():
     t = pa.table({"x": np.arange(N)})
-    kept = next(iter(tf.sample([t], 0.25, seed=STRONG + 6))).num_rows
+    kept = tf.apply(tf.Sample(share=0.25), t, seed=STRONG + 6).table.num_rows
     assert abs(kept - N / 4) < 4 * np.sqrt(N * 0.25 * 0.75)
     assert kept != N // 4
 

@@ -202,11 +202,11 @@ def test_a_small_file_is_read_as_a_large_one(tmp_path_factory, lines, quoting, d
 
 
 def with_the_long_way(file: Path, options: dict[str, object]) -> object:
-    kept, csv_read._open_small = csv_read._open_small, lambda *_: None
+    kept, csv_read._File.in_memory = csv_read._File.in_memory, lambda _: None
     try:
         return read(file, options)
     finally:
-        csv_read._open_small = kept
+        csv_read._File.in_memory = kept
 
 
 def read(file: Path, options: dict[str, object]) -> object:
@@ -245,7 +245,7 @@ def test_a_small_release_is_that_of_the_long_way(place: Path, monkeypatch: pytes
     small = shoal.anonymize(place / "t.csv", place / "policy.yml")
     for module in (group_cells, charges):
         monkeypatch.setattr(module, "FEW", 0)
-    monkeypatch.setattr(csv_read, "_open_small", lambda *_: None)
+    monkeypatch.setattr(csv_read._File, "in_memory", lambda _: None)
     large = shoal.anonymize(place / "t.csv", place / "policy.yml")
     assert (small.certificate.utility.levels, small.certificate.utility.loss) == (
         large.certificate.utility.levels,

@@ -271,7 +271,7 @@ def test_a_file_that_a_killed_process_was_writing_is_removed_by_the_next(tmp_pat
 
 
 def test_a_seed_that_a_killed_process_kept_goes_with_its_output(tmp_path: Path) -> None:
-    from shoal.engines.recode.private_seed import keep_seed, kept_beside, place_of, read_seed
+    from shoal.engines.recode.write import keep_seed, kept_beside, place_of, read_seed
 
     def left(seed: int, output: str) -> None:
         hidden = tmp_path / f".shoal-kept-{2**22 + 1}-{seed:016x}"  # no process has this number

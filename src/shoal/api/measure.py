@@ -14,13 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 from shoal.api.arguments import Names, Source, missing_rule, names, number_of_people, opened, quasi_of
-from shoal.engines.count.dispatch import in_order
+from shoal.engines.count.by_codes import in_order
 from shoal.engines.count.people import check_counts, count_people
 from shoal.engines.table import Table
 from shoal.errors import InternalError, RoleError, UsageError
 from shoal.kernels.arrow import to_numpy
-from shoal.kernels.group import count_by, group_codes
-from shoal.kernels.people import Memberships, memberships
+from shoal.kernels.group import Memberships, count_by, group_codes, memberships
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.anonymity import Subpopulations, subpopulations
 from shoal.measures.classes.closeness import Distance, in_spoken_order

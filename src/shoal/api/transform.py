@@ -25,11 +25,10 @@ import pyarrow.compute as pc
 
 from shoal.api.arguments import Source, opened
 from shoal.engines.core.memory import WRITTEN, WRITTEN_AT_MOST
-from shoal.engines.count.distinct import TooManyValues, few_of
+from shoal.engines.count.sql import TooManyValues, few_of
 from shoal.engines.exclusion import leave_out
-from shoal.engines.recode.declared_codes import without_codes
-from shoal.engines.recode.private_seed import read_seed
-from shoal.engines.recode.write import Recoded
+from shoal.engines.recode.batch_steps import without_codes
+from shoal.engines.recode.write import Recoded, read_seed
 from shoal.engines.table import Table
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError, nearest
 from shoal.kernels.codes import is_code
@@ -123,7 +122,7 @@ def _step(table: Table, entry: Any, folder: Path, before: Sequence[Step], *, sam
 
 def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
     from shoal.hierarchies import from_policy, infer
-    from shoal.hierarchies.builders.special_codes import Apart
+    from shoal.hierarchies.builders.infer import Apart
     from shoal.techniques import best_cut, level_for
 
     asked = words.pop("hierarchy", None)
@@ -208,8 +207,7 @@ def _among(values: Any, counts: Any, names: Sequence[str] | None) -> tuple[Any, 
 
 
 def _noise(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    from shoal.techniques.perturb.noise import noise_of
-    from shoal.techniques.perturb.spread import Spread
+    from shoal.techniques.perturb.noise import Spread, noise_of
 
     return noise_of(column, Spread.of(_numbers(table, (column,)), (column,)), **words)
 

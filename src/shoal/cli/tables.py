@@ -231,7 +231,7 @@ def transform(
 
 def _beside_a_table(out: str, seed: int) -> Path:
     """A new table's seed, in the folder that the command is run in."""
-    from shoal.engines.recode.private_seed import keep_seed, place_of
+    from shoal.engines.recode.write import keep_seed, place_of
 
     name = re.sub(r"[^\w.-]", "_", out.rpartition("::")[2]) or "table"
     place = place_of(Path(name))

@@ -99,7 +99,6 @@ def connect(source: str) -> tuple[Engine, str]:
     return engine, table
 
 
-SECRET = ("password", "sslpassword", "ssl_key_password")
 _AUTHORITY = re.compile(r"^[^:]*://[^/?#]*")
 _BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 

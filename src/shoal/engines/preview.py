@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from shoal.disk.atomic import scratch
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
+from shoal.engines.core.kinds import no_rows
 from shoal.engines.core.limits import is_aggregate
 from shoal.engines.core.state import Held
 from shoal.engines.files.frames import open_frame
@@ -38,6 +39,7 @@ _MADE_UP: dict[str, Callable[[int], Any]] = {
     "timestamp": lambda i: _DAY + dt.timedelta(hours=i),
     "time": lambda i: dt.time(i % 24),
     "binary": lambda i: b"v%d" % i,
+    "": lambda i: f"v{i}",
 }
 
 
@@ -126,12 +128,8 @@ class PreviewTable(Table):
         return Table(engine, relation, self._schema, name=self.name)
 
 
-def _word(i: int) -> str:
-    return f"v{i}"
-
-
 def _values(schema: Schema, name: str, kind: str, number: int) -> list[Any]:
-    make, role, rows = _MADE_UP.get(kind, _word), schema.roles.get(name), range(MADE_UP_ROWS)
+    make, role, rows = _MADE_UP.get(kind, _MADE_UP[""]), schema.roles.get(name), range(MADE_UP_ROWS)
     if name == schema.weight:
         return [make(1) for _ in rows]
     if name == schema.unit or role not in (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE):
@@ -166,7 +164,7 @@ class Recorder:
 
         def streamed(query: exp.Expr, **_: object) -> Iterator[Any]:
             self._note(engine.render(query), "aggregates" if is_aggregate(query) else "rows")
-            yield from _made_up(query).to_batches() or [pa.RecordBatch.from_pylist([], schema=_made_up(query).schema)]
+            yield from _made_up(query).to_batches() or [no_rows(_made_up(query).schema)]
 
         def created(name: str, query: exp.Expr) -> None:
             self._note(engine.render(exp.Create(this=exp.table_(name, quoted=True), kind="TABLE", expression=query)), "nothing")

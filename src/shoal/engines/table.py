@@ -11,18 +11,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from shoal.engines import memory_checks as room
 from shoal.engines.core import limits, state
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.kinds import is_nested
-from shoal.engines.core.memory import bytes_of_class, bytes_to_count, bytes_to_search, left_for_data
+from shoal.engines.core.memory import (
+    bytes_of_class,
+    bytes_to_count,
+    bytes_to_measure,
+    bytes_to_search,
+    bytes_to_write,
+    left_for_data,
+    refused,
+)
 from shoal.engines.core.properties import described, without_spellings
-from shoal.engines.core.request import CountRequest, expressions_of
 from shoal.engines.core.state import Held, files_of
-from shoal.engines.count.by_codes import KeptCodes, half_of_memory
-from shoal.engines.count.dispatch import count, in_order
-from shoal.engines.count.distinct import SHORT, as_counted, few_of, need_few, value_batches
-from shoal.engines.count.sql import about_classes, class_sizes, distinct_and_missing
+from shoal.engines.core.step_sql import CountRequest, expressions_of
+from shoal.engines.count.by_codes import KeptCodes, can_count, count, half_of_memory, in_order
+from shoal.engines.count.sql import (
+    SHORT,
+    about_classes,
+    as_counted,
+    class_sizes,
+    distinct_and_missing,
+    few_of,
+    need_few,
+    value_batches,
+)
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
 from shoal.engines.files.layout import aside_in_words
@@ -171,12 +185,15 @@ class Table:
         return self._engine.only_aggregates
 
     def n_rows(self) -> int:
-        """Number of rows."""
-        return room.rows_of(self._engine, self._relation)
+        """Number of rows, counted where the file does not say it."""
+        reader = self._relation.reader
+        known = isinstance(reader, ArrowReader | ParquetReader)
+        return int(reader.rows()) if known else self._engine.count_rows(self._relation)
 
     def most_rows(self) -> int:
         """Number of rows, or for a text file as many as there can be at most; nothing is read for it."""
-        return room.most_rows_of(self._engine, self._relation)
+        reader = self._relation.reader
+        return int(reader.rows()) if reader is not None else self._engine.count_rows(self._relation)
 
     def count(
         self,
@@ -304,12 +321,43 @@ class Table:
         return max(1, left // (searched if by_codes else bytes_of_class(columns)))
 
     def check_measure(self, columns: Sequence[str], sensitive: Sequence[str]) -> None:
-        """Refuse a measurement that would take more than the memory that was allowed, before it counts."""
-        room.check_measure(self._engine, self._relation, self._request(columns, None, sensitive, None, None, None))
+        """Refuse a measurement whose classes would take more than the memory that was allowed, before they are counted.
+
+        Where every row may be a class and all would fit nothing is read; otherwise the classes are estimated in one pass.
+        Servers and Spark hold their rows themselves.
+        """
+        if self.memory is None or not isinstance(self._engine, DuckDB):
+            return
+        request = self._request(columns, None, sensitive, None, None, None)
+        width, left, rows = len(request.columns), left_for_data(self.memory), self.most_rows()
+        by_codes = can_count(self._relation, request)
+        if bytes_to_measure(rows, width, by_codes=by_codes) <= left:
+            return
+        classes = min(rows, about_classes(self._engine, self._relation, request))
+        needed = bytes_to_measure(classes, width, by_codes=by_codes)
+        if needed <= left:
+            return
+        if not by_codes and can_count(self._relation, replace(request, memory=None)):  # the least that would do
+            coded = bytes_to_count(self.n_rows(), width + len(request.sensitive))
+            cheaper = max(coded, bytes_to_measure(classes, width, by_codes=True))
+            needed = cheaper if left < cheaper < needed else needed
+        hint = f"Raise --memory, or name fewer or coarser columns of: {', '.join(request.columns)}."
+        raise refused(f"measuring about {classes:,} classes of {width} columns", needed, self.memory, hint)
 
     def check_written(self, what: str, least: int, most: int) -> None:
-        """Refuse to write more than the memory that was allowed is enough for, before anything is counted."""
-        room.check_written(self._engine, self._relation, what, least, most)
+        """Refuse to write a table for which the memory that was allowed is too little, before anything is counted.
+
+        ``least`` bytes are taken beside the program however few the rows are, ``most`` where they are so many that the disk is
+        used.
+        """
+        if self.memory is None or not isinstance(self._engine, DuckDB):
+            return
+        columns, left = len(self._relation.columns), left_for_data(self.memory)
+        if left >= most or least + bytes_to_write(self.most_rows(), columns) <= left:
+            return
+        needed = min(most, least + bytes_to_write(self.n_rows(), columns))
+        if needed > left:
+            raise refused(what, needed, self.memory, "Raise --memory.")
 
     def about_classes(
         self, columns: Sequence[str], *, through: Mapping[str, Step] | None = None, beside: Sequence[str] = ()
@@ -319,12 +367,7 @@ class Table:
 
     def class_sizes(self, columns: Sequence[str]) -> dict[int, int]:
         """How many classes there are of each size; counted in the engine, which keeps the classes."""
-        given, missing = self.class_sizes_apart(columns, None)
-        return dict(sorted({n: given.get(n, 0) + missing.get(n, 0) for n in (*given, *missing)}.items()))
-
-    def class_sizes_apart(self, columns: Sequence[str], by: str | None) -> tuple[dict[int, int], dict[int, int]]:
-        """As :meth:`class_sizes`, in two: classes with a value of ``by``, one of the columns, and classes without one."""
-        return class_sizes(self._engine, self._relation, self._request(columns, None, (), None, None, None).columns, by)
+        return class_sizes(self._engine, self._relation, self._request(columns, None, (), None, None, None).columns)
 
     def numbers(self, column: str) -> tuple[int, int]:
         """How many different values a column has, and rows without one: two numbers, counted in the engine."""

@@ -87,16 +87,15 @@ class Rule:
         """
         texts = texts_of(column, values)
         rule = self.fit(column, values, counts)
-        leaves = (*texts, *rule.more_leaves(frozenset(texts)))
         rule._check_gaps(column, texts, counts)
-        levels = [Level(np.arange(len(leaves), dtype=np.int32), leaves)]
+        levels = [Level(np.arange(len(texts), dtype=np.int32), texts)]
         numbers = None
         for number in range(1, rule.height + 1):
             step = rule._inner_step(column, number, None) if number <= rule.inner else rule.step(column, number)
             if numbers is None and isinstance(step, Cut) and not any(isinstance(p, str) for p in step.points[:1]):
-                numbers = numbers_of(column, values if len(leaves) == len(texts) else leaves)
-            levels.append(_compact(evaluate(step, leaves, numbers)))
-        return Hierarchy(column, leaves, tuple(levels))
+                numbers = numbers_of(column, values)
+            levels.append(compact(evaluate(step, texts, numbers)))
+        return Hierarchy(column, texts, tuple(levels))
 
     def check_one_root(self, column: str) -> None:
         """Refuse a file whose last level has several groups: distances in a tree are measured against its one root.
@@ -127,10 +126,6 @@ class Rule:
     def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
         """The label of each value at an inner level; None where a value is not covered."""
         return list(evaluate(self._inner_step(column, level, None), texts).texts())
-
-    def more_leaves(self, seen: frozenset[str]) -> tuple[str, ...]:
-        """Leaves of the rule's own domain beyond the values at hand (a listed hierarchy counts them in its loss)."""
-        return ()
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
         raise NotImplementedError
@@ -228,9 +223,9 @@ class Generalize(StreamStep):
         return run
 
 
-def _compact(found: Labelled) -> Level:
+def compact(found: Labelled) -> Level:
     """A level without unused labels, groups in the order of the labels, equal labels joined."""
-    used = np.unique(found.index)
+    used = np.flatnonzero(np.bincount(found.index, minlength=len(found.labels))).tolist()
     joined: dict[str, int] = {}
     renumber = np.zeros(len(found.labels), dtype=np.int32)
     for i in used:

@@ -26,13 +26,13 @@ def texts_of(column: str, values: Any) -> tuple[str, ...]:
     if hasattr(values, "type") and hasattr(values, "null_count"):
         values = canonical_text(values).to_pylist()
     texts = tuple(values)
-    missing = sum(1 for t in texts if t is None)
+    missing = texts.count(None)
     if missing:
         raise HierarchyError(
             f"the values of '{column}' hold {missing} missing ones.",
             hint="Leave missing values out: they stay missing at every level, or get their own label.",
         )
-    if not all(isinstance(t, str) for t in texts):
+    if set(map(type, texts)) - {str} and not all(isinstance(t, str) for t in texts):
         raise UsageError(f"the values of '{column}' must be texts or a pyarrow array.")
     return texts
 
@@ -127,7 +127,7 @@ class CodedRows(Sequence[Row]):
         import pyarrow as pa
         from pyarrow import csv
 
-        width = text.split(b"\n", 1)[0].count(delimiter.encode()) + 1
+        width = text.partition(b"\n")[0].count(delimiter.encode()) + 1
         table = csv.read_csv(
             pa.py_buffer(text),
             read_options=csv.ReadOptions(autogenerate_column_names=True, block_size=len(text) + 1, use_threads=False),

@@ -79,58 +79,6 @@ def scramble(key: Any) -> Any:
 
 
 @njit
-def group_radix(key: Any, bits: int) -> Any:
-    """Sort rows by key (stable), then number the runs by their first row."""
-    n = len(key)
-    keys, rows = sort_with_rows(key, bits)
-    starts = np.zeros(n, np.bool_)
-    groups = 0
-    for i in range(n):
-        if i == 0 or keys[i] != keys[i - 1]:
-            starts[rows[i]] = True
-            groups += 1
-    first = np.empty(groups, np.int64)
-    number = np.empty(n, np.int64)
-    g = 0
-    for row in range(n):
-        if starts[row]:
-            first[g] = row
-            number[row] = g
-            g += 1
-    ids = np.empty(n, np.int64)
-    current = 0
-    for i in range(n):
-        if i == 0 or keys[i] != keys[i - 1]:
-            current = number[rows[i]]
-        ids[rows[i]] = current
-    return ids, first
-
-
-@njit
-def sort_with_rows(key: Any, bits: int) -> Any:
-    n = len(key)
-    keys = key.copy()
-    rows = np.arange(n).astype(np.int64)
-    other_keys = np.empty_like(keys)
-    other_rows = np.empty_like(rows)
-    for shift in range(0, bits, RADIX_BITS):
-        at = np.zeros(RADIX + 1, np.int64)
-        s = np.uint64(shift)
-        for i in range(n):
-            at[((keys[i] >> s) & np.uint64(RADIX - 1)) + np.uint64(1)] += 1
-        for d in range(RADIX):
-            at[d + 1] += at[d]
-        for i in range(n):
-            digit = (keys[i] >> s) & np.uint64(RADIX - 1)
-            other_keys[at[digit]] = keys[i]
-            other_rows[at[digit]] = rows[i]
-            at[digit] += 1
-        keys, other_keys = other_keys, keys
-        rows, other_rows = other_rows, rows
-    return keys, rows
-
-
-@njit
 def add_digit(key: Any, digits: Any, width: Any, lookup: Any, used: Any) -> None:
     for i in range(len(key)):
         digit = lookup[digits[i]]
@@ -247,6 +195,13 @@ def sort_rows(rows: Any, bits: Any) -> Any:
                     other[to, j] = rows[i, j]
             rows, other = other, rows
     return rows
+
+
+def order_of(key: Any, bits: int) -> Any:
+    """Positions that put numbers of so many bits in order; equal ones keep theirs."""
+    rows = np.empty((len(key), 2), np.uint64)
+    rows[:, 0], rows[:, 1] = key, np.arange(len(key), dtype=np.uint64)
+    return sort_rows(rows, np.array([bits]))[:, 1].astype(np.int64)
 
 
 @njit

@@ -6,6 +6,7 @@ it: a third of a second that counting a file does not need.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -181,3 +182,33 @@ def seconds(values: Any) -> Any:
 
     per = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[values.type.unit]
     return pc.divide(values.cast(pa.int64()).cast(pa.float64(), safe=False), per)
+
+
+@functools.lru_cache(maxsize=256)
+def kind_of(arrow_type: Any) -> str:
+    """The kind of an Arrow type.
+
+    >>> import pyarrow as pa
+    >>> [kind_of(t) for t in (pa.int8(), pa.large_string(), pa.decimal128(9, 2), pa.timestamp("ns", tz="UTC"))]
+    ['integer', 'text', 'decimal', 'timestamp']
+    """
+    import pyarrow as pa
+
+    test = pa.types
+    if test.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    checks = (
+        ("integer", (test.is_integer,)),
+        ("float", (test.is_floating,)),
+        ("decimal", (test.is_decimal,)),
+        ("boolean", (test.is_boolean,)),
+        ("date", (test.is_date,)),
+        ("timestamp", (test.is_timestamp,)),
+        ("time", (test.is_time,)),
+        ("text", (test.is_string, test.is_large_string, test.is_string_view, test.is_null)),
+        ("binary", (test.is_binary, test.is_large_binary, test.is_fixed_size_binary, test.is_binary_view)),
+    )
+    for kind, tests in checks:
+        if any(check(arrow_type) for check in tests):
+            return kind
+    return "other"

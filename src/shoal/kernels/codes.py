@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from shoal.model.roles import NUMBERS, Column
@@ -93,11 +93,6 @@ def code_text(value: object, kind: str) -> str:
             return repr(float(value))  # type: ignore[arg-type]
         return str(int(value))  # type: ignore[call-overload]
     return str(value)
-
-
-def of_codes(column: Column, labels: Mapping[object, str] | None = None) -> dict[str, Any]:
-    """The fields of a new column that tell of its codes: the declaration, and their labels beside ``labels``."""
-    return {"user_missing": column.user_missing, "labels": {**(labels or {}), **code_labels(column)}}
 
 
 def is_numeric(column: Column) -> bool:

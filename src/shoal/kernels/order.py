@@ -244,10 +244,9 @@ def sorted_order(hashes: HashArray) -> npt.NDArray[np.int64]:
     """
     if len(hashes) < SOME:
         return np.argsort(hashes, kind="stable").astype(np.int64)
-    from shoal.kernels._loops import sort_with_rows
+    from shoal.kernels._loops import order_of
 
-    _, rows = sort_with_rows(hashes, 64)
-    return rows  # type: ignore[no-any-return]
+    return order_of(hashes, 64)  # type: ignore[no-any-return]
 
 
 SLOTS = 1 << 27

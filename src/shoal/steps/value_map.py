@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import HierarchyGapError, PolicyError
+from shoal.kernels.arrow import from_texts
 from shoal.kernels.codes import is_numeric
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, OnGap, Publishes, register_step
 from shoal.model.roles import Column
-from shoal.steps.arrays import text_array
 from shoal.steps.expression import ExpressionStep, Labelled, natural
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class MapValues(ExpressionStep):
         else:
             pairs = list(self.by_text().items())
             on = exp.EQ(this=dialect.key(dialect.text(value.copy(), column), text), expression=dialect.mapped(key, text))
-        table = pa.table({"k": text_array([k for k, _ in pairs]), "l": text_array([label for _, label in pairs])})
+        table = pa.table({"k": from_texts([k for k, _ in pairs]), "l": from_texts([label for _, label in pairs])})
         uncovered = exp.If(this=sql.is_null(key), true=sql.string(self.gap_label))
         label = exp.Case(ifs=[uncovered], default=sql.column("l", alias))
         gap = exp.and_(exp.Not(this=sql.is_null(value)), sql.is_null(key)) if self.on_gap == "error" else None
@@ -108,9 +108,9 @@ class MapValues(ExpressionStep):
         gap = None if self.on_gap == "error" else self.gap_label
         if column.kind == "float":
             by_number = self.by_number()
-            return text_array([by_number.get(x, gap) for x in values.to_pylist()])
+            return from_texts([by_number.get(x, gap) for x in values.to_pylist()])
         by_text = self.by_text()
-        return text_array([by_text.get(t, gap) for t in canonical_text(values).to_pylist()])
+        return from_texts([by_text.get(t, gap) for t in canonical_text(values).to_pylist()])
 
     def _stays(self, codes: Any, found: Any) -> Any:
         """A map that names a code decides about it; a code that it does not name is not a gap."""

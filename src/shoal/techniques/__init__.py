@@ -7,14 +7,10 @@ carries one out on a table in memory; engines carry them out where the data are.
 
 from shoal.hierarchies.rule import Generalize
 from shoal.techniques.apply import Applied, apply
-from shoal.techniques.coarsen.generalize import TreeCut, best_cut, generalize, level_for
-from shoal.techniques.coarsen.rare import Rare
+from shoal.techniques.coarsen.generalize import TreeCut, best_cut, level_for
 from shoal.techniques.coarsen.round_and_code import (
-    round_to,
-    suppress_cells,
-    suppress_column,
+    Rare,
     suppress_rare,
-    suppress_records,
     top_bottom,
 )
 from shoal.techniques.group.microaggregate import Microaggregate
@@ -31,11 +27,11 @@ from shoal.techniques.group.quantile import (
 )
 from shoal.techniques.guarantees import GUARANTEES, Guarantee, guarantee
 from shoal.techniques.identity.date_shift import DateShift
-from shoal.techniques.identity.mask import Fake, KeyedHash, remove
+from shoal.techniques.identity.mask import Fake, KeyedHash
 from shoal.techniques.perturb.noise import CorrelatedNoise, Noise, noise_for
 from shoal.techniques.perturb.permute import Permute, RankSwap
 from shoal.techniques.perturb.pram import Pram, estimate_counts, pram
-from shoal.techniques.perturb.sampling import Sample, sample
+from shoal.techniques.perturb.sampling import Sample
 from shoal.techniques.safe_harbor import safe_harbor
 
 __all__ = [
@@ -63,7 +59,6 @@ __all__ = [
     "equal_groups",
     "error_ratio",
     "estimate_counts",
-    "generalize",
     "group_sizes",
     "guarantee",
     "level_for",
@@ -76,14 +71,8 @@ __all__ = [
     "quantile_groups",
     "quantile_transform",
     "rank_difference",
-    "remove",
-    "round_to",
     "safe_harbor",
-    "sample",
     "sample_size",
-    "suppress_cells",
-    "suppress_column",
     "suppress_rare",
-    "suppress_records",
     "top_bottom",
 ]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.core.kinds import kind_of
 from shoal.engines.recode.batch_steps import by_value
 from shoal.errors import UsageError
+from shoal.kernels.arrow import kind_of
 from shoal.kernels.order import row_numbers
 from shoal.kernels.text import canonical_text, same_cells
 from shoal.model.plan import ColumnStep, RowStep, Step, StreamStep

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from shoal.errors import UsageError, nearest
 from shoal.hierarchies.builders.dates import Dates
@@ -167,16 +167,6 @@ def step_for(column: Column, item: Item, *, reference: str = "", small: tuple[st
     if item.action == "age":
         return _ages(column)
     return Drop(column.name)
-
-
-def policy() -> dict[str, Any]:
-    """the 18 Safe Harbor classes as plain data, for policies and documentation."""
-    return {
-        "preset": "hipaa-safe-harbor",
-        "items": [{"letter": i.letter, "name": i.name, "title": i.title, "action": i.action} for i in ITEMS],
-        "zip3_threshold": 20_000,
-        "age_top": 90,
-    }
 
 
 def _years(column: Column) -> Step:

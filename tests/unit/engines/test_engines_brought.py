@@ -306,7 +306,7 @@ def test_credentials_in_an_address_are_never_shown(store: str) -> None:
 
 
 def test_a_store_of_google_is_not_asked_for_ever() -> None:
-    from shoal.engines.files.stores import PATIENCE, _patient
+    from shoal.engines.files.brought import PATIENCE, _patient
 
     assert _patient("gs://b/x") == f"gs://b/x?retry_limit_seconds={PATIENCE}"
     assert _patient("gcs://b/x?scheme=http") == f"gcs://b/x?scheme=http&retry_limit_seconds={PATIENCE}"

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import shoal
 import shoal.techniques as tf
 from shoal.engines.files.statistical.coding import coded, in_order, lettered
-from shoal.engines.recode.declared_codes import beside_codes, with_codes, without_codes
+from shoal.engines.recode.batch_steps import beside_codes, with_codes, without_codes
 from shoal.engines.recode.write import hidden_columns
 from shoal.errors import UsageError
 from shoal.kernels.codes import is_code, is_declared

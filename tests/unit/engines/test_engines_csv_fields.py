@@ -10,8 +10,7 @@ import duckdb
 import pytest
 
 import shoal
-from shoal.engines.files.csv.fields import Field, converted
-from shoal.engines.files.csv.types import SHORTEST, _number_type
+from shoal.engines.files.csv.types import SHORTEST, Field, _number_type, converted
 from shoal.errors import UnreadableError
 
 TEXTS = [

@@ -28,7 +28,7 @@ def both_ways(path: Path, **options: Any) -> tuple[Any, Any]:
     """The file as it is read, and as the database reads it."""
     here = cells(path, **options)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(csv_read, "_open_small", lambda *_: None)
+        patched.setattr(csv_read._File, "in_memory", lambda _: None)
         return here, cells(path, **options)
 
 

@@ -14,7 +14,7 @@ import pytest
 import shoal
 import shoal.techniques as tf
 from shoal.engines import table as tables
-from shoal.engines.count import distinct
+from shoal.engines.count import sql as distinct
 from shoal.errors import DataError
 
 VALUES: dict[str, Any] = {

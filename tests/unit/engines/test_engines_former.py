@@ -14,11 +14,12 @@ import pytest
 
 import shoal
 from shoal.engines.core.base import Relation
-from shoal.engines.core.kinds import kind_of, normalize
+from shoal.engines.core.kinds import normalize
 from shoal.engines.core.stored_types import former_fits
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.recode.losses import expected_losses, written_losses
-from shoal.engines.servers.mysql.types import native_type, reading
+from shoal.engines.files.losses import expected_losses, written_losses
+from shoal.engines.servers.mysql.session import native_type, reading
+from shoal.kernels.arrow import kind_of
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines import memory_checks as room
+from shoal.engines import table as room
 from shoal.engines.core import base
 from shoal.engines.core import memory as limits
-from shoal.engines.core.request import HELD, CountRequest
+from shoal.engines.core.step_sql import HELD, CountRequest
 from shoal.engines.count import by_codes
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files import writers

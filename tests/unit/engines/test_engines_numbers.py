@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines.recode import row_numbers as numbers
+from shoal.engines.recode import spill as numbers
 from shoal.engines.recode import write
 from shoal.engines.recode.spill import Held
 from shoal.kernels.order import Repeats, row_numbers, times_before

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed")
 
 from shoal.engines.spark import answers
-from shoal.engines.spark.errors import translate
+from shoal.engines.spark.session import translate
 from shoal.errors import EngineError, MemoryBudgetError
 
 
@@ -77,7 +77,7 @@ def test_other_words_are_not_taken_for_it(words: str) -> None:
 def test_a_driver_that_is_gone_is_asked_how_it_ended(code: int | None, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark import SparkContext
 
-    monkeypatch.setattr("shoal.engines.spark.errors.SECONDS_TO_END", 5.0 if code is not None else 0.05)
+    monkeypatch.setattr("shoal.engines.spark.session.SECONDS_TO_END", 5.0 if code is not None else 0.05)
     with subprocess.Popen(["sh", "-c", f"exit {code}" if code is not None else "exec sleep 60"]) as process:
         monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process))
         assert said in str(translate(Py4JNetworkError("Answer from Java side is empty"), "spark"))

@@ -15,7 +15,7 @@ from shoal.engines.recode import spill
 from shoal.engines.recode.spill import KEY, Held, in_order, shuffled
 from shoal.errors import OutputError
 from shoal.kernels.order import row_hashes, shuffled_order, value_hashes
-from shoal.techniques.kernels.swap import swap_ranks
+from shoal.techniques.perturb.permute import swap_ranks
 
 
 def tables(keys, size=50):

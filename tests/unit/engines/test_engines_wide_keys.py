@@ -9,11 +9,10 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.engines.core.request import CountRequest
+from shoal.engines.core.step_sql import CountRequest
 from shoal.engines.count import codes
-from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import count_by_codes
-from shoal.engines.count.sql import count_by_sql
+from shoal.engines.count.sql import count_by_sql, sorted_categories
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Drop
 
@@ -93,7 +92,7 @@ def test_people_and_sensitive_values_as_sql_counts_them(width: str) -> None:
 
 def test_every_tally_of_a_run_comes_from_the_finest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wide or not, the rows are counted once: coarser tallies follow from the kept one."""
-    from shoal.engines.count import tally
+    from shoal.engines.count import by_codes as tally
 
     passes = []
     kept = tally._keys

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import DataError, UsageError
-from shoal.kernels.people import Memberships
+from shoal.kernels.group import Memberships
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, missing, risk
 from shoal.measures.classes.individual import benedetti_franconi
 from shoal.measures.classes.missing import adds_up, crowds, drop_missing

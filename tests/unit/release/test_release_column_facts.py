@@ -128,7 +128,7 @@ def test_codes_of_the_count_are_written_as_a_second_reading_is(
         policy["unit"] = unit
     scan = DuckDB.scan
     monkeypatch.setattr(DuckDB, "scan", lambda self, *more, **rest: (passes.append(["scan"]), scan(self, *more, **rest))[1])
-    monkeypatch.setattr(csv_read, "_open_small", lambda *_: None)
+    monkeypatch.setattr(csv_read._File, "in_memory", lambda _: None)
     found = []
     for most in (by_codes.MOST_KEPT, -1):
         monkeypatch.setattr(by_codes, "MOST_KEPT", most)

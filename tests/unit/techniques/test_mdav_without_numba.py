@@ -14,7 +14,7 @@ PASSES = ("_chunk", "_farthest", "_nearest", "_lower", "_closest_other", "_first
 
 
 def test_groups_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    passes = importlib.import_module("shoal.techniques.kernels.mdav_passes")
+    passes = importlib.import_module("shoal.techniques.kernels.mdav")
     names = ("mdav", "v_mdav", "_take", "_point", "_join_rest")
     own = {name: jit.plain(getattr(mdav, name)) for name in names}
     tables = []

@@ -18,7 +18,7 @@ import shoal.techniques as tf
 from shoal.api import transform as plans
 from shoal.engines import table as tables
 from shoal.engines.core.memory import left_for_data
-from shoal.engines.count import distinct
+from shoal.engines.count import sql as distinct
 from shoal.engines.recode import staging
 from shoal.errors import DataError, MemoryBudgetError, PolicyError
 from shoal.model.plan import Plan

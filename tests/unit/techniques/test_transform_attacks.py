@@ -16,8 +16,7 @@ import shoal.techniques as tf
 from shoal.errors import DataError, PolicyError
 from shoal.kernels.order import row_hashes
 from shoal.model.plan import Plan
-from shoal.techniques.perturb.noise import Precision
-from shoal.techniques.perturb.spread import decimals_of
+from shoal.techniques.perturb.noise import Precision, decimals_of
 
 
 def swapped(n, run=0, percent=5.0):

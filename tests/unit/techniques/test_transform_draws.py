@@ -11,7 +11,7 @@ import pytest
 import shoal
 import shoal.techniques as tf
 from shoal.model.plan import Plan
-from shoal.techniques.perturb.sampling import Sample, sample
+from shoal.techniques.perturb.sampling import Sample
 
 N = 2_000
 NUMBERS = np.round(np.random.default_rng(3).normal(100, 20, N), 6)
@@ -51,13 +51,9 @@ def test_rows_without_a_person_are_never_in_a_sample_of_people(share: float) -> 
     kept = set(made["id"].to_pylist())
     assert made["x"].to_pylist() == [row["x"] for row in named.to_pylist() if row["id"] in kept]
     assert len(kept) == 240 if share == 1.0 else 80 < len(kept) < 160
-    batches = pa.concat_tables([pa.Table.from_batches([b]) for b in _sampled(share)])
+    batches = tf.apply(Sample(share=share, unit="id"), PEOPLE, seed=10**18 + 9, batch_size=70).table
     assert batches["id"].null_count == 0
     assert batches.num_rows > 200
-
-
-def _sampled(share: float) -> list[pa.RecordBatch]:
-    return list(sample(PEOPLE.to_batches(max_chunksize=70), share, seed=10**18 + 9, unit="id"))
 
 
 def test_a_file_sampled_by_people_has_no_row_without_a_person(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def true_though_less_precise(kind: str) -> None:
         step = Cut("age", (30.0, 60.0), ("0", "1", "2"))
         assert all(BOUNDS[int(a)][0] <= b < BOUNDS[int(a)][1] for b, a in pairs(step, "age"))
     else:
-        for b, a in pairs(tf.generalize("age", Intervals((10,)).fit("age", ["0", "89"], [1, 1]), 1), "age"):
+        for b, a in pairs(Intervals((10,)).fit("age", ["0", "89"], [1, 1]).step("age", 1), "age"):
             low, high = map(int, re.split("[-–]", a))
             assert low <= b <= high
 
@@ -85,7 +85,7 @@ def differences_vanish(kind: str) -> None:
         "map": MapValues("age", tuple(map(str, range(90))), tuple(i // 30 for i in range(90)), ("a", "b", "c")),
         "cut": Cut("age", (30.0, 60.0), ("a", "b", "c")),
         "prefix": Prefix("person", 5),
-        "generalize": tf.generalize("age", Intervals((10,)).fit("age", ["0", "89"], [1, 1]), 1),
+        "generalize": Intervals((10,)).fit("age", ["0", "89"], [1, 1]).step("age", 1),
         "round": Round("age", 10),
         "clamp": Clamp("age", low=20, high=60),
     }[kind]

@@ -11,7 +11,7 @@ from shoal.errors import MissingColumnError, UsageError
 from shoal.model.roles import Column, Schema
 from shoal.steps import Drop
 from shoal.techniques import apply, safe_harbor
-from shoal.techniques.safe_harbor import ITEMS, policy, suggest
+from shoal.techniques.safe_harbor import ITEMS, suggest
 
 REMOVED = [
     ("A", "name", "patient_name"),
@@ -99,7 +99,6 @@ def test_c_years_of_birth_do_not_reveal_ages_over_89():
 def test_eighteen_classes():
     assert sorted({i.letter for i in ITEMS}) == list("ABCDEFGHIJKLMNOPQR")
     assert len({i.letter for i in ITEMS}) == 18
-    assert {row["name"] for row in policy()["items"]} == {i.name for i in ITEMS}
 
 
 def test_what_is_left_is_listed_and_the_rest_of_the_rule_is_said():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from shoal.techniques.perturb.spread import Spread
+from shoal.techniques.perturb.noise import Spread
 
 
 def test_covariance_of_parts_is_that_of_the_whole() -> None:

@@ -19,7 +19,7 @@ import pytest
 import shoal
 import shoal.techniques as tf
 from shoal.cli import main
-from shoal.engines.recode.private_seed import read_seed
+from shoal.engines.recode.write import read_seed
 from shoal.errors import DataError, OutputError, PolicyError, UnreadableError, UsageError
 from shoal.kernels.order import row_hashes, row_numbers
 from shoal.model import plan as plans
@@ -143,10 +143,10 @@ def test_a_plan_without_a_random_step_takes_any_seed_and_keeps_nothing(tmp_path)
 def test_in_memory_a_step_without_a_seed_differs_each_time():
     step = tf.Noise("pay", 50.0)
     assert not tf.apply(step, TABLE).table.equals(tf.apply(step, TABLE).table)
-    rows = [next(iter(tf.sample([TABLE], 0.5)))["id"].to_pylist() for _ in range(2)]
+    rows = [tf.apply(tf.Sample(share=0.5), TABLE).table["id"].to_pylist() for _ in range(2)]
     assert rows[0] != rows[1]
     with pytest.raises(PolicyError, match="be guessed"):
-        next(iter(tf.sample([TABLE], 0.5, seed=3)))
+        tf.apply(tf.Sample(share=0.5), TABLE, seed=3)
 
 
 def test_a_known_value_tells_nothing_of_the_next_one():

@@ -23,7 +23,7 @@ from shoal.engines.core.memory import give_back
 from shoal.engines.core.stored_types import RAW
 from shoal.errors import InternalError, ShoalError, UsageError
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, column, exp, string
+from shoal.steps.sql import aliased, cast, column, exp, string
 
 BATCH_ROWS = 131_072
 T = TypeVar("T")
@@ -171,9 +171,6 @@ class Engine(ABC):
         """
         return None
 
-    def will_write(self) -> None:  # noqa: B027  most engines need nothing here
-        """A run begins that ends with a new table in this database."""
-
     def isolates(self, relation: Relation) -> bool:
         """Whether a table is in the snapshot that :meth:`hold` began."""
         return self.holding is not None
@@ -303,18 +300,15 @@ class Engine(ABC):
 
     def count_rows(self, relation: Relation) -> int:
         """Number of rows."""
-        query = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)).from_(
-            exp.alias_(relation.sql.copy(), exp.to_identifier("t", quoted=True), table=True)
-        )
+        query = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)).from_(aliased(relation.sql, "t"))
         return int(self.fetch(query)["n"][0].as_py())
 
     def scan(self, relation: Relation, names: Sequence[str], batch_rows: int, most: int | None = None) -> Iterator[Any]:
         """Rows of some columns as RecordBatches in the one type of each kind; at most ``most`` of them, if given."""
-        known = {c.name: c for c in relation.columns}
         terms = [exp.alias_(column(n, "t"), f"c{i}", quoted=True) for i, n in enumerate(names)]
-        query = exp.select(*terms).from_(exp.alias_(relation.sql.copy(), exp.to_identifier("t", quoted=True), table=True))
+        query = exp.select(*terms).from_(aliased(relation.sql, "t"))
         for batch in self.stream(query if most is None else query.limit(most), batch_rows=batch_rows):
-            arrays = [self.decode(batch.column(i), known[n]) for i, n in enumerate(names)]
+            arrays = [self.decode(batch.column(i), relation.column(n)) for i, n in enumerate(names)]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 

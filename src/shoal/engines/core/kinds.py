@@ -8,46 +8,22 @@ text: JSON where they are nested, else as the engine spells them.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from shoal.errors import DataError, InternalError
-from shoal.kernels.arrow import from_numpy, is_missing, to_numpy
+from shoal.kernels.arrow import from_numpy, is_missing, kind_of, to_numpy
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
 
 MOST_DIGITS = 38
 
 
-@functools.lru_cache(maxsize=256)
-def kind_of(arrow_type: Any) -> str:
-    """The kind of an Arrow type.
-
-    >>> import pyarrow as pa
-    >>> [kind_of(t) for t in (pa.int8(), pa.large_string(), pa.decimal128(9, 2), pa.timestamp("ns", tz="UTC"))]
-    ['integer', 'text', 'decimal', 'timestamp']
-    """
-    test = pa.types
-    if test.is_dictionary(arrow_type):
-        return kind_of(arrow_type.value_type)
-    checks = (
-        ("integer", (test.is_integer,)),
-        ("float", (test.is_floating,)),
-        ("decimal", (test.is_decimal,)),
-        ("boolean", (test.is_boolean,)),
-        ("date", (test.is_date,)),
-        ("timestamp", (test.is_timestamp,)),
-        ("time", (test.is_time,)),
-        ("text", (test.is_string, test.is_large_string, test.is_string_view, test.is_null)),
-        ("binary", (test.is_binary, test.is_large_binary, test.is_fixed_size_binary, test.is_binary_view)),
-    )
-    for kind, tests in checks:
-        if any(check(arrow_type) for check in tests):
-            return kind
-    return "other"
+def no_rows(schema: Any) -> Any:
+    """An empty batch, so that the schema is known."""
+    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def columns_of(schema: Any) -> tuple[Column, ...]:
@@ -95,21 +71,20 @@ def normalize(values: Any, kind: str) -> Any:
         return _whole(values)
     if kind == "timestamp":
         return _utc(values)
-    target = _TYPES.get(kind)
-    if target is None:
+    wanted = _TYPES.get(kind)
+    if wanted is None:
         return values
-    wanted = getattr(pa, target[0])(*target[1:])
     if kind == "text" and (is_nested(values.type) or pa.types.is_duration(values.type)):
         return canonical_text(values)
     return values if values.type == wanted else values.cast(wanted, safe=kind != "time")  # as moments: to the microsecond
 
 
-_TYPES: dict[str, tuple[str, ...]] = {
-    "text": ("string",),
-    "boolean": ("bool_",),
-    "date": ("date32",),
-    "time": ("time64", "us"),
-    "binary": ("binary",),
+_TYPES = {
+    "text": pa.string(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "binary": pa.binary(),
 }
 
 

@@ -63,24 +63,17 @@ def limit_of(given: str | float | None, *, in_database: bool) -> float | None:
 def only_aggregates(engine: Engine) -> None:
     """From now on the engine refuses queries that would return rows."""
     engine.only_aggregates = True
-    stream, fetch = engine.stream, engine.fetch
 
-    def streamed(query: exp.Expr, **more: Any) -> Iterator[Any]:
-        _require_aggregate(query)
-        return stream(query, **more)
+    def checked(answer: Callable[..., Any]) -> Callable[..., Any]:
+        def run(query: exp.Expr, **more: Any) -> Any:
+            if not is_aggregate(query):
+                raise refused("this would return rows of the table")
+            return answer(query, **more)
 
-    def fetched(query: exp.Expr) -> Any:
-        _require_aggregate(query)
-        return fetch(query)
+        return run
 
-    replaced: dict[str, Callable[..., Any]] = {"stream": streamed, "fetch": fetched}
-    for name, function in replaced.items():
-        setattr(engine, name, function)
-
-
-def _require_aggregate(query: exp.Expr) -> None:
-    if not is_aggregate(query):
-        raise refused("this would return rows of the table")
+    for name in ("stream", "fetch"):
+        setattr(engine, name, checked(getattr(engine, name)))
 
 
 def is_aggregate(query: exp.Expr) -> bool:

@@ -9,8 +9,8 @@ from decimal import Decimal, InvalidOperation
 from shoal.engines.core.base import Engine, Relation
 from shoal.errors import UsageError
 from shoal.model.roles import SCALES, Column, Schema
+from shoal.steps.sql import aliased, exp, string
 from shoal.steps.sql import column as column_of
-from shoal.steps.sql import exp, string
 
 MOST_SPELLINGS = 1_000
 """Spellings of "missing" that one column may have."""
@@ -58,7 +58,7 @@ def without_spellings(engine: Engine, relation: Relation, new: Mapping[str, Sequ
             value = exp.Case(ifs=[exp.If(this=test, true=exp.Null())], default=value) if test is not None else value
         terms.append(exp.alias_(value, c.name, quoted=True))
     terms += [exp.alias_(column_of(n, "r"), n, quoted=True) for n in relation.in_sql[len(relation.columns) :]]
-    inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
+    inside = aliased(relation.sql, "r")
     query = exp.Subquery(this=exp.select(*terms).from_(inside))
     return replace(relation, query=query, reader=None)
 

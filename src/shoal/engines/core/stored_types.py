@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engines.core.kinds import is_nested, kind_of, normalize
-from shoal.kernels.arrow import to_numpy
+from shoal.engines.core.kinds import is_nested, normalize
+from shoal.kernels.arrow import kind_of, to_numpy
 from shoal.model.roles import Column
 
 RAW = "\x00raw"

@@ -1,31 +1,157 @@
 """COUNT by dictionary codes and a kernel: for files and frames, in one reading, with the same answer as SQL gives.
 
 Takes    a relation with a reader of Arrow chunks, and one or more requests
-Returns  ClassCounts per request, in the canonical order of :mod:`shoal.engines.count.assemble`
+Returns  ClassCounts per request, in the canonical order of :mod:`shoal.engines.count.sql`
 Keeps    NULL and NaN are missing, −0.0 is 0.0, texts differ byte for byte
 Cost     one reading; about as many bytes per row as the narrow codes need, and 16 for the keys of one request
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from shoal.engines.core.base import Relation
+from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.memory import bytes_to_count, left_for_data, limit_of_process
-from shoal.engines.core.request import CountRequest, gap_error
+from shoal.engines.core.step_sql import CountRequest, gap_error
 from shoal.engines.core.threads import ahead
 from shoal.engines.count.codes import CodedColumn, Ranked
-from shoal.engines.count.tally import BoolArray, Tallies, Tally
-from shoal.errors import EmptyTableError
+from shoal.engines.count.sql import count_by_sql
+from shoal.errors import EmptyTableError, UsageError
 from shoal.kernels.arrow import from_numpy
-from shoal.kernels.people import Memberships
-from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, PeopleCounts, SensitiveCounts
+from shoal.kernels.count import add_digit, count_keys, count_words, sort_words
+from shoal.kernels.group import DIRECT_FACTOR, KeyArray, Memberships, group_words, sum_by
+from shoal.kernels.text import canonical_text
+from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, PackedCodes, PeopleCounts, SensitiveCounts, words_of
 from shoal.model.display import Progress
 from shoal.steps import ExpressionStep
+
+MANY_CLASSES = 1 << 20
+"""From this many classes on their codes stay packed in one number each."""
+
+SHORT = 8
+"""Tallies over any of the columns come from a tally with this many times fewer combinations than rows."""
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Tally:
+    """Combinations in increasing order, as ranks per column, and how often each occurs.
+
+    ``used[j]`` says which ranks of column ``j`` occur.
+    """
+
+    def __init__(self, ranks: PackedCodes, used: Sequence[BoolArray], counts: IntArray) -> None:
+        self.ranks, self.used, self.counts, self.n = ranks, used, counts, len(counts)
+
+    def codes(self, tables: Sequence[CodeArray]) -> Sequence[CodeArray]:
+        """The code of each rank, column by column; where there are very many combinations they stay packed."""
+        packed = PackedCodes(self.ranks.words, self.ranks.widths, tables)
+        return packed if self.n >= MANY_CLASSES else tuple(packed)
+
+    def numbers(self, width: int) -> IntArray:
+        """For each combination the number of the one it belongs to over the first ``width`` columns."""
+        starts = self._starts(self.ranks.first(width))
+        starts[0] = False
+        return np.cumsum(starts)
+
+    def _starts(self, words: Sequence[KeyArray]) -> BoolArray:
+        """Where a combination differs from the one before it in one of these words; the first does."""
+        starts = np.zeros(self.n, np.bool_)
+        starts[0] = True
+        for word in words:
+            starts[1:] |= word[1:] != word[:-1]
+        return starts
+
+    def first(self, width: int) -> Tally:
+        """The tally over the first ``width`` columns: their combinations are in order already."""
+        words = self.ranks.first(width)
+        starts = np.flatnonzero(self._starts(words))
+        ranks = PackedCodes([w[starts] for w in words], self.ranks.widths[:width])
+        return Tally(ranks, self.used[:width], np.add.reduceat(self.counts, starts))
+
+    def coarser(self, places: Sequence[int]) -> Tally:
+        """The tally over some of the columns, in the order given."""
+        if list(places) == list(range(len(places))):
+            return self.first(len(places))
+        widths = [self.ranks.widths[j] for j in places]
+        words, spaces = [], []
+        for columns in words_of(widths):
+            word = np.zeros(self.n, np.uint64)
+            for i in columns:
+                word *= np.uint64(widths[i])
+                word += self.ranks[places[i]].astype(np.uint64)
+            words.append(word)
+            spaces.append(math.prod(widths[i] for i in columns))
+        grouping = group_words(words, spaces)
+        distinct = [w[grouping.first] for w in words]
+        order, _ = sort_words(distinct, spaces)
+        counts = sum_by(grouping.ids, self.counts, grouping.n)[order]
+        return Tally(PackedCodes([d[order] for d in distinct], widths), [self.used[j] for j in places], counts)
+
+
+class Tallies:
+    """Tallies over columns of one table; they are kept, so that coarser ones need not look at the rows."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._kept: list[tuple[list[Ranked], Tally]] = []
+
+    def over(self, columns: Sequence[Ranked], *, last: bool = False) -> Tally:
+        """The tally over some columns; with ``last``, their codes are let go as soon as they are in the keys."""
+        wanted = list(columns)
+        finer = [(t.n, i) for i, (known, t) in enumerate(self._kept) if self._gives(known, t, wanted)]
+        if finer:
+            known, tally = self._kept[min(finer)[1]]
+            return tally.coarser([known.index(c) for c in wanted])
+        words, widths, used = _keys(wanted, self._rows, last=last)
+        spaces = [math.prod(widths[j] for j in columns_of) for columns_of in words_of(widths)]
+        if len(words) == 1:
+            distinct, counts = count_keys(words[0], spaces[0])
+            tally = Tally(PackedCodes([distinct], widths), used, counts)
+        else:
+            several, counts = count_words(words, spaces)
+            tally = Tally(PackedCodes(several, widths), used, counts)
+        self._kept.append((wanted, tally))
+        return tally
+
+    def _gives(self, known: list[Ranked], tally: Tally, wanted: list[Ranked]) -> bool:
+        """Whether the wanted tally comes from a kept one more quickly than from the rows."""
+        if known[: len(wanted)] == wanted:
+            return True
+        return tally.n * SHORT <= self._rows and all(c in known for c in wanted)
+
+
+def _keys(columns: Sequence[Ranked], rows: int, *, last: bool) -> tuple[list[KeyArray], list[int], list[BoolArray]]:
+    """The words of each row's key, the width of each digit, which digits occur.
+
+    Widths are rounded up to powers of two where the key space is too large for a direct table anyway and no word more is
+    needed: taking digits off by shifting is quicker than dividing.
+    """
+    widths = [c.width for c in columns]
+    rounded = [1 << (w - 1).bit_length() for w in widths]
+    if math.prod(widths) > DIRECT_FACTOR * rows and len(words_of(rounded)) == len(words_of(widths)):
+        widths = rounded
+    used = [np.zeros(w, np.bool_) for w in widths]
+    words = []
+    for columns_of in words_of(widths):
+        key = np.zeros(rows, np.uint64)
+        for j in columns_of:
+            at = 0
+            for codes, lookup in columns[j].pieces():
+                add_digit(key[at : at + len(codes)], codes, widths[j], lookup, used[j])
+                at += len(codes)
+            if last:
+                columns[j].chunks.clear()
+        words.append(key)
+    return words, widths, used
+
 
 BYTES_PER_ROW = 32
 ONE_CHUNK = 1 << 17
@@ -200,3 +326,40 @@ def _present(used: BoolArray, categories: Any) -> tuple[CodeArray, Any]:
     codes = np.full(len(used), -1, np.int32)
     codes[1 : len(categories) + 1] = np.cumsum(here) - 1
     return codes, categories if here.all() else categories.take(from_numpy(np.flatnonzero(here)))
+
+
+def count(
+    engine: Engine,
+    relation: Relation,
+    requests: Sequence[CountRequest],
+    progress: Progress | None = None,
+    kept: KeptCodes | None = None,
+) -> list[ClassCounts]:
+    """The classes of each request, all of one state of the table where the engine can promise it; ``kept`` as in
+    :func:`shoal.engines.count.by_codes.read_codes`."""
+    engine.give_back()
+    if requests and all(can_count(relation, r) for r in requests):
+        return count_by_codes(relation, requests, progress, kept)
+    with engine.snapshot():
+        return [_one(engine, relation, request, progress) for request in requests]
+
+
+def _one(engine: Engine, relation: Relation, request: CountRequest, progress: Progress | None) -> ClassCounts:
+    if can_count(relation, request):
+        return count_by_codes(relation, [request], progress)[0]
+    return count_by_sql(engine, relation, request)
+
+
+def in_order(counts: ClassCounts, orders: Mapping[str, Sequence[str]]) -> ClassCounts:
+    """The counts, with the order of their sensitive values; an order that lacks a value of its column is refused."""
+    found = {}
+    for name, sensitive in counts.sensitive.items():
+        if name not in orders:
+            continue
+        order = tuple(str(v) for v in orders[name])
+        lacking = set(canonical_text(sensitive.categories).to_pylist()) - set(order)
+        if lacking or len(set(order)) < len(order):
+            what = f"lacks {len(lacking)} of its values" if lacking else "names a value twice"
+            raise UsageError(f"the order of '{name}' {what}.", hint="List every value once, from low to high.", column=name)
+        found[name] = replace(sensitive, order=order)
+    return replace(counts, sensitive={**counts.sensitive, **found}) if found else counts

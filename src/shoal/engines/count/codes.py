@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.kinds import normalize
-from shoal.engines.count.assemble import sorted_categories
 from shoal.kernels.arrow import from_numpy, from_texts, is_missing, positions, to_numpy
+from shoal.model.counts.classes import CodeArray
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
 
@@ -34,6 +34,16 @@ def narrow(values: npt.NDArray[Any], add: int, largest: int) -> Codes:
     out = np.empty(len(values), kind)
     np.add(values, values.dtype.type(add), out=out, casting="unsafe")
     return out
+
+
+def sorted_categories(values: Any) -> tuple[Any, CodeArray]:
+    """Distinct values in order, and for each old position the new one; one entry more, for −1."""
+    sorted_places = pc.sort_indices(values)
+    order = to_numpy(sorted_places)
+    rank = np.empty(len(order) + 1, np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank[-1] = -1
+    return values.take(sorted_places), rank
 
 
 class CodedColumn:
@@ -117,26 +127,12 @@ class CodedColumn:
         Entry 0 of each chunk's positions is the missing value, −1.
         """
         if self._distinct is None:
-            self._list_few_numbers()
             seen = [m for m in self._meaning if isinstance(m, tuple) and m[1] >= m[0]]
             low, high = min((m[0] for m in seen), default=0), max((m[1] for m in seen), default=-1)
-            one_range = not self._dictionaries and high - low < WIDEST_RANGE
+            most = max(SMALL_RANGE, RANGE_PER_ROW * sum(len(c) for c in self.chunks))
+            one_range = not self._dictionaries and high - low < min(WIDEST_RANGE, most)
             self._distinct = self._of_range(low, high) if one_range else self._of_dictionaries()
         return self._distinct
-
-    def _list_few_numbers(self) -> None:
-        """Chunks with a few numbers far apart are coded by the numbers that occur: a table as long as the range is a waste."""
-        most = max(SMALL_RANGE, RANGE_PER_ROW * sum(len(c) for c in self.chunks))
-        seen = [m for m in self._meaning if isinstance(m, tuple) and m[1] >= m[0]]
-        if not seen or max(m[1] for m in seen) - min(m[0] for m in seen) < most:
-            return
-        for i, (codes, m) in enumerate(zip(self.chunks, self._meaning, strict=True)):
-            if isinstance(m, tuple):
-                used, place = np.unique(codes, return_inverse=True)
-                numbers = used[used > 0].astype(np.int64) - 1 + m[0]
-                self.chunks[i] = narrow(place.astype(np.int32), 0 if len(used) and used[0] == 0 else 1, len(numbers))
-                self._meaning[i] = len(self._dictionaries)
-                self._dictionaries.append(_in_kind(from_numpy(numbers), self.column.kind))
 
     def _of_range(self, low: int, high: int) -> tuple[Any, list[npt.NDArray[np.int64]]]:
         """All chunks are ranges, not far apart: every number between the smallest and the largest."""
@@ -147,40 +143,27 @@ class CodedColumn:
         return _in_kind(from_numpy(np.arange(low, high + 1, dtype=np.int64)), self.column.kind), places
 
     def _of_dictionaries(self) -> tuple[Any, list[npt.NDArray[np.int64]]]:
-        """Chunks have dictionaries, or ranges far apart: each value is looked up once, in one pass over all dictionaries."""
-        parts = list(self._dictionaries)
-        ranges = []
-        for codes, m in zip(self.chunks, self._meaning, strict=True):
+        """Chunks have dictionaries, or a few numbers far apart, which are listed: each value is looked up once."""
+        for i, (codes, m) in enumerate(zip(self.chunks, self._meaning, strict=True)):
             if isinstance(m, tuple):
-                used = np.unique(codes)
-                ranges.append(used[used > 0].astype(np.int64))
-                parts.append(_in_kind(from_numpy(ranges[-1] - 1 + m[0]), self.column.kind))
-        if len(parts) == 1 and not ranges and not self._given:
-            return parts[0], [np.arange(-1, len(parts[0]), dtype=np.int64)] * len(self._meaning)
+                used, place = np.unique(codes, return_inverse=True)
+                numbers = used[used > 0].astype(np.int64) - 1 + m[0]
+                self.chunks[i] = narrow(place.astype(np.int32), 0 if len(used) and used[0] == 0 else 1, len(numbers))
+                self._meaning[i] = len(self._dictionaries)
+                self._dictionaries.append(_in_kind(from_numpy(numbers), self.column.kind))
+        which = [m for m in self._meaning if not isinstance(m, tuple)]
+        parts = self._dictionaries
+        if len(parts) == 1 and not self._given:
+            return parts[0], [np.arange(-1, len(parts[0]), dtype=np.int64)] * len(which)
         wide = next((p.type for p in parts if pa.types.is_decimal(p.type)), parts[-1].type)  # some numbers may need 20 digits
         encoded = pa.concat_arrays([p.cast(wide) for p in parts]).dictionary_encode()
         everywhere = positions(encoded.indices)
         starts = np.cumsum([0, *(len(p) for p in parts)])
-        places, next_range = [], 0
-        for m in self._meaning:
-            part = len(self._dictionaries) + next_range if isinstance(m, tuple) else m
-            here = everywhere[starts[part] : starts[part + 1]]
-            if not isinstance(m, tuple):
-                places.append(np.append(-1, here))
-                continue
-            where = np.full(max(2, m[1] - m[0] + 2), -1, np.int64)
-            where[ranges[next_range]] = here
-            places.append(where)
-            next_range += 1
-        return encoded.dictionary, places
+        return encoded.dictionary, [np.append(-1, everywhere[starts[m] : starts[m + 1]]) for m in which]
 
 
 def _in_kind(numbers: Any, kind: str) -> Any:
     return numbers.cast(pa.int32()).view(pa.date32()) if kind == "date" else numbers
-
-
-def _as_met(n: int) -> npt.NDArray[np.int32]:
-    return np.append(np.arange(n, dtype=np.int32), np.int32(-1))
 
 
 class Ranked:
@@ -205,7 +188,9 @@ class Ranked:
         old = distinct.dictionary if distinct is not None else values
         if missing_rank_value is not None:
             old = pa.concat_arrays([old, from_texts([missing_rank_value]).cast(old.type)]).unique()
-        self.categories, rank = (old, _as_met(len(old))) if as_met else sorted_categories(old)
+        self.categories, rank = (
+            (old, np.append(np.arange(len(old), dtype=np.int32), np.int32(-1))) if as_met else sorted_categories(old)
+        )
         per_value = rank if distinct is None else np.append(rank[positions(distinct.indices)], rank[-1])
         if missing_rank_value is not None:
             per_value[-1] = pc.index_in(from_texts([missing_rank_value]).cast(old.type), self.categories)[0].as_py()

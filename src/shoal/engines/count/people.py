@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.engines.count.dispatch import in_order
+from shoal.engines.count.by_codes import in_order
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError, RoleError
 from shoal.kernels.arrow import from_numpy

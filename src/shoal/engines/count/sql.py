@@ -6,22 +6,26 @@ for byte, the outer query groups.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.base import Engine, Relation
-from shoal.engines.core.request import CountRequest
-from shoal.engines.core.step_sql import Shaped, check_gaps, cleaned, people, shaped_columns, shaped_from
-from shoal.engines.count.assemble import Assembled, assemble
+from shoal.engines.core.step_sql import CountRequest, Shaped, check_gaps, cleaned, people, shaped_columns, shaped_from
+from shoal.engines.core.stored_types import one_type
+from shoal.engines.count.codes import sorted_categories
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.errors import DataError
-from shoal.model.counts.classes import ClassCounts, PeopleCounts
-from shoal.model.roles import Column
+from shoal.kernels.arrow import positions, to_numpy
+from shoal.kernels.group import pack
+from shoal.model.counts.classes import ClassCounts, CodeArray, PeopleCounts, SensitiveCounts
+from shoal.model.roles import NUMBERS, Column
 from shoal.steps.sql import aliased, cast, column, exp
 
 
@@ -71,23 +75,15 @@ def about_classes(engine: Engine, relation: Relation, request: CountRequest) -> 
     return max(int(found[name][0].as_py() or 0) for name in found.column_names)
 
 
-def class_sizes(
-    engine: Engine, relation: Relation, columns: Sequence[str], apart: str | None
-) -> tuple[dict[int, int], dict[int, int]]:
-    """How many classes there are of each size, with a value of column ``apart`` and without one; they stay in the engine."""
+def class_sizes(engine: Engine, relation: Relation, columns: Sequence[str]) -> dict[int, int]:
+    """How many classes there are of each size; the classes stay in the engine."""
     keys = [_named(engine.fingerprint(column(f"c{i}", "s"), relation.column(n)), f"k{i}") for i, n in enumerate(columns)]
     rows = exp.select(*keys).from_(aliased(exp.Subquery(this=cleaned(engine, relation, columns)), "s"))
-    given: exp.Expr = exp.convert(1) if apart is None else exp.Count(this=column(f"k{columns.index(apart)}", "p"))
-    sizes = _from(exp.select(_named(exp.Count(this=exp.Star()), "n"), _named(given, "g")), rows).group_by(
-        *[column(f"k{i}", "p") for i in range(len(columns))]
-    )
-    there = exp.Case(ifs=[exp.If(this=exp.EQ(this=column("g", "p"), expression=exp.convert(0)), true=exp.convert(0))])
-    there.set("default", exp.convert(1))
-    flagged = _from(exp.select(column("n", "p"), _named(there, "there")), sizes)
-    counted = exp.select(column("n", "p"), column("there", "p"), _named(exp.Count(this=exp.Star()), "m"))
-    found = engine.fetch(_from(counted, flagged).group_by(column("n", "p"), column("there", "p")))
-    lines = sorted(zip(*(found[name].cast("int64").to_pylist() for name in ("n", "m", "there")), strict=True))
-    return {n: m for n, m, has in lines if has}, {n: m for n, m, has in lines if not has}
+    sizes = _from(exp.select(_named(exp.Count(this=exp.Star()), "n")), rows)
+    sizes = sizes.group_by(*[column(f"k{i}", "p") for i in range(len(columns))])
+    counted = exp.select(column("n", "p"), _named(exp.Count(this=exp.Star()), "m"))
+    found = engine.fetch(_from(counted, sizes).group_by(column("n", "p")))
+    return dict(sorted(zip(*(found[name].cast("int64").to_pylist() for name in ("n", "m")), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -242,3 +238,174 @@ def check_weights(table: Any, name: str) -> None:
             hint="Give every record a weight, or count without weights.",
             column=name,
         )
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A class × value result: key columns, the sensitive value and the count of each row."""
+
+    keys: list[Any]
+    values: Any
+    counts: Any
+
+
+def encode(values: Any) -> tuple[CodeArray, Any]:
+    """Codes and sorted categories of an Arrow array; −1 for missing.
+
+    >>> import pyarrow as pa
+    >>> codes, categories = encode(pa.array(["b", None, "a", "b"]))
+    >>> codes.tolist(), categories.to_pylist()
+    ([1, -1, 0, 1], ['a', 'b'])
+    """
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    codes = positions(encoded.indices)
+    categories, rank = sorted_categories(encoded.dictionary)
+    return rank[codes], categories
+
+
+def assemble(
+    request: CountRequest,
+    columns: Sequence[Column],
+    decoded: Sequence[Any],
+    table: Any,
+    inside: Mapping[str, Assembled],
+    n_people: int | None,
+    people: PeopleCounts | None = None,
+) -> ClassCounts:
+    """ClassCounts from the decoded key columns and the numbers ``n``, ``people`` and ``weight`` of ``table``."""
+    encoded = [encode(d) for d in decoded]
+    codes = [c for c, _ in encoded]
+    categories = [k for _, k in encoded]
+    cards = [len(k) for k in categories]
+    order = np.argsort(pack(codes, cards)[0], kind="stable") if codes else np.arange(table.num_rows)
+    records = _numbers(table["n"], np.int64)[order]
+    codes = [c[order] for c in codes]
+    sizes = records
+    if request.unit is not None:
+        sizes = _numbers(table["people"], np.int64)[order]
+    weights = _numbers(table["weight"], np.float64)[order] if request.weight is not None else None
+    if not decoded and table.num_rows and int(records.sum()) == 0:
+        sizes = records = sizes[:0]
+    sensitive = {name: _sensitive(name, part, codes, categories) for name, part in inside.items()}
+    return ClassCounts(
+        sizes,
+        columns=[c.name for c in columns],
+        codes=codes,
+        categories=categories,
+        sensitive=sensitive,
+        records=records if request.unit is not None else None,
+        weights=weights,
+        n_people=n_people,
+        unit=request.unit,
+        people=people,
+    )
+
+
+def _numbers(values: Any, dtype: type) -> npt.NDArray[Any]:
+    target = "int64" if dtype is np.int64 else "float64"
+    return values.combine_chunks().cast(target).to_numpy(zero_copy_only=False).astype(dtype, copy=False)  # type: ignore[no-any-return]
+
+
+def _sensitive(name: str, part: Assembled, codes: Sequence[CodeArray], categories: Sequence[Any]) -> SensitiveCounts:
+    """Find the class of each row of a class × value result, then sort by class and value."""
+    classes = np.zeros(len(part.counts), np.int64)
+    if codes:
+        cards = [len(k) for k in categories]
+        mine = [codes_in(values, known) for values, known in zip(part.keys, categories, strict=True)]
+        both = [np.concatenate([a, b]) for a, b in zip(codes, mine, strict=True)]
+        n = len(codes[0])
+        key, _ = pack(both, cards)
+        classes = np.searchsorted(key[:n], key[n:]).astype(np.int64)
+    values, values_sorted = encode(part.values)
+    order = np.lexsort((values, classes))
+    counts = _numbers(part.counts, np.int64)
+    return SensitiveCounts(name, classes[order], values[order], counts[order], values_sorted)
+
+
+def codes_in(values: Any, known: Any) -> CodeArray:
+    """The position of each value among ``known`` (sorted, distinct); −1 for missing."""
+    found = pc.index_in(values, value_set=known)
+    return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)  # type: ignore[no-any-return]
+
+
+SHORT = 1 << 22
+"""Rows up to which codes are counted."""
+
+MOST_NUMBERS, MOST_TEXTS = 20_000_000, 1_000_000
+"""Different values that are looked at: `groups` of nine million numbers took 1.5 GB."""
+
+
+Counted = tuple[Any, npt.NDArray[np.int64]]
+"""Values (pyarrow array), and how many rows hold each."""
+
+
+def value_batches(engine: DuckDB, relation: Relation, name: str, least: int) -> Generator[Counted]:
+    """The values that at least ``least`` rows hold, in any order, some at a time; missing ones are left out."""
+    known, there = relation.column(name), _there(engine, relation, name)
+    records = exp.Count(this=exp.Star())
+    counted = exp.select(column("k", "p"), exp.alias_(records, "n", quoted=True)).from_(aliased(exp.Subquery(this=there), "p"))
+    counted = counted.group_by(column("k", "p"))
+    if least > 1:
+        counted = counted.having(exp.GTE(this=records.copy(), expression=exp.convert(least)))
+    with engine.sparing():
+        for batch in engine.stream(counted):
+            yield one_type(engine.decode(batch.column("k"), known), known), to_numpy(batch.column("n").cast(pa.int64()))
+
+
+def _there(engine: DuckDB, relation: Relation, name: str) -> exp.Select:
+    """The values of a column that are not missing."""
+    key = engine.key(column("c0", "s"), relation.column(name))
+    inner = aliased(exp.Subquery(this=cleaned(engine, relation, [name])), "s")
+    missing = exp.Is(this=key.copy(), expression=exp.Null())
+    return exp.select(exp.alias_(key, "k", quoted=True)).from_(inner).where(exp.not_(missing))
+
+
+def few_of(name: str, kind: str, batches: Generator[Counted]) -> Counted:
+    """The values of all batches, sorted; refused where they are more than a step can hold."""
+    most, values, counts, found = most_values(kind), [], [], 0
+    with closing(batches):
+        for some, times in batches:
+            found += len(some)
+            if found > most:
+                raise _too_many(name, most)
+            values.append(some)
+            counts.append(times)
+    return in_order(values, counts)
+
+
+def in_order(values: Sequence[Any], counts: Sequence[npt.NDArray[np.int64]]) -> Counted:
+    """Batches of values as one, sorted."""
+    everything = pa.chunked_array(values).combine_chunks() if values else pa.array([], pa.string())
+    order = pc.sort_indices(everything)
+    return everything.take(order), np.concatenate([np.zeros(0, np.int64), *counts])[to_numpy(order)]
+
+
+def most_values(kind: str) -> int:
+    """Different values of a kind that a step can hold."""
+    return MOST_NUMBERS if kind in NUMBERS else MOST_TEXTS
+
+
+def need_few(name: str, values: Any, kind: str) -> None:
+    """Refuse more different values than a step can hold."""
+    if len(values) > (most := most_values(kind)):
+        raise _too_many(name, most)
+
+
+def as_counted(values: Any, counts: npt.NDArray[np.int64], least: int) -> tuple[Any, npt.NDArray[np.int64]]:
+    """The values of a count by codes that are there, and that at least ``least`` rows hold."""
+    stays = (counts >= least) & values.is_valid().to_numpy(zero_copy_only=False)
+    return values.filter(pa.array(stays)), counts[stays]
+
+
+class TooManyValues(DataError):
+    """More different values than a step can hold."""
+
+
+def _too_many(name: str, most: int) -> TooManyValues:
+    return TooManyValues(
+        f"column '{name}' has more than {most:,} different values: this step would have to hold them all.",
+        hint="Round or generalize it first, or take a step that does not look at all values (noise, permute, keyed_hash).",
+        column=name,
+    )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,12 +15,21 @@ import pyarrow as pa
 
 from shoal.disk.atomic import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
-from shoal.engines.core.kinds import columns_of
+from shoal.engines.core.kinds import columns_of, no_rows
 from shoal.engines.core.limits import ended_after, too_long
 from shoal.engines.core.memory import for_database
 from shoal.engines.core.stored_types import with_stored
-from shoal.engines.duckdb.errors import LateTypeError, stopped, translated
-from shoal.engines.duckdb.sql import flat, fraction_of_time, identifier, literal, moment, to_microseconds
+from shoal.engines.duckdb.sql import (
+    LateTypeError,
+    flat,
+    fraction_of_time,
+    identifier,
+    literal,
+    moment,
+    stopped,
+    to_microseconds,
+    translated,
+)
 from shoal.engines.servers.tables import Remembered, spellings, table_expression
 from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError
 from shoal.model.roles import Column
@@ -88,7 +98,7 @@ class DuckDB(Engine):
     def give_back(self) -> None:
         """DuckDB keeps freed blocks up to its limit; under a lower one, just above what its tables need, it releases them."""
         if self.memory is not None and self._opened is not None and not self._closed:
-            used = self._table("SELECT sum(memory_usage_bytes)::BIGINT AS n FROM duckdb_memory()", self.name)["n"][0].as_py()
+            used = self.run_table("SELECT sum(memory_usage_bytes)::BIGINT AS n FROM duckdb_memory()", self.name)["n"][0].as_py()
             lower = int(used or 0) + ABOVE
             if lower < for_database(self.memory):
                 self.run(f"SET memory_limit = '{lower}B'")
@@ -101,7 +111,7 @@ class DuckDB(Engine):
         if self.memory is not None:
             yield
             return
-        threads = int(self._table("SELECT current_setting('threads') AS n", self.name)["n"][0].as_py())
+        threads = int(self.run_table("SELECT current_setting('threads') AS n", self.name)["n"][0].as_py())
         self.run(f"SET memory_limit = '{SPARING}B'")
         self.run(f"SET threads = {min(threads, SPARING_THREADS)}")
         try:
@@ -127,7 +137,9 @@ class DuckDB(Engine):
                 made.execute(f"SET memory_limit = '{for_database(self.memory)}B'")
         except duckdb.Error as error:
             raise translated(error, str(self._file)) from None
-        return _in_utc(made)
+        with suppress(duckdb.Error):  # a build without time zones has no zoned moments either
+            made.execute("SET GLOBAL TimeZone = 'UTC'")  # moments with a zone are spelled in UTC, for any zone of the machine
+        return _quiet(made)
 
     def hold(self, *, write: bool = False) -> str | None:
         """A database file is locked while it is open: nobody else writes to it. Its name is its size and last change."""
@@ -162,25 +174,20 @@ class DuckDB(Engine):
     def describe(self, sql: exp.Expr, source: str, **details: Any) -> Relation:
         """The columns of a query or table, from its plan alone."""
         query = exp.select("*").from_(sql.copy()).limit(0)
-        table = self._table(self.render(query), source)
+        table = self.run_table(self.render(query), source)
         columns = columns_of(table.schema)
         if self._file is not None:  # a file's own reader says how it keeps its columns
             columns = with_stored(columns, table.schema)
         return flat(Relation(sql, columns, source, details), table.schema)
 
-    def view(self, body: str, source: str, columns: Sequence[Column] | None = None, **details: Any) -> Relation:
-        """A relation over a query in DuckDB's own words (its literals made with :func:`literal`)."""
-        name = self.fresh("source")
-        self.run(f"CREATE VIEW {name} AS {body}", source)
-        found = self.describe(exp.table_(name, quoted=True), source, **details)
-        return replace(found, columns=tuple(columns)) if columns is not None else found
+    def view(self, body: str, source: str, *, held: bool = False, **details: Any) -> Relation:
+        """A relation over a query in DuckDB's own words (its literals made with :func:`literal`).
 
-    def held(self, body: str, source: str, columns: Sequence[Column] | None = None, **details: Any) -> Relation:
-        """As :meth:`view`, with the rows kept in memory: the query is bound once, which thousands of columns make dear."""
-        name = self.fresh("rows")
-        self.run(f"CREATE TABLE {name} AS {body}", source)
-        found = self.describe(exp.table_(name, quoted=True), source, **details)
-        return replace(found, columns=tuple(columns)) if columns is not None else found
+        With ``held`` the rows are kept in memory: the query is bound once, which thousands of columns make dear.
+        """
+        name = self.fresh("source")
+        self.run(f"CREATE {'TABLE' if held else 'VIEW'} {name} AS {body}", source)
+        return self.describe(exp.table_(name, quoted=True), source, **details)
 
     def register(self, data: Any, source: str, **details: Any) -> Relation:
         """A relation over an Arrow table or reader, or a pandas or polars frame."""
@@ -247,14 +254,11 @@ class DuckDB(Engine):
 
     def run_table(self, sql: str, source: str) -> Any:
         """The result of a query text as one pyarrow Table."""
-        return self._table(sql, source)
-
-    def _table(self, sql: str, source: str) -> Any:
         with self._answering(source, None, self._seconds) as connection:
             return connection.sql(sql).to_arrow_table()
 
     def fetch(self, query: exp.Expr) -> Any:
-        return self._table(self.render(query), self.source)
+        return self.run_table(self.render(query), self.source)
 
     def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
         return self.stream_sql(self.render(query), batch_rows)
@@ -267,7 +271,7 @@ class DuckDB(Engine):
                 reader = cursor.sql(sql).to_arrow_reader(batch_rows)
                 batch = next(reader, None)
             if batch is None:
-                yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+                yield no_rows(reader.schema)
             while batch is not None:
                 yield batch
                 begun = time.monotonic()
@@ -346,7 +350,7 @@ class DuckDB(Engine):
         self._writable()
         self._refuse_taken(name)
         first = next(batches)
-        source = Remembered(_chain(first, batches))
+        source = Remembered(chain([first], batches))
         reader = pa.RecordBatchReader.from_batches(first.schema, iter(source))
         view = self.fresh("load")
         self._register(view, reader)
@@ -370,7 +374,7 @@ class DuckDB(Engine):
 
     def _refuse_taken(self, name: str) -> None:
         query = f"SELECT count(*) AS n FROM information_schema.tables WHERE lower(table_name) = lower({literal(name)})"  # noqa: S608
-        if self._table(query, name)["n"][0].as_py():
+        if self.run_table(query, name)["n"][0].as_py():
             raise OutputError(f"table '{name}' is already there.", hint="Choose a new name; nothing was changed.")
 
     def close(self) -> None:
@@ -384,15 +388,6 @@ class DuckDB(Engine):
 def _spill() -> Path:
     """The private folder of this process for what database files need beyond memory; shared, as their databases are."""
     return scratch_of(_spill)[0]
-
-
-def _in_utc(connection: Any) -> Any:
-    """Moments with a zone are spelled in UTC, for any zone of the machine."""
-    import duckdb
-
-    with suppress(duckdb.Error):  # a build without time zones has no zoned moments either
-        connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    return _quiet(connection)
 
 
 def _quiet(connection: Any) -> Any:
@@ -410,8 +405,3 @@ def _quiet(connection: Any) -> Any:
 def _file_of(url: str) -> Path | None:
     rest = url.partition("://")[2]
     return Path(rest) if rest and rest != ":memory:" else None
-
-
-def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest

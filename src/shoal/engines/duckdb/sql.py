@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines.core.base import Relation
-from shoal.engines.core.kinds import is_nested, kind_of
+from shoal.engines.core.kinds import is_nested
 from shoal.engines.core.stored_types import RAW, WHOLE, fine_durations
+from shoal.errors import EngineError, MemoryBudgetError, OutputError, ShoalError, UnreadableError
+from shoal.kernels.arrow import kind_of
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, exp, string
+from shoal.steps.sql import aliased, cast, exp, string
 from shoal.steps.sql import column as column_of
 
 
@@ -51,7 +53,7 @@ def flat(relation: Relation, schema: Any) -> Relation:
             raw = c.name + WHOLE if fine_durations(c.stored) else c.name
             terms.append(exp.alias_(column_of(raw, "r"), c.name + RAW, quoted=True))
         terms.append(exp.alias_(value, c.name, quoted=True))
-    inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
+    inside = aliased(relation.sql, "r")
     columns = tuple(replace(c, kind="text") if c.name in odd else c for c in relation.columns)
     query, names = exp.Subquery(this=exp.select(*terms).from_(inside)), tuple(odd)
     return replace(relation, query=query, columns=columns, reads_as_text=names, not_as_codes=names)
@@ -85,3 +87,94 @@ def fraction_of_time(text: exp.Expr) -> exp.Expr:
     short = exp.LTE(this=exp.Length(this=text.copy()), expression=exp.convert(8))
     padded = exp.Anonymous(this="rpad", expressions=[text.copy(), exp.convert(15), string("0")])
     return exp.Case(ifs=[exp.If(this=short, true=text.copy())], default=padded)
+
+
+UNEVEN = (
+    "Repair the line, or set such lines aside with --read bad_lines=set-aside. If the guess is wrong, pass delimiter=, quote=, "
+    "encoding=, or skip=N for lines above the names."
+)
+"""What to do about a line with another number of fields."""
+
+_CSV_LINE = re.compile(r"CSV Error on Line: (\d+)")
+_JSON_LINE = re.compile(r"Malformed JSON in file .* in line (\d+)")
+_CSV_COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+_TYPE = re.compile(r"shoal:type:(\d+)")
+
+
+class LateTypeError(UnreadableError):
+    """A column typed from a sample holds something else further on; ``position`` is the column's."""
+
+    position: int
+
+
+def translated(error: BaseException, source: str) -> ShoalError:
+    """Our own words for a driver's error: its text may hold data values, so only line and field numbers are taken from it."""
+    words = str(error)
+    if found := _TYPE.search(words):
+        return LateTypeError("a column typed from a sample holds something else.", position=int(found.group(1)))
+    if found := _CSV_LINE.search(words):
+        return _csv_error(int(found.group(1)), words, source)
+    if "state machine reached an invalid state" in words:
+        return UnreadableError(
+            f"'{source}' is not a regular CSV file: its lines end in different ways, or a quote stands where none may.",
+            hint="Save it with one kind of line end (\\n or \\r\\n), or pass quote= if the guess is wrong.",
+        )
+    if "not latin-1 encoded" in words:
+        return UnreadableError(f"'{source}' is not valid in encoding 'latin-1'.", hint="Pass encoding='cp1252' or the right one.")
+    if found := _JSON_LINE.search(words):
+        line = int(found.group(1)) - 1  # DuckDB counts the line break before it
+        return UnreadableError(f"line {line} of '{source}' is not JSON.", hint="Write one whole object per line.", line=line)
+    kind = type(error).__name__
+    if "different configuration" in words:
+        return EngineError(f"'{source}' is open for writing in this process.", hint="Close that connection first.")
+    if "Could not set lock" in words:
+        return EngineError(f"'{source}' is open in another process that writes to it.", hint="Close it there, or copy the file.")
+    if "No files found" in words or "No such file" in words or "Cannot open file" in words:
+        return UnreadableError(
+            f"the file behind '{source}' is not there (any more) or may not be read.", hint="Check the path and its rights."
+        )
+    if stopped(error):
+        raise KeyboardInterrupt from None
+    if kind == "OutOfMemoryException" or "Out of Memory" in words:
+        return MemoryBudgetError(
+            "DuckDB ran out of memory.", hint="Raise --memory where it is given, count fewer or coarser columns, or free memory."
+        )
+    if "No space left" in words or "could not write" in words.lower():
+        return OutputError(
+            "the disk is full, or the file may not be written.", hint="Free space and run again; nothing was left behind."
+        )
+    if kind == "CatalogException" or "Catalog Error" in words:
+        return UnreadableError(f"'{source}' does not exist in the database (any more).", hint="Check the name of the table.")
+    if kind == "BinderException":
+        return EngineError(f"DuckDB could not resolve a column of '{source}'.", hint="Has the table changed since it was opened?")
+    return EngineError(
+        f"DuckDB refused to read or write '{source}' ({kind}).", hint="Check that the source is whole and readable."
+    )
+
+
+def stopped(error: BaseException) -> bool:
+    """Whether somebody asked the query to stop."""
+    return type(error).__name__ == "InterruptException" or "INTERRUPT" in str(error) or "Query interrupted" in str(error)
+
+
+def _csv_error(line: int, words: str, source: str) -> UnreadableError:
+    if found := _CSV_COLUMNS.search(words):
+        expected, seen = int(found.group(1)), int(found.group(2))
+        return UnreadableError(
+            f"line {line} of '{source}' has {seen} fields; {expected} were expected.",
+            hint=UNEVEN,
+            line=line,
+            expected=expected,
+            found=seen,
+        )
+    if "unicode" in words or "utf-8" in words:
+        return UnreadableError(
+            f"line {line} of '{source}' is not valid in the encoding assumed.",
+            hint="Pass encoding='latin-1' or the right one.",
+            line=line,
+        )
+    return UnreadableError(
+        f"line {line} of '{source}' cannot be read as CSV (a quote that is not closed, or a field too long).",
+        hint="Repair the line, or pass delimiter=, quote= or encoding= if the guess is wrong.",
+        line=line,
+    )

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.files.brought import brought, from_stdin, from_zip, one_csv, text_files
+from shoal.engines.files.brought import brought, copied, from_stdin, from_zip, in_store, one_csv, reading, stored, text_files
 from shoal.engines.files.csv.read import open_csv
 from shoal.engines.files.excel import open_excel
 from shoal.engines.files.frames import open_arrow
@@ -30,7 +30,6 @@ from shoal.engines.files.packing import ending, require_option
 from shoal.engines.files.parquet import is_pattern, open_parquet
 from shoal.engines.files.sqlite import open_sqlite
 from shoal.engines.files.statistical.read import open_statistical
-from shoal.engines.files.stores import copied, in_store, reading, stored
 from shoal.errors import UnreadableError, UsageError, nearest
 from shoal.model.roles import check_names
 
@@ -94,30 +93,19 @@ def open_path(path: Path, options: dict[str, Any]) -> Opened:
     if (path.is_dir() or pattern) and given in (None, "csv"):
         texts = text_files(path, _TEXTS)
         if texts and (given == "csv" or pattern or not text_files(path, (".parquet", ".pq"))):
-            return brought(str(path), options, lambda folder: one_csv(texts, folder), _csv)
+            return brought(str(path), options, lambda folder: one_csv(texts, folder), open_csv)
     kind = given or ("parquet" if path.is_dir() or pattern else format_of(path))
-    openers: dict[str, Callable[[Path, dict[str, Any]], Opened]] = {
-        "csv": _csv,
-        "parquet": open_parquet,
-        "jsonl": _jsonl,
-        "arrow": open_arrow_file,
-        "excel": _excel,
-        "spss": _statistical,
-        "stata": _statistical,
-        "sas": _statistical,
-        "sqlite": open_sqlite,
-    }
-    if kind not in openers:
+    if kind not in OPENERS:
         raise UsageError(
             f"the format of '{path.name}' is not known.",
-            hint=f"Pass format= one of: {', '.join(openers)}; endings known: {', '.join(ENDINGS)}.",
+            hint=f"Pass format= one of: {', '.join(OPENERS)}; endings known: {', '.join(ENDINGS)}.",
         )
     try:
-        with path.open("rb") if path.is_file() else _nothing():
+        with path.open("rb") if path.is_file() else nullcontext():
             pass
     except OSError:
         raise UnreadableError(f"file '{path}' may not be read.", hint="Check its rights.") from None
-    return openers[kind](path, options)
+    return OPENERS[kind](path, options)
 
 
 _TEXTS = tuple(e + packed for e in (".csv", ".tsv", ".txt") for packed in ("", ".gz", ".zst"))
@@ -159,10 +147,6 @@ def in_database(relation: Relation) -> bool:
     return "::" in source and relation.reader is None and not is_lake_source(source)
 
 
-def _nothing() -> Any:
-    return nullcontext()
-
-
 def _missing(path: Path) -> UnreadableError:
     try:
         close = nearest(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else None
@@ -170,22 +154,6 @@ def _missing(path: Path) -> UnreadableError:
         close = None
     hint = f"Did you mean '{close}'?" if close else "Check the path."
     return UnreadableError(f"file '{path}' does not exist.", hint=hint)
-
-
-def _csv(path: Path, options: dict[str, Any]) -> Opened:
-    return open_csv(path, options)
-
-
-def _jsonl(path: Path, options: dict[str, Any]) -> Opened:
-    return open_jsonl(path, options)
-
-
-def _excel(path: Path, options: dict[str, Any]) -> Opened:
-    return open_excel(path, options)
-
-
-def _statistical(path: Path, options: dict[str, Any]) -> Opened:
-    return open_statistical(path, options)
 
 
 def open_arrow_file(path: Path, options: dict[str, Any]) -> Opened:
@@ -204,3 +172,17 @@ def open_arrow_file(path: Path, options: dict[str, Any]) -> Opened:
         ) from None
     check_names(table.column_names, table=path.name)
     return open_arrow(table.replace_schema_metadata(None), str(path))
+
+
+OPENERS: dict[str, Callable[[Path, dict[str, Any]], Opened]] = {
+    "csv": open_csv,
+    "parquet": open_parquet,
+    "jsonl": open_jsonl,
+    "arrow": open_arrow_file,
+    "excel": open_excel,
+    "spss": open_statistical,
+    "stata": open_statistical,
+    "sas": open_statistical,
+    "sqlite": open_sqlite,
+}
+"""Formats and what opens them."""

@@ -20,8 +20,8 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import is_nested
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.sql import identifier, literal, path_literal
-from shoal.engines.files.csv.clean import transcoded
 from shoal.engines.files.csv.encodings import guess_encoding
+from shoal.engines.files.csv.read import transcoded
 from shoal.engines.files.csv.sniff import sample_bytes
 from shoal.engines.files.csv.types import is_date
 from shoal.engines.files.packing import Packing, packed, packing_of, require_option
@@ -168,7 +168,8 @@ def _explain(engine: DuckDB, values: str, fields: Sequence[Field], source: str) 
 
     def explain(position: int) -> ShoalError:
         numbered = f"SELECT row_number() OVER () AS r, json, v FROM ({values})"  # noqa: S608
-        wrong = f"NOT ({_KNOWN})" if position == len(fields) else _misfit(fields[position])
+        misfits = [f"NOT {f.missing} AND {f.value} IS NULL" for f in fields]
+        wrong = [*misfits, f"NOT ({_KNOWN})"][position]
         found = engine.run_table(f"SELECT min(r) AS r, count(*) AS n FROM ({numbered}) WHERE {wrong}", source)  # noqa: S608
         record, n = found["r"][0].as_py(), found["n"][0].as_py()
         if position == len(fields):
@@ -182,10 +183,6 @@ def _explain(engine: DuckDB, values: str, fields: Sequence[Field], source: str) 
         )
 
     return explain
-
-
-def _misfit(field: Field) -> str:
-    return f"NOT {field.missing} AND {field.value} IS NULL"
 
 
 def _not_flat_object(record: int, n: int, source: str) -> UnreadableError:

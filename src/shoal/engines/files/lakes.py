@@ -19,10 +19,9 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.stored_types import with_stored
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.files.brought import brought
+from shoal.engines.files.brought import Stored, brought, copied, in_store, reading, stored
 from shoal.engines.files.frames import open_deferred
 from shoal.engines.files.packing import require_option
-from shoal.engines.files.stores import Stored, copied, in_store, reading, stored
 from shoal.errors import ShoalError, UnreadableError, UsageError, need
 from shoal.model.roles import check_names
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from shoal.engines.core.base import Engine, Relation
-from shoal.engines.core.kinds import normalize
+from shoal.engines.core.kinds import no_rows, normalize
 from shoal.errors import UnreadableError
 from shoal.model.display import Progress
 from shoal.model.roles import Column
@@ -66,7 +66,7 @@ class ArrowReader:
         """Rows of some columns as RecordBatches in the one type of each kind, at least one."""
         names = [c.name for c in columns]
         picked = self.table.select(names)
-        for batch in picked.to_batches(max_chunksize=batch_rows) or [_no_rows(picked.schema)]:
+        for batch in picked.to_batches(max_chunksize=batch_rows) or [no_rows(picked.schema)]:
             arrays = [normalize(batch.column(i), c.kind) for i, c in enumerate(columns)]
             yield pa.RecordBatch.from_arrays(arrays, names=names)
 
@@ -142,10 +142,6 @@ def expected_rows(engine: Engine, relation: Relation, progress: Progress | None)
     if reader is None:
         return engine.count_rows(relation)
     return reader.likely if isinstance(reader, EngineReader) else int(reader.rows())
-
-
-def _no_rows(schema: Any) -> Any:
-    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def _repeated(value: str | None, rows: int) -> Any:

@@ -6,8 +6,7 @@ the same bytes: rows are cut into blocks of fixed size, and no metadata of the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from shoal.engines.files.csv.write import write_csv
 from shoal.engines.files.excel import write_excel
 from shoal.engines.files.formats import ENDINGS
 from shoal.engines.files.jsonl import write_jsonl
-from shoal.engines.files.packing import Packing, asked, ending
+from shoal.engines.files.packing import asked, ending
 from shoal.engines.files.statistical.write import write_spss, write_stata, write_transport
 from shoal.errors import UsageError
 from shoal.model.roles import Column
@@ -33,21 +32,6 @@ PACKABLE = ("csv", "jsonl")
 """Formats whose file may be packed: ``.csv.gz``, ``.jsonl.zst``."""
 
 _READ_ONLY = {".por": ".sav", ".sas7bdat": ".xpt", ".xlsm": ".xlsx"}
-
-
-@dataclass(frozen=True)
-class Target:
-    """What a writer must know besides the rows: the ending asked for, packing, labels, and where values were hidden."""
-
-    ending: str
-    packing: Packing
-    columns: Sequence[Column]
-    raw: bool = False
-    hidden: frozenset[str] = field(default=frozenset())
-    delimiter: str = ""
-
-
-Write = Callable[[Path, Any, Iterator[Any], Target], None]
 
 
 def output_format(path: Path, format: str | None) -> str:
@@ -83,19 +67,21 @@ def write_file(
     Of the columns ``hidden`` only labels of values that are written are written. ``delimiter`` is that of a CSV file, where it is
     not the usual one of its ending.
     """
-    writers: Mapping[str, Write] = {
-        "csv": _csv,
-        "parquet": _parquet,
-        "jsonl": _jsonl,
-        "arrow": _arrow,
-        "excel": _excel,
-        "spss": _spss,
-        "stata": _stata,
-        "sas": _sas,
-    }
-    target = Target(ending(path), asked(path), columns, raw, hidden, delimiter)
-    with atomic(path) as temporary:
-        writers[format](temporary, schema, blocks(schema, batches, TEXT_ROWS if format in PACKABLE else BLOCK_ROWS), target)
+    last, packing = ending(path), asked(path)
+    delimiter = delimiter or ("\t" if last in (".tsv", ".tab") else ",")
+    tables = blocks(schema, batches, TEXT_ROWS if format in PACKABLE else BLOCK_ROWS)
+    with atomic(path) as out:
+        writers: dict[str, Callable[[], None]] = {
+            "csv": lambda: write_csv(out, schema, tables, raw=raw, delimiter=delimiter, packing=packing),
+            "parquet": lambda: _parquet(out, schema, tables),
+            "jsonl": lambda: write_jsonl(out, schema, tables, packing=packing),
+            "arrow": lambda: _arrow(out, schema, tables),
+            "excel": lambda: write_excel(out, schema, tables),
+            "spss": lambda: write_spss(out, tables, columns, hidden, packed=last == ".zsav"),
+            "stata": lambda: write_stata(out, tables, columns, hidden),
+            "sas": lambda: write_transport(out, tables, columns, hidden),
+        }
+        writers[format]()
 
 
 def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Iterator[Any]:
@@ -116,7 +102,7 @@ def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Itera
         yield pa.Table.from_batches(waiting, schema=schema)
 
 
-def _parquet(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
+def _parquet(path: Path, schema: Any, tables: Iterator[Any]) -> None:
     """With the Arrow schema beside Parquet's own, where only it can say the type: time zones, durations."""
     import pyarrow.parquet as pq  # brings file systems and TLS: text files need neither
 
@@ -142,36 +128,7 @@ def _only_arrow(kind: Any) -> bool:
     return zoned or pa.types.is_duration(kind) or pa.types.is_date64(kind)
 
 
-def _arrow(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
+def _arrow(path: Path, schema: Any, tables: Iterator[Any]) -> None:
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema.remove_metadata()) as writer:
         for table in tables:
             writer.write_table(table.combine_chunks(), max_chunksize=BLOCK_ROWS)
-
-
-def _csv(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
-    delimiter = target.delimiter or _usual_delimiter(target.ending)
-    write_csv(path, schema, tables, raw=target.raw, delimiter=delimiter, packing=target.packing)
-
-
-def _usual_delimiter(ending: str) -> str:
-    return "\t" if ending in (".tsv", ".tab") else ","
-
-
-def _jsonl(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
-    write_jsonl(path, schema, tables, packing=target.packing)
-
-
-def _excel(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
-    write_excel(path, schema, tables)
-
-
-def _spss(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
-    write_spss(path, tables, target.columns, target.hidden, packed=target.ending == ".zsav")
-
-
-def _stata(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
-    write_stata(path, tables, target.columns, target.hidden)
-
-
-def _sas(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
-    write_transport(path, tables, target.columns, target.hidden)

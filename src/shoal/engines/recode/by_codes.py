@@ -17,15 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.base import Relation
-from shoal.engines.core.kinds import kind_of, normalize
+from shoal.engines.core.kinds import normalize
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.core.stored_types import can_be_former, former_fits, in_kind, restored, with_former
 from shoal.engines.core.threads import ahead, each, in_halves
-from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import KINDS, KeptCodes, check_gap
-from shoal.engines.count.codes import CodedColumn, Ranked, narrow
+from shoal.engines.count.codes import CodedColumn, Ranked, narrow, sorted_categories
 from shoal.engines.recode.sql import suppression_columns
-from shoal.kernels.arrow import as_doubles, from_numpy, is_missing, positions, to_numpy
+from shoal.kernels.arrow import as_doubles, from_numpy, is_missing, kind_of, positions, to_numpy
 from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.kernels.order import mix, shuffled_order, start_hashes, value_hashes

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.connect import connect
 from shoal.engines.core.base import Engine
+from shoal.engines.core.kinds import no_rows
 from shoal.engines.core.stored_types import can_be_former, former_fits, restored, stored_or_decoded, with_former
 from shoal.engines.files.writers import write_file
 from shoal.engines.recode.spill import KEY, Held, shuffled
@@ -102,7 +103,7 @@ class Job:
             table = former.given(table)
             self.written += table.num_rows
             self._tell(half + (1 - half) * self.written / max(1, self.expected))
-            yield from table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+            yield from table.combine_chunks().to_batches() or [no_rows(table.schema)]
 
     def _published(self) -> Iterator[Any]:
         names = [c.name for c in self.columns]

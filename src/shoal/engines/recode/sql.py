@@ -15,10 +15,11 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.engines.core.base import Engine, Relation
-from shoal.engines.core.kinds import kind_of, normalize
+from shoal.engines.core.kinds import normalize
 from shoal.engines.core.step_sql import check_gaps, cleaned, people, shaped_columns, shaped_from
 from shoal.engines.recode.batch_steps import order_of_groups
 from shoal.errors import DataError, UsageError, missing_column
+from shoal.kernels.arrow import kind_of
 from shoal.kernels.codes import code_labels, is_numeric, label_texts
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, Plan
@@ -128,7 +129,7 @@ def _join_class_map(
             raise missing_column(name, list(everything), table="the table", what="column of the class map")
     text = Column("", "text")
     table = _as_text(class_map, {n: f"k{i}" for i, n in enumerate(names)})
-    table = table.append_column("here", _ones(table.num_rows))
+    table = table.append_column("here", pa.array([1] * table.num_rows, pa.int64()))
     for i, name in enumerate(names):
         if name + PUBLISHED in class_map.column_names:
             table = table.append_column(f"q{i}", _as_text(class_map, {name + PUBLISHED: "x"}).column(0))
@@ -152,10 +153,6 @@ def _join_class_map(
 
 def _as_text(table: Any, names: Mapping[str, str]) -> Any:
     return pa.table({new: canonical_text(normalize(table[old], kind_of(table[old].type))) for old, new in names.items()})
-
-
-def _ones(n: int) -> Any:
-    return pa.array([1] * n, pa.int64())
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.base import Engine, Relation
-from shoal.engines.core.kinds import columns_of, kind_of
+from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.memory import bytes_of_columns, left_for_data, refused
 from shoal.engines.core.stored_types import one_type, restored
-from shoal.engines.recode.batch_steps import Later
-from shoal.engines.recode.declared_codes import beside_codes, column_after, with_codes, without_codes
-from shoal.engines.recode.row_numbers import BEFORE, HASH, as_they_come, hashed, numbers_of
-from shoal.engines.recode.spill import HELD, Held
+from shoal.engines.recode.batch_steps import Later, beside_codes, column_after, with_codes, without_codes
+from shoal.engines.recode.spill import BEFORE, HASH, HELD, Held, as_they_come, hashed, numbers_of
 from shoal.engines.recode.sql import Published, published, untouched
 from shoal.errors import InternalError
-from shoal.kernels.arrow import from_numpy, to_numpy
+from shoal.kernels.arrow import from_numpy, kind_of, to_numpy
 from shoal.kernels.order import sorted_order
 from shoal.kernels.text import canonical_text, same_cells
 from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, RowStep, Step, StreamStep
@@ -119,7 +118,6 @@ class Staging:
         self, batches: Iterator[Any], engine: Engine, relation: Relation, source: Published, originals: Sequence[str]
     ) -> Iterator[Any]:
         """Batches as tables of one schema in the one type of each kind, with all flags there."""
-        known = {c.name: c for c in relation.columns}
         schema = None
         for batch in batches:
             self.rows_read += batch.num_rows
@@ -128,7 +126,7 @@ class Staging:
                 values = batch.column(f"p{i}")
                 data[f"p{i}"] = restored(values, c) if c.name in self.raw else one_type(engine.decode(values, c), c)
             for i, name in enumerate(originals):
-                data[f"o{i}"] = one_type(engine.decode(batch.column(f"o{i}"), known[name]), known[name])
+                data[f"o{i}"] = one_type(engine.decode(batch.column(f"o{i}"), relation.column(name)), relation.column(name))
             for i in self.flagged:
                 have = i in source.flagged
                 data[f"g{i}"] = batch.column(f"g{i}").cast(pa.int8()) if have else from_numpy(np.zeros(batch.num_rows, np.int8))
@@ -254,7 +252,7 @@ class Staging:
         else:
             orders = {}
             first = next(tables)
-            schema, tables = first.schema, _chain(first, tables)
+            schema, tables = first.schema, chain([first], tables)
         kinds = {c.name: c.kind for c in columns_of(schema)}
         known = {n: g.in_order() for n, g in orders.items()}
         self.columns = tuple(self._after(kinds[f"p{i}"], c, known) for i, c in enumerate(self.known))
@@ -287,11 +285,6 @@ def _own_seeds(plan: Plan, staged: Sequence[Step]) -> dict[int, int]:
 
 def _spelled(step: Step) -> str:
     return json.dumps((step.step if isinstance(step, Later) else step).to_json(), sort_keys=True)
-
-
-def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
 
 
 class Groups:

@@ -2,41 +2,105 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from shoal.disk.atomic import scratch
+from shoal.disk.atomic import hold, is_left, passing_name, scratch, write_private
 from shoal.engines.connect import is_url, refuse_misspelt
 from shoal.engines.core.base import Engine, Relation
+from shoal.engines.core.kinds import no_rows
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.core.stored_types import whole_durations
 from shoal.engines.count.by_codes import KeptCodes
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
+from shoal.engines.files.losses import expected_losses, written_losses
 from shoal.engines.files.readers import expected_rows
 from shoal.engines.files.statistical.read import need_names
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.batch_steps import cut_on_batches, in_their_order, label_steps
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
 from shoal.engines.recode.job import Job
-from shoal.engines.recode.losses import expected_losses, written_losses
-from shoal.engines.recode.private_seed import kept_beside
 from shoal.engines.recode.spill import HELD
 from shoal.engines.recode.sql import Published, published, suppressed, suppression_columns, unordered
 from shoal.engines.recode.staging import Staging, is_staged
-from shoal.errors import UsageError
+from shoal.errors import UnreadableError, UsageError
 from shoal.model.display import Progress
 from shoal.model.plan import ColumnStep, Plan, RowStep
 from shoal.model.roles import Schema
+from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
 from shoal.steps import Drop, ExpressionStep, Keep
 from shoal.steps.sql import aliased, column, exp
+
+NOTE = "Anyone who has this file can undo the random changes of the output. Keep it apart from it."
+
+
+def place_of(out: Path) -> Path:
+    """Where the seed of an output is kept: ``out.csv`` → ``out.csv.private.json``."""
+    return out.with_name(out.name + PRIVATE_ENDING)
+
+
+@contextmanager
+def kept_beside(out: Path, seed: int | None) -> Iterator[Path | None]:
+    """Keep ``seed`` beside ``out`` once the block has written it; None: nothing was drawn.
+
+    A private file of an earlier output of the same name goes with that output.
+    """
+    place = place_of(out)
+    _rescue(out.parent)
+    if seed is None:
+        yield None
+        return
+    hidden, handle = out.with_name(passing_name("kept")), None
+    try:
+        keep_seed(hidden, seed, out.name)
+        handle = hold(hidden)
+        yield place
+        hidden.replace(place)
+    finally:
+        hidden.unlink(missing_ok=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _rescue(folder: Path) -> None:
+    """What killed runs left: a seed whose output is there, written after it, gets its name; one without an output is removed."""
+    for left in folder.glob(".shoal-kept-*"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            if not is_left(left):
+                continue
+            out = folder / Path(json.loads(left.read_text(encoding="utf-8"))["output"]).name
+            if out.exists() and not place_of(out).exists() and out.stat().st_mtime_ns >= left.stat().st_mtime_ns:
+                left.replace(place_of(out))
+        with suppress(OSError):
+            if is_left(left):
+                left.unlink()
+
+
+def keep_seed(path: Path, seed: int, output: str) -> None:
+    """A private file with the seed of an output; never over another."""
+    said = {"format": PRIVATE_FORMAT, "note": NOTE, "output": output, "seed": seed}
+    write_private(path, json.dumps(said, indent=1) + "\n")
+
+
+def read_seed(path: str | Path) -> int:
+    """The seed of a private file, of an output or of a release."""
+    try:
+        data: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+        if data["format"] != PRIVATE_FORMAT or isinstance(data["seed"], bool):
+            raise ValueError
+        return int(data["seed"])
+    except OSError as error:
+        raise UnreadableError(f"the private file cannot be read: {type(error).__name__}.", hint="Check its path.") from None
+    except (ValueError, KeyError, TypeError):
+        raise UnreadableError("the private file is not one that Shoal wrote.", hint=f"It ends in {PRIVATE_ENDING}.") from None
 
 
 @dataclass(frozen=True)
@@ -66,25 +130,48 @@ class Recoded:
 
 @dataclass(frozen=True)
 class Recoding:
-    """A plan to apply, and everything that follows from it and the schema.
+    """A plan to apply to a table, and what follows from both.
 
-    In ``plan`` each step that follows another on its column is a step on batches; ``steps`` are the expression steps, ``names``
-    the published columns, ``compared`` the columns that classes are formed of.
+    ``seeded`` is the plan with its seed; in ``plan`` each step that follows another on its column is a step on batches. ``form``
+    is the format of the file, empty for a table.
     """
 
     engine: Engine
     relation: Relation
     schema: Schema
+    seeded: Plan
     plan: Plan
-    steps: dict[str, ExpressionStep]
-    names: list[str]
-    unit: str | None
-    compared: list[str]
     kept: Any
     class_map: Any
     progress: Progress | None
+    form: str = ""
+    raw: bool = False
 
-    def by_codes(self) -> dict[str, ExpressionStep] | None:
+    @cached_property
+    def steps(self) -> dict[str, ExpressionStep]:
+        """The expression step of each column that has one."""
+        return expression_steps(self.plan, self.schema)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The published columns."""
+        dropped = {s.column for s in self.plan.steps if isinstance(s, Drop)}
+        return [n for n in self.schema.names if n not in dropped]
+
+    @cached_property
+    def unit(self) -> str | None:
+        """The column that names people, where suppression counts them."""
+        rule = self.plan.suppression
+        unit = rule.unit if rule.scope != "none" and self.kept is None else None
+        return unit if unit is None else self.schema.require(unit, what="unit")
+
+    @cached_property
+    def compared(self) -> list[str]:
+        """Columns that classes are formed of: they are compared in their kind, so that no two engines differ."""
+        mapped = [] if self.class_map is None else list(self.class_map.column_names)
+        return [*suppression_columns(self.plan, self.names, self.kept), *mapped, *([self.unit] if self.unit is not None else [])]
+
+    def as_labels(self) -> dict[str, ExpressionStep] | None:
         """All steps as labels of values, if the table can be recoded by codes; None if not."""
         if self.class_map is not None or any(isinstance(s, ColumnStep | RowStep) for s in self.plan.steps):
             return None
@@ -93,6 +180,20 @@ class Recoding:
             return None
         coded = {*labels, *self.compared}
         return labels if can_recode(self.relation, self.names, self.plan, self.engine.memory, coded) else None
+
+    def cut_on_batches(self) -> Recoding:
+        """The same with long cuts on batches, where no class is formed and the rows are read from a file."""
+        if self.relation.reader is None or self.class_map is not None or self.compared:
+            return self
+        return replace(self, plan=cut_on_batches(self.plan, self.schema))
+
+    def done(self, records: int, written: int, changed: Mapping[str, int], target: Path | str, **more: Any) -> Recoded:
+        """What was done: ``changed`` counts cells by column."""
+        if self.progress is not None:
+            self.progress(1.0, "written")
+        shares = {n: changed.get(n, 0) / max(1, written) if n in self.names else 1.0 for n in self.schema.names}
+        files = (os.fspath(target),) if isinstance(target, Path) else ()
+        return Recoded(records, written, changed=shares, path=str(target), files=files, **more)
 
 
 def recode(
@@ -112,70 +213,52 @@ def recode(
 ) -> Recoded:
     """See :meth:`shoal.engines.table.Table.recode`."""
     seeded = plan.seeded()
-    drawn = seeded.seed if seeded.seed != plan.seed else None
-    ordered = in_their_order(seeded, schema)
-    steps = expression_steps(ordered, schema)
-    dropped = {s.column for s in ordered.steps if isinstance(s, Drop)}
-    names = [n for n in schema.names if n not in dropped]
-    if not names:
+    run = Recoding(engine, relation, schema, seeded, in_their_order(seeded, schema), kept, class_map, progress)
+    expression_steps(run.plan, schema)
+    if not run.names:
         raise UsageError("the plan leaves no column.", hint="Keep at least one column.")
     target = _target(out, format)
     _keep_source(target, relation)
-    form = output_format(target, format) if isinstance(target, Path) else ""
-    if form:
-        need_names(names, form)
     if progress is not None:
         progress(0.0, "reading")
-    unit = ordered.suppression.unit if ordered.suppression.scope != "none" and kept is None else None
-    if unit is not None:
-        schema.require(unit, what="unit")
-    run = Recoding(
-        engine=engine,
-        relation=relation,
-        schema=schema,
-        plan=ordered,
-        steps=steps,
-        names=names,
-        unit=unit,
-        compared=_compared(ordered, names, kept, unit, class_map),
-        kept=kept,
-        class_map=class_map,
-        progress=progress,
-    )
-    labels = run.by_codes() if isinstance(target, Path) else None
-    if isinstance(target, Path) and labels is not None:
-        return _write_by_codes(run, labels, target, form, raw=raw, at_hand=at_hand)
-    if isinstance(target, str) and target.startswith("::"):
-        engine.will_write()
-    elif relation.reader is not None and class_map is None and not run.compared:
-        batched = cut_on_batches(ordered, schema)
-        run = replace(run, plan=batched, steps=expression_steps(batched, schema))
+    if not isinstance(target, Path):
+        return _write(run if target.startswith("::") else run.cut_on_batches(), target, drawn=_drawn(seeded, plan))
+    run = replace(run, form=output_format(target, format), raw=raw)
+    need_names(run.names, run.form)
+    labels = run.as_labels()
+    if labels is not None:
+        return _write_by_codes(run, labels, target, at_hand)
+    return _write(run.cut_on_batches(), target, drawn=_drawn(seeded, plan), parts=parts)
+
+
+def _drawn(seeded: Plan, plan: Plan) -> int | None:
+    return seeded.seed if seeded.seed != plan.seed else None
+
+
+def _write(run: Recoding, target: Path | str, *, drawn: int | None, parts: bool = False) -> Recoded:
+    """By the engine, and in batches where a step needs them."""
     with ExitStack() as stack:
-        stack.enter_context(engine.snapshot())
-        stack.enter_context(engine.sparing())
+        stack.enter_context(run.engine.snapshot())
+        stack.enter_context(run.engine.sparing())
         job, counted = _job(run, stack)
         private, losses, parts_at = None, tuple[str, ...](), ""
         if isinstance(target, Path):
             with kept_beside(target, drawn) as private:
-                if parts and form == "parquet" and job.can_be_parts(engine, target):
+                if parts and run.form == "parquet" and job.can_be_parts(run.engine, target):
                     parts_at = job.to_parts(target)
                 else:
-                    job.to_file(target, form, raw, hidden_columns(run.plan, names, kept))
-                losses = written_losses(relation, job.columns, seeded, form)
+                    job.to_file(target, run.form, run.raw, hidden_columns(run.plan, run.names, run.kept))
+                losses = written_losses(run.relation, job.columns, run.seeded, run.form)
         else:
-            job.to_table(engine, str(target))
+            job.to_table(run.engine, target)
         records, unsampled = counted()
-        losses += tuple(sentence for step in seeded.steps for sentence in step.told(records - unsampled))
-    changed = {names[i]: job.flags[f"g{i}"] / max(1, job.written) for i in job.flagged}
-    if progress is not None:
-        progress(1.0, "written")
-    return Recoded(
-        records_in=records,
-        records_out=job.written,
+        losses += tuple(sentence for step in run.seeded.steps for sentence in step.told(records - unsampled))
+    return run.done(
+        records,
+        job.written,
+        {run.names[i]: job.flags[f"g{i}"] for i in job.flagged},
+        target,
         suppressed=job.flags["h"] if "h" in job.flags else records - unsampled - job.written,
-        changed=dict.fromkeys(schema.names, 0.0) | changed | dict.fromkeys(dropped, 1.0),
-        path=str(out),
-        files=(os.fspath(target),) if isinstance(target, Path) else (),
         unsampled=unsampled,
         drawn=drawn,
         private_file=None if private is None else str(private),
@@ -184,30 +267,15 @@ def recode(
     )
 
 
-def _write_by_codes(
-    run: Recoding, labels: Mapping[str, ExpressionStep], path: Path, format: str, *, raw: bool, at_hand: KeptCodes | None
-) -> Recoded:
+def _write_by_codes(run: Recoding, labels: Mapping[str, ExpressionStep], path: Path, at_hand: KeptCodes | None) -> Recoded:
     """Files and frames whose codes fit in memory: two to four times less processor time than SQL."""
-    plan, names = run.plan, run.names
-    suppression_columns(plan, names, run.kept)
-    rows = recode_by_codes(run.relation, names, labels, plan, run.unit, run.kept, run.progress, at_hand)
-    with closing(rows.batches(run.progress, dictionaries=format == "parquet")) as batches:
+    rows = recode_by_codes(run.relation, run.names, labels, run.plan, run.unit, run.kept, run.progress, at_hand)
+    with closing(rows.batches(run.progress, dictionaries=run.form == "parquet")) as batches:
         first = next(batches)
-        hidden = hidden_columns(plan, names, run.kept)
-        write_file(path, format, first.schema, chain([first], batches), rows.columns, raw=raw, hidden=hidden)
-    out = len(rows.order)
-    changed = {n: c / max(1, out) for n, c in rows.changed.items()} | {n: 1.0 for n in run.schema.names if n not in names}
-    if run.progress is not None:
-        run.progress(1.0, "written")
-    return Recoded(
-        records_in=rows.records,
-        records_out=out,
-        suppressed=rows.records - out,
-        changed=dict.fromkeys(run.schema.names, 0.0) | changed,
-        path=str(path),
-        files=(str(path),),
-        not_kept=written_losses(run.relation, rows.columns, plan, format),
-    )
+        hidden = hidden_columns(run.plan, run.names, run.kept)
+        write_file(path, run.form, first.schema, chain([first], batches), rows.columns, raw=run.raw, hidden=hidden)
+    written, losses = len(rows.order), written_losses(run.relation, rows.columns, run.seeded, run.form)
+    return run.done(rows.records, written, rows.changed, path, suppressed=rows.records - written, not_kept=losses)
 
 
 def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
@@ -231,12 +299,6 @@ def will_not_keep(relation: Relation, schema: Schema, plan: Plan, out: str | Pat
     """What a file would not keep of the table; empty for tables of a database."""
     target = _target(out, format)
     return expected_losses(relation, schema.columns, plan, output_format(target, format)) if isinstance(target, Path) else ()
-
-
-def _compared(plan: Plan, names: Sequence[str], kept: Any, unit: str | None, class_map: Any) -> list[str]:
-    """Columns that classes are formed of: they are compared in their kind, so that no two engines differ."""
-    mapped = [] if class_map is None else list(class_map.column_names)
-    return [*suppression_columns(plan, names, kept), *mapped, *([unit] if unit is not None else [])]
 
 
 def hidden_columns(plan: Plan, names: Sequence[str], kept: Any) -> frozenset[str]:
@@ -272,34 +334,15 @@ def _job(run: Recoding, stack: ExitStack) -> tuple[Job, Callable[[], tuple[int, 
         stack.enter_context(worker.sparing())
         plan = replace(plan, shuffle=plan.shuffle or staging.unordered)
         if not suppresses:
-            job = Job(
-                engine=worker,
-                given=lambda: tables,
-                columns=staging.columns,
-                flagged=staging.flagged,
-                plan=plan,
-                folder=folder,
-                held=held,
-                expected=expected_rows(engine, relation, run.progress),
-                progress=run.progress,
-            )
+            expected = expected_rows(engine, relation, run.progress)
+            job = Job(worker, lambda: tables, staging.columns, staging.flagged, plan, folder, held, expected, run.progress)
             return job, lambda: (staging.rows_read, staging.left_out)
         source = _in_a_table(worker, staging, tables, run.unit is not None)
     rows = suppressed(worker, source, plan, run.kept, stack)
     counts = suppresses and staging is None
     records = engine.count_rows(relation) if counts else expected_rows(engine, relation, run.progress)
-    job = Job(
-        engine=worker,
-        given=lambda: worker.stream(unordered(rows)),
-        columns=rows.columns,
-        flagged=rows.flagged,
-        plan=plan,
-        folder=folder,
-        held=held,
-        expected=records,
-        progress=run.progress,
-        rows=rows,
-    )
+    given = lambda: worker.stream(unordered(rows))  # noqa: E731
+    job = Job(worker, given, rows.columns, rows.flagged, plan, folder, held, records, run.progress, rows)
     if staging is not None:
         return job, lambda: (staging.rows_read, staging.left_out)
     return job, lambda: (records if suppresses else job.written, 0)
@@ -308,15 +351,11 @@ def _job(run: Recoding, stack: ExitStack) -> tuple[Job, Callable[[], tuple[int, 
 def _in_a_table(worker: DuckDB, staging: Staging, tables: Iterator[Any], has_unit: bool) -> Published:
     """Staged rows in a private table, which spills to disk: classes can then be counted in SQL."""
     whole = (whole_durations(t) for t in tables)
-    batches = (b for t in whole for b in t.combine_chunks().to_batches() or [_no_rows(t.schema)])
+    batches = (b for t in whole for b in t.combine_chunks().to_batches() or [no_rows(t.schema)])
     worker.load_table("staged", batches, ())
     picked = [f"p{i}" for i in range(len(staging.columns))] + [f"g{i}" for i in staging.flagged] + (["u"] if has_unit else [])
     query = exp.select(*[column(p, "z") for p in picked]).from_(aliased(exp.table_("staged", quoted=True), "z"))
     return Published(query, staging.columns, tuple(staging.flagged), has_unit)
-
-
-def _no_rows(schema: Any) -> Any:
-    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def _target(out: str | Path, format: str | None) -> Path | str:

@@ -6,14 +6,16 @@ into the one that all engines share (``char(n)`` without its padding, enumeratio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.engines.core.base import Relation
-from shoal.errors import EngineError, UsageError, missing_column
+from shoal.engines.connect import Address
+from shoal.engines.core.base import Engine, Relation
+from shoal.errors import EngineError, OutputError, UsageError, missing_column
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, column, exp
+from shoal.steps.sql import aliased, cast, column, exp
 
 
 def spellings(table: str) -> Iterator[tuple[str | None, str]]:
@@ -72,8 +74,7 @@ def build_relation(source: exp.Expr, readings: Sequence[Reading], shown: str, op
     if all(r.value is None for r in readings):
         return Relation(source, columns, source=shown, native=native)
     terms = [exp.alias_(r.value or column(r.column.name, "r"), r.column.name, quoted=True) for r in readings]
-    aliased = exp.alias_(source.copy(), exp.to_identifier("r", quoted=True), table=True)
-    return Relation(exp.Subquery(this=exp.select(*terms).from_(aliased)), columns, source=shown, native=native)
+    return Relation(exp.Subquery(this=exp.select(*terms).from_(aliased(source, "r"))), columns, source=shown, native=native)
 
 
 def no_table(table: str, shown: str) -> EngineError:
@@ -83,6 +84,41 @@ def no_table(table: str, shown: str) -> EngineError:
         hint="Check the name (schema.table, exact case) and the rights of the user.",
         table=table,
     )
+
+
+class Server(Engine):
+    """What the engines of database servers share: an address, names of new tables."""
+
+    address: Address
+
+    @abstractmethod
+    def _run(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        """Run a statement."""
+
+    @abstractmethod
+    def _has_table(self, schema: str | None, table: str) -> bool:
+        """Whether there is such a table; without a schema, where the server looks for it."""
+
+    @abstractmethod
+    def _schemas(self) -> Collection[str]:
+        """The schemas (databases) of the server."""
+
+    def send(self, sql: str) -> None:
+        self._run(sql)
+
+    @property
+    def place(self) -> object:
+        a = self.address
+        return a.scheme, a.host, a.port, a.user, a.database, tuple(sorted(a.options.items()))
+
+    def _free(self, name: str) -> tuple[str | None, str]:
+        """Schema and name for a new table; an error where the name is taken."""
+        if any(self._has_table(schema, table) for schema, table in spellings(name)):
+            raise OutputError(
+                f"table '{name}' is already at {self.address.shown}.", hint="Choose another name, or drop it first."
+            )
+        known = self._schemas()
+        return next(((schema, table) for schema, table in spellings(name) if schema in known), (None, name))
 
 
 class Remembered:

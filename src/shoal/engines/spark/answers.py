@@ -7,9 +7,10 @@ That needs a folder that both see: a local Spark has one, a cluster where ``SHOA
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlglot import exp
 
+from shoal.engines.core.base import Engine, Relation
+from shoal.engines.core.kinds import no_rows
 from shoal.engines.core.memory import shown
 from shoal.engines.servers.tables import Reading
 from shoal.errors import MemoryBudgetError
@@ -71,14 +74,9 @@ def require_collectable(frame: Any, expected: int, url: str) -> None:
         )
 
 
-def parts_of(folder: Path) -> list[Path]:
-    """The files that the executors wrote, in the order of the query."""
-    return sorted(folder.glob("part-*.parquet"))
-
-
 def read_parts(folder: Path, batch_rows: int) -> Iterator[Any]:
-    """The rows, some at a time; nothing where there are none."""
-    for part in parts_of(folder):
+    """The rows of the files that the executors wrote, in the order of the query; nothing where there are none."""
+    for part in sorted(folder.glob("part-*.parquet")):
         with pq.ParquetFile(part) as file:
             yield from (batch for batch in file.iter_batches(batch_rows) if batch.num_rows)
 
@@ -95,11 +93,6 @@ def streamed(frame: Any, batch_rows: int) -> Iterator[Any]:
             yield from piece.cast(schema).to_batches(max_chunksize=batch_rows)
     if empty:
         yield no_rows(schema)
-
-
-def no_rows(schema: Any) -> Any:
-    """An empty batch, so that the schema is known."""
-    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def ddl_of(schema: Any) -> str:
@@ -141,3 +134,79 @@ def reading(field: Any) -> Reading:
 
 def _cast(value: exp.Expr, to: str) -> exp.Expr:
     return exp.Cast(this=value, to=exp.DataType.build(to, dialect="spark"))
+
+
+BLOCK = 64
+"""Bytes of a block of SHA-256."""
+DIGITS = 64
+"""Hexadecimal digits of a digest."""
+PIECE = 15
+"""Digits of it that are read as one number: 60 bits."""
+HALF = 30
+"""Bits that are added up together."""
+SPELLED = ("integer", "text", "boolean", "date")
+"""Kinds that Spark spells as we do, for any value."""
+
+
+def can_add_up(relation: Relation, names: Sequence[str]) -> bool:
+    """Whether every column is of a kind that Spark spells as we do."""
+    return all(relation.column(n).kind in SPELLED for n in names)
+
+
+def pads(secret: bytes) -> tuple[bytes, bytes]:
+    """The key of an HMAC as its inner and outer block.
+
+    >>> import hmac
+    >>> inner, outer = pads(b"key")
+    >>> hashlib.sha256(outer + hashlib.sha256(inner + b"row").digest()).digest() == hmac.digest(b"key", b"row", "sha256")
+    True
+    """
+    key = (hashlib.sha256(secret).digest() if len(secret) > BLOCK else secret).ljust(BLOCK, b"\0")
+    return bytes(b ^ 0x36 for b in key), bytes(b ^ 0x5C for b in key)
+
+
+def pieces() -> list[tuple[int, int, int]]:
+    """First digit (from 1) and number of digits of each piece of a digest, and the bits that stand after it.
+
+    >>> pieces()
+    [(1, 15, 196), (16, 15, 136), (31, 15, 76), (46, 15, 16), (61, 4, 0)]
+    """
+    cuts = [(first, min(PIECE, DIGITS - first + 1)) for first in range(1, DIGITS + 1, PIECE)]
+    return [(first, n, 4 * (DIGITS - first + 1 - n)) for first, n in cuts]
+
+
+def rows_and_sum(engine: Engine, relation: Relation, names: Sequence[str], secret: bytes) -> tuple[int, int]:
+    """Number of rows, and the sum of their HMACs modulo 2²⁵⁶."""
+    inner, outer = pads(secret)
+    with engine.mapping(pa.table({"i": [inner], "o": [outer]})) as keys:
+        found: Any = engine.fetch(_query(engine, relation, names, keys))
+    total = 0
+    for j, (_, _, after) in enumerate(pieces()):
+        low, high = (int(found[f"{half}{j}"][0].as_py() or 0) for half in "lh")
+        total += (low + (high << HALF)) << after
+    return int(found["n"][0].as_py()), total % 2**256
+
+
+def _query(engine: Engine, relation: Relation, names: Sequence[str], keys: exp.Expr) -> exp.Select:
+    cells = ", CHAR(31), ".join(_cell(engine.render(engine.text(column(n, "t"), relation.column(n)))) for n in names)
+    table, pad = engine.render(exp.alias_(relation.sql.copy(), "t", table=True)), engine.render(keys)
+    line = f"CAST(CONCAT({cells}) AS BINARY)"
+    mac = f"SHA2(CONCAT(k.o, UNHEX(SHA2(CONCAT(k.i, {line}), 256))), 256)"
+    numbers = ", ".join(f"CAST(CONV(SUBSTRING(h, {a}, {n}), 16, 10) AS BIGINT) AS c{j}" for j, (a, n, _) in enumerate(pieces()))
+    halves = [f"SUM(c{j} & {2**HALF - 1}) AS l{j}, SUM(SHIFTRIGHT(c{j}, {HALF})) AS h{j}" for j in range(len(pieces()))]
+    macs = f"SELECT {mac} AS h FROM {table} CROSS JOIN {pad} AS k"  # noqa: S608
+    text = f"SELECT COUNT(*) AS n, {', '.join(halves)} FROM (SELECT {numbers} FROM ({macs}) AS m) AS p"  # noqa: S608
+    return _parsed(text)
+
+
+def _cell(text: str) -> str:
+    """A text with its length before it; ``n`` for a missing one."""
+    return f"COALESCE(CONCAT('v', CAST(LENGTH({text}) AS STRING), ':', {text}), 'n')"
+
+
+def _parsed(text: str) -> exp.Select:
+    from sqlglot import parse_one
+
+    found = parse_one(text, dialect="spark")
+    assert isinstance(found, exp.Select)
+    return found

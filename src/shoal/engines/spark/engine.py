@@ -19,24 +19,24 @@ from sqlglot import exp
 
 from shoal.disk.atomic import staged
 from shoal.engines.core.base import BATCH_ROWS, Engine, Marks, Relation
+from shoal.engines.core.kinds import no_rows
 from shoal.engines.core.limits import too_long
 from shoal.engines.core.memory import bytes_of_class, left_for_data
 from shoal.engines.core.state import changed
 from shoal.engines.servers.tables import build_relation, spellings, table_expression
 from shoal.engines.spark.answers import (
     SMALL,
+    can_add_up,
     ddl_of,
     expected_bytes,
     is_one_row,
-    no_rows,
     read_parts,
     reading,
     require_collectable,
+    rows_and_sum,
     shared_folder,
     streamed,
 )
-from shoal.engines.spark.digest import can_add_up, rows_and_sum
-from shoal.engines.spark.errors import condition_of, spark_errors, translate
 from shoal.engines.spark.files import (
     PLAIN,
     format_of,
@@ -47,7 +47,7 @@ from shoal.engines.spark.files import (
     read,
     write_parts,
 )
-from shoal.engines.spark.session import disconnect, limited, session, shown
+from shoal.engines.spark.session import condition_of, disconnect, limited, session, shown, spark_errors, translate
 from shoal.errors import EngineError, InternalError, OutputError
 from shoal.model.roles import Column
 from shoal.steps.sql import string

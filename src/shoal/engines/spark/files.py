@@ -17,7 +17,7 @@ from shoal.engines.core.base import Marks
 from shoal.engines.core.state import changed
 from shoal.engines.files.lakes import refuse_inside_lake
 from shoal.engines.spark.answers import shared_folder
-from shoal.engines.spark.errors import condition_of, spark_errors
+from shoal.engines.spark.session import condition_of, spark_errors
 from shoal.errors import InternalError, UnreadableError, UsageError
 
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json", ".jsonl": "json", ".ndjson": "json"}

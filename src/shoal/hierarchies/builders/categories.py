@@ -119,7 +119,7 @@ class Ordered(Rule):
 
     @property
     def _starts(self) -> Groups:
-        return _equal_levels(len(self.order)) if self.starts is None else self.starts
+        return _by_count([1] * len(self.order)) if self.starts is None else self.starts
 
     def fit(self, column: str, values: Any, counts: Any = None) -> Ordered:
         if self.starts is not None:
@@ -142,10 +142,6 @@ class Ordered(Rule):
             targets.append(len(labels))
             labels.append(name)
         return MapValues(column, (*self.order, *self.apart), tuple(targets), tuple(labels), "top", self.other, missing_label)
-
-
-def _equal_levels(n: int) -> Groups:
-    return _by_count([1] * n)
 
 
 def _by_width(shown: Sequence[str]) -> Groups:

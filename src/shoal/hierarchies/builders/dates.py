@@ -7,6 +7,7 @@ Keeps    periods nest; weeks do not nest in months, so they may only come last
 
 from __future__ import annotations
 
+import calendar
 import dataclasses
 import datetime as dt
 import re
@@ -153,7 +154,7 @@ class Ages(Rule):
         """The first day of birth of people who are not yet ``age`` on the reference day."""
         day = dt.date.fromisoformat(self.reference)
         year = day.year - age
-        if (day.month, day.day) == (2, 29) and not _leap(year):
+        if (day.month, day.day) == (2, 29) and not calendar.isleap(year):
             return dt.date(year, 3, 1)
         return dt.date(year, day.month, day.day) + dt.timedelta(days=1)
 
@@ -255,7 +256,3 @@ def _monday(year: int) -> dt.date:
 
 def _iso(day: dt.date) -> str:
     return f"{day.year:04d}-{day.month:02d}-{day.day:02d}"
-
-
-def _leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

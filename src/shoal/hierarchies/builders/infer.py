@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,11 +18,74 @@ from shoal.hierarchies.builders.dates import Dates, form_of
 from shoal.hierarchies.builders.number_texts import Written, bands_in_order
 from shoal.hierarchies.builders.numbers import Intervals, in_words, number_bands
 from shoal.hierarchies.builders.postcodes import Postcode, country_of
-from shoal.hierarchies.builders.special_codes import Apart
-from shoal.hierarchies.rule import Rule, register_rule
-from shoal.hierarchies.values import counts_of, is_text, texts_of
+from shoal.hierarchies.rule import Generalize, Rule, register_rule, rule_from_json
+from shoal.hierarchies.values import counts_of, texts_of
+from shoal.kernels.arrow import kind_of
 from shoal.kernels.codes import is_declared, label_texts
+from shoal.model.plan import Step
 from shoal.model.roles import NUMBERS, Column
+from shoal.steps import Cut, Prefix
+
+
+@register_rule
+@dataclass(frozen=True)
+class Apart(Rule):
+    """The levels of ``rule`` (as JSON text) for all values but ``codes``, which keep their own names below the top.
+
+    >>> from shoal.hierarchies import Intervals
+    >>> rule = Apart.of(Intervals((10,)).fit("age", ["17", "34"]), ["-9"])
+    >>> rule.over("age", ["17", "34", "-9"]).levels[1].labels
+    ('10-19', '30-39', '-9')
+    """
+
+    rule: str = ""
+    codes: tuple[str, ...] = ()
+    kind: ClassVar[str] = "apart"
+
+    @classmethod
+    def of(cls, rule: Rule, codes: Sequence[str]) -> Apart:
+        text = json.dumps(rule.to_json(), ensure_ascii=False, sort_keys=True)
+        said = "1 code for missing values stays apart" if len(codes) == 1 else f"{len(codes)} codes for missing values stay apart"
+        why = f"{rule.why}; {said}".removeprefix("; ")
+        return cls(text, tuple(codes), why=why)
+
+    @classmethod
+    def fitted(cls, rule: Rule, column: str, values: Any, counts: Any, declared: Sequence[object]) -> Rule:
+        """``rule`` fitted to the values that are not declared missing, which stay apart where it cuts numbers or texts.
+
+        A rule that lists its values says itself what becomes of such codes.
+
+        >>> from shoal.hierarchies import Intervals
+        >>> rule = Apart.fitted(Intervals((10,)), "age", ["17", "34", "-9"], [5, 5, 5], (-9,))
+        >>> rule.over("age", ["17", "34", "-9"]).levels[1].labels
+        ('10-19', '30-39', '-9')
+        """
+        texts = texts_of(column, values)
+        codes = [t for t in texts if is_declared(t, declared)]
+        rest = [t for t in texts if t not in codes]
+        if not codes or not rest:
+            return rule.fit(column, values, counts)
+        sizes = dict(zip(texts, counts_of(texts, counts).tolist(), strict=True))
+        found = rule.fit(column, rest, [sizes[t] for t in rest])
+        cuts = found.inner and isinstance(found._inner_step(column, 1, None), Cut | Prefix)
+        return cls.of(found, codes) if cuts else rule.fit(column, values, counts)
+
+    @cached_property
+    def _rule(self) -> Rule:
+        data: dict[str, Any] = json.loads(self.rule)
+        return rule_from_json(data)
+
+    @property
+    def inner(self) -> int:
+        return self._rule.inner
+
+    def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
+        found = iter(self._rule.labels(column, [t for t in texts if t not in self.codes], level))
+        return [t if t in self.codes else next(found) for t in texts]
+
+    def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
+        return Generalize.of(column, self, level, missing_label=missing_label)
+
 
 MOST_OTHER = 0.5
 """Share of the records that ``(other)`` may hold at a guessed level: above it the level would say little."""
@@ -231,24 +296,8 @@ def _with_codes(column: Column, texts: Sequence[str], sizes: Any, k: int, scale:
 
 
 def _kind_of(values: Any) -> str:
-    if not hasattr(values, "null_count"):
-        return ""
-    import pyarrow as pa
-
-    test, kind = pa.types, values.type
-    for name, holds in (
-        ("boolean", test.is_boolean(kind)),
-        ("integer", test.is_integer(kind)),
-        ("float", test.is_floating(kind)),
-        ("decimal", test.is_decimal(kind)),
-        ("date", test.is_date(kind)),
-        ("timestamp", test.is_timestamp(kind)),
-        ("time", test.is_time(kind)),
-        ("text", is_text(values)),
-    ):
-        if holds:
-            return name
-    return ""
+    kind = kind_of(values.type) if hasattr(values, "null_count") else ""
+    return kind if kind not in ("binary", "other") else ""
 
 
 def _dates(texts: Sequence[str], form: str) -> Dates:

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import HierarchyError, PolicyError, nearest
-from shoal.hierarchies.builders.arx import read_arx
 from shoal.hierarchies.builders.categories import FrequencyMerge, Ordered
 from shoal.hierarchies.builders.codes import Diagnosis, Flat, Mask, PrefixCode
 from shoal.hierarchies.builders.dates import Ages, Dates
-from shoal.hierarchies.builders.explicit import FromTree
+from shoal.hierarchies.builders.explicit import FromTree, read_arx
 from shoal.hierarchies.builders.infer import Infer
 from shoal.hierarchies.builders.numbers import Intervals, Quantiles
 from shoal.hierarchies.builders.postcodes import SMALL_ZIP3, Postcode, small_zip3
@@ -126,10 +125,6 @@ def _words(what: Any) -> tuple[str, ...]:
     return (what,) if isinstance(what, str) else tuple(str(w) for w in what)
 
 
-def _intervals(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
-    return Intervals(_numbers(what), **{k: _numbers(v)[0] for k, v in options.items()})
-
-
 def _dates(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
     form = str(options.get("form", ""))
     return Dates(_words(what), form=form) if what else Dates(form=form)
@@ -152,31 +147,11 @@ def _mask(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
     return Mask(_numbers(keep), options.get("fill", "*"), "left" if side == "left" else "right")
 
 
-def _prefix(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
-    return PrefixCode.of(what) if isinstance(what, str) else PrefixCode(_numbers(what), options.get("fill", ""))
-
-
 def _postcode(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
     small: tuple[str, ...] = SMALL_ZIP3
     if "population" in options:
         small = small_zip3(folder / str(options["population"]), threshold=int(options.get("threshold", 20_000)))
     return Postcode(str(what), small, options.get("on_gap", "error"))
-
-
-def _diagnosis(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
-    return Diagnosis(what, options.get("on_gap", "error"))
-
-
-def _order(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
-    return Ordered(_words(what))
-
-
-def _frequency(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
-    return FrequencyMerge(_numbers(what), str(options.get("other", "(other)")))
-
-
-def _quantiles(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
-    return Quantiles(_numbers(what), int(options.get("min_count", 1)))
 
 
 def _tree(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
@@ -186,23 +161,30 @@ def _tree(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
     return FromTree.of(what, on_gap=on_gap)
 
 
-def _file(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
-    return read_arx(folder / str(what), on_gap=options.get("on_gap", "error"))
-
-
 _Builder = Callable[[Any, Mapping[str, Any], Path], Rule]
-_BUILDERS: dict[str, tuple[_Builder, tuple[str, ...]]] = {
-    "intervals": (_intervals, ("top", "bottom", "origin")),
+_BUILDERS: dict[str, tuple[_Builder, tuple[str, ...]]] = {  # what stands behind the name, the options beside it, the folder
+    "intervals": (
+        lambda what, options, _: Intervals(_numbers(what), **{k: _numbers(v)[0] for k, v in options.items()}),
+        ("top", "bottom", "origin"),
+    ),
     "dates": (_dates, ("form",)),
     "ages": (_ages, ("at", "top", "bottom")),
     "mask": (_mask, ("side", "keep", "fill")),
-    "prefix": (_prefix, ("fill",)),
+    "prefix": (
+        lambda what, options, _: (
+            PrefixCode.of(what) if isinstance(what, str) else PrefixCode(_numbers(what), options.get("fill", ""))
+        ),
+        ("fill",),
+    ),
     "postcode": (_postcode, ("population", "threshold", "on_gap")),
-    "diagnosis": (_diagnosis, ("on_gap",)),
-    "order": (_order, ()),
-    "frequency": (_frequency, ("other",)),
-    "quantiles": (_quantiles, ("min_count",)),
+    "diagnosis": (lambda what, options, _: Diagnosis(what, options.get("on_gap", "error")), ("on_gap",)),
+    "order": (lambda what, *_: Ordered(_words(what)), ()),
+    "frequency": (
+        lambda what, options, _: FrequencyMerge(_numbers(what), str(options.get("other", "(other)"))),
+        ("other",),
+    ),
+    "quantiles": (lambda what, options, _: Quantiles(_numbers(what), int(options.get("min_count", 1))), ("min_count",)),
     "tree": (_tree, ("on_gap",)),
     "groups": (_tree, ("on_gap",)),
-    "file": (_file, ("on_gap",)),
+    "file": (lambda what, options, folder: read_arx(folder / str(what), on_gap=options.get("on_gap", "error")), ("on_gap",)),
 }

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from shoal.errors import InternalError
-from shoal.kernels.people import Memberships
+from shoal.kernels.group import Memberships
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 

@@ -42,8 +42,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, InternalError, UsageError
-from shoal.kernels.group import sum_by
-from shoal.kernels.people import Memberships
+from shoal.kernels.group import Memberships, sum_by
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.missing import adds_up
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray, SensitiveCounts

@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import EmptyTableError
-from shoal.kernels.group import group_codes, sum_by
-from shoal.kernels.people import Memberships
+from shoal.kernels.group import Memberships, group_codes, sum_by
 from shoal.measures.classes.anonymity import k_anonymity, unique_members
 from shoal.model.counts.classes import MISSING, ClassCounts, IntArray, SensitiveCounts
 from shoal.model.roles import MissingPolicy

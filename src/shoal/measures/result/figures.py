@@ -14,8 +14,7 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InternalError, RequirementError
-from shoal.kernels.group import project
-from shoal.kernels.people import Memberships
+from shoal.kernels.group import Memberships, project
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, individual, risk
 from shoal.measures.classes.diversity import profile, whole_diversity
 from shoal.measures.classes.missing import Crowds, crowds, drop_missing, people_with_missing, under_all_policies

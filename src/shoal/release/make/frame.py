@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from shoal.model.plan import Plan
 from shoal.model.roles import Schema
-from shoal.steps.constant import Keep
+from shoal.steps.texts import Keep
 from shoal.steps.value_map import MapValues
 
 

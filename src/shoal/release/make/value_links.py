@@ -31,8 +31,7 @@ from shoal.attacks.joint import (
 from shoal.engines.core.memory import left_for_data, shown
 from shoal.engines.open import open as opened
 from shoal.errors import InfeasibleError, InternalError
-from shoal.kernels.group import group_codes
-from shoal.kernels.people import memberships
+from shoal.kernels.group import group_codes, memberships
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.compare import at_most
 from shoal.model.plan import Plan, RowStep, Step

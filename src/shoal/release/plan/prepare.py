@@ -312,7 +312,7 @@ def _hierarchy(
     population too, so that its people have a class.
     """
     from shoal.hierarchies import from_policy
-    from shoal.hierarchies.builders.special_codes import Apart
+    from shoal.hierarchies.builders.infer import Apart
 
     values, counts = counted
     asked: Any = policy.quasi[name].hierarchy

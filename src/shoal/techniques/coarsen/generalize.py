@@ -10,22 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
-from shoal.hierarchies.rule import Rule
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import OnGap, Step
 from shoal.steps import Keep, MapValues
 
 FloatArray = npt.NDArray[np.float64]
-
-
-def generalize(column: str, rule: Rule, level: int, *, missing_label: str | None = None) -> Step:
-    """The step that publishes ``column`` at ``level`` of ``rule``.
-
-    >>> from shoal.hierarchies import Mask
-    >>> generalize("zip", Mask((4, 2)), 2).length
-    2
-    """
-    return rule.step(column, level, missing_label=missing_label)
 
 
 def level_for(hierarchy: Hierarchy, values: int) -> int:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.errors import DataError, UsageError
+from shoal.errors import DataError, PolicyError, UsageError
 from shoal.hierarchies.builders.numbers import FARTHEST
 from shoal.hierarchies.values import counts_of, texts_of
-from shoal.model.plan import Suppression
-from shoal.steps import Clamp, Constant, Drop, MapValues, Round
-from shoal.techniques.columns import distinct_numbers, need_group
-
-
-def round_to(column: str, base: float) -> Round:
-    """Round to the nearest multiple of ``base``, halves away from zero.
-
-    >>> round_to("pay", 100).base
-    100
-    """
-    return Round(column, base)
+from shoal.kernels.text import canonical_text
+from shoal.model.plan import SUPPRESSED, ColumnStep, OnGap, Publishes, register_step
+from shoal.steps import Clamp, MapValues
+from shoal.techniques.columns import distinct_numbers, need_group, with_column
 
 
 def top_bottom(
@@ -96,29 +89,6 @@ def _inwards(limit: float, unit: float, up_to: Callable[[list[float]], list[int]
     return next((out for out, n in zip(tried, found, strict=True) if n <= 1.5 * least), limit) + 0.0
 
 
-def suppress_column(column: str, *, keep_name: bool = False) -> Drop | Constant:
-    """Leave a column out, or publish ``*`` in every cell of it.
-
-    >>> suppress_column("name").kind, suppress_column("name", keep_name=True).value
-    ('drop', '*')
-    """
-    return Constant(column) if keep_name else Drop(column)
-
-
-def suppress_records(k: int, columns: Sequence[str], *, unit: str | None = None) -> Suppression:
-    """Leave out the records of classes with fewer than ``k`` members (people, with ``unit``).
-
-    >>> suppress_records(5, ["age", "zip"]).scope
-    'rows'
-    """
-    return _suppression(k, columns, "rows", unit)
-
-
-def suppress_cells(k: int, columns: Sequence[str], *, unit: str | None = None) -> Suppression:
-    """Keep the records of such classes, but publish ``*`` in their quasi-identifiers."""
-    return _suppression(k, columns, "cells", unit)
-
-
 def suppress_rare(column: str, values: Any, counts: Any, *, min_count: int) -> MapValues:
     """Publish ``*`` for values of fewer than ``min_count`` records; the plan names only the others.
 
@@ -133,9 +103,37 @@ def suppress_rare(column: str, values: Any, counts: Any, *, min_count: int) -> M
     return MapValues(column, names, tuple(range(len(names))), names, "suppress")
 
 
-def _suppression(k: int, columns: Sequence[str], scope: Literal["rows", "cells"], unit: str | None) -> Suppression:
-    if k < 1:
-        raise UsageError(f"k must be at least 1; found {k}.")
-    if not columns:
-        raise UsageError("suppression needs the columns whose combinations are counted.")
-    return Suppression(k, tuple(columns), scope, unit)
+@register_step
+@dataclass(frozen=True)
+class Rare(ColumnStep):
+    """Publish ``*`` for values of fewer than ``min_count`` records; missing ones stay missing.
+
+    The plan names no value: it is what ``rare`` becomes where more values stay than a plan can hold.
+
+    >>> import pyarrow as pa
+    >>> Rare("job", min_count=2).run(pa.table({"job": ["nurse", "nurse", "astronaut", None]}), 0)["job"].to_pylist()
+    ['nurse', 'nurse', '*', None]
+    """
+
+    min_count: int = 2
+    on_gap: ClassVar[OnGap] = "suppress"
+    kind: ClassVar[str] = "rare"
+    publishes: ClassVar[Publishes] = "own"
+    draws: ClassVar[bool] = False
+    codes_apart: ClassVar[bool] = False
+    by_place: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.min_count, bool) or not isinstance(self.min_count, int) or self.min_count < 1:
+            raise PolicyError(f"min_count of '{self.column}' must be a whole number of at least 1.")
+
+    def run(self, table: Any, seed: int) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        texts = canonical_text(table.column(self.column))
+        encoded = texts.dictionary_encode()
+        codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+        times = np.bincount(codes, minlength=len(encoded.dictionary) + 1)
+        stays = pc.or_(pa.array(times[codes] >= self.min_count), texts.is_null())
+        return with_column(table, self.column, pc.if_else(stays, texts, SUPPRESSED))

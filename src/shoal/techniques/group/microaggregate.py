@@ -97,7 +97,7 @@ class Microaggregate(ColumnStep):
         """Whether so many records are cut into blocks first."""
         if self._sorts:
             return False
-        searched = HAVE_NUMBA and len(self.columns) <= FEW_COLUMNS
+        searched = HAVE_NUMBA and self.method == "mdav" and len(self.columns) <= FEW_COLUMNS
         return records * len(self.columns) > MOST_CELLS or (records**2 / self.k > MOST_PAIRS and not searched)
 
     def told(self, records: int) -> tuple[str, ...]:

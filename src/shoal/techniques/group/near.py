@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,28 +40,26 @@ def groups_of(points: FloatArray, k: int, method: str, gamma: float) -> IntArray
     """Group number of each record, of columns that are standardised; MDAV overwrites ``points``."""
     if method == "mdav" and len(points) == 1:
         return _sorted_groups(points[0], k)
-    kernel = _loops(points.shape[1], k)
     if method == "mdav":
-        return np.asarray(kernel.mdav(points, k))
-    plain = np.asarray(kernel.mdav(points.copy(), k))
-    groups = np.asarray(kernel.v_mdav(points.copy(), k, gamma))
+        return _mdav(points, k)
+    from shoal.techniques.kernels.mdav import v_mdav
+
+    plain = _mdav(points.copy(), k)
+    groups = np.asarray(v_mdav(points.copy(), k, gamma))
     for large in np.flatnonzero(np.bincount(groups) >= 2 * k):  # the last few records joined it: in two it loses less
         members = np.flatnonzero(groups == large)
-        parts = np.asarray(_loops(len(members), k).mdav(np.ascontiguousarray(points[:, members]), k))
+        parts = _mdav(np.ascontiguousarray(points[:, members]), k)
         groups[members] = np.where(parts == 0, large, groups.max() + parts)
     groups = np.unique(groups, return_inverse=True)[1]
     return plain if _lost(points, plain) < _lost(points, groups) else groups
 
 
-def _loops(n: int, k: int) -> Any:
-    """The loops for so many records, compiled on first use."""
-    from shoal.techniques.kernels import mdav
+def _mdav(points: FloatArray, k: int) -> IntArray:
+    """MDAV's groups, by loops that are compiled on first use; ``points`` is overwritten."""
+    from shoal.techniques.kernels import mdav, mdav_tree
 
-    if not HAVE_NUMBA or n * n / k <= MANY_PAIRS:
-        return mdav
-    from shoal.techniques.kernels import mdav_tree
-
-    return mdav_tree
+    n = points.shape[1]
+    return np.asarray((mdav if not HAVE_NUMBA or n * n / k <= MANY_PAIRS else mdav_tree).mdav(points, k))
 
 
 def _sorted_groups(x: FloatArray, k: int) -> IntArray:

@@ -7,7 +7,7 @@ any other step and counts k afterwards, on the records that are published.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from shoal.errors import PolicyError
 from shoal.model.plan import RowStep, register_step
-from shoal.model.seed import safe_seed
 from shoal.techniques.kernels import draws as random
 from shoal.techniques.kernels.draws import RowNumbers
 
@@ -55,25 +54,6 @@ class Sample(RowStep):
             return _people(table.column(self.unit), key, self.share)
 
         return chosen
-
-
-def sample(batches: Iterable[Any], share: float, *, seed: int = 0, unit: str | None = None) -> Iterator[Any]:
-    """The sampled rows of pyarrow batches (or tables), in order: :class:`Sample` outside a plan, with a secret seed unless one
-    is stated.
-
-    >>> import pyarrow as pa
-    >>> t = pa.table({"x": range(1000)})
-    >>> [b.num_rows for b in sample([t], 1.0)]
-    [1000]
-    """
-    import pyarrow as pa
-
-    choose = Sample(share=share, unit=unit).start(safe_seed(seed))
-    before = 0
-    for batch in batches:
-        chosen = choose(batch, random.places(before, batch.num_rows))
-        before += batch.num_rows
-        yield batch.filter(pa.array(chosen))
 
 
 def _people(column: Any, key: bytes, share: float) -> npt.NDArray[np.bool_]:

@@ -9,31 +9,156 @@ missing in a column of numbers or dates, and everywhere if the file has no field
 from __future__ import annotations
 
 import codecs
+import csv
 import io
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from functools import partial
+import itertools
+import shutil
+import tempfile
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 
+from shoal.disk.atomic import disk_full
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.duckdb.sql import identifier, literal, path_literal
-from shoal.engines.files.csv.clean import cleaned, transcoded
+from shoal.engines.duckdb.sql import UNEVEN, identifier, literal, path_literal
 from shoal.engines.files.csv.encodings import SAMPLE_BYTES, UnknownEncodingError, guess_encoding
-from shoal.engines.files.csv.fields import Field, converted, read_plain, typed
 from shoal.engines.files.csv.sniff import Dialect, sample_bytes, sniff
-from shoal.engines.files.csv.types import guess_types
+from shoal.engines.files.csv.types import Field, converted, guess_types, read_plain, typed
 from shoal.engines.files.frames import open_deferred
-from shoal.engines.files.layout import MODES, need_modes, numbered_names, repairs_of
-from shoal.engines.files.packing import packing_of, require_option
+from shoal.engines.files.layout import MODES, is_blank, need_modes, numbered_names, repairs_of, titles_part
+from shoal.engines.files.packing import opened, packing_of, require_option
 from shoal.engines.files.readers import EngineReader
-from shoal.errors import ShoalError, UnreadableError, UsageError, missing_column
-from shoal.model.roles import check_names
+from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column
+from shoal.model.roles import Column, check_names
+
+
+def cleaned(lines: Iterable[str], dialect: Dialect, width: int, table: str, aside: Counter[str]) -> Iterator[str]:
+    """The heading on one line and the records as they are written; what is set aside is counted in ``aside`` by sort."""
+    source = iter(lines)
+    if dialect.blanks:
+        yield from (" ".join(line.split()) + "\n" for line in itertools.islice(source, dialect.skip, None) if line.strip())
+        return
+    for _ in range(dialect.skip):
+        next(source, "")
+    layout, held = dialect.layout, deque[tuple[list[str], str, int]]()
+    reach = max((-place for place in layout.last), default=int(bool(layout.again)))
+    heading, first, end = dialect.header, True, ""
+    for cells, raw, line in _records(source, dialect, aside):
+        end = end or ("\n" if dialect.mended else _ending(raw))
+        if heading:
+            heading = False
+            yield dialect.delimiter.join(f"f{i}" for i in range(width)) + end
+            continue
+        held.append((cells, raw, line))
+        if len(held) <= reach:
+            continue
+        row = held.popleft()
+        if layout.again and tuple(held[0][0]) == layout.again and titles_part(row[0], layout.usual):
+            aside["notes"] += 1
+            continue
+        yield from _kept(*row, first, 0, dialect, width, table, aside, end)
+        first = False
+    while held:
+        place = -len(held)
+        yield from _kept(*held.popleft(), first, place, dialect, width, table, aside, end)
+        first = False
+
+
+def _records(source: Iterator[str], dialect: Dialect, aside: Counter[str]) -> Iterator[tuple[list[str], str, int]]:
+    """The fields of each record, its text, and the line on which it begins; without blank lines and comments."""
+    taken: list[str] = []
+    line = dialect.skip
+
+    def lines() -> Iterator[str]:
+        nonlocal line
+        for text in source:
+            line += 1
+            if dialect.comment and not taken and text.startswith(dialect.comment):
+                aside["comments"] += 1
+                continue
+            taken.append(text)
+            yield text
+
+    try:
+        for cells in csv.reader(lines(), delimiter=dialect.delimiter, quotechar=dialect.quote, doublequote=True):
+            if not is_blank(cells) or dialect.layout.usual == 0:
+                yield cells, "".join(taken), line - len(taken) + 1
+            taken.clear()
+    except csv.Error:
+        return  # a field too long: reading on reports its line
+
+
+def _kept(
+    cells: list[str],
+    raw: str,
+    line: int,
+    first: bool,
+    place: int,
+    dialect: Dialect,
+    width: int,
+    table: str,
+    aside: Counter[str],
+    end: str,
+) -> Iterator[str]:
+    sort = dialect.layout.sort_of(cells, first, place)
+    if sort:
+        aside[sort] += 1
+    elif len(cells) == width or not dialect.layout.numeric:
+        yield raw if raw.endswith(("\n", "\r")) and not dialect.mended else raw.rstrip("\r\n") + end
+    elif dialect.set_aside_bad:
+        aside["bad lines"] += 1
+    else:
+        raise uneven(line, len(cells), width, table)
+
+
+def uneven(line: int, seen: int, expected: int, table: str) -> UnreadableError:
+    """A line with another number of fields than the names."""
+    return UnreadableError(
+        f"line {line} of '{table}' has {seen} fields; {expected} were expected.",
+        hint=UNEVEN,
+        line=line,
+        expected=expected,
+        found=seen,
+    )
+
+
+def _ending(text: str) -> str:
+    return text[len(text.rstrip("\r\n")) :] or "\n"
+
+
+def transcoded(
+    path: Path, encoding: str, engine: DuckDB, suffix: str, dialect: Dialect | None = None, width: int = 0
+) -> tuple[Path, Counter[str]]:
+    """A private UTF-8 copy (mode 0600) that goes with the engine; with a dialect also :func:`cleaned`. And what was set aside."""
+    with tempfile.NamedTemporaryFile(dir=engine.folder, suffix=suffix, delete=False) as out:
+        target = Path(out.name)
+    aside: Counter[str] = Counter()
+    try:
+        with (
+            io.TextIOWrapper(opened(path), encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="") as source,
+            target.open("w", encoding="utf-8", newline="") as copy,
+        ):
+            if dialect is None:
+                shutil.copyfileobj(source, copy, 1 << 20)
+            else:
+                copy.writelines(cleaned(source, dialect, width, path.name, aside))
+    except OSError as error:
+        if disk_full(error):
+            raise OutputError(
+                f"not enough disk space for a copy of '{path.name}' in the temporary folder.",
+                hint="Free space, or save it as UTF-8.",
+            ) from None
+        raise UnreadableError(f"'{path}' may not be read.", hint="Check the file and its rights.") from None
+    except UnicodeError:
+        raise UnreadableError(f"'{path}' is not valid in encoding '{encoding}'.", hint="Pass the right encoding=.") from None
+    return target, aside
+
 
 OPTIONS = (
     *("delimiter", "quote", "encoding", "decimal", "header", "skip", "comment", "null", "types", "dates", "rename_duplicates"),
@@ -65,89 +190,138 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     dialect, own = sniff(raw, encoding, path, options)
     names = numbered_names(own, options)
     check_names(names, table=path.name)
-    renamed = {new: old for new, old in zip(names, own, strict=True) if new != old}
-    aside: Counter[str] = Counter()
-    packed, size = packing_of(path) != "none", path.stat().st_size
-    content: bytes | None = None
-    if len(raw) < SAMPLE_BYTES and not packed and (encoding == "utf-8" or dialect.repaired):
-        content = _without_others(raw, encoding, dialect, len(names), path, aside) if dialect.repaired else raw
-    elif not packed and encoding == "utf-8" and not dialect.repaired and len(names) > WIDE and size <= WIDE_BYTES:
-        content = path.read_bytes()
-    details_of = partial(_details, encoding=encoding, aside=aside, renamed=renamed)
-    small = None if content is None else _open_small(path, content, dialect, names, options, details_of)
-    if small is not None:
-        return small
-    engine = DuckDB(stable_order=True)
-    engine.source = path.name
-    folded = dialect.header and any("\n" in n or "\r" in n for n in names)  # DuckDB takes its first line break for all
-    file, native = path, _NATIVE.get(encoding, "utf-8")
-    if encoding not in _NATIVE or folded or dialect.blanks or dialect.repaired:
-        rewritten = folded or dialect.blanks or dialect.repaired
-        file, aside = transcoded(path, encoding, engine, ".csv", dialect if rewritten else None, len(names))
-        dialect, native = replace(dialect, skip=0) if rewritten else dialect, "utf-8"
-    null = _null_texts(options.get("null"))
-    reading = _reading(file, dialect, len(names), null, native, packing_of(file))
-    sample = engine.run_table(f"FROM {reading} LIMIT {SAMPLE_ROWS}", path.name)
-    if dialect.quoted_empty == "numbers" and _quoted_empties_are_missing(sample):
-        dialect = replace(dialect, quoted_empty="missing")
-        reading = _reading(file, dialect, len(names), null, native, packing_of(file))
-        sample = engine.run_table(f"FROM {reading} LIMIT {SAMPLE_ROWS}", path.name)
-    fields, decimal = _fields(names, sample, dialect, options)
-    chosen = ", ".join(f"{f.expression()} AS {identifier(f.name)}" for f in fields)
-    engine.explain_late = lambda position: _late(engine, reading, fields[position], path.name)
-    details = _details(dialect, options, encoding, aside, renamed) | {"decimal": decimal}
-    if signs := {f.name: sign for f in fields if f.amount is not None and (sign := f.amount.before or f.amount.behind)}:
-        details["signs"] = signs
-    held = sample.num_rows < SAMPLE_ROWS and size <= HELD_BYTES and len(names) > WIDE
-    keep = engine.held if held else engine.view
-    relation = keep(f"SELECT {chosen} FROM {converted(reading, fields)}", str(path), None, **details)  # noqa: S608
-    if any(dialect.labels):
-        labelled = zip(relation.columns, dialect.labels, strict=True)
-        relation = replace(relation, columns=tuple(replace(c, note=" ".join(label.split())) for c, label in labelled))
-    if packed:
-        return engine, relation
-    most = size // len(names) + 1  # a row has at least one byte per field
-    likely = int(size * raw.count(b"\n") / max(1, len(raw))) + 1
-    return engine, replace(relation, reader=EngineReader(engine, relation, most, likely))
+    file = _File(path, raw, encoding, dialect, names, own, options)
+    return file.in_memory() or file.in_database()
 
 
-def _without_others(raw: bytes, encoding: str, dialect: Dialect, width: int, path: Path, aside: Counter[str]) -> bytes:
-    """A short file in UTF-8 without what is not a record; that is counted in ``aside``."""
-    try:
-        text = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
-    except UnicodeError:
-        raise UnreadableError(f"'{path}' is not valid in encoding '{encoding}'.", hint="Pass the right encoding=.") from None
-    return "".join(cleaned(io.StringIO(text, newline=""), dialect, width, path.name, aside)).encode()
+@dataclass
+class _File:
+    """A CSV file and how it is read; ``own`` are the names as they are written, ``aside`` counts what is not a record."""
 
+    path: Path
+    raw: bytes
+    encoding: str
+    dialect: Dialect
+    names: list[str]
+    own: list[str]
+    options: Mapping[str, Any]
+    aside: Counter[str] = field(default_factory=Counter)
 
-def _open_small(
-    path: Path, raw: bytes, dialect: Dialect, names: list[str], options: Mapping[str, Any], details_of: Any
-) -> tuple[DuckDB, Relation] | None:
-    """A file that is whole in ``raw``, without the database; None where it is long or not plainly written."""
-    if options.get("types") or options.get("dates"):
-        return None
-    plain_dialect = replace(dialect, skip=0, rows=1) if dialect.repaired else dialect
-    sample = read_plain(raw, plain_dialect, len(names), _null_texts(options.get("null")))
-    if sample is None or sample.num_rows > SAMPLE_ROWS:
-        return None
-    if dialect.quoted_empty == "numbers" and _quoted_empties_are_missing(sample):
-        dialect = replace(dialect, quoted_empty="missing")
-        sample = read_plain(raw, replace(plain_dialect, quoted_empty="missing"), len(names), _null_texts(options.get("null")))
-    fields, decimal = _fields(names, sample, dialect, options)
-    plain = not any(f.comma or f.padded or f.quoted_empty or f.marks or f.amount for f in fields)
-    table = typed(sample, [f.sql_type for f in fields], names) if plain else None
-    if table is None:
-        return None
+    @property
+    def null(self) -> list[str]:
+        return _null_texts(self.options.get("null"))
 
-    def load() -> Any:
-        if not path.exists():
-            raise UnreadableError(f"file '{path.name}' is not there any more.", hint="Was it moved or replaced?")
-        return table
+    def in_memory(self) -> tuple[DuckDB, Relation] | None:
+        """A file that is whole in the sample or wide, by Arrow; None where it is long or not plainly written."""
+        content = self._content()
+        if content is None or self.options.get("types") or self.options.get("dates"):
+            return None
+        before = self.dialect
+        sample = self._sample(lambda d: read_plain(content, d.copied, len(self.names), self.null))
+        if sample is None or sample.num_rows > SAMPLE_ROWS:
+            self.dialect = before
+            return None
+        fields, decimal = _fields(self.names, sample, self.dialect, self.options)
+        odd = any(f.comma or f.padded or f.quoted_empty or f.marks or f.amount for f in fields)
+        table = None if odd else typed(sample, [f.sql_type for f in fields], self.names)
+        if table is None:
+            self.dialect = before
+            return None
 
-    details = details_of(dialect, options) | {"decimal": decimal}
-    labels = dialect.labels or ("",) * len(names)
-    columns = [replace(c, note=" ".join(label.split())) for c, label in zip(columns_of(table.schema), labels, strict=True)]
-    return open_deferred(load, table.schema, columns, str(path), **details)
+        def load() -> Any:
+            if not self.path.exists():
+                raise UnreadableError(f"file '{self.path.name}' is not there any more.", hint="Was it moved or replaced?")
+            return table
+
+        details = self._details() | {"decimal": decimal}
+        return open_deferred(load, table.schema, self._noted(columns_of(table.schema)), str(self.path), **details)
+
+    def in_database(self) -> tuple[DuckDB, Relation]:
+        """By DuckDB, from the file itself, or from a private copy in UTF-8 without what is not a record."""
+        path, names, size, packed = self.path, self.names, self.path.stat().st_size, packing_of(self.path) != "none"
+        engine = DuckDB(stable_order=True)
+        engine.source = path.name
+        folded = self.dialect.header and any("\n" in n or "\r" in n for n in names)  # DuckDB takes its first line break for all
+        rewritten = folded or self.dialect.blanks or self.dialect.repaired
+        file, native = path, _NATIVE.get(self.encoding, "utf-8")
+        if rewritten or self.encoding not in _NATIVE:
+            form = self.dialect if rewritten else None
+            file, self.aside = transcoded(path, self.encoding, engine, ".csv", form, len(names))
+            self.dialect, native = replace(self.dialect, skip=0) if rewritten else self.dialect, "utf-8"
+        packing = packing_of(file)
+
+        def reading(dialect: Dialect) -> str:
+            return _reading(file, dialect, len(names), self.null, native, packing)
+
+        sample = self._sample(lambda d: engine.run_table(f"FROM {reading(d)} LIMIT {SAMPLE_ROWS}", path.name))
+        source = reading(self.dialect)
+        fields, decimal = _fields(names, sample, self.dialect, self.options)
+        engine.explain_late = lambda position: _late(engine, source, fields[position], path.name)
+        details = self._details() | {"decimal": decimal}
+        if signs := {f.name: sign for f in fields if f.amount is not None and (sign := f.amount.before or f.amount.behind)}:
+            details["signs"] = signs
+        chosen = ", ".join(f"{f.expression()} AS {identifier(f.name)}" for f in fields)
+        body = f"SELECT {chosen} FROM {converted(source, fields)}"  # noqa: S608
+        held = sample.num_rows < SAMPLE_ROWS and size <= HELD_BYTES and len(names) > WIDE
+        relation = engine.view(body, str(path), held=held, **details)
+        relation = replace(relation, columns=tuple(self._noted(relation.columns)))
+        if packed:
+            return engine, relation
+        most = size // len(names) + 1  # a row has at least one byte per field
+        likely = int(size * self.raw.count(b"\n") / max(1, len(self.raw))) + 1
+        return engine, replace(relation, reader=EngineReader(engine, relation, most, likely))
+
+    def _content(self) -> bytes | None:
+        """The whole file in UTF-8, without what is not a record, where that can be had in memory."""
+        packed, wide = packing_of(self.path) != "none", len(self.names) > WIDE and self.path.stat().st_size <= WIDE_BYTES
+        if packed or not (self.encoding == "utf-8" or self.dialect.repaired):
+            return None
+        if len(self.raw) >= SAMPLE_BYTES:
+            return self.path.read_bytes() if wide and not self.dialect.repaired else None
+        if not self.dialect.repaired:
+            return self.raw
+        try:
+            text = self.raw.decode("utf-8-sig" if self.encoding == "utf-8" else self.encoding)
+        except UnicodeError:
+            what = f"'{self.path}' is not valid in encoding '{self.encoding}'."
+            raise UnreadableError(what, hint="Pass the right encoding=.") from None
+        lines = cleaned(io.StringIO(text, newline=""), self.dialect, len(self.names), self.path.name, self.aside)
+        return "".join(lines).encode()
+
+    def _sample(self, read: Callable[[Dialect], Any]) -> Any:
+        """The first records as texts; where they show that quoted empty fields are missing values, read again so."""
+        sample = read(self.dialect)
+        if sample is not None and self.dialect.quoted_empty == "numbers" and _quoted_empties_are_missing(sample):
+            self.dialect = replace(self.dialect, quoted_empty="missing")
+            sample = read(self.dialect)
+        return sample
+
+    def _noted(self, columns: Sequence[Column]) -> list[Column]:
+        """The columns with the labels of a second row of headings."""
+        labels = self.dialect.labels or ("",) * len(columns)
+        return [replace(c, note=" ".join(label.split())) for c, label in zip(columns, labels, strict=True)]
+
+    def _details(self) -> dict[str, Any]:
+        """How the file is read, for people."""
+        dialect, options = self.dialect, self.options
+        counts = self.aside + Counter({"notes": dialect.above})
+        stated = ("quote", "skip", "header", "null", "types", "dates", "rename_duplicates", *MODES)
+        usual = {"delimiter": ",", "encoding": "utf-8", "quoted_empty": "numbers"}
+        own = {"delimiter": dialect.delimiter, "encoding": self.encoding, "quoted_empty": dialect.quoted_empty}
+        plan = {n: options[n] for n in stated if n in options} | {n: v for n, v in own.items() if v != usual[n]}
+        plan |= {"heading_rows": 2} if dialect.rows > 1 else {}
+        renamed = {new: old for new, old in zip(self.names, self.own, strict=True) if new != old}
+        return {
+            "format": "csv",
+            "delimiter": dialect.delimiter,
+            "quote": dialect.quote,
+            "encoding": self.encoding,
+            "header": dialect.header,
+            "null": self.null,
+            **({"heading_rows": dialect.rows} if dialect.rows > 1 else {}),
+            **({"quoted_empty": dialect.quoted_empty} if dialect.quoted_empty != "numbers" else {}),
+            **repairs_of(counts, renamed, plan, above=dialect.above, comment=dialect.comment, mended=dialect.mended),
+        }
 
 
 def _quoted_empties_are_missing(sample: Any) -> bool:
@@ -155,30 +329,6 @@ def _quoted_empties_are_missing(sample: Any) -> bool:
     if any(column.null_count for column in sample.columns):
         return False
     return any(pc.min(pc.binary_length(column)).as_py() == 0 for column in sample.columns)
-
-
-def _details(
-    dialect: Dialect, options: Mapping[str, Any], encoding: str, aside: Mapping[str, int], renamed: Mapping[str, str]
-) -> dict[str, Any]:
-    """How the file is read, for people."""
-    counts = Counter(aside) + Counter({"notes": dialect.above})
-    plan = {
-        n: options[n] for n in ("quote", "skip", "header", "null", "types", "dates", "rename_duplicates", *MODES) if n in options
-    }
-    usual = {"delimiter": ",", "encoding": "utf-8", "quoted_empty": "numbers"}
-    own = {"delimiter": dialect.delimiter, "encoding": encoding, "quoted_empty": dialect.quoted_empty}
-    plan |= {n: value for n, value in own.items() if value != usual[n]} | ({"heading_rows": 2} if dialect.rows > 1 else {})
-    return {
-        "format": "csv",
-        "delimiter": dialect.delimiter,
-        "quote": dialect.quote,
-        "encoding": encoding,
-        "header": dialect.header,
-        "null": _null_texts(options.get("null")),
-        **({"heading_rows": dialect.rows} if dialect.rows > 1 else {}),
-        **({"quoted_empty": dialect.quoted_empty} if dialect.quoted_empty != "numbers" else {}),
-        **repairs_of(counts, renamed, plan, above=dialect.above, comment=dialect.comment, mended=dialect.mended),
-    }
 
 
 def _guessed_encoding(raw: bytes, path: Path, options: Mapping[str, Any]) -> str:

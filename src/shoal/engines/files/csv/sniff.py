@@ -71,6 +71,11 @@ class Dialect:
         below = layout.units or layout.totals or layout.again or layout.last
         return bool(self.above or self.comment or self.set_aside_bad or self.mended or below)
 
+    @property
+    def copied(self) -> Dialect:
+        """The dialect of a copy without what is not a record; of the file itself where it is not copied."""
+        return replace(self, skip=0, rows=1) if self.repaired else self
+
 
 MAGIC = {
     b"PK\x03\x04": "a zip archive or an Excel or OpenDocument workbook",
@@ -131,18 +136,13 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     text = raw.decode(encoding, errors="replace").lstrip("\ufeff")
     if text.lstrip().startswith(('{"', '[{"')):
         raise UnreadableError(f"'{path.name}' holds JSON.", hint="Name it .jsonl, or pass --read format=jsonl.")
-    whole = len(raw) < SAMPLE_BYTES
-    quote = options.get("quote", '"')
-    said = _SEPARATOR_LINE.match(text)  # Excel's own first line
-    header, skip = heading_line(options)
-    skip = max(skip, int(bool(said)))
-    if skip:
-        text = "".join(text.splitlines(keepends=True)[skip:])
+    whole, quote = len(raw) < SAMPLE_BYTES, options.get("quote", '"')
+    header, skip, stated, text = _below_skipped(text, options)
     by_name = "\t" if ending(path) in (".tsv", ".tab") else None
-    delimiter = options.get("delimiter") or (said and said.group(1)) or by_name or _delimiter(text, quote, whole)
-    blanks = delimiter == " " and _several_blanks(text, quote, whole)
+    delimiter = options.get("delimiter") or stated or by_name or _delimiter(text, quote, whole)
     if len(delimiter) != 1 or len(quote) != 1:
         raise UsageError("delimiter and quote must be one character each.", hint="For example delimiter=';'.")
+    blanks = delimiter == " " and _several_blanks(text, quote, whole)
     numbered = _numbered(text, delimiter, quote, whole)
     comment, numbered = ("", numbered) if blanks else _without_comments(numbered, options, path)
     rows = _blank_rows(text, whole) if blanks else [cells for _, cells in numbered]
@@ -155,36 +155,52 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     single = "quote" not in options and _in_single_quotes(rows[0])
     if single and _single_quotes_below(rows, [r for r in _rows(text, delimiter, "'", whole) if r][-len(rows) :]):
         return sniff(raw, encoding, path, {**options, "quote": "'"})
-    if header is None:
-        header = _has_header(rows)
+    header = _has_header(rows) if header is None else header
     two = header and options.get("header") is None and not skip and second_heading(rows)
-    labels: tuple[str, ...] = ()
-    if two:
-        labels, rows = tuple(rows[0]), rows[1:]
-        if not says_nothing(labels):
-            labels, rows = tuple(rows[0]), [list(labels), *rows[1:]]
+    labels, rows = _labels_apart(rows) if two else ((), rows)
     if single:
         rows[0] = [name[1:-1] for name in rows[0]]
     mended = () if blanks or not _ends_differ(text, delimiter, quote) else (ENDS_DIFFER,)
     if header and not blanks and _first_unnamed(rows):
         rows[0], mended = ["", *rows[0]], (*mended, FIRST_UNNAMED)
-    width = len(rows[0])
-    tail = tail if whole else _tail(path, encoding, delimiter, quote, width)
-    layout = (
-        Layout() if blanks else lay_out(rows[1:] if header else rows, tail, width, whole=whole, names=rows[0] if header else ())
-    )
-    layout = layout.settled(options, path.name)
-    names = list(rows[0]) if header else [f"column{i}" for i in range(1, width + 1)]
-    stripped = [n.strip() or f"column{i}" for i, n in enumerate(names, start=1)]
+    names, padded = _names_of(rows[0], header)
     dialect = Dialect(delimiter, quote, header, skip + lines + int(two), blanks, 2 if two else 1, labels, notes, comment)
-    padded = 2 * sum(n != s for n, s in zip(names, stripped, strict=True) if n.strip()) >= width
-    empty = options.get("quoted_empty") or "numbers"
-    bad = options.get("bad_lines") == "set-aside"
-    return replace(dialect, set_aside_bad=bad, padded=padded, quoted_empty=empty, mended=mended, layout=layout), stripped
+    layout = Layout()
+    if not blanks:
+        tail = tail if whole else _tail(path, encoding, delimiter, quote, len(names))
+        layout = lay_out(rows[1:] if header else rows, tail, len(names), whole=whole, names=rows[0] if header else ())
+    bad, empty = options.get("bad_lines") == "set-aside", options.get("quoted_empty") or "numbers"
+    layout = layout.settled(options, path.name)
+    return replace(dialect, set_aside_bad=bad, padded=padded, quoted_empty=empty, mended=mended, layout=layout), names
 
 
-def _numbered(text: str, delimiter: str, quote: str, whole: bool) -> list[tuple[int, list[str]]]:
-    """Parsed lines of the sample, blank ones too, each with how many lines stand before it; the last, perhaps cut off, is not."""
+def _below_skipped(text: str, options: Mapping[str, Any]) -> tuple[bool | None, int, str | None, str]:
+    """Whether there are names (None: not stated), lines to skip, the delimiter that Excel's own first line states, the rest."""
+    header, skip = heading_line(options)
+    stated = _SEPARATOR_LINE.match(text)
+    skip = max(skip, int(stated is not None))
+    rest = "".join(text.splitlines(keepends=True)[skip:]) if skip else text
+    return header, skip, stated and stated.group(1), rest
+
+
+def _labels_apart(rows: list[list[str]]) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Of two rows of headings the labels, and the rows with the names: the row that says nothing holds the labels."""
+    first, second, *rest = rows
+    return (tuple(first), [second, *rest]) if says_nothing(first) else (tuple(second), [first, *rest])
+
+
+def _names_of(first: Sequence[str], header: bool) -> tuple[list[str], bool]:
+    """The names of the columns, and whether blanks stand around most of them."""
+    names = list(first) if header else [f"column{i}" for i in range(1, len(first) + 1)]
+    stripped = [n.strip() or f"column{i}" for i, n in enumerate(names, start=1)]
+    return stripped, 2 * sum(n != s for n, s in zip(names, stripped, strict=True) if n.strip()) >= len(names)
+
+
+def _parsed(text: str, delimiter: str, quote: str) -> tuple[list[tuple[int, list[str]]], bool]:
+    """Lines of the sample, blank ones too, each with how many lines stand before it; and whether all could be parsed.
+
+    What was parsed before an error stands: reading will report the line.
+    """
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote, doublequote=True)
     rows: list[tuple[int, list[str]]] = []
     before = 0
@@ -193,8 +209,14 @@ def _numbered(text: str, delimiter: str, quote: str, whole: bool) -> list[tuple[
             rows.append((before, row))
             before = reader.line_num
     except csv.Error:
-        whole = True  # what was parsed so far stands; reading will tell the line
-    return rows if whole or len(rows) < 2 else rows[:-1]
+        return rows, False
+    return rows, True
+
+
+def _numbered(text: str, delimiter: str, quote: str, whole: bool) -> list[tuple[int, list[str]]]:
+    """Parsed lines of the sample with their numbers; the last, perhaps cut off, is left out."""
+    rows, parsed = _parsed(text, delimiter, quote)
+    return rows if whole or not parsed or len(rows) < 2 else rows[:-1]
 
 
 ENDS_DIFFER = "Lines end in different ways; each way ends a line."
@@ -268,11 +290,8 @@ def _tail(path: Path, encoding: str, delimiter: str, quote: str, width: int) -> 
     plain = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(encoding, encoding)
     text = raw.decode(plain, errors="replace")
     text = text[text.find("\n") + 1 :]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote, doublequote=True)
-    try:
-        rows = list(reader)
-    except csv.Error:
-        return []
+    lines, parsed = _parsed(text, delimiter, quote)
+    rows = [row for _, row in lines] if parsed else []
     return rows if usual_width(rows) == width else []
 
 
@@ -309,16 +328,10 @@ def _even(rows: Sequence[Sequence[str]]) -> float:
 
 
 def _rows(text: str, delimiter: str, quote: str, whole: bool) -> list[list[str]]:
-    """Parsed lines of the sample; the last, perhaps cut off, is left out."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote, doublequote=True)
-    rows: list[list[str]] = []
-    try:
-        for row in reader:
-            if row:
-                rows.append(row)
-    except csv.Error:
-        whole = True  # what was parsed so far stands; reading will tell the line
-    return rows if whole or len(rows) < 2 else rows[:-1]
+    """Parsed lines of the sample that are not empty; the last, perhaps cut off, is left out."""
+    lines, parsed = _parsed(text, delimiter, quote)
+    rows = [row for _, row in lines if row]
+    return rows if whole or not parsed or len(rows) < 2 else rows[:-1]
 
 
 ENOUGH, ENOUGH_LINES = 1 << 16, 500

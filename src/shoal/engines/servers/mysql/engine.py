@@ -17,10 +17,9 @@ from typing import Any
 from sqlglot import exp
 
 from shoal.engines.core.base import Relation
-from shoal.engines.servers.mysql.session import Session
-from shoal.engines.servers.mysql.types import booleans_of, mapping_types, native_type, python_rows, reading
+from shoal.engines.servers.mysql.session import Session, booleans_of, mapping_types, native_type, python_rows, reading
 from shoal.engines.servers.tables import build_relation, no_table, spellings, table_expression
-from shoal.errors import EngineError, OutputError
+from shoal.errors import EngineError
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, string
 
@@ -97,17 +96,11 @@ class MySQL(Session):
                 self._run(f"DROP TABLE IF EXISTS {self.render(passing)}")
             raise
 
-    def _free(self, name: str) -> tuple[str | None, str]:
-        for schema, table in spellings(name):
-            if self._rows(_COLUMNS, (schema, table)):
-                raise OutputError(
-                    f"table '{name}' is already at {self.address.shown}.", hint="Choose another name, or drop it first."
-                )
-        known = {r[0] for r in self._rows("SHOW DATABASES")}
-        for schema, table in spellings(name):
-            if schema in known:
-                return schema, table
-        return None, name
+    def _has_table(self, schema: str | None, table: str) -> bool:
+        return bool(self._rows(_COLUMNS, (schema, table)))
+
+    def _schemas(self) -> set[str]:
+        return {r[0] for r in self._rows("SHOW DATABASES")}
 
     # -- the dialect --------------------------------------------------------------------------------------------------
 
@@ -174,7 +167,7 @@ class MySQL(Session):
             for name, part in zip(names, parts, strict=True):
                 self._run(f"SET @{name} = %s", (part,))
             tables: list[exp.Expr] = [json_table(exp.Parameter(this=exp.Var(this=name)), types) for name in names]
-            yield exp.Subquery(this=reduce(_and_all, tables))
+            yield exp.Subquery(this=reduce(lambda a, b: exp.Union(this=a, expression=b, distinct=False), tables))
         finally:
             for name in names:
                 with suppress(EngineError):
@@ -186,10 +179,6 @@ class MySQL(Session):
             numbers = tuple(int(n) for n in text.split("-")[0].split(".")[:2])
             self._version = numbers >= ((10, 6) if "maria" in text.lower() else (8, 0))
         return self._version
-
-
-def _and_all(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    return exp.Union(this=left, expression=right, distinct=False)
 
 
 def utf8_bytes(value: exp.Expr) -> exp.Expr:

@@ -46,15 +46,11 @@ def address_of(url: str) -> Address:
     return replace(
         given,
         host=given.host or mine.get("host") or "localhost",
-        port=given.port or _port(mine.get("port")),
+        port=given.port or (int(port) if (port := mine.get("port", "")).isdigit() else 3306),
         user=given.user or mine.get("user"),
         password=mine.get("password") if given.password is None else given.password,
         options=options,
     )
-
-
-def _port(text: str | None) -> int:
-    return int(text) if text and text.isdigit() else 3306
 
 
 def _my_cnf(path: Path, *, named: bool) -> dict[str, str]:

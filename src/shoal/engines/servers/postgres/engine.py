@@ -16,12 +16,11 @@ import pyarrow as pa
 from sqlglot import exp, parse_one
 
 from shoal.engines.core.base import Relation
-from shoal.engines.servers.postgres.session import Session
-from shoal.engines.servers.postgres.types import LooseNumeric, check_finite, reading
+from shoal.engines.servers.postgres.session import LooseNumeric, Session, check_finite, reading
 from shoal.engines.servers.tables import Remembered, build_relation, no_table, spellings, table_expression
-from shoal.errors import OutputError
+from shoal.errors import EngineError
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, column, string
+from shoal.steps.sql import aliased, cast, column, string
 
 _TABLE = """
 SELECT a.attname FROM pg_catalog.pg_class c
@@ -51,7 +50,7 @@ class Postgres(Session):
 
     def _relation(self, schema: str | None, name: str, names: list[str], table: str, options: dict[str, Any]) -> Relation:
         source = table_expression(schema, name)
-        nothing = exp.select(*[column(n, "r") for n in names]).from_(_as(source, "r")).limit(0)
+        nothing = exp.select(*[column(n, "r") for n in names]).from_(aliased(source, "r")).limit(0)
         fields = self._schema(self.render(nothing))
         readings = [reading(field, source) for field in fields]
         return build_relation(source, readings, f"{self.address.shown}::{table}", options, table)
@@ -65,8 +64,6 @@ class Postgres(Session):
         self.made = self.render(table_expression(schema, table))
 
     def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
-        import adbc_driver_manager
-
         self._may_write()
         schema, table = self._free(name)
         first = next(batches)
@@ -74,26 +71,20 @@ class Postgres(Session):
         reader = pa.RecordBatchReader.from_batches(first.schema, iter(source))
         with self.snapshot():
             try:
-                with self._cursor() as cursor:
+                with self._answering() as cursor:
                     cursor.adbc_ingest(table, reader, mode="create", db_schema_name=schema)
-            except (adbc_driver_manager.Error, pa.ArrowException, OSError) as error:
+            except EngineError:
                 if source.error is not None:
                     raise source.error from None
-                raise self._failed(error) from None
+                raise
         self.made = self.render(table_expression(schema, table))
 
-    def _free(self, name: str) -> tuple[str | None, str]:
-        """Schema and name for a new table; an error where the name is taken."""
-        for schema, table in spellings(name):
-            if self._run(_TABLE, (table, schema or "")).num_rows:
-                raise OutputError(
-                    f"table '{name}' is already at {self.address.shown}.", hint="Choose another name, or drop it first."
-                )
-        known = self._run("SELECT nspname FROM pg_catalog.pg_namespace").column(0).to_pylist()
-        for schema, table in spellings(name):
-            if schema in known:
-                return schema, table
-        return None, name
+    def _has_table(self, schema: str | None, table: str) -> bool:
+        return bool(self._run(_TABLE, (table, schema or "")).num_rows)
+
+    def _schemas(self) -> list[str]:
+        names: list[str] = self._run("SELECT nspname FROM pg_catalog.pg_namespace").column(0).to_pylist()
+        return names
 
     # -- the dialect --------------------------------------------------------------------------------------------------
 
@@ -110,7 +101,7 @@ class Postgres(Session):
         where = f"{table.sql(dialect=self.dialect)}.{value.name}"
         if where not in self._scales:
             scale = exp.func("MAX", exp.func("SCALE", exp.func("TRIM_SCALE", column(value.name, "r"))))
-            found = self._run(super().render(exp.select(exp.alias_(scale, "n")).from_(_as(table, "r")))).column(0)[0].as_py()
+            found = self._run(super().render(exp.select(exp.alias_(scale, "n")).from_(aliased(table, "r")))).column(0)[0].as_py()
             self._scales[where] = int(found or 0)
         scale_, number = self._scales[where], exp.func("NULLIF", value.copy(), cast(string("NaN"), "DECIMAL"))
         return exp.Cast(this=number, to=exp.DataType.build(f"DECIMAL({38 if scale_ <= 19 else 76}, {scale_})"))
@@ -158,10 +149,6 @@ class Postgres(Session):
         unnest.set("expressions", arrays)
         unnest.args["alias"].set("columns", names)
         yield exp.Subquery(this=query)
-
-
-def _as(source: exp.Expr, alias: str) -> exp.Expr:
-    return exp.alias_(source.copy(), exp.to_identifier(alias, quoted=True), table=True)
 
 
 def _hashable(value: exp.Expr) -> exp.Expr:

@@ -7,17 +7,109 @@ import os
 import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from shoal.engines.connect import OTHER_HOST, Address, certificate_refused, is_local, trusted_authorities
-from shoal.engines.core.base import BATCH_ROWS, Engine
-from shoal.engines.servers.postgres.types import plain
-from shoal.errors import EngineError, UsageError, need
+from shoal.engines.core.base import BATCH_ROWS
+from shoal.engines.core.kinds import no_rows
+from shoal.engines.servers.tables import Reading, Server
+from shoal.errors import DataError, EngineError, UsageError, need
+from shoal.model.roles import Column
+from shoal.steps.sql import cast, column, string
+
+_KINDS = {
+    "int2": "integer", "int4": "integer", "int8": "integer", "oid": "integer", "numeric": "decimal", "float4": "float",
+    "float8": "float", "bool": "boolean", "date": "date", "timestamp": "timestamp", "timestamptz": "timestamp", "time": "time",
+    "bytea": "binary", "text": "text", "varchar": "text",
+}  # fmt: skip
+
+
+class LooseNumeric(exp.Expression):
+    """A ``numeric`` column without a declared scale; becomes a cast to the scale that its values need when SQL is rendered."""
+
+    arg_types = {"this": True, "table": True}  # noqa: RUF012  sqlglot's own form
+
+
+def reading(field: Any, table: exp.Table) -> Reading:
+    """How a column is read, from the type that the server names in its answer."""
+    facts = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
+    native = facts.get("POSTGRESQL:type") or facts.get("ADBC:postgresql:typname") or "unknown"
+    kind = _KINDS.get(native, "text")
+    value: exp.Expr | None = None
+    if native not in _KINDS:
+        value = cast(column(field.name, "r"), "TEXT")
+    elif native == "timestamptz":
+        value = exp.AtTimeZone(this=column(field.name, "r"), zone=string("UTC"))
+    elif native == "numeric":
+        precision, scale = _digits(facts.get("POSTGRESQL:typmod", "-1"))
+        if precision is None or scale < 0 or precision > 76:
+            value = LooseNumeric(this=column(field.name, "r"), table=table)
+        else:
+            number = exp.func("NULLIF", column(field.name, "r"), cast(string("NaN"), "DECIMAL"))
+            value = exp.Cast(this=number, to=exp.DataType.build(f"DECIMAL({precision}, {scale})"))
+    return Reading(Column(field.name, kind), value, native)
+
+
+def _digits(typmod: str) -> tuple[int | None, int]:
+    """Precision and scale of a numeric type modifier; no precision where none is declared."""
+    packed = int(typmod)
+    if packed < 4:
+        return None, 0
+    scale = (packed - 4) & 0x7FF
+    return ((packed - 4) >> 16) & 0xFFFF, scale - 0x800 if scale & 0x400 else scale
+
+
+def plain(batch: Any) -> Any:
+    """A batch without extension types: numbers as decimals, the rest as their storage."""
+    if not any(isinstance(f.type, pa.BaseExtensionType) for f in batch.schema):
+        return batch
+    return pa.RecordBatch.from_arrays(
+        [_column(a, f) for a, f in zip(batch.columns, batch.schema, strict=True)], batch.schema.names
+    )
+
+
+def _column(values: Any, field: Any) -> Any:
+    if not isinstance(field.type, pa.BaseExtensionType):
+        return values
+    facts = field.metadata or {}
+    stored = values.storage
+    if facts.get(b"POSTGRESQL:type") != b"numeric":
+        return stored
+    precision, scale = _digits(facts.get(b"POSTGRESQL:typmod", b"-1").decode())
+    if precision is None:
+        return _sum(stored)
+    try:
+        return stored.cast(pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale))
+    except pa.ArrowInvalid:
+        raise DataError("a numeric column holds infinity.", hint="Replace it in the database, or leave the column out.") from None
+
+
+def _sum(stored: Any) -> Any:
+    """Computed numbers without a declared scale: whole ones as decimals, others as floats."""
+    try:
+        return stored.cast(pa.decimal128(38, 0))
+    except pa.ArrowInvalid:
+        return stored.cast(pa.float64())
+
+
+def check_finite(values: Any, column: Column) -> None:
+    """PostgreSQL has infinite dates, which nothing else can write down."""
+    unit = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
+    days = pc.min_max(values.view(unit)).as_py()
+    limit = 3_000_000 if unit == pa.int32() else 3_000_000 * 86_400_000_000
+    if days["min"] is not None and (days["min"] < -limit or days["max"] > limit):
+        raise DataError(
+            f"column '{column.name}' holds infinite dates, which cannot be published.",
+            hint=f"Replace them in the database, or open the table with types={{'{column.name}': 'text'}}.",
+            column=column.name,
+        )
+
 
 _SESSION = (
     "SET timezone='UTC'",
@@ -29,7 +121,7 @@ _SESSION = (
 )
 
 
-class Session(Engine):
+class Session(Server):
     """A connection that is opened at once."""
 
     def __init__(self, url: str) -> None:
@@ -59,9 +151,6 @@ class Session(Engine):
             raise self._failed(error) from None
         return connection
 
-    def send(self, sql: str) -> None:
-        self._run(sql)
-
     def limit_time(self, seconds: float) -> None:
         self._run(f"SET statement_timeout = {round(seconds * 1000)}")
 
@@ -77,65 +166,48 @@ class Session(Engine):
     # -- queries ------------------------------------------------------------------------------------------------------
 
     def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+        sql = self.render(query)
+        with self._answering() as cursor:
+            cursor.execute(sql)
+            reader = cursor.fetch_record_batch()
+            empty = True
+            for batch in reader:
+                empty = False
+                for start in range(0, batch.num_rows, batch_rows):
+                    yield plain(batch.slice(start, batch_rows))
+            if empty:
+                yield plain(no_rows(reader.schema))
+
+    @contextmanager
+    def _answering(self) -> Iterator[Any]:
+        """A cursor; the driver's errors in our words."""
         import adbc_driver_manager
 
-        sql = self.render(query)
-        try:
-            with self._cursor() as cursor:
-                cursor.execute(sql)
-                reader = cursor.fetch_record_batch()
-                empty = True
-                for batch in reader:
-                    empty = False
-                    for start in range(0, batch.num_rows, batch_rows):
-                        yield plain(batch.slice(start, batch_rows))
-                if empty:
-                    yield plain(pa.RecordBatch.from_pylist([], schema=reader.schema))
-        except adbc_driver_manager.Error as error:
-            raise self._failed(error) from None
-        except (pa.ArrowException, OSError) as error:
-            raise self._failed(error) from None
-
-    def _cursor(self) -> Any:
         if self._connection is None:
             raise EngineError(f"the connection to {self.address.shown} is closed.", hint="Open the table again.")
-        return self._connection.cursor()
+        try:
+            with self._connection.cursor() as cursor:
+                yield cursor
+        except (adbc_driver_manager.Error, pa.ArrowException, OSError) as error:
+            raise self._failed(error) from None
 
     def _run(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        import adbc_driver_manager
-
-        try:
-            with self._cursor() as cursor:
-                cursor.execute(sql, parameters or None)
-                return cursor.fetch_arrow_table() if cursor.description else None
-        except (adbc_driver_manager.Error, OSError) as error:
-            raise self._failed(error) from None
+        with self._answering() as cursor:
+            cursor.execute(sql, parameters or None)
+            return cursor.fetch_arrow_table() if cursor.description else None
 
     def _schema(self, sql: str) -> Any:
         """The columns that a query would have; it is prepared, not run."""
-        import adbc_driver_manager
-
-        try:
-            with self._cursor() as cursor:
-                return cursor.adbc_execute_schema(sql)
-        except (adbc_driver_manager.Error, OSError) as error:
-            raise self._failed(error) from None
+        with self._answering() as cursor:
+            return cursor.adbc_execute_schema(sql)
 
     def _failed(self, error: Exception) -> EngineError:
         if self.holding is not None:  # after an error the server answers nothing more in this transaction
             self._end()
         return translate(str(getattr(error, "sqlstate", None) or ""), str(error), self.address)
 
-    @property
-    def place(self) -> object:
-        a = self.address
-        return a.scheme, a.host, a.port, a.user, a.database, tuple(sorted(a.options.items()))
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        return self._snapshot()
-
     @contextmanager
-    def _snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """One transaction, which a new table at its end belongs to; inside another one it does nothing."""
         self._depth += 1
         if self._depth == 1:
