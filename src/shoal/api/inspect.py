@@ -30,13 +30,13 @@ from shoal.model.display import Progress
 from shoal.model.roles import MOMENTS, NUMBERS, ByRole, Column, Role, Schema
 
 SMALL = 5_000_000
-"""Cells up to which a table is read whole and counted in memory: quick for thousands of columns."""
+"""Cells up to which a table of any number of rows is read whole and counted in memory."""
 
 FEW_ROWS = 100_000
-"""Rows up to which a wider table is read and counted in memory, some columns at a time: a query for each column takes longer."""
+"""Rows up to which a table is read and counted in memory, of a very wide one some columns at a time: queries take longer."""
 
 CELLS_AT_ONCE = 50_000_000
-"""Cells whose values are counted in one reading of the table."""
+"""Cells whose values are counted in one reading of the table; those of few rows are held."""
 
 MOST_VALUES = 10_000
 """Distinct values of a column that are looked at for patterns, evenly spread over all."""
@@ -48,8 +48,9 @@ def table_facts(table: Table, records: int, progress: Progress | None = None, wh
     ``whole`` are its rows, where they are in memory already.
     """
     columns = table.schema.columns
-    if records * len(columns) <= SMALL:
-        whole = pa.Table.from_batches(list(table.scan())) if whole is None else whole
+    if whole is None and is_held(table, records):
+        whole = pa.Table.from_batches(list(table.scan()))
+    if whole is not None:
         return [facts_of(c, *_counted(whole.column(i)), records) for i, c in enumerate(columns)]
     few = records <= FEW_ROWS
     at_once = max(1, (SMALL if few else CELLS_AT_ONCE) // max(records, 1))
@@ -69,6 +70,11 @@ def table_facts(table: Table, records: int, progress: Progress | None = None, wh
     return facts
 
 
+def is_held(table: Table, records: int) -> bool:
+    """Whether the rows are few enough to be read once and held."""
+    return records * len(table.schema.columns) <= (CELLS_AT_ONCE if records <= FEW_ROWS else SMALL)
+
+
 def _counted(column: Any) -> tuple[Any, Any, int]:
     """The distinct values in order, how many rows hold each, and rows without one."""
     whole = column.combine_chunks()
@@ -84,11 +90,7 @@ MOST_ROWS = 4_000
 
 def some_rows(table: Table, whole: Any = None) -> Any:
     """Rows in which columns are compared with each other, evenly spread over those at hand."""
-    if whole is None:
-        batch = next(iter(table.scan()), None)
-        rows = pa.Table.from_batches([] if batch is None else [batch], schema=None if batch is None else batch.schema)
-    else:
-        rows = whole
+    rows = pa.Table.from_batches([next(iter(table.scan()))]) if whole is None else whole
     if rows.num_rows > MOST_ROWS:
         rows = rows.take(from_numpy(np.linspace(0, rows.num_rows - 1, MOST_ROWS).astype(np.int64)))
     return rows
@@ -448,8 +450,8 @@ def _rows(table: Table) -> tuple[int, Any]:
     records = table.n_rows()
     if records == 0:
         raise EmptyTableError(f"table '{table.name}' has no rows.", hint="Check the file or the filter that left nothing.")
-    small = records * len(table.schema.columns) <= SMALL and not table.only_aggregates
-    return records, pa.Table.from_batches(list(table.scan())) if small else None
+    held = is_held(table, records) and not table.only_aggregates
+    return records, pa.Table.from_batches(list(table.scan())) if held else None
 
 
 def by_numbers(table: Table, records: int) -> list[ColumnFinding]:

@@ -19,7 +19,8 @@ from shoal.model.display import written
 from shoal.model.roles import Role
 from shoal.release.make.known_columns import finding_columns
 from shoal.release.plan.decide import TOO_FINE, decide
-from shoal.release.plan.starting_plans import PRECIOUS, FirstPlan, first_plan
+from shoal.release.plan.loss_limits import too_little
+from shoal.release.plan.starting_plans import DRAFT_CELLS, PRECIOUS, FirstPlan, first_plan
 from shoal.release.policy.draft import KNOWN, amounts_as_known, draft_policy
 from shoal.release.policy.policy import Policy
 
@@ -175,6 +176,8 @@ def release_linked(policy: Path, out: Path, form: str, key: Path | None, exclude
 
 FEW_UNDECIDED = 8
 """Undecided columns up to which a draft tries to keep them as quasi-identifiers."""
+MOST_TRIED = 20
+"""Quasi-identifiers up to which a draft keeps all that were found; of more it keeps the surest, and leaves the others out."""
 SHOWN = 12
 """Columns with spellings of "missing" that are shown before the question."""
 
@@ -190,6 +193,8 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
     read = said | ({c.name for c in found.columns if c.missing_values and c.name not in said} if _asked(found, said) else set())
     plan, rest, finding = None, "quasi", None
     out = {c.name: f"it follows from '{c.follows}'" for c in found.columns if c.follows and c.role is Role.QUASI}
+    sure = sorted((c for c in found.columns if c.role is Role.QUASI and c.name not in out), key=lambda c: -c.confidence)
+    out |= {c.name: f"{MOST_TRIED} surer ones are tried together" for c in sure[MOST_TRIED:] if c.confidence < 1}
     with _shared.progress("trying plans") as told:
         precious = [c.name for c in found.columns if c.topic in PRECIOUS]
         for rest in _rests(found):
@@ -224,8 +229,11 @@ def _finding(plan: FirstPlan, tried: tuple[Prepared, Decision]) -> tuple[FirstPl
     if not out or decision.method != "local":
         return plan, out
     try:
-        one = decide(replace(prepared, policy=replace(prepared.policy, method="lattice")))
-    except ShoalError:  # it would leave too little
+        asked = replace(prepared, policy=replace(prepared.policy, method="lattice", loss_limit=1.0, blank_limit=1.0))
+        one = decide(asked, cells=DRAFT_CELLS)
+    except ShoalError:
+        return plan, out
+    if too_little(prepared, one):
         return plan, out
     fewer = finding_columns(prepared, one, KNOWN / 2)
     if fewer is None or len(fewer) >= len(out):

@@ -3,7 +3,8 @@
 Takes    some rows, and what the finder made of each column
 Returns  the findings; a column that follows from one that others know, or from which that one follows, is known too
 Keeps    one role for twins; ``follows`` names the column that says the same or more, so that a draft can leave the other out
-Cost     one comparison per pair of a known and another column, at most ``MOST_PAIRS``; ``compared`` says whether that was enough
+Cost     a known column is compared with all others at once in a few rows, and in all rows with those that may depend on it, at
+         most ``MOST_PAIRS``. ``compared`` says whether that was enough; if not, no column is called insensitive
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from shoal.kernels.text import canonical_text
 from shoal.model.roles import MOMENTS, NUMBERS, Role
 
 MOST_PAIRS, MOST_SOURCES = 3_000, 100
-"""Pairs of columns that are compared, and columns that the others are compared with."""
+"""Pairs of columns that are compared after the screen, and columns that all others are compared with."""
+SCREENED, FEWEST_TIED = 200, 30
+"""Rows in which all columns are screened at once, and neighbours without which a pair is compared in all rows."""
 LEAST_ROWS = 50
 """Rows from which a dependence says something."""
 NEARLY, LEFT = 0.02, 0.1
@@ -42,8 +45,12 @@ COMPARED = 500
 """Rows in which sums and texts are compared."""
 INSIDE, BY_CHANCE = 0.98, 0.5
 """Share of rows whose key must contain that of another column, and the share from which it does so in any order of the rows."""
+MOST_KEYS = 30_000
+"""Pairs of columns of which one may contain the other."""
 LEAST_KEYS = 3
 """Different values from which one key may be found inside another."""
+
+NOT_COMPARED = "it seems harmless, but there are too many columns to compare it with all that others know"
 
 Codes = npt.NDArray[np.integer]
 
@@ -54,9 +61,17 @@ def with_dependencies(findings: Sequence[ColumnFinding], rows: Any) -> tuple[tup
     codes = {name: _coded(values) for name, values in columns.items()}
     found, pairs = _by_pairs(findings, codes)
     found = _by_dates(found, columns, codes)
-    found = _by_keys(found, columns)
+    found, keys = _by_keys(found, columns)
     found, sums = _by_sums(found, columns)
-    return found, pairs and sums
+    found = tuple(f if pairs and keys and (sums or f.kind not in NUMBERS) else _not_compared(f) for f in found)
+    return found, pairs and keys and sums
+
+
+def _not_compared(finding: ColumnFinding) -> ColumnFinding:
+    """A column that would be published as it is, though it may tell what others know: a person has to decide."""
+    if finding.role is not Role.INSENSITIVE or not _undoes(finding):
+        return finding
+    return replace(finding, role=Role.UNDECIDED, reason=NOT_COMPARED, confidence=0.0, change=CHANGE[Role.UNDECIDED])
 
 
 def _coded(values: Any) -> Codes:
@@ -74,24 +89,74 @@ def _coded(values: Any) -> Codes:
 
 def _by_pairs(findings: Sequence[ColumnFinding], codes: Mapping[str, Codes]) -> tuple[tuple[ColumnFinding, ...], bool]:
     """Columns that follow from one other, whatever it is."""
-    looked = [f for f in findings if f.name in codes and f.distinct > 1 and not f.mark]
+    looked = [f for f in findings if f.distinct > 1 and not f.mark]
     sources = [f for f in looked if f.role in (Role.QUASI, Role.SENSITIVE) and (f.evidence or f.confidence == 1)]
     sources.sort(key=lambda f: (f.role is Role.SENSITIVE, -f.distinct))  # what says most comes first
     rank = {f.name: i for i, f in enumerate(sources)}
-    possible = ((x, y) for x in sources[:MOST_SOURCES] for y in looked if y is not x and _may_follow(x, y, rank))
-    pairs = list(itertools.islice(possible, MOST_PAIRS + 1))
+    if not sources:
+        return tuple(findings), True
+    screen = _Screen([codes[f.name] for f in looked])
     out: dict[str, ColumnFinding] = {}
-    for x, y in pairs[:MOST_PAIRS]:
-        if y.name in out or x.name in out:
-            continue
-        a, b = codes[x.name], codes[y.name]
-        if follows(a, b, ordered=x.kind in NUMBERS):
-            if x.role is Role.SENSITIVE and follows(b, a, ordered=y.kind in NUMBERS) and not _same_order(a, b):
-                continue  # each tells the other, as a school class and the mean of its parents' income: others may know y
-            out[y.name] = _same_role(x, y, f"it follows from '{x.name}'", follows_from=x.name)
-        elif y.role is not Role.QUASI and x.role is Role.QUASI and follows(b, a, ordered=y.kind in NUMBERS):
-            out[y.name] = _same_role(x, y, f"'{x.name}' follows from it", follows_from="")
-    return tuple(out.get(f.name, f) for f in findings), len(pairs) <= MOST_PAIRS and len(sources) <= MOST_SOURCES
+    pairs = 0
+    for x in sources[:MOST_SOURCES]:
+        a = codes[x.name]
+        for y, may in zip(looked, screen.may_follow(a), strict=True):
+            if not may or y is x or x.name in out or y.name in out or not _may_follow(x, y, rank):
+                continue
+            pairs += 1
+            if pairs > MOST_PAIRS:
+                return tuple(out.get(f.name, f) for f in findings), False
+            b = codes[y.name]
+            if follows(a, b, ordered=x.kind in NUMBERS):
+                if x.role is Role.SENSITIVE and follows(b, a, ordered=y.kind in NUMBERS) and not _same_order(a, b):
+                    continue  # each tells the other, as a school class and the mean of its parents' income: others may know y
+                out[y.name] = _same_role(x, y, f"it follows from '{x.name}'", follows_from=x.name)
+            elif y.role is not Role.QUASI and x.role is Role.QUASI and follows(b, a, ordered=y.kind in NUMBERS):
+                out[y.name] = _same_role(x, y, f"'{x.name}' follows from it", follows_from="")
+    return tuple(out.get(f.name, f) for f in findings), len(sources) <= MOST_SOURCES
+
+
+class _Screen:
+    """Some rows of all columns, in which a column is compared with all others at once: which of them may depend on it.
+
+    In the order of one of two independent columns, neighbours in the other differ as often as any two rows, and half of them
+    upwards. A pair is looked at more closely if they differ at most half as often, or hardly in one direction.
+    """
+
+    def __init__(self, columns: Sequence[Codes]) -> None:
+        self.codes = np.array([_some(c) for c in columns])
+        self.order = np.argsort(self.codes, axis=1, kind="stable")
+        self.sorted = np.take_along_axis(self.codes, self.order, axis=1)
+        self.chance = np.array([_chance(c[c >= 0]) for c in self.codes])
+
+    def may_follow(self, a: Codes) -> npt.NDArray[np.bool_]:
+        """Whether each column may follow from ``a``, or ``a`` from it."""
+        a = _some(a)
+        order = np.argsort(a, kind="stable")
+        forward = _depends(a[order][None, :], self.codes[:, order], self.chance)
+        return forward | _depends(self.sorted, a[self.order], np.full(len(self.codes), _chance(a[a >= 0])))
+
+
+def _some(codes: Codes) -> Codes:
+    """At most so many rows as are screened, evenly spread."""
+    return codes[:: -(-len(codes) // SCREENED)]
+
+
+def _depends(by: Codes, other: Codes, chance: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Whether neighbours in each row of ``other``, which is in the order of ``by``, differ less often than by ``chance``."""
+    known = (by[:, :-1] >= 0) & (other[:, 1:] >= 0) & (other[:, :-1] >= 0)  # those without a value come first
+    tied = known & (by[:, 1:] == by[:, :-1])
+    tied = np.where(tied.sum(axis=1, keepdims=True) >= FEWEST_TIED, tied, known)
+    up, down = other[:, 1:] > other[:, :-1], other[:, 1:] < other[:, :-1]
+    differ = ((up | down) & tied).sum(axis=1) / np.maximum(tied.sum(axis=1), 1)
+    turns = np.minimum((up & known).sum(axis=1), (down & known).sum(axis=1)) / np.maximum(known.sum(axis=1), 1)
+    few = known.sum(axis=1) < FEWEST_TIED
+    return np.asarray(few | (differ <= chance / 2) | (turns <= chance / 4))
+
+
+def _chance(codes: Codes) -> float:
+    """The probability that two rows differ."""
+    return 1.0 - float(((np.bincount(codes) / max(len(codes), 1)) ** 2).sum())
 
 
 def _same_order(a: Codes, b: Codes) -> bool:
@@ -104,13 +169,16 @@ def _by_dates(
     findings: Sequence[ColumnFinding], columns: Mapping[str, Any], codes: Mapping[str, Codes]
 ) -> tuple[ColumnFinding, ...]:
     """Columns that hold the weekday, day, month or quarter of a date that others know."""
-    dates = [f for f in findings if f.role is Role.QUASI and f.scale is Scale.DATE and f.name in codes and f.distinct > 2]
-    parts = [f for f in findings if _undoes(f) and f.name in codes and 2 <= f.distinct <= 31]
+    dates = [f for f in findings if f.role is Role.QUASI and f.scale is Scale.DATE]
+    parts = [f for f in findings if _undoes(f)]
+    if not dates or not parts:
+        return tuple(findings)
+    screen = _Screen([codes[f.name] for f in parts])
     out: dict[str, ColumnFinding] = {}
-    for x in dates[:MOST_SOURCES] if parts else ():
-        days = _days(columns[x.name], x.kind)
-        for y, part in itertools.product(parts, _date_parts(days)):
-            if y.name not in out and follows(part, codes[y.name], ordered=False):
+    for x in dates[:MOST_SOURCES]:
+        for part in _date_parts(_days(columns[x.name], x.kind)):
+            may = itertools.compress(parts, screen.may_follow(part))
+            for y in (y for y in may if y.name not in out and follows(part, codes[y.name], ordered=False)):
                 out[y.name] = _same_role(x, y, f"it is a part of the date in '{x.name}'", follows_from=x.name)
     return tuple(out.get(f.name, f) for f in findings)
 
@@ -142,24 +210,22 @@ def _date_parts(days: npt.NDArray[np.float64]) -> Iterator[Codes]:
         yield np.where(there, part, -1)
 
 
-def _by_keys(findings: Sequence[ColumnFinding], columns: Mapping[str, Any]) -> tuple[ColumnFinding, ...]:
-    """Columns whose values begin or end with what names people or is known: ``17-b`` beside 17, ``DE21-004`` beside DE21."""
+def _by_keys(findings: Sequence[ColumnFinding], columns: Mapping[str, Any]) -> tuple[tuple[ColumnFinding, ...], bool]:
+    """Columns whose values begin or end with what names people or is known (``17-b`` beside 17, ``DE21-004`` beside DE21), and
+    whether all were compared."""
     kinds = ("text", "integer")
     inner = [f for f in findings if f.role in (Role.DIRECT, Role.QUASI) and f.kind in kinds and f.distinct >= LEAST_KEYS]
-    outer = [f for f in findings if _undoes(f) and f.kind in kinds and f.distinct >= LEAST_KEYS and f.name in columns]
-    inner = [f for f in inner if f.name in columns and f.scale in (Scale.ID, Scale.PLACE, Scale.NOMINAL)]
+    inner = [f for f in inner if f.scale in (Scale.ID, Scale.PLACE, Scale.NOMINAL)]
+    outer = [f for f in findings if _undoes(f) and f.kind in kinds]
     out: dict[str, ColumnFinding] = {}
-    texts: dict[str, list[str | None]] = {}
     inner.sort(key=lambda f: f.role is Role.QUASI)
-    for x, y in itertools.islice(itertools.product(inner, outer), MOST_PAIRS):
-        if y.name in out or y.distinct < x.distinct:
-            continue
-        for f in (x, y):
-            if f.name not in texts:
-                texts[f.name] = canonical_text(columns[f.name][:COMPARED]).to_pylist()
-        if key_inside(texts[x.name], texts[y.name]):
+    pairs = [(x, y) for x in inner for y in outer if y.distinct >= x.distinct]
+    names = {f.name for pair in pairs[:MOST_KEYS] for f in pair}
+    texts = {name: canonical_text(columns[name][:COMPARED]).to_pylist() for name in names}
+    for x, y in pairs[:MOST_KEYS]:
+        if y.name not in out and key_inside(texts[x.name], texts[y.name]):
             out[y.name] = _same_role(x, y, f"its values contain those of '{x.name}'", follows_from="")
-    return tuple(out.get(f.name, f) for f in findings)
+    return tuple(out.get(f.name, f) for f in findings), len(pairs) <= MOST_KEYS
 
 
 def key_inside(keys: Sequence[str | None], longer: Sequence[str | None]) -> bool:
@@ -169,14 +235,15 @@ def key_inside(keys: Sequence[str | None], longer: Sequence[str | None]) -> bool
     >>> key_inside(wards, [f"{w}-{i}" for i, w in enumerate(wards)]), key_inside(wards, [f"W{i}" for i in range(60)])
     (True, False)
     """
-    both = [(k, v) for k, v in zip(keys, longer, strict=True) if k and v]
-    if len(both) < LEAST_ROWS:
-        return False
 
     def share(pairs: Sequence[tuple[str, str]]) -> float:
         return sum(k != v and (v.startswith(k) or v.endswith(k)) for k, v in pairs) / len(pairs)
 
-    if share(both[: LEAST_ROWS // 2]) < BY_CHANCE or share(both) < INSIDE:
+    both = [(k, v) for k, v in zip(keys[:LEAST_ROWS], longer[:LEAST_ROWS], strict=True) if k and v]
+    if not both or share(both) < BY_CHANCE:
+        return False
+    both = [(k, v) for k, v in zip(keys, longer, strict=True) if k and v]
+    if len(both) < LEAST_ROWS or share(both) < INSIDE:
         return False
     turned = [(k, both[i - len(both) // 2][1]) for i, (k, _) in enumerate(both)]
     return share(turned) < BY_CHANCE
@@ -192,9 +259,9 @@ def _by_sums(findings: Sequence[ColumnFinding], columns: Mapping[str, Any]) -> t
         for f in findings
         if f.kind in NUMBERS and f.scale is not Scale.ID and f.distinct > 2 and f.role is not Role.DIRECT and not f.mark
     ]
-    summed = [f for f in summed if f.name in columns and columns[f.name].null_count <= GAPS * len(columns[f.name])]
+    summed = [f for f in summed if columns[f.name].null_count <= GAPS * len(columns[f.name])]
     known = {f.name for f in summed if f.role is Role.QUASI and f.topic}
-    if not known or len(summed) < 3 or not any(map(_undoes, summed)):
+    if not known or not any(map(_undoes, summed)):
         return tuple(findings), True
     if len(summed) > MOST_SUMMED:
         return tuple(findings), False
@@ -205,8 +272,7 @@ def _by_sums(findings: Sequence[ColumnFinding], columns: Mapping[str, Any]) -> t
     out: dict[str, ColumnFinding] = {}
     for members, total in _sums(table):
         names = [summed[i] for i in (*members, total)]
-        source = [f for f in names if f.name in known][:1]
-        for x, y in itertools.product(source, names):
+        for x, y in itertools.product([f for f in names if f.name in known], names):
             if _undoes(y) and y.name not in out:
                 out[y.name] = _same_role(x, y, f"it is in a sum with '{x.name}'", follows_from="")
     return tuple(out.get(f.name, f) for f in findings), True
@@ -262,8 +328,7 @@ def follows(a: Codes, b: Codes, *, ordered: bool) -> bool:
     a, b = a[there].astype(np.int64), b[there].astype(np.int64)
     if len(a) < LEAST_ROWS:
         return False
-    shares = np.bincount(b) / len(b)
-    chance = 1.0 - float((shares**2).sum())
+    chance = _chance(b)
     if chance == 0.0:
         return False
     sizes = np.bincount(a)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -113,6 +113,11 @@ class ColumnFacts:
         return min(alone / self.filled, 1.0)
 
     @cached_property
+    def rows_with(self) -> dict[str, int]:
+        """How many rows hold each value."""
+        return dict(zip(self.values, map(int, self.counts), strict=True))
+
+    @cached_property
     def numbers(self) -> npt.NDArray[np.float64] | None:
         """The values as numbers, where all of them are; a decimal comma is read too."""
         try:
@@ -137,20 +142,13 @@ class ColumnFacts:
             return self
         kept = [i for i, v in enumerate(self.values) if v not in gone]
         rows = int(self.counts.sum() - self.counts[kept].sum())
-        return ColumnFacts(
-            self.name,
-            self.kind,
-            [self.values[i] for i in kept],
-            self.counts[kept],
-            self.rows,
-            self.missing + rows,
-            self.distinct - (len(self.values) - len(kept)),
-            self.label,
-            self.labels,
-            self.declared_missing,
-            tuple(v for v in self.declared_order if v not in gone),
-            self.declared_scale,
-            self.said_scale,
+        return replace(
+            self,
+            values=[self.values[i] for i in kept],
+            counts=self.counts[kept],
+            missing=self.missing + rows,
+            distinct=self.distinct - (len(self.values) - len(kept)),
+            declared_order=tuple(v for v in self.declared_order if v not in gone),
         )
 
 

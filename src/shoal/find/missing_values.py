@@ -205,7 +205,7 @@ def _below(numbers: dict[str, float], facts: ColumnFacts, shared: set[str]) -> l
     """Negative codes that several columns share; and -1 far below amounts that are all large."""
     codes = below_codes(facts)
     above = [n for n in numbers.values() if n >= 0]
-    rows = sum(int(n) for v, n in zip(facts.values, facts.counts, strict=True) if v in codes)
+    rows = sum(facts.rows_with[v] for v in codes)
     far = len(above) > 1 and min(above) >= FAR_BELOW and rows >= FAR_ROWS
     known = all(str(int(float(v))) in shared for v in codes)
     return list(codes) if codes and (far or known) else []
@@ -222,15 +222,14 @@ def _lone_far(numbers: dict[str, float], facts: ColumnFacts) -> list[str]:
     if lone == 0 or gap < LONE_GAP * (rest[-1] - rest[0]):
         return []
     found = [v for v, n in numbers.items() if n == lone]
-    rows = sum(int(n) for v, n in zip(facts.values, facts.counts, strict=True) if v in found)
+    rows = sum(facts.rows_with[v] for v in found)
     return found if rows >= LONE_SHARE * facts.filled else []
 
 
 def _few_negative(numbers: dict[str, float], facts: ColumnFacts) -> list[str]:
     """Up to three negative codes of two digits, each in several rows, below many values of which none is negative."""
     below = [v for v, n in numbers.items() if n < 0]
-    counts = dict(zip(facts.values, map(int, facts.counts), strict=True))
-    coded = all(-99 <= numbers[v] <= -10 and numbers[v] == int(numbers[v]) and counts[v] >= FAR_ROWS for v in below)
+    coded = all(-99 <= numbers[v] <= -10 and numbers[v] == int(numbers[v]) and facts.rows_with[v] >= FAR_ROWS for v in below)
     return below if 0 < len(below) <= MOST_NEGATIVE and coded and len(numbers) - len(below) >= LEAST_ABOVE else []
 
 
@@ -246,21 +245,22 @@ def _beside_bands(values: Sequence[str], numbers: dict[str, float]) -> list[str]
 
 def _far_repeated(numbers: dict[str, float], facts: ColumnFacts, shared: set[str]) -> list[str]:
     """77, 88, 6666 … far above all other values and in many rows; 7 or 8 above at most four codes from 1."""
+    if any(n != int(n) for n in numbers.values()):
+        return []
     top = [v for v in numbers if _REPEATED.fullmatch(v.strip().removesuffix(".0"))]
     near = [v for v in top if _BESIDE_99.fullmatch(v.strip())]
     if len(numbers) - len(near) > FAR_FEW:  # 96 above many values is one of them
         top = [v for v in top if v not in near]
     top = [v for v in top if len(v.strip()) > 1] or top
     rest = [n for v, n in numbers.items() if v not in top]
-    if not rest or any(n != int(n) for n in rest):
+    if not rest:
         return []
     high = max(rest)
     few = len(rest) <= 4 and min(rest) == 1 and high == len(rest)
-    counts = dict(zip(facts.values, map(int, facts.counts), strict=True))
-    times = {v: NEAR if counts[v] >= OFTEN * facts.filled else FAR for v in top}
+    times = {v: NEAR if facts.rows_with[v] >= OFTEN * facts.filled else FAR for v in top}
     far = [v for v in top if len(v.strip()) > 1 and numbers[v] >= times[v] * high]
     far += [v for v in top if few and v in ("7", "8") and numbers[v] >= high + 4]
-    rows = sum(counts[v] for v in far)
+    rows = sum(facts.rows_with[v] for v in far)
     often = (rows >= FAR_ROWS or all(v in shared for v in far)) and (len(rest) <= FAR_FEW or rows >= FAR_SHARE * facts.filled)
     return far if often and len(far) == len([v for v in top if numbers[v] > high]) else []
 
@@ -301,9 +301,8 @@ def _counts_on(inside: Sequence[float], last: float, numbers: dict[str, float], 
 
 def _rare(codes: Sequence[str], facts: ColumnFacts) -> bool:
     """Whether codes that nearly touch the rest are much rarer than the values there: an answer like others is not."""
-    counts = dict(zip(facts.values, map(int, facts.counts), strict=True))
-    rest = sorted(n for v, n in counts.items() if v not in codes)
-    return bool(rest) and all(2 * counts[v] < rest[len(rest) // 2] for v in codes)
+    rest = sorted(n for v, n in facts.rows_with.items() if v not in codes)
+    return bool(rest) and all(2 * facts.rows_with[v] < rest[len(rest) // 2] for v in codes)
 
 
 @lru_cache(maxsize=CACHED)

@@ -193,9 +193,14 @@ def _natural(facts: ColumnFacts) -> ScaleGuess:
     return ScaleGuess(Scale.ORDERED, tuple(sorted(facts.values, key=float)))
 
 
+SMALLEST_DAY = 1_000_000
+"""The smallest number that the digits of a day can be: 1012020 is the first of January 2020."""
+
+
 def _dates(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> ScaleGuess | None:
     assert facts.numbers is not None
-    if date_share(spread(facts.values), facts.kind) >= (0.8 if topic_scale == "date" else 0.95) and facts.distinct > 5:
+    written = facts.distinct > 5 and not float(np.max(facts.numbers)) < SMALLEST_DAY
+    if written and date_share(spread(facts.values), facts.kind) >= (0.8 if topic_scale == "date" else 0.95):
         return ScaleGuess(Scale.DATE)
     if topic_scale == "date" and (serial_days(facts) or unix_times(facts.numbers)):
         return ScaleGuess(Scale.DATE)

@@ -143,14 +143,8 @@ def leading_zeros(facts: ColumnFacts) -> bool:
 
 def long_codes(facts: ColumnFacts) -> bool:
     """Whether whole numbers have one length of at least seven digits, repeat and are seldom round: codes, not amounts."""
-    lengths = {len(v.removesuffix(".0")) for v in facts.values}
-    return (
-        facts.whole
-        and len(lengths) == 1
-        and 7 <= lengths.pop() <= 15
-        and facts.distinct < 0.5 * facts.filled
-        and _few_round(facts)
-    )
+    lengths = {len(v.removesuffix(".0")) for v in facts.values} if facts.whole else set()
+    return len(lengths) == 1 and 7 <= lengths.pop() <= 15 and facts.distinct < 0.5 * facts.filled and _few_round(facts)
 
 
 def _few_round(facts: ColumnFacts) -> bool:

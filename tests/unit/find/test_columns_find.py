@@ -180,15 +180,15 @@ def test_adult(shared_data: Path) -> None:
     assert found.direct == ()
 
 
-@pytest.mark.parametrize(("few_rows", "queries"), [(300, 0), (299, 1)])
+@pytest.mark.parametrize(("few_rows", "cells", "queries"), [(300, 10_000, 0), (300, 600, 0), (299, 10_000, 1)])
 def test_a_table_counted_in_memory_in_parts_and_in_the_engine_is_found_alike(
-    monkeypatch: pytest.MonkeyPatch, few_rows: int, queries: int
+    monkeypatch: pytest.MonkeyPatch, few_rows: int, cells: int, queries: int
 ) -> None:
     """Few rows are never counted by a query for each column, however wide the table: 2,000 columns of a file took 79 s."""
     people = shoal.datasets.people(300, seed=5)
     whole = shoal.inspect(people).to_json()
-    monkeypatch.setattr("shoal.api.inspect.SMALL", 0)
     monkeypatch.setattr("shoal.api.inspect.SMALL", 600)  # two columns at a time
+    monkeypatch.setattr("shoal.api.inspect.CELLS_AT_ONCE", cells)
     monkeypatch.setattr("shoal.api.inspect.FEW_ROWS", few_rows)
     asked, count_many = [], Table.count_many
     monkeypatch.setattr(Table, "count_many", lambda self, sets: asked.extend(len(s) for s in sets) or count_many(self, sets))

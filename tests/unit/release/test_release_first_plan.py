@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 import pytest
 
 import shoal
 from shoal.cli import main
-from shoal.errors import RoleError
+from shoal.cli._releases import write_draft
+from shoal.errors import RoleError, UsageError
 from shoal.release.plan.loss_limits import blank_columns, blank_shares, mean_share
 from shoal.release.plan.prepare import prepare
 from shoal.release.plan.starting_plans import MOST_BLANK, NEARLY_ALL, first_plan
@@ -274,3 +277,45 @@ def test_a_draft_says_at_once_that_its_records_are_too_few(
         main(["anonymize", str(tmp_path / "few.csv"), "--policy", str(policy), "--out", str(out)])
     assert made.value.code == int(stops)
     assert out.exists() is not stops
+
+
+@pytest.mark.parametrize(("columns", "first"), [(15, 1), (16, 2)])
+def test_of_many_columns_several_are_left_out_before_the_next_trial(
+    monkeypatch: pytest.MonkeyPatch, columns: int, first: int
+) -> None:
+    draw = np.random.default_rng(2)
+    rows = pa.table({f"c{i:02}": draw.integers(0, 40, 60).astype(str) for i in range(columns)})
+    left: list[int] = []
+    monkeypatch.setattr("shoal.release.plan.starting_plans.DRAFT_CELLS", 1_000_000)
+    monkeypatch.setattr("shoal.release.plan.starting_plans._without", lambda policy, gone: left.append(len(gone)) or policy)
+    monkeypatch.setattr("shoal.release.plan.starting_plans.MOST_CLASSES", 60)
+    monkeypatch.setattr("shoal.release.plan.starting_plans.prepare", _twice(prepare))
+    first_plan(shoal.open(rows), Policy.of(quasi=rows.column_names, k=30))
+    assert left == [first]
+
+
+def _twice(work: Any) -> Any:
+    """``prepare`` that ends the trials at its second call."""
+    calls: list[int] = []
+
+    def prepared(*given: Any) -> Any:
+        calls.append(1)
+        if len(calls) > 1:
+            raise UsageError("enough.")
+        return work(*given)
+
+    return prepared
+
+
+@pytest.mark.parametrize(("most", "kept"), [(3, 3), (2, 2)])
+def test_a_draft_keeps_the_surest_of_many_quasi_identifiers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, most: int, kept: int
+):
+    monkeypatch.setattr("shoal.cli._releases.MOST_TRIED", most)
+    draw = np.random.default_rng(6)
+    people = {"age": draw.integers(20, 60, 300), "sex": draw.choice(["f", "m"], 300), "code_x": draw.choice(list("ABC"), 300)}
+    pq.write_table(pa.table(people), tmp_path / "t.parquet")
+    write_draft(str(tmp_path / "t.parquet"), tmp_path / "p.yml", {}, {}, as_json=True)
+    text = (tmp_path / "p.yml").read_text(encoding="utf-8")
+    assert len(Policy.parse(text).quasi) == kept
+    assert (f"code_x: {most} surer ones are tried together" in text) is (kept < 3)

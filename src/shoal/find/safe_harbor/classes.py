@@ -31,7 +31,7 @@ from shoal.find.safe_harbor.spellings import (
 )
 from shoal.find.topics import expanded
 from shoal.model.display import written
-from shoal.model.roles import Role
+from shoal.model.roles import NUMBERS, Role
 
 Kind = Literal["", "remove", "zip", "date", "year", "birth", "age", "unknown"]
 NONE, UNKNOWN = "none of the eighteen", "not known"
@@ -95,7 +95,7 @@ def identifier_class(facts: ColumnFacts, finding: ColumnFinding) -> Classed | No
 
 
 def _without_blanks(facts: ColumnFacts) -> ColumnFacts:
-    return facts.without([v for v in facts.values if v.strip() in BLANK])
+    return facts if facts.kind in NUMBERS else facts.without([v for v in facts.values if v.strip() in BLANK])
 
 
 def refusal(facts: ColumnFacts, classed: Classed, year: int) -> str:
@@ -166,15 +166,16 @@ def _dated(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
 
 
 def _zip(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
-    digits = [v for v in values if v.rstrip("*").isdigit() or ZIP9.fullmatch(v)]
     if found.topic == "postcode" or words.says(facts.name, "zip", unless="measure or kind"):
-        if len(digits) >= SOME * len(values) and not (_few(facts) and max(map(len, values)) < 3):
+        digits = sum(v.rstrip("*").isdigit() or ZIP9.fullmatch(v) is not None for v in values)
+        if digits >= SOME * len(values) and not (_few(facts) and max(map(len, values)) < 3):
             return Classed(2, "zip", "name", "its name says ZIP code, and its values are digits")
         return None if _few(facts) else Classed(2, "remove", "name", "its name says postcode")
-    if sum(ZIP9.fullmatch(v) is not None for v in values) >= MOSTLY * len(values):
-        return Classed(2, "zip", "values", "its values are written as ZIP codes with nine digits")
-    zeros = any(v.startswith("0") for v in values)  # days that a spreadsheet counts have five digits too
-    if zeros and all(map(ZIP5.fullmatch, values)) and _unsaid(facts, found):
+    if facts.numbers is None:
+        nine = sum(ZIP9.fullmatch(v) is not None for v in values) >= MOSTLY * len(values)
+        return Classed(2, "zip", "values", "its values are written as ZIP codes with nine digits") if nine else None
+    five = all(map(ZIP5.fullmatch, values)) and any(v.startswith("0") for v in values)  # a spreadsheet counts days in five digits
+    if five and _unsaid(facts, found):
         return Classed(2, "zip", "values", "its name says nothing and its values have five digits, as ZIP codes have")
     return None
 
@@ -207,7 +208,7 @@ def _years(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
 
 
 def _plates(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
-    share = plate_share(values)
+    share = 0.0 if facts.numbers is not None else plate_share(values)
     if share >= MOSTLY and facts.distinct > FEW:
         return Classed(12, "remove", "values", f"{_share(share)} of its different values are written like number plates")
     return None

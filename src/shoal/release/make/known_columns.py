@@ -74,12 +74,14 @@ def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dic
     if counted is None:
         return None
     out: dict[str, str] = {}
-    while True:
-        worst, found = counted.worst(out)
+    for worst, found in sorted(counted.found.items(), key=lambda s: (-s[1], len(s[0]), s[0])):
         free = [c for c in worst if c not in prepared.quasi]
-        if counted.share(found) <= limit or not free:
-            return out
+        if counted.share(found) <= limit:
+            break
+        if not free or any(c in out for c in worst):
+            continue
         column = max(free, key=lambda c: (counted.found[c,], c))
         others = [f"'{c}'" for c in worst if c != column]
         beside = f"with {' and '.join(others)} " if others else ""
         out[column] = f"{beside}it finds {100 * counted.share(found):.0f} % of the records"
+    return out

@@ -127,8 +127,9 @@ def links_of(prepared: Prepared, decision: Decision, data: Path, stage: Path, se
     """What an attacker may know of the written file; the true values of changed columns are read from the original."""
     policy, records = prepared.policy, int(decision.released.n_records)
     names = [n for n in (*policy.sensitive, *policy.insensitive) if _looked_at(decision, n)]
-    changed = frozenset(n for n in names if not _as_it_was(decision, n) and not _by_list(prepared, n))
-    random = [n for n in names if not _by_rule(decision, n)]
+    steps, moved = decision.plan.for_column, _moved(decision)
+    changed = frozenset(n for n in names if (n in moved or not _all(steps(n), Keep)) and not _by_list(prepared, n))
+    random = [n for n in names if n in moved or not _all(steps(n), ExpressionStep)]  # else who knows a value knows the new one
     stated = next((r.share for r in policy.requirements if isinstance(r, Linkage)), None)
     allowed = frozenset(policy.identifying)
     what = Links(np.zeros(0, dtype=np.int64), (), (), changed, policy.seed, policy.smallest_class, stated, allowed)
@@ -204,13 +205,8 @@ def _looked_at(decision: Decision, name: str) -> bool:
     return not any(isinstance(s, Drop) or s.kind in _HIDDEN for s in decision.plan.for_column(name))
 
 
-def _as_it_was(decision: Decision, name: str) -> bool:
-    return all(isinstance(s, Keep) for s in decision.plan.for_column(name)) and not _row_changed(decision, name)
-
-
-def _by_rule(decision: Decision, name: str) -> bool:
-    """Whether anyone who knows a value knows what is published for it."""
-    return all(isinstance(s, ExpressionStep) for s in decision.plan.for_column(name)) and not _row_changed(decision, name)
+def _all(steps: Sequence[Step], kind: type[Step]) -> bool:
+    return all(isinstance(s, kind) for s in steps)
 
 
 def _by_list(prepared: Prepared, name: str) -> bool:
@@ -218,9 +214,9 @@ def _by_list(prepared: Prepared, name: str) -> bool:
     return name in prepared.on_list and bool(prepared.on_list[name].why)
 
 
-def _row_changed(decision: Decision, name: str) -> bool:
-    """Whether a step of another column replaces this one too."""
-    return any(name in s.columns and s.column != name for s in decision.plan.steps if not isinstance(s, RowStep))
+def _moved(decision: Decision) -> frozenset[str]:
+    """Columns that a step of another column replaces too."""
+    return frozenset(n for s in decision.plan.steps if not isinstance(s, RowStep) for n in s.columns if n != s.column)
 
 
 def too_much(prepared: Prepared, records: int, columns: int) -> str:

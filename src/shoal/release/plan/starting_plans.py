@@ -3,7 +3,7 @@
 Takes    a table and the policy of its suggested roles
 Returns  what the planner chooses and the quasi-identifiers to leave out, with what each choice would cost
 Keeps    the planner's own answer if that leaves enough to tell; if too many cells would be blank, the column of which most would
-         be blank stays out, one after the other; the same on every machine
+         be blank stays out, of many columns several at once; the same on every machine
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from shoal.errors import ShoalError
 from shoal.model.certificate.parts import OtherMethod
 from shoal.model.display import Progress, silent
-from shoal.release.plan.decide import FIRST_CELLS, decide
-from shoal.release.plan.loss_limits import BLANK_LIMIT, LOSS_LIMIT, blank_columns, blank_shares, mean_share
+from shoal.release.plan.decide import decide
+from shoal.release.plan.loss_limits import blank_shares, mean_share, too_little
 from shoal.release.plan.prepare import Prepared, prepare
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.policy import Policy
@@ -33,8 +33,15 @@ NEARLY_ALL = 0.9
 """Share of blank cells of one column from which it is left out, whatever the others keep."""
 MOST_CLASSES = 400_000
 """Base classes up to which plans are tried for a draft."""
+DRAFT_CELLS = 20_000_000
+"""Cells that each search for a draft may look at, about a second. The release searches longer and loses no more."""
+DRAFT_LOCAL = 2_000
+"""Base classes up to which a draft also tries local recoding with hierarchy values: it is slow, and sets seldom lose more."""
+AT_ONCE = 8
+"""Of so many columns one is left out before the next trial; of twice as many two."""
 
 
+FEWER = "Take a smaller k, or fewer quasi-identifiers."
 PRECIOUS = ("age", "birth_date", "sex")
 """What columns are about that are the last to stay out: most analyses need them."""
 
@@ -61,35 +68,31 @@ def first_plan(table: Table, policy: Policy, *, precious: Collection[str] = (), 
         prepared = prepare(table, policy)
         while prepared.base.n_classes <= MOST_CLASSES:
             progress(0.5, f"trying plans for {len(prepared.quasi)} columns")
-            asked = replace(prepared, policy=replace(prepared.policy, loss_limit=1.0, blank_limit=1.0))
-            decision = decide(asked, cells=FIRST_CELLS)
+            cells = prepared.policy.local_cells if prepared.base.n_classes <= DRAFT_LOCAL else "sets"
+            asked = replace(prepared, policy=replace(prepared.policy, loss_limit=1.0, blank_limit=1.0, local_cells=cells))
+            decision = decide(asked, cells=DRAFT_CELLS)
             shares = blank_shares(asked, decision)
             blank = mean_share(shares)
             enough = blank <= MOST_BLANK and max(shares.values(), default=0.0) < NEARLY_ALL
             if enough or len(prepared.quasi) <= FEWEST:
-                problem = "" if enough else _too_little(prepared, decision, shares)
+                problem = ""
+                if not enough and too_little(prepared, decision):
+                    k, records = prepared.policy.smallest_class, prepared.base.n_records
+                    problem = (
+                        f"{records:,} records are too few for k: {k}, {100 * blank:.0f} % of the cells would be blank. {FEWER}"
+                    )
                 others = decision.others or ()
                 return FirstPlan(decision.method, decision.loss, blank, others, left_out, problem, (prepared, decision))
-            worst = max(shares, key=lambda c: (c not in precious or shares[c] >= NEARLY_ALL, shares[c]))
-            left_out[worst] = shares[worst]
+            by_blank = sorted(shares, key=lambda c: (c not in precious or shares[c] >= NEARLY_ALL, shares[c]), reverse=True)
+            worst = by_blank[: max(1, len(shares) // AT_ONCE)]
+            left_out |= {c: shares[c] for c in worst}
             prepared = prepare(table, _without(prepared.policy, worst))
     except ShoalError as error:
         return FirstPlan(problem=f"{error.message} {error.hint or ''}".strip())
     return FirstPlan()
 
 
-def _too_little(prepared: Prepared, decision: Decision, shares: dict[str, float]) -> str:
-    """Why a run of this plan would stop (:func:`~shoal.release.plan.loss_limits.check_loss`); empty where it would not."""
-    blank, k = mean_share(shares), prepared.policy.smallest_class
-    if decision.loss <= LOSS_LIMIT and blank <= BLANK_LIMIT and len(blank_columns(shares)) < len(shares):
-        return ""
-    return (
-        f"{prepared.base.n_records:,} records are too few for k: {k}, {100 * blank:.0f} % of the cells would be blank. "
-        "Take a smaller k, or fewer quasi-identifiers."
-    )
-
-
-def _without(policy: Policy, column: str) -> Policy:
-    """The policy with a quasi-identifier dropped."""
-    rest = {c: r for c, r in policy.quasi.items() if c != column}
-    return replace(policy, quasi=rest, direct={**policy.direct, column: "drop"})
+def _without(policy: Policy, columns: Collection[str]) -> Policy:
+    """The policy with quasi-identifiers dropped."""
+    rest = {c: r for c, r in policy.quasi.items() if c not in columns}
+    return replace(policy, quasi=rest, direct={**policy.direct, **dict.fromkeys(columns, "drop")})

@@ -30,12 +30,6 @@ _SECRET_VALUES = re.compile(
 )  # fmt: skip
 
 
-_NAMES_COLUMNS = re.compile(
-    r"roles\.(direct|quasi|sensitive)|require\.(diversity|closeness)|allow\.(identifying|none_of_the_eighteen)"
-)
-"""Places where names are those of columns, which may be called anything."""
-
-
 def schema() -> dict[str, Any]:
     """The published JSON schema of a policy."""
     text = importlib.resources.files("shoal.release.policy").joinpath("policy.schema.json").read_text(encoding="utf-8")
