@@ -126,7 +126,8 @@ def bytes_to_write(rows: int, columns: int) -> int:
 
 
 def bytes_of_columns(rows: int, columns: int) -> int:
-    """What a step on whole columns holds: their values several times over. `rank_swap` of 10,000,000 numbers took 130 each."""
+    """What a step on whole columns holds: their values several times over.
+    `microaggregate` of 3,000,000 numbers took 124 each beside the column and its order, `rank_swap` 110, `permute` 56."""
     return 150 * rows * columns
 
 

@@ -26,7 +26,7 @@ from shoal.disk.atomic import staged
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.files.frames import open_deferred
+from shoal.engines.files.frames import open_deferred, still_there
 from shoal.engines.files.layout import (
     HEAD_ROWS,
     Row,
@@ -96,7 +96,7 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
             f"Read {errors:,} cell{'s' if errors > 1 else ''} with an Excel error as missing."
         )
     return open_deferred(
-        lambda: _still_there(path, table),
+        lambda: still_there(path, table),
         table.schema,
         [replace(c, note=label) for c, label in zip(columns_of(table.schema), labels, strict=True)],
         str(path),
@@ -105,12 +105,6 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         header=header,
         **details,
     )
-
-
-def _still_there(path: Path, table: Any) -> Any:
-    if not path.exists():
-        raise UnreadableError(f"file '{path.name}' is not there any more.", hint="Was it moved or replaced?")
-    return table
 
 
 def _table_rows(

@@ -6,6 +6,7 @@ import datetime as dt
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -59,6 +60,13 @@ def open_deferred(
     relation = flat(engine.defer(lambda: _for_duckdb(reader.table), columns, source, **details), schema)
     odd = any(relation.column(n).stored is None for n in relation.reads_as_text)  # in a form that only the engine reads
     return engine, relation if odd else replace(relation, reader=reader)
+
+
+def still_there(path: Path, table: Any) -> Any:
+    """The table of a file that was read when it was opened, unless the file is gone."""
+    if not path.exists():
+        raise UnreadableError(f"file '{path.name}' is not there any more.", hint="Was it moved or replaced?")
+    return table
 
 
 def _for_duckdb(table: Any) -> Any:

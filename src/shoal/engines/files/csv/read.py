@@ -30,7 +30,7 @@ from shoal.engines.duckdb.sql import UNEVEN, identifier, literal, path_literal
 from shoal.engines.files.csv.encodings import SAMPLE_BYTES, UnknownEncodingError, guess_encoding
 from shoal.engines.files.csv.sniff import Dialect, sample_bytes, sniff
 from shoal.engines.files.csv.types import Field, converted, guess_types, read_plain, typed
-from shoal.engines.files.frames import open_deferred
+from shoal.engines.files.frames import open_deferred, still_there
 from shoal.engines.files.layout import MODES, is_blank, need_modes, numbered_names, repairs_of, titles_part
 from shoal.engines.files.packing import opened, packing_of, require_option
 from shoal.engines.files.readers import EngineReader
@@ -227,14 +227,9 @@ class _File:
         if table is None:
             self.dialect = before
             return None
-
-        def load() -> Any:
-            if not self.path.exists():
-                raise UnreadableError(f"file '{self.path.name}' is not there any more.", hint="Was it moved or replaced?")
-            return table
-
         details = self._details() | {"decimal": decimal}
-        return open_deferred(load, table.schema, self._noted(columns_of(table.schema)), str(self.path), **details)
+        columns = self._noted(columns_of(table.schema))
+        return open_deferred(lambda: still_there(self.path, table), table.schema, columns, str(self.path), **details)
 
     def in_database(self) -> tuple[DuckDB, Relation]:
         """By DuckDB, from the file itself, or from a private copy in UTF-8 without what is not a record."""
