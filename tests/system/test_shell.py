@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 import typer
 
-from shoal.cli import HELP, build
+from shoal.cli import build
 from shoal.cli._shell import commands, process
 from shoal.cli._shell import process as volume
+from shoal.cli._shell.commands import indented
 from shoal.errors import DataError, UsageError
 
 SCREEN = 45
@@ -71,11 +72,14 @@ def test_help_fits_a_screen_and_names_every_option() -> None:
 
 def test_the_first_help_lists_every_command_once_by_purpose_in_lines_that_fit() -> None:
     root = typer.main.get_command(build())
-    listed = [name for commands in HELP.values() for name in commands]
+    purposes = {purpose: dict(line.split(": ", 1) for line in lines) for purpose, lines in indented("purposes.txt").items()}
+    listed = [name for commands in purposes.values() for name in commands]
     assert sorted(listed) == sorted(root.commands)
     said = root.get_help(root.make_context("shoal", [], resilient_parsing=True, terminal_width=80))
-    assert all(f"\n{purpose}:\n" in said for purpose in HELP)
-    assert all(f"  {words}\n" in said for commands in HELP.values() for words in commands.values()), "nothing is cut or folded"
+    assert all(f"\n{purpose}:\n" in said for purpose in purposes)
+    assert all(f"  {words}\n" in said for commands in purposes.values() for words in commands.values()), (
+        "nothing is cut or folded"
+    )
 
 
 def test_no_help_shows_a_type_of_python_or_a_cut_sentence() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +16,6 @@ from shoal.model.display import Progress
 MARK = "README.txt"
 FIRST_LINE = "Made by shoal demo; the people in it do not exist."
 QUASI = ("date_of_birth", "sex", "municipality", "postcode", "education", "occupation")
-POLICY = """\
-# The requirements of the release. Change a line and run: shoal anonymize people.parquet --policy policy.yml --out mine
-roles:
-  direct: [person_id, name]            # name people by themselves: left out
-  quasi:                               # known to neighbours and colleagues: generalized; {} = Shoal builds the levels
-    date_of_birth: {}
-    sex: {}
-    municipality: {}
-    postcode: {hierarchy: {mask: right}}
-    education: {}
-    occupation: {}
-  sensitive: [diagnosis]               # must not be learnt about a person
-  insensitive: [income, visits]
-require:
-  k: 5                                 # everybody is alike with at least four others
-  diversity: {diagnosis: {distinct: 2}}
-allow: {suppress: 0.05}                # at most 5 of 100 records may be left out
-optimize: loss
-method: lattice
-"""
 
 
 @dataclass(frozen=True)
@@ -101,7 +82,7 @@ def _walk(work: Path, target: Path, people: int, seed: int, progress: Progress) 
 
     progress(0.02, "generating people")
     source = shoal.datasets.write_people(work / "people.parquet", people, seed)
-    (work / "policy.yml").write_text(POLICY, encoding="utf-8")
+    (work / "policy.yml").write_bytes(files("shoal.api").joinpath("demo_policy.yml").read_bytes())
     progress(0.1, "looking at the columns")
     table = shoal.open(
         source, quasi=QUASI, sensitive=["diagnosis"], direct=["person_id", "name"], insensitive=["income", "visits"]

@@ -17,54 +17,9 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shared import report_warnings
 from shoal.cli._shell import process, texts
-from shoal.cli._shell.commands import ALL, Commands, Group
+from shoal.cli._shell.commands import ALL, Commands, Group, indented
 from shoal.disk.atomic import disk_full
 from shoal.errors import OutputError, ShoalError
-
-HELP = {
-    "Decide what to ask": {
-        "design": "how identifying a questionnaire will be, and what to change",
-        "predict": "how identifying data will be, before they exist",
-        "registry": "public summaries of populations: ask, publish, decide",
-    },
-    "Look": {
-        "inspect": "which columns identify people, and why",
-        "measure": "how well people are hidden: every number explained",
-        "study": "many sets of columns, in the whole table and by place",
-        "observe": "what an observer of an anonymity protocol can infer",
-    },
-    "Make safe": {
-        "anonymize": "a release that meets a policy, with certificate and report",
-        "transform": "single steps: generalize, suppress, add noise, swap",
-        "table": "a table of counts to publish, small counts protected",
-        "hierarchy": "the levels of a column: groups per level, smallest, below k",
-        "presets": "policies to start from, with their sources",
-        "compare": "what a release lost against its original",
-    },
-    "Prove": {
-        "verify": "recount a release offline: signature, files, every number",
-        "check": "whether tables meet a policy",
-        "attack": "what an attacker can still learn from a release",
-    },
-    "Identities": {
-        "vault": "pseudonyms that two people together can reverse",
-        "link": "records of one person despite typing errors",
-        "encode": "encoded people, so that two holders can find common ones",
-    },
-    "Services and files": {
-        "studio": "all of this in a browser",
-        "serve": "the registry, and with --vault a vault, over HTTP",
-        "import": "tables of FHIR, OMOP, REDCap, LimeSurvey, DDI, ARX",
-        "export": "of a release: a codebook (DDI), or one page to sign",
-    },
-    "Help": {
-        "demo": "every step on generated people",
-        "explain": "a term or a number in plain language",
-        "doctor": "what is installed, and how to install the rest",
-        "manual": "manual pages (man), one per command",
-    },
-}
-"""What ``shoal --help`` shows: the commands by purpose, each in words that fit a line."""
 
 MODULES = {
     "encode": "link",
@@ -93,9 +48,10 @@ class Root(Group):
     """The command itself: its help lists the subcommands by purpose."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for purpose, commands in HELP.items():
+        for purpose, lines in indented("purposes.txt").items():
+            commands = [line.split(": ", 1) for line in lines]
             with formatter.section(purpose):
-                formatter.write_dl([(name, words) for name, words in commands.items() if name in self.commands])
+                formatter.write_dl([(name, words) for name, words in commands if name in self.commands])
 
 
 def build(only: str = "") -> typer.Typer:

@@ -37,10 +37,9 @@ def key(key: Key = None, as_json: options.Json = False) -> None:
     if key is not None and not key.exists():
         _made(key)
     own = signer_of(key)
-    if as_json:
-        _shared.put_json({"key": own.public, "fingerprint": own.fingerprint})
-    else:
-        typer.echo(f"{own.public}  (fingerprint {own.fingerprint})")
+    _shared.tell(
+        {"key": own.public, "fingerprint": own.fingerprint}, f"{own.public}  (fingerprint {own.fingerprint})", as_json=as_json
+    )
 
 
 def endorse(
@@ -78,10 +77,11 @@ def _state(kind: str, subject: str, registry: str, key_file: Path | None, as_jso
         raise UsageError("nobody vouches for themselves.", hint="Ask another holder to endorse your key.")
     statement = Statement(kind, subject, own.public, today(), target.next_number(own.public)).signed(own)
     target.state(statement)
-    if as_json:
-        _shared.put_json({"stated": statement.to_json()})
-    else:
-        typer.echo(f"Stated: {kind} {subject} (number {statement.number} of {own.fingerprint}).")
+    _shared.tell(
+        {"stated": statement.to_json()},
+        f"Stated: {kind} {subject} (number {statement.number} of {own.fingerprint}).",
+        as_json=as_json,
+    )
 
 
 def token(
@@ -96,10 +96,7 @@ def token(
     if not look(holder):
         raise UsageError("a token is for a holder with a name.", hint='Write: shoal registry token "A hospital" --registry …')
     made = store_of(registry).add_token(holder, holder=holder, key=public_key)
-    if as_json:
-        _shared.put_json({"token": made})
-    else:
-        typer.echo(made)
+    _shared.tell({"token": made}, made, as_json=as_json)
 
 
 def store_of(source: str) -> Any:

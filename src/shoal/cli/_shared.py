@@ -115,6 +115,16 @@ def tell_losses(sentences: Iterable[str], *, after: bool = False) -> None:
         line(told) if after else typer.echo(told, err=True)
 
 
+def tell(result: dict[str, Any], words: Any, *, as_json: bool) -> None:
+    """The answer: one object, or a sentence or table."""
+    if as_json:
+        put_json(result)
+    elif isinstance(words, str):
+        typer.echo("\n".join(printable(line) for line in words.split("\n")))
+    else:
+        console().print(words)
+
+
 LONGEST = 32
 """Longer words may be cut to fit a table."""
 ROUNDING = 1e-12

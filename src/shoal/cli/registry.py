@@ -198,10 +198,11 @@ def mirror(
         )
     pages, own = partial(pages_of, trust=trust), _publishing.signer_of(key)
     write_mirror(_publishing.submit_to(registry), folder, earlier=earlier, also=pages, signer=own)
-    if as_json:
-        _shared.put_json({"folder": str(folder), "signed_by": own.fingerprint})
-    else:
-        typer.echo(f"Mirrored into {folder}/. Open {folder}/exposed.html to see how exposed you are: it works offline.")
+    _shared.tell(
+        {"folder": str(folder), "signed_by": own.fingerprint},
+        f"Mirrored into {folder}/. Open {folder}/exposed.html to see how exposed you are: it works offline.",
+        as_json=as_json,
+    )
 
 
 def search(
@@ -257,10 +258,11 @@ def seed(
         found = fill(store, data, progress=details)
         if data is None and not generated:
             found = fill_built_in(store, found)
-    if as_json:
-        _shared.put_json(found)
-    else:
-        typer.echo(f"Published {found['records']:,} records about {found['populations']:,} populations ({found['source']}).")
+    _shared.tell(
+        found,
+        f"Published {found['records']:,} records about {found['populations']:,} populations ({found['source']}).",
+        as_json=as_json,
+    )
 
 
 def _shares(text: str) -> list[float]:

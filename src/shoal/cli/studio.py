@@ -208,10 +208,11 @@ def remove(
         if tables:
             with people.workspace(user.space) as kept:
                 kept.delete_everything()
-    if as_json:
-        _shared.put_json({"removed": user.name, "tables_deleted": tables})
-    else:
-        typer.echo(f"Removed {user.name}; {'their tables are deleted' if tables else 'their tables stay'}.")
+    _shared.tell(
+        {"removed": user.name, "tables_deleted": tables},
+        f"Removed {user.name}; {'their tables are deleted' if tables else 'their tables stay'}.",
+        as_json=as_json,
+    )
 
 
 def role(
@@ -224,10 +225,7 @@ def role(
     """Change a user's role; takes effect on the next page."""
     with _people(workspace, store) as people:
         user = people.users.give_role(name, role)
-    if as_json:
-        _shared.put_json({"name": user.name, "role": user.role})
-    else:
-        typer.echo(f"{user.name} is {user.role} now.")
+    _shared.tell({"name": user.name, "role": user.role}, f"{user.name} is {user.role} now.", as_json=as_json)
 
 
 def password(

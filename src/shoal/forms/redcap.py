@@ -11,31 +11,20 @@ from typing import Any
 from shoal.errors import PolicyError
 from shoal.forms.form import Form, FormQuestion, number_or_amount, read_condition
 
-HEADS = {
-    "variable / field name": "name",
-    "field_name": "name",
-    "form name": "form",
-    "form_name": "form",
-    "field type": "type",
-    "field_type": "type",
-    "field label": "label",
-    "field_label": "label",
-    "choices, calculations, or slider labels": "choices",
-    "choices or calculations": "choices",
-    "select_choices_or_calculations": "choices",
-    "text validation type or show slider number": "validation",
-    "text_validation_type_or_show_slider_number": "validation",
-    "text validation min": "low",
-    "text_validation_min": "low",
-    "text validation max": "high",
-    "text_validation_max": "high",
-    "identifier?": "identifier",
-    "identifier": "identifier",
-    "branching logic (show field only if...)": "branching",
-    "branching_logic": "branching",
-    "field annotation": "annotation",
-    "field_annotation": "annotation",
+_SPELLED = {
+    "name": ("variable / field name", "field_name"),
+    "form": ("form name", "form_name"),
+    "type": ("field type", "field_type"),
+    "label": ("field label", "field_label"),
+    "choices": ("choices, calculations, or slider labels", "choices or calculations", "select_choices_or_calculations"),
+    "validation": ("text validation type or show slider number", "text_validation_type_or_show_slider_number"),
+    "low": ("text validation min", "text_validation_min"),
+    "high": ("text validation max", "text_validation_max"),
+    "identifier": ("identifier?", "identifier"),
+    "branching": ("branching logic (show field only if...)", "branching_logic"),
+    "annotation": ("field annotation", "field_annotation"),
 }
+HEADS = {spelling: name for name, spellings in _SPELLED.items() for spelling in spellings}
 """Heads of the file as people download it, and as the interface for programs gives them."""
 SILENT = ("calc", "descriptive")
 

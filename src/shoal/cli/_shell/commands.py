@@ -173,10 +173,15 @@ def plain(value: object, annotation: object) -> object:
 
 
 def examples() -> dict[str, list[str]]:
-    """The examples by command, from the page beside this file: a line that starts at the margin is a command's name."""
+    """The examples by command."""
+    return indented("examples.txt")
+
+
+def indented(name: str) -> dict[str, list[str]]:
+    """The lines of a page beside this file by the heading above them, which starts at the margin."""
     from importlib import resources  # help alone needs them
 
-    page = resources.files(__package__).joinpath("examples.txt").read_text("utf-8")
+    page = resources.files(__package__).joinpath(name).read_text("utf-8")
     found: dict[str, list[str]] = {}
     for line in page.splitlines():
         if line.startswith("  "):

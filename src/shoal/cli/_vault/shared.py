@@ -25,6 +25,7 @@ from shoal.errors import TamperError, UsageError
 if TYPE_CHECKING:
     from shoal.protector.crypto.master_keys import KeyProvider
 
+tell = _shared.tell
 Answer = tuple[dict[str, Any], Any]
 """What a command answers: an object for ``--json``, and a sentence or a table for people."""
 
@@ -257,16 +258,6 @@ def write_json(file: Path, body: dict[str, Any]) -> None:
 
     with atomic(file) as temporary:
         temporary.write_text(json.dumps(body, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def tell(result: dict[str, Any], words: Any, *, as_json: bool) -> None:
-    """The answer: one object, or a sentence or table."""
-    if as_json:
-        _shared.put_json(result)
-    elif isinstance(words, str):
-        typer.echo("\n".join(_shared.printable(line) for line in words.split("\n")))
-    else:
-        _shared.console().print(words)
 
 
 def waits(change: Any, more: str = "") -> str:

@@ -10,8 +10,10 @@ OperationOutcome resources; a body that fits no form is refused like everywhere.
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime
+from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
@@ -279,35 +281,7 @@ def add_open_fhir_routes(router: APIRouter) -> None:
         return CAPABILITIES
 
 
-CAPABILITIES: dict[str, Any] = {
-    "resourceType": "CapabilityStatement",
-    "status": "active",
-    "date": "2026-11-17",
-    "kind": "instance",
-    "implementation": {"description": "Shoal vault: pseudonyms with controlled reversal"},
-    "fhirVersion": "4.0.1",
-    "format": ["json"],
-    "rest": [
-        {
-            "mode": "server",
-            "security": {"description": "A bearer token of a person; identities leave after another person has approved."},
-            "resource": [
-                {
-                    "type": "Task",
-                    "documentation": "A request for identities that waits for the approval of another person.",
-                    "interaction": [{"code": "read"}, {"code": "search-type"}],
-                    "operation": [
-                        {"name": name, "definition": f"{SYSTEM}:operation:task-{name}"} for name in ("approve", "deny")
-                    ],
-                }
-            ],
-            "operation": [
-                {"name": name, "definition": f"{SYSTEM}:operation:{name}"}
-                for name in ("pseudonymize", "pseudonymize-allow-create", "de-pseudonymize")
-            ],
-        }
-    ],
-}
+CAPABILITIES: dict[str, Any] = json.loads(files(__package__).joinpath("capabilities.json").read_text(encoding="utf-8"))
 """What the interface can do, as FHIR describes it."""
 
 _TASK_STATUS = {
