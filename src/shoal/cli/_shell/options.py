@@ -199,8 +199,17 @@ def _kind(annotation: str) -> Any:
 
 
 @functools.cache
-def _module(name: str) -> ast.Module:
-    return ast.parse(resources.files("shoal.api").joinpath(f"{name}.py").read_text("utf-8"))
+def _module(name: str) -> str:
+    return resources.files("shoal.api").joinpath(f"{name}.py").read_text("utf-8")
+
+
+def _definition(module: str, name: str) -> ast.stmt:
+    """The last definition of a name in a module, behind its overloads; only its own lines are parsed, which is quicker."""
+    text = _module(module)
+    start = [m.start() for m in re.finditer(rf"^(?:def|class) {name}\b", text, re.MULTILINE)][-1]
+    head, rest = text[start:].split("\n", 1)
+    end = re.search(r"^[^\s)]", rest, re.MULTILINE)
+    return ast.parse(f"{head}\n{rest[: end.start()] if end else rest}").body[0]
 
 
 def parameters(module: str, name: str) -> dict[str, Parameter]:
@@ -209,13 +218,13 @@ def parameters(module: str, name: str) -> dict[str, Parameter]:
     >>> parameters("study", "study")["alpha"], "progress" in parameters("measure", "measure")
     (Parameter(annotation='float', default=0.05), True)
     """
-    found = [n for n in _module(module).body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == name]
-    node = found[-1]  # behind its overloads
+    node = _definition(module, name)
     if isinstance(node, ast.ClassDef):
         inherited = [parameters(module, b.id) for b in node.bases if isinstance(b, ast.Name) and b.id != "TypedDict"]
         fields = {str(n.target.id): n for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
         own = {key: Parameter(ast.unparse(n.annotation)) for key, n in fields.items()}
         return {key: p for part in (*inherited, own) for key, p in part.items()}
+    assert isinstance(node, ast.FunctionDef)
     both = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     return {a.arg: Parameter(ast.unparse(a.annotation) if a.annotation else "", _literal(d)) for a, d in both}
 

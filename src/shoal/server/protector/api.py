@@ -25,14 +25,7 @@ from starlette.routing import Route
 
 from shoal.errors import AccessError, DataError, ShoalError
 from shoal.server.common import LOOPBACK, new_app, run
-from shoal.server.protector import models
-from shoal.server.protector.routes import (
-    add_action_routes,
-    add_fhir_routes,
-    add_open_fhir_routes,
-    add_open_routes,
-    add_state_routes,
-)
+from shoal.server.protector import models, routes
 
 if TYPE_CHECKING:
     from shoal.protector.session import Session
@@ -158,8 +151,8 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
     """The routes of the vault, for mounting in an application that also calls :func:`install_errors`."""
     admission = Admission(vault)
     outer = APIRouter(prefix=prefix, tags=["vault"], responses=_REFUSALS, route_class=admission.route_class(everybody=True))
-    add_open_routes(outer, vault)
-    add_open_fhir_routes(outer)
+    routes.add_open_routes(outer, vault)
+    routes.add_open_fhir_routes(outer)
     router = APIRouter(
         prefix=prefix,
         tags=["vault"],
@@ -168,9 +161,9 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
         route_class=admission.route_class(),
     )
     _add_find(router, admission, FindBatcher())
-    add_action_routes(router)
-    add_fhir_routes(router)
-    add_state_routes(router, vault)
+    routes.add_action_routes(router)
+    routes.add_fhir_routes(router)
+    routes.add_state_routes(router, vault)
     router.routes.extend(outer.routes)  # one level: routers inside routers are searched again for every call
     return router
 
