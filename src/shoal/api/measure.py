@@ -144,10 +144,7 @@ def repeating_ids(table: Table, besides: Collection[str] = ()) -> Repeating | No
     if all(len(found) == len(cells) - cells.null_count for cells, found in zip(first, counted, strict=True)):
         return None  # no value stands twice
 
-    from shoal.find import (
-        ColumnFacts,
-        find_columns,  # the words of all topics: a small table is measured sooner without
-    )
+    from shoal.find import ColumnFacts, find_columns  # the words of all topics: a small table is measured sooner without
 
     facts = []
     for column, cells, found in zip(known, first, counted, strict=True):

@@ -11,16 +11,9 @@ import numpy as np
 from shoal.comparison.columns import ComparedColumn
 from shoal.comparison.result import ColumnChange, PairChange
 from shoal.kernels.group import count_by, group_codes
+from shoal.measures.utility import distances
 from shoal.measures.utility.analyses import contingency, correlations, cramers_v, ranks, table_distance
 from shoal.measures.utility.class_losses import average_class_size, discernibility
-from shoal.measures.utility.distances import (
-    column_losses,
-    hellinger,
-    kolmogorov_smirnov,
-    private_information,
-    total_variation,
-    wasserstein,
-)
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 
 LOSSES = (
@@ -37,13 +30,13 @@ MOST_CODES = 5_000
 
 def column_change(c: ComparedColumn, rows: tuple[IntArray, IntArray] | None) -> ColumnChange:
     """Every number of one column; ``rows`` pairs records of both tables, where a key does."""
-    losses: dict[str, float | None] = column_losses(c.published) if c.published is not None else dict.fromkeys(LOSSES)
+    losses: dict[str, float | None] = distances.column_losses(c.published) if c.published is not None else dict.fromkeys(LOSSES)
     distance = original = far = None
     if c.before is not None and c.after is not None:
         p, q = (np.bincount(x, minlength=c.codes) / max(1, len(x)) for x in (c.before, c.after))
-        distance, far = total_variation(p, q), hellinger(p, q)
+        distance, far = distances.total_variation(p, q), distances.hellinger(p, q)
     if c.published is not None:
-        original = total_variation(c.published.share, c.published.spread())
+        original = distances.total_variation(c.published.share, c.published.spread())
     numbers = None if c.numbers is None else _numbers(*c.numbers)
     matched = {} if rows is None or c.numbers is None else _matched(c.numbers[0][rows[0]], c.numbers[1][rows[1]])
     if rows is not None and c.is_exact and c.published is not None:
@@ -67,8 +60,8 @@ def _numbers(x: FloatArray, y: FloatArray) -> dict[str, tuple[float, float] | fl
     }
     for name, at in (("q1", 0.25), ("median", 0.5), ("q3", 0.75)):
         out[name] = (float(np.quantile(a, at)), float(np.quantile(b, at)))
-    out["kolmogorov_smirnov"] = kolmogorov_smirnov(a, b)
-    out["wasserstein"] = wasserstein(a, b) / spread if spread > 0 else 0.0
+    out["kolmogorov_smirnov"] = distances.kolmogorov_smirnov(a, b)
+    out["wasserstein"] = distances.wasserstein(a, b) / spread if spread > 0 else 0.0
     return out
 
 
@@ -96,8 +89,8 @@ def overall_losses(columns: Sequence[ComparedColumn], changes: Sequence[ColumnCh
         out[name] = (float(np.sum(known)) if name == "nonuniform_entropy" else float(np.mean(known))) if whole else None
     penalties = [c.losses["certainty_penalty"] for c in changes if c.losses["certainty_penalty"] is not None]
     out["arx_loss"] = float(np.expm1(np.mean(np.log1p(penalties)))) if penalties else None
-    distances = [c.distance for c in changes if c.distance is not None]
-    out["distance"] = float(np.mean(distances)) if distances else None
+    apart = [c.distance for c in changes if c.distance is not None]
+    out["distance"] = float(np.mean(apart)) if apart else None
     return out
 
 
@@ -170,7 +163,7 @@ def private_changes(
                 continue
             before = _matrix(c.leaf, y.leaf, c.published.n_values, width)
             after = _matrix(c.label, value, len(c.published.after), width)
-            told = private_information(c.published, before, after)
+            told = distances.private_information(c.published, before, after)
             if told is not None:
                 found[c.name] = told
         out[target] = found
@@ -207,7 +200,7 @@ def class_change(
                 "after": _majority_errors(after.ids, y.label, lost),
             }
     if all(c.published is not None for c in inside):
-        penalties = [column_losses(c.published)["certainty_penalty"] or 0.0 for c in inside if c.published is not None]
+        penalties = [distances.column_losses(c.published)["certainty_penalty"] or 0.0 for c in inside if c.published is not None]
         out["loss"] = float(np.expm1(np.mean(np.log1p(penalties))))
         out["ambiguity"] = _ambiguity(inside, lost)
         if all(c.is_exact for c in inside):

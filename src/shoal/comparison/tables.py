@@ -8,14 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.comparison.changes import (
-    class_change,
-    column_change,
-    correlation_change,
-    overall_losses,
-    pair_changes,
-    private_changes,
-)
+from shoal.comparison import changes
 from shoal.comparison.columns import Coded, ComparedColumn, compare_column, matched_rows, read_columns, trees_of
 from shoal.comparison.models import answered, learned, scores
 from shoal.comparison.result import Comparison, FrontierPoint
@@ -71,13 +64,13 @@ def compare_tables(
     columns = _compared(table, found, before, after, trees, np.random.default_rng(seed))
     progress(0.4, "comparing")
     rows = matched_rows(table, found.table, key) if key is not None else None
-    changes = tuple(column_change(c, rows) for c in columns)
-    private, notes = private_changes(columns, secret)
+    changed = tuple(changes.column_change(c, rows) for c in columns)
+    private, notes = changes.private_changes(columns, secret)
     by_name = {c.name: c for c in columns}
     progress(0.6, "asking both")
     scored, why = _models(columns, target or tuple(s for s in secret if s in by_name), models, seed)
     tried, failed = _analyses(analyses, columns)
-    classes = class_change(by_name, asked, secret, max(0, n - m)) if asked else {}
+    classes = changes.class_change(by_name, asked, secret, max(0, n - m)) if asked else {}
     points: tuple[FrontierPoint, ...] = ()
     missing = "it was not asked for."
     if frontier:
@@ -87,12 +80,12 @@ def compare_tables(
         original=table.name,
         release=found.name,
         records=(n, m),
-        columns=changes,
+        columns=changed,
         not_published=tuple(c for c in table.schema.names if c not in found.table.schema and c != key),
         added=tuple(c for c in found.table.schema.names if c not in table.schema),
-        overall=overall_losses(columns, changes),
-        pairs=tuple(pair_changes(columns)),
-        correlations=correlation_change(columns),
+        overall=changes.overall_losses(columns, changed),
+        pairs=tuple(changes.pair_changes(columns)),
+        correlations=changes.correlation_change(columns),
         private=private,
         classes=classes,
         propensity=scores(columns, seed),

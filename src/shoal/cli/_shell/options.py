@@ -20,7 +20,6 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli._shell import texts
-from shoal.cli._shell.commands import StatementTimeout as StatementTimeout
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout; messages go to stderr.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same input and seed, same output.")]
