@@ -14,13 +14,12 @@ from shoal.cli import _shared
 from shoal.cli._shared import shell_word
 from shoal.disk.atomic import free, write_text
 from shoal.errors import ShoalError, UsageError
-from shoal.model.certificate.parts import OtherMethod
 from shoal.model.display import written
 from shoal.model.roles import Role
 from shoal.release.make.known_columns import finding_columns
-from shoal.release.plan.decide import TOO_FINE, decide
+from shoal.release.plan.decide import decide
 from shoal.release.plan.loss_limits import too_little
-from shoal.release.plan.starting_plans import DRAFT_CELLS, PRECIOUS, FirstPlan, first_plan
+from shoal.release.plan.starting_plans import DRAFT_CELLS, PRECIOUS, first_plan
 from shoal.release.policy.draft import KNOWN, amounts_as_known, draft_policy
 from shoal.release.policy.policy import Policy
 
@@ -204,7 +203,7 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
                 break
         if plan is not None and plan.tried is not None:
             told(0.9, "counting what a few known columns find")
-            plan, finding = _finding(plan, plan.tried)
+            finding = _finding(plan.tried)
     out |= finding or {}
     write_text(target, draft_policy(found, plan, read, rest=rest, out=out, known=finding is not None))
     if as_json:
@@ -222,23 +221,21 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
         _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy {shell_word(target)} --out release", within=True)
 
 
-def _finding(plan: FirstPlan, tried: tuple[Prepared, Decision]) -> tuple[FirstPlan, dict[str, str] | None]:
-    """The columns that find people beside others, and the plan: one level per column if fewer have to stay out with that."""
+def _finding(tried: tuple[Prepared, Decision]) -> dict[str, str] | None:
+    """The columns that find people beside others: those beside one level per column if they are fewer."""
     prepared, decision = tried
     out = finding_columns(prepared, decision, KNOWN / 2)  # the plan of the release may be finer
     if not out or decision.method != "local":
-        return plan, out
+        return out
     try:
         asked = replace(prepared, policy=replace(prepared.policy, method="lattice", loss_limit=1.0, blank_limit=1.0))
         one = decide(asked, cells=DRAFT_CELLS)
     except ShoalError:
-        return plan, out
+        return out
     if too_little(prepared, one):
-        return plan, out
+        return out
     fewer = finding_columns(prepared, one, KNOWN / 2)
-    if fewer is None or len(fewer) >= len(out):
-        return plan, out
-    return replace(plan, method=one.method, loss=one.loss, others=(OtherMethod("local", None, 0, TOO_FINE),)), fewer
+    return out if fewer is None or len(fewer) >= len(out) else fewer
 
 
 def _rests(found: Inspection) -> tuple[str, ...]:

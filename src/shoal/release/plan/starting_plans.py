@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import ShoalError
-from shoal.model.certificate.parts import OtherMethod
 from shoal.model.display import Progress, silent
 from shoal.release.plan.decide import decide
 from shoal.release.plan.loss_limits import blank_shares, mean_share, too_little
@@ -53,7 +52,6 @@ class FirstPlan:
     method: str = ""
     loss: float = 0.0
     blank: float = 0.0
-    others: tuple[OtherMethod, ...] = ()
     left_out: Mapping[str, float] = field(default_factory=dict)
     problem: str = ""
     """Why the policy cannot be applied as it stands, where that is so."""
@@ -81,8 +79,7 @@ def first_plan(table: Table, policy: Policy, *, precious: Collection[str] = (), 
                     problem = (
                         f"{records:,} records are too few for k: {k}, {100 * blank:.0f} % of the cells would be blank. {FEWER}"
                     )
-                others = decision.others or ()
-                return FirstPlan(decision.method, decision.loss, blank, others, left_out, problem, (prepared, decision))
+                return FirstPlan(decision.method, decision.loss, blank, left_out, problem, (prepared, decision))
             by_blank = sorted(shares, key=lambda c: (c not in precious or shares[c] >= NEARLY_ALL, shares[c]), reverse=True)
             worst = by_blank[: max(1, len(shares) // AT_ONCE)]
             left_out |= {c: shares[c] for c in worst}
