@@ -28,8 +28,9 @@ from shoal.model.roles import MOMENTS, NUMBERS, Role
 
 MOST_PAIRS, MOST_SOURCES = 3_000, 100
 """Pairs of columns that are compared after the screen, and columns that all others are compared with."""
-SCREENED, FEWEST_TIED = 200, 30
-"""Rows in which all columns are screened at once, and neighbours without which a pair is compared in all rows."""
+SCREENED, FEWEST_TIED, RARE = 200, 30, 0.05
+"""Rows in which all columns are screened at once; neighbours, and the chance that two rows differ, below which a pair is compared
+in all rows: a few rows show little of a rare value."""
 LEAST_ROWS = 50
 """Rows from which a dependence says something."""
 NEARLY, LEFT = 0.02, 0.1
@@ -150,7 +151,7 @@ def _depends(by: Codes, other: Codes, chance: npt.NDArray[np.float64]) -> npt.ND
     up, down = other[:, 1:] > other[:, :-1], other[:, 1:] < other[:, :-1]
     differ = ((up | down) & tied).sum(axis=1) / np.maximum(tied.sum(axis=1), 1)
     turns = np.minimum((up & known).sum(axis=1), (down & known).sum(axis=1)) / np.maximum(known.sum(axis=1), 1)
-    few = known.sum(axis=1) < FEWEST_TIED
+    few = (known.sum(axis=1) < FEWEST_TIED) | (chance < RARE)
     return np.asarray(few | (differ <= chance / 2) | (turns <= chance / 4))
 
 

@@ -118,6 +118,18 @@ def test_a_pair_is_looked_at_if_neighbours_of_one_value_differ_at_most_half_as_o
     assert _depends(by[None, :], other[None, :], np.array([chance])).tolist() == [may]
 
 
+@pytest.mark.parametrize(("chance", "may"), [(0.05, False), (0.049, True)])
+def test_a_pair_with_a_rare_value_is_looked_at(chance: float, may: bool) -> None:
+    by, other = np.arange(101), _neighbours(20, 100)
+    assert _depends(by[None, :], other[None, :], np.array([chance])).tolist() == [may]
+
+
+def test_a_narrow_band_of_numbers_that_never_repeat_is_found() -> None:
+    pay = DRAW.permutation(4_000)
+    found = _found(("pay", Q, pay, {}), ("band", U, ((pay >= 2_000) & (pay < 2_030)).astype(int), {}))
+    assert found["band"].follows == "pay"
+
+
 @pytest.mark.parametrize(("ties", "may"), [(30, True), (29, False)])
 def test_neighbours_of_one_value_count_if_there_are_enough(ties: int, may: bool) -> None:
     by = np.concatenate([np.zeros(ties + 1), np.arange(1, 70)])
