@@ -12,12 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, EngineError, UsageError, need
+import sqlalchemy as sa
 
-try:
-    import sqlalchemy as sa
-except ImportError:
-    raise need("server", "sqlalchemy") from None
+from shoal.errors import DataError, EngineError, UsageError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

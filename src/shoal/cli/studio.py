@@ -13,7 +13,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shell import options
 from shoal.cli._shell.commands import Commands
-from shoal.errors import UsageError, need
+from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal.studio.workspace import Workspace
@@ -59,11 +59,8 @@ def studio(
     """
     if ctx.invoked_subcommand is not None:
         return
-    try:
-        from shoal.server.common import LOOPBACK, check_address, run
-        from shoal.studio.workspace.people.people import has_users
-    except ImportError:
-        raise need("server", "fastapi") from None
+    from shoal.server.common import LOOPBACK, check_address, run
+    from shoal.studio.workspace.people.people import has_users
 
     folder, own = folder_of(workspace), host in LOOPBACK
     check_address(host, tls_cert, tls_key)
@@ -245,10 +242,8 @@ def password(
 
 
 def _people(workspace: Path | None, store: str | None) -> People:
-    try:
-        from shoal.studio.workspace.people import People
-    except ImportError:
-        raise need("server", "sqlalchemy") from None
+    from shoal.studio.workspace.people import People
+
     return People(folder_of(workspace), store=store)
 
 
@@ -299,12 +294,8 @@ def serve(
     """Serve the registry and, with --vault, a vault. Queries are open to anyone; publishing needs a token."""
     from dataclasses import replace
 
-    from shoal.errors import UsageError, need
-
-    try:
-        from shoal.server.app import Address, registry_beside, serve_registry
-    except ImportError:
-        raise need("server", "fastapi") from None
+    from shoal.errors import UsageError
+    from shoal.server.app import Address, registry_beside, serve_registry
 
     url = registry if "://" in registry else f"sqlite:///{registry}"
     at = Address(host, port, tuple(name or ()), proxy, tls_cert, tls_key)

@@ -243,12 +243,9 @@ def serve(
     anchor: shared.AnchorFile = None,
 ) -> None:
     """Serve a vault. Everyone else works with `--vault https://…` or `--vault unix:/socket` and a token."""
-    from shoal.errors import need
 
-    try:
-        from shoal.server.protector import api
-    except ImportError:
-        raise need("server", "fastapi") from None
+    from shoal.server.protector import api
+
     place = shared.opened(vault, key_file, key_share, anchor, maintenance=False)
     where = f"unix:{socket}" if socket is not None else f"http{'s' if tls_cert else ''}://{host}:{port}"
     _shared.say(f"Serving the vault on {where} (stop with Ctrl-C)")

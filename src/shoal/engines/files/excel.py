@@ -42,7 +42,7 @@ from shoal.engines.files.layout import (
 )
 from shoal.engines.files.packing import require_option
 from shoal.engines.files.statistical.read import need_range
-from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column, nearest, need
+from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column, nearest
 from shoal.kernels.arrow import seconds, wall_clock
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import check_names
@@ -144,10 +144,8 @@ def _table_rows(
 @contextmanager
 def workbook(path: Path) -> Iterator[Any]:
     """The workbook; one that is broken, or far larger than it looks, is refused."""
-    try:
-        import python_calamine
-    except ModuleNotFoundError:
-        raise need("excel", "python-calamine") from None
+    import python_calamine
+
     book = None
     try:
         if zipfile.is_zipfile(path):
@@ -311,10 +309,8 @@ MAX_TEXT = 32_767
 
 def write_excel(path: Path, schema: Any, tables: Iterator[Any]) -> None:
     """One sheet; whole numbers beyond 15 digits as text, because Excel would round them."""
-    try:
-        import xlsxwriter
-    except ModuleNotFoundError:
-        raise need("excel", "xlsxwriter") from None
+    import xlsxwriter
+
     with staged(path.parent) as folder, path.open("wb") as target:
         options = {"constant_memory": True, "tmpdir": str(folder), "strings_to_formulas": False, "strings_to_urls": False}
         book = xlsxwriter.Workbook(target, {**options, "strings_to_numbers": False})

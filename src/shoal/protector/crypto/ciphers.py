@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import DataError, UsageError, need
+from shoal.errors import DataError, UsageError
 from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.primitives import Opaque, Secret
 
@@ -89,10 +89,8 @@ class FormatPreserving(Opaque):
     """
 
     def __init__(self, secret: Secret, alphabet: str, keep: str, bound_to: bytes) -> None:
-        try:
-            from ffx import FF1  # type: ignore[import-untyped]
-        except ImportError:
-            raise need("server", "libffx") from None
+        from ffx import FF1  # type: ignore[import-untyped]
+
         self._ff1: Any = FF1(crypto.derive(secret, "ff1").expose(), alphabet=alphabet)
         self._tweak = crypto.Prf(crypto.derive(secret, "ff1 tweak"))
         self._allowed = frozenset(alphabet)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import TamperError, UnreadableError, need
+from shoal.errors import TamperError, UnreadableError
 from shoal.release.proof.bounds import MOST_HEADER, check_arrow, check_cells, check_flat, check_long_texts, check_workbook
 
 Cell = str | None
@@ -189,10 +189,8 @@ def statistical_names(path: Path) -> list[str]:
 
 def _stats_file(path: Path) -> tuple[Any, Any]:
     """The frame of codes and what the file says about it (value labels)."""
-    try:
-        import pyreadstat
-    except ImportError:
-        raise need("stats", "pyreadstat") from None
+    import pyreadstat
+
     readers: dict[str, Any] = {".sav": pyreadstat.read_sav, ".dta": pyreadstat.read_dta, ".xpt": pyreadstat.read_xport}
     read = readers[path.suffix]
     declared = {} if path.suffix == ".xpt" else {"user_missing": True}  # declared missing or not, it can be read
@@ -207,10 +205,8 @@ def _stats_file(path: Path) -> tuple[Any, Any]:
 
 def statistical_records(path: Path) -> int | None:
     """The number of records that the file states; None if it states none (SAS transport)."""
-    try:
-        import pyreadstat
-    except ImportError:
-        raise need("stats", "pyreadstat") from None
+    import pyreadstat
+
     read: dict[str, Any] = {".sav": pyreadstat.read_sav, ".dta": pyreadstat.read_dta}
     if path.suffix not in read:
         return None
@@ -302,10 +298,8 @@ def arrow_batches(path: Path, columns: list[str]) -> Iterator[Any]:
 
 
 def excel_rows(path: Path) -> Iterator[tuple[Any, ...]]:
-    try:
-        import openpyxl
-    except ImportError:
-        raise need("excel", "openpyxl") from None
+    import openpyxl
+
     check_workbook(path)
     book = openpyxl.load_workbook(path, read_only=True, data_only=False)
     try:

@@ -23,7 +23,7 @@ from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.frames import from_pandas, open_deferred
 from shoal.engines.files.losses import NAMES, listed
 from shoal.engines.files.packing import require_option
-from shoal.errors import OutputError, UnreadableError, UsageError, missing_column, need
+from shoal.errors import OutputError, UnreadableError, UsageError, missing_column
 from shoal.kernels.arrow import as_doubles
 from shoal.model.roles import Column, check_names
 
@@ -71,10 +71,8 @@ def open_statistical(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relat
 
 
 def _read(path: Path, options: Mapping[str, Any], limit: int) -> tuple[Any, Any]:
-    try:
-        import pyreadstat
-    except ModuleNotFoundError:
-        raise need("stats", "pyreadstat") from None
+    import pyreadstat
+
     name = _READERS[path.suffix.lower()]
     more: dict[str, Any] = {"row_limit": limit} if limit else {}
     if options.get("encoding"):
@@ -240,11 +238,9 @@ def need_whole_texts(values: Any, column: str, format: str) -> None:
 
 
 def _allowed(names: Sequence[str], format: str) -> bool:
-    try:
-        import pandas as pd
-        import pyreadstat
-    except ModuleNotFoundError:
-        return True  # told where the file is written
+    import pandas as pd
+    import pyreadstat
+
     with tempfile.TemporaryDirectory() as folder:
         frame = pd.DataFrame({n: [0.0] for n in names})
         try:

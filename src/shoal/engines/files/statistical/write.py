@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.files.statistical.coding import coded, lettered, of_texts
 from shoal.engines.files.statistical.read import need_range, need_whole_texts
-from shoal.errors import OutputError, need
+from shoal.errors import OutputError
 from shoal.kernels.arrow import as_doubles, seconds, wall_clock
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
@@ -119,10 +119,8 @@ def _cut_off(path: Path) -> OSError:
 
 
 def _call(name: str, first: Any, *more: Any, **options: Any) -> Any:
-    try:
-        import pyreadstat
-    except ModuleNotFoundError:
-        raise need("stats", "pyreadstat") from None
+    import pyreadstat
+
     try:
         return getattr(pyreadstat, name)(first, *more, **options)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
