@@ -192,6 +192,13 @@ def test_flows_of_different_days_are_not_compared(tmp_path: Path, width: str, da
         assert {a.name: a.verdict for a in made.certificate.attacks}["flows of an earlier release: first"] == verdict
 
 
+def test_attack_subtracts_the_flows_of_two_folders(tmp_path: Path) -> None:
+    for name, people in (("first", K + 2), ("second", K + 3)):
+        released(walks((people, "AB"), (K, "CD")), tmp_path / name, **UNLINKED)
+    found = shoal.attack(tmp_path / "second", previous=[tmp_path / "first"])
+    assert {a.name: a.verdict for a in found.results}["flows of an earlier release: first"] == "broken"
+
+
 def test_changed_flows_are_not_verified(tmp_path: Path) -> None:
     released(walks((K + 2, "AB"), (K, "CD")), tmp_path / "out", **UNLINKED)
     file = tmp_path / "out" / "flows.csv"

@@ -38,7 +38,7 @@ from shoal.model.requirement import KnownRecords, Requirement, Unicity
 from shoal.release.events.plan_file import EventPlan, joined_with
 from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, time_labels, write_table
 from shoal.release.events.records import EventTable, column_of, complete, time_of, times_at
-from shoal.release.events.uses import published_places
+from shoal.release.events.uses import earlier_flows, published_places
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found
 from shoal.search.events.problem import EVERY, NEVER
@@ -235,6 +235,7 @@ def attack_folder(place: Path, outside: Table | None, seed: int, *, earlier: Seq
         data, certificate.data, certificate.steps, certificate.asked, separate=certificate.people is not None, seed=seed
     )
     out += [joined_with(data, certificate.data, certificate.steps, e, certificate.asked, seed) for e in earlier]
+    out += earlier_flows(data, certificate.data, certificate.steps, earlier, certificate.asked)
     if outside is None:
         why = "Not run: no list of people, times and places was given."
         return [*out, AttackResult("trail matching", "", None, None, None, None, "", "not run", why)]

@@ -251,8 +251,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     if people is not None:
         attacks += published_attacks(data, told, steps, events.problem.asked, separate=True)
     attacks += [joined_with(data, told, steps, Path(earlier), events.problem.asked) for earlier in output.earlier]
-    if flows is not None:
-        attacks += earlier_flows(events, beside, [Path(e) for e in output.earlier])
+    attacks += earlier_flows(data, told, steps, [Path(e) for e in output.earlier], events.problem.asked)
     attacks = worst_first(attacks)
     broken = [a for a in attacks if a.verdict == "broken"]
     if broken:

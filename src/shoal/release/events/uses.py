@@ -19,9 +19,9 @@ import numpy as np
 from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
 from shoal.measures.events.unicity import LARGE, Compared, Log, compare_logs, compare_trips, trips_of
 from shoal.model.attack import AttackResult, Verdict
-from shoal.model.certificate.events import EventCertificate, EventUse
+from shoal.model.certificate.events import EventData, EventSteps, EventUse
 from shoal.model.counts.classes import IntArray
-from shoal.model.requirement import KnownRecords
+from shoal.model.requirement import KnownRecords, Requirement
 from shoal.release.events.plan_file import check_earlier, fewest_of
 from shoal.release.events.publish import place_labels
 from shoal.release.events.records import EventTable, places_at, several_places, times_at
@@ -240,23 +240,27 @@ def with_flows(events: EventTable, found: Found) -> Found:
     return replace(found, trips_loss=lost, loss=found.loss + share * (lost - found.trips_loss))
 
 
-def earlier_flows(events: EventTable, file: Path, earlier: Sequence[Path]) -> list[AttackResult]:
-    """The flows of two releases subtracted. A flow that differs by fewer than k trips, or that only one of them publishes and may
-    differ so little, tells of the people who are in one table and not in the other: broken, unless the two are of different days.
-    """
-    out, k = [], fewest_of(events.problem.asked)
+def earlier_flows(
+    file: Path, data: EventData, steps: EventSteps, earlier: Sequence[Path], asked: Sequence[Requirement]
+) -> list[AttackResult]:
+    """The flows of two releases subtracted; ``file`` has the records of the new one. A flow that differs by fewer than k trips,
+    or that only one of them publishes and may differ so little, tells of the people who are in one table and not in the other:
+    broken, unless the two are of different days."""
+    out, k = [], fewest_of(asked)
+    mine = file.with_name(f"{FLOWS}{file.suffix}")
     for place in earlier:
         before = check_earlier(place)
-        other = place / f"{FLOWS}{Path(before.data.file).suffix}"
-        if not other.is_file():
+        theirs = place / f"{FLOWS}{Path(before.data.file).suffix}"
+        if not (mine.is_file() and theirs.is_file()):
             continue
-        new, old = ({tuple(map(str, ends)): n for ends, n in read_flows(f).items()} for f in (file, other))
+        new, old = ({tuple(map(str, ends)): n for ends, n in read_flows(f).items()} for f in (mine, theirs))
         apart = [abs(new.get(e, k - 1) - old.get(e, k - 1)) for e in new.keys() | old.keys()]
         small, large = sum(0 < d < k for d in apart), sum(d >= k for d in apart)
         rate = small / max(1, len(apart))
-        if _other_days(events, before, place):
+        days = _days(file, data, steps), _days(place / before.data.file, before.data, before.steps)
+        if days[0] and days[1] and (days[0][0] > days[1][1] or days[0][1] < days[1][0]):
             verdict: Verdict = "holds"
-            said = "The two releases are of different days, so that their flows count different trips."
+            said = "By their published days the two releases have no day in common, so that their flows count different trips."
         else:
             verdict = "broken" if small else "warning" if large else "holds"
             said = (
@@ -268,19 +272,21 @@ def earlier_flows(events: EventTable, file: Path, earlier: Sequence[Path]) -> li
     return out
 
 
-DAYS = {"month": 31, "quarter": 92, "year": 366}
+LONGEST = {"month": 31, "quarter": 92, "year": 366}
 
 
-def _other_days(events: EventTable, before: EventCertificate, place: Path) -> bool:
-    """Whether the published dates of an earlier release tell that it has no day in common with the table."""
-    width = before.steps.time
-    length = UNITS["d"] if width == EXACT else time_length(width or "")
-    days = DAYS.get(width or "") or (None if length is None else -(-length // UNITS["d"]))
-    if days is None or before.data.time is None or before.steps.shift or events.problem.day is None:
-        return False
-    published = [int(np.datetime64(str(t)[:10]).astype(np.int64)) for (t,) in rows(place / before.data.file, [before.data.time])]
-    first, last = int(events.problem.day.min()), int(events.problem.day.max())
-    return first >= max(published) + days or last < min(published)
+def _days(file: Path, data: EventData, steps: EventSteps) -> tuple[int, int] | None:
+    """The first and the last day that the published times of a release may be of; None if they do not tell."""
+    width = steps.time or NONE
+    length = UNITS["d"] if width == EXACT else time_length(width)
+    days = LONGEST.get(width) or (None if length is None else -(-length // UNITS["d"]))
+    if days is None or data.time is None or steps.shift:
+        return None
+    try:
+        found = [int(np.datetime64(str(t)[:10]).astype("datetime64[D]").astype(np.int64)) for (t,) in rows(file, [data.time])]
+    except ValueError:  # numbers, or times of the day
+        return None
+    return min(found), max(found) + days - 1
 
 
 def published_places(events: EventTable, found: Found) -> IntArray | None:
