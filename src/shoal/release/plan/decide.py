@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -78,37 +78,57 @@ def _by_method(prepared: Prepared, progress: Progress, cells: int, later: bool) 
 
 def _best(prepared: Prepared, progress: Progress, cells: int, why: str = "") -> Decision:
     """The method that loses least, one level per column if it loses no more than local recoding; the others with their cost."""
-    from shoal.release.make.known_columns import finds_few  # writes a file, and is seldom needed
-
     why = why or local_unfit(prepared)
     if not why and prepared.base.n_classes > MOST_LOCAL:
         why = f"the table has more than {MOST_LOCAL:,} classes"
+    asked = {} if why else dict(_local_policies(prepared.policy))
+    found = _by_each(prepared, progress, cells, asked)
+    plans = sorted(((name, d) for name, d in found.items() if d is not None), key=lambda pair: pair[1].loss)
+    telling = [pair for pair in plans if not too_little(prepared, pair[1])] or plans
+    best, decision, missed = _finding_few(prepared, progress, telling, asked)
+    others = [_cost(name, d, prepared, decision, missed) for name, d in plans if name != best]
+    others.sort(key=lambda other: other.loss is None)
+    others += [OtherMethod(name, None, 0, NO_PLAN) for name, d in found.items() if d is None]
+    others += [OtherMethod("local", None, 0, f"was not tried: {why}")] if why else []
+    return replace(decision, others=tuple(others))
+
+
+def _by_each(prepared: Prepared, progress: Progress, cells: int, local: Mapping[str, Policy]) -> dict[str, Decision | None]:
+    """The plan of each method; None where it found none, an error if none did."""
     one, problem = _tried(lambda: _one_level(prepared, progress, cells=min(cells, FIRST_CELLS)))
     found = {"lattice": one}
-    for name, asked in () if why else _local_policies(prepared.policy):
-        at = replace(prepared, policy=asked)
+    for name, policy in local.items():
+        at = replace(prepared, policy=policy)
         found[name], wrong = _tried(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
         problem = problem or wrong
     least = min((d.loss for name, d in found.items() if d is not None and name != "lattice"), default=math.inf)
     if one is not None and cells > FIRST_CELLS and _least_possible(one) <= least:
         found["lattice"] = _one_level(prepared, progress, cells=cells)
-    plans = sorted(((name, d) for name, d in found.items() if d is not None), key=lambda pair: pair[1].loss)
-    if not plans:
+    if not any(found.values()):
         raise problem or InfeasibleError("no method found a plan that meets the requirements.")
-    telling = [pair for pair in plans if not too_little(prepared, pair[1])] or plans
-    missed = [*itertools.takewhile(lambda pair: not finds_few(prepared, pair[1]), telling)]
-    held = telling[len(missed) : len(missed) + 1]
-    for name, asked in _local_policies(prepared.policy) if missed and not why else ():
-        larger = _with_larger_classes(replace(prepared, policy=asked), progress) if name in dict(missed) else None
+    return found
+
+
+def _finding_few(
+    prepared: Prepared, progress: Progress, plans: Sequence[tuple[str, Decision]], local: Mapping[str, Policy]
+) -> tuple[str, Decision, frozenset[str]]:
+    """The first of these plans, by loss, in which known columns find few records, or a local recoding with larger classes that
+    loses less; and the names of those in which they find too many. If they do in all, the first."""
+    from shoal.release.make.known_columns import finds_few  # writes a file, and is seldom needed
+
+    missed = [name for name, _ in itertools.takewhile(lambda pair: not finds_few(prepared, pair[1]), plans)]
+    held = [*plans[len(missed) : len(missed) + 1]]
+    for name in (n for n in missed if n in local):
+        larger = _with_larger_classes(replace(prepared, policy=local[name]), progress)
         held += [(name, larger)] if larger is not None and not too_little(prepared, larger) else []
-    best, decision = min(held or telling[:1], key=lambda pair: pair[1].loss)
-    missed = [pair for pair in missed if pair[0] != best]
-    costs = [pair for pair in plans if pair[0] != best and pair not in missed]
-    others = [OtherMethod(name, float(d.loss), d.suppressed(prepared.base)) for name, d in costs]
-    others += [OtherMethod(name, None, 0, TOO_FINE) for name, _ in missed]
-    others += [OtherMethod(name, None, 0, NO_PLAN) for name, d in found.items() if d is None]
-    others += [OtherMethod("local", None, 0, f"was not tried: {why}")] if why else []
-    return replace(decision, others=tuple(others))
+    best, decision = min(held or plans[:1], key=lambda pair: pair[1].loss)
+    return best, decision, frozenset(missed)
+
+
+def _cost(name: str, made: Decision, prepared: Prepared, best: Decision, missed: Collection[str]) -> OtherMethod:
+    if name in missed:
+        return OtherMethod(name, None, 0, TOO_FINE if made.loss < best.loss else NO_BETTER)
+    return OtherMethod(name, float(made.loss), made.suppressed(prepared.base))
 
 
 def _with_larger_classes(prepared: Prepared, progress: Progress) -> Decision | None:
@@ -151,6 +171,7 @@ def _least_possible(decision: Decision) -> float:
 
 LARGER_CLASSES = "Classes of at least {}, so that known columns find no more records than allowed."
 TOO_FINE = "loses less, but more records can be found by known columns than allowed"
+NO_BETTER = "loses no less, and more records can be found by known columns than allowed"
 NO_PLAN = "found no plan that meets the requirements"
 
 HARDENED_CELLS = 50_000_000
