@@ -52,6 +52,7 @@ class PolicyOptions(TypedDict, total=False):
     unit: str | Mapping[str, Any]
     events: Mapping[str, Any]
     weight: str
+    keep: Mapping[str, str]
     scale: Mapping[str, str]
     order: Mapping[str, Sequence[object]]
     missing_values: Mapping[str, Sequence[object]]

@@ -18,6 +18,12 @@ OPTIONS = {
     "to_table": Option("Publish as a new table of this name in the same database.", "NAME"),
     "plan": Option("Use this plan.json instead of searching; Shoal checks it again.", "FILE"),
     "previous": Option("Earlier release about the same people. Repeatable.", "DIR", kind=list[Path]),
+    "keep": Option(
+        "How detailed a column has to stay: age=high, normal or low. Repeatable.",
+        "COLUMN=WORD",
+        kind=list[str],
+        read=lambda given: texts.word_by_column(given, "--keep", "age=high"),
+    ),
     "key_file": Option("Ed25519 key file to sign with (mode 600).", "FILE", flag="--key"),
 }
 

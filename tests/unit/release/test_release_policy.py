@@ -7,14 +7,18 @@ import copy
 import json
 import re
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shoal
 from shoal.errors import PolicyError, RoleError, UnreadableError
 from shoal.model.requirement import DistinctDiversity, EntropyDiversity, TCloseness
 from shoal.model.roles import Column, Schema
 from shoal.model.seed import LEAST_SEED
+from shoal.release.plan.decide import decide
+from shoal.release.plan.prepare import prepare
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.policy import Policy
 from shoal.release.policy.presets import PRESETS, preset
@@ -194,6 +198,32 @@ def test_two_roles_and_two_levels_are_refused():
         Policy.parse("roles: {quasi: [a], direct: [a]}\nrequire: {k: 5}")
     with pytest.raises(PolicyError, match="min_level"):
         Policy.parse("roles: {quasi: {a: {min_level: 3, max_level: 1}}}\nrequire: {k: 5}")
+
+
+def test_keep_says_in_words_how_detailed_a_column_has_to_stay():
+    p = Policy.of(quasi=["age", "zip", "sex"], k=5, keep={"age": "high", "zip": "low", "sex": "normal"})
+    assert {c: r.weight for c, r in p.quasi.items()} == {"age": 4.0, "zip": 0.25, "sex": 1.0}
+    assert Policy.of(p.to_json()).quasi == p.quasi
+    for words, why in (
+        ({"quasi": ["age"], "keep": {"town": "high"}}, "'town', which is not named as a quasi-identifier"),
+        ({"quasi": {"age": {"weight": 2}}, "keep": {"age": "high"}}, "'age', which has a weight already"),
+        ({"quasi": ["age"], "keep": {"age": "much"}}, "high, normal, low"),
+    ):
+        with pytest.raises(PolicyError, match=why):
+            Policy.of(k=5, **words)
+
+
+def test_a_column_that_has_to_stay_detailed_loses_least():
+    rows = [(i % 40, (7 * i) % 30, "fm"[i % 2]) for i in range(400)]
+    table = shoal.open(pa.table({"age": [r[0] for r in rows], "zip": [str(r[1]) for r in rows], "sex": [r[2] for r in rows]}))
+    made = {}
+    for column in ("age", "zip"):
+        asked = Policy.of(
+            quasi=["age", "zip", "sex"], k=5, method="lattice", keep={column: "high"}, allow={"loss": 1, "blank": 1}
+        )
+        made[column] = decide(prepare(table, asked)).levels
+    assert made["age"]["age"] < made["zip"]["age"]
+    assert made["zip"]["zip"] < made["age"]["zip"]
 
 
 def test_an_unclassified_column_stops_the_run():

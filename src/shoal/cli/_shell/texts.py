@@ -69,6 +69,14 @@ def _listed(given: Sequence[str] | None, least: int, what: str, example: str) ->
     return out
 
 
+def word_by_column(given: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
+    """One word for each column: ``ward=nominal``."""
+    pairs = [text.rpartition("=") for text in given or ()]
+    if not all(separator and column for column, separator, _ in pairs):
+        raise UsageError(f"Invalid {option}.", hint=f"For example {option} {example}.")
+    return {column: word for column, _, word in pairs}
+
+
 def properties(
     scale: Sequence[str] | None, missing: Sequence[str] | None, order: Sequence[str] | None = None
 ) -> dict[str, dict[str, Any]]:
@@ -77,11 +85,8 @@ def properties(
     >>> properties(["ward=nominal"], ["weight=?,-9"])
     {'scale': {'ward': 'nominal'}, 'missing_values': {'weight': ('?', '-9')}}
     """
-    pairs = [text.rpartition("=") for text in scale or ()]
-    if not all(separator and column for column, separator, _ in pairs):
-        raise UsageError("Invalid --scale.", hint="Expected COLUMN=SCALE, for example --scale ward=nominal.")
     said: dict[str, dict[str, Any]] = {
-        "scale": {column: word for column, _, word in pairs},
+        "scale": word_by_column(scale, "--scale", "ward=nominal"),
         "order": orders(order),
         "missing_values": _listed(missing, 1, "--missing-values", "--missing-values weight=?,-9"),
     }

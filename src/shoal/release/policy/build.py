@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.errors import PolicyError, RoleError, UsageError
@@ -44,7 +44,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
     sensitive = _named(roles.get("sensitive", {}))
     asked = _something(filled(_said(plain.get("require", {})), chosen, tuple(sensitive)), chosen)
     _only_sensitive(asked, tuple(sensitive))
-    quasi = {c: _quasi(c, r or {}) for c, r in _named(roles.get("quasi", {})).items()}
+    quasi = _kept(plain.get("keep", {}), {c: _quasi(c, r or {}) for c, r in _named(roles.get("quasi", {})).items()})
     unit = plain.get("unit")
     unit = {"column": unit} if isinstance(unit, str) else (unit or {})
     allow = plain.get("allow", {})
@@ -160,6 +160,21 @@ def _quasi(column: str, rule: Mapping[str, Any]) -> QuasiRule:
     if low is not None and high is not None and low > high:
         raise PolicyError(f"'roles.quasi.{column}' has min_level {low} above max_level {high}.", hint="Exchange the two.")
     return QuasiRule(rule.get("hierarchy"), float(rule.get("weight", 1.0)), low, high)
+
+
+DETAIL = {"high": 4.0, "normal": 1.0, "low": 0.25}
+"""How much a loss in a column counts, by how detailed it has to stay."""
+
+
+def _kept(asked: Mapping[str, str], quasi: dict[str, QuasiRule]) -> dict[str, QuasiRule]:
+    """The quasi-identifiers with the weights that ``keep`` asks for in words."""
+    for column in asked:
+        if column not in quasi or quasi[column].weight != 1.0:
+            named = column in quasi
+            why = "has a weight already" if named else "is not named as a quasi-identifier"
+            hint = "Leave out the weight, or keep." if named else "Only quasi-identifiers lose detail: name it under roles.quasi."
+            raise PolicyError(f"'keep' names '{column}', which {why}.", hint=hint, path=f"keep.{column}")
+    return quasi | {column: replace(quasi[column], weight=DETAIL[word]) for column, word in asked.items()}
 
 
 def _mask(words: Mapping[str, str]) -> str:
