@@ -219,12 +219,13 @@ def recode(
         raise UsageError("the plan leaves no column.", hint="Keep at least one column.")
     target = _target(out, format)
     _keep_source(target, relation)
+    if isinstance(target, Path):
+        run = replace(run, form=output_format(target, format), raw=raw)
+        need_names(run.names, run.form)
     if progress is not None:
         progress(0.0, "reading")
     if not isinstance(target, Path):
         return _write(run if target.startswith("::") else run.cut_on_batches(), target, drawn=_drawn(seeded, plan))
-    run = replace(run, form=output_format(target, format), raw=raw)
-    need_names(run.names, run.form)
     labels = run.as_labels()
     if labels is not None:
         return _write_by_codes(run, labels, target, at_hand)
