@@ -239,7 +239,7 @@ def intersection(releases: Sequence[Recoded], *, k: int) -> AttackResult:
         0.0,
         f"smallest joint group: {smallest}",
         "broken" if smallest < k else "holds",
-        f"{below} of {people} people who may be in both are in joint groups smaller than {k}; the smallest has {smallest} "
+        f"{below:,} of {people:,} people who may be in both are in joint groups smaller than {k}; the smallest has {smallest} "
         f"({one_in(1 / smallest)}).",
     )
 

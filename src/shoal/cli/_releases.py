@@ -38,7 +38,8 @@ ATTACKS_SHOWN = 5
 """Warnings of attacks that are printed, the gravest first; the report has all."""
 
 
-def show_release(release: Release, out: Path, place: str = "") -> None:
+def show_release(release: Release, out: Path, place: str = "", ledger: tuple[AttackResult, Path | None] | None = None) -> None:
+    """The release, with what it and the owner's earlier ones (``ledger``) tell together: that is for the owner alone."""
     from shoal.model.certificate.certificate import cost_of
 
     made = release.certificate
@@ -58,6 +59,7 @@ def show_release(release: Release, out: Path, place: str = "") -> None:
     if len(told) > ATTACKS_SHOWN:
         more = _shared.plural(len(told) - ATTACKS_SHOWN, "more warning")
         _shared.line(f"  … {more}: {out / 'report.html'}")
+    together = ledger is not None and _show_ledger(*ledger)
     if release.private_file is not None:
         if release.plan.draws:
             _shared.line(
@@ -73,20 +75,21 @@ def show_release(release: Release, out: Path, place: str = "") -> None:
     where = f" --table {shell_word(place)}" if place else ""
     again = f"shoal verify {shell_word(out)}{where}"
     _shared.line(f"Written and counted again: {out}/")
-    _shared.next_step(f"{again} proves it again, any time.", within=True)
+    step = "Run again with --previous FOLDER: a release that singles people out is refused."
+    _shared.next_step(step if together else f"{again} proves it again, any time.", within=True)
 
 
-def show_ledger(earlier: AttackResult, kept: Path | None) -> None:
-    """What this release and the owner's earlier ones tell together; for the owner alone."""
+def _show_ledger(earlier: AttackResult, kept: Path | None) -> bool:
+    """What this release and earlier ones tell together; whether it is more than this one was asked to."""
     from shoal.release.earlier.ledger import folder
 
     if earlier.verdict != "not run" or "cannot be read" in earlier.sentence:
         _shared.line(f"  {earlier.verdict}  {earlier.name}: {_shared.printable(earlier.sentence)}")
     if earlier.verdict == "warning":
         _shared.line(f"If nobody ever received one of these folders, remove the file that names it from {folder()}.")
-        _shared.next_step("Run again with --previous FOLDER: Shoal then refuses a release that singles people out.", within=True)
     if kept is None:
         _shared.line("This release cannot be kept in your ledger: name its folder with --previous next time.")
+    return earlier.verdict == "warning"
 
 
 def _class_line(one: Classing) -> str:

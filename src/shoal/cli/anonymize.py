@@ -110,13 +110,12 @@ def _release(
     if as_json:
         _shared.put_json(release.to_json() | {"ledger": earlier.to_json() if earlier else None})
         return
-    from shoal.cli._releases import show_event_release, show_ledger, show_release
+    from shoal.cli._releases import show_event_release, show_release
 
     if of_people:
         to_table = options.get("to_table")
-        show_release(release, out, _shared.table_beside(table, to_table) if to_table else "")
-        if earlier is not None:
-            show_ledger(earlier, kept)
+        place = _shared.table_beside(table, to_table) if to_table else ""
+        show_release(release, out, place, None if earlier is None else (earlier, kept))
     else:
         show_event_release(release, out)
 
