@@ -134,111 +134,65 @@ def _apply(policy: Policy, schema: Schema) -> Schema:
 
 
 @dataclass(frozen=True)
-class PresetHolds(Requirement):
-    """No part of the preset that the policy names is missed: asked by the gate, not by a policy in words."""
+class NoFinding(Requirement):
+    """Nothing is found that the gate looks for, ``about`` a column or a preset; a policy does not ask for it in words."""
 
-    preset: str
+    about: str = ""
+    why: str = ""
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return tuple(part for part in (self.kind, self.about) if part)
+
+    @property
+    def limit(self) -> int:
+        return 0
+
+    def holds(self, found: float) -> bool:
+        return found == 0
+
+
+class PresetHolds(NoFinding):
+    """No part of the preset that the policy names is missed."""
+
     kind: ClassVar[str] = "preset"
 
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("preset", self.preset)
-
-    @property
-    def limit(self) -> int:
-        return 0
-
-    def holds(self, found: float) -> bool:
-        return found == 0
-
     def sentence(self) -> str:
-        return f"no part of preset '{self.preset}' is missed"
+        return f"no part of preset '{self.about}' is missed"
 
 
-@dataclass(frozen=True)
-class Decided(Requirement):
-    """A column has a role: asked by the gate, not by a policy in words."""
+class Decided(NoFinding):
+    """A column has a role."""
 
-    column: str
-    why: str
     kind: ClassVar[str] = "undecided"
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("undecided", self.column)
-
-    @property
-    def limit(self) -> int:
-        return 0
-
-    def holds(self, found: float) -> bool:
-        return found == 0
 
     def sentence(self) -> str:
         ways = "name it under roles, or write rest: quasi or rest: drop"
-        return f"column '{self.column}' is undecided ({self.why}); {ways}"
+        return f"column '{self.about}' is undecided ({self.why}); {ways}"
 
 
-@dataclass(frozen=True)
-class NoDirect(Requirement):
-    """No direct identifier is left: asked by the gate where a policy names some, not by a policy in words."""
+class NoDirect(NoFinding):
+    """No direct identifier is left."""
 
     kind: ClassVar[str] = "direct"
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("direct",)
-
-    @property
-    def limit(self) -> int:
-        return 0
-
-    def holds(self, found: float) -> bool:
-        return found == 0
 
     def sentence(self) -> str:
         return "no direct identifier is left in the table"
 
 
-@dataclass(frozen=True)
-class NoneDropped(Requirement):
-    """No column is left that the policy drops with ``rest: drop``: asked by the gate, not by a policy in words."""
+class NoneDropped(NoFinding):
+    """No column is left that the policy drops with ``rest: drop``."""
 
     kind: ClassVar[str] = "rest"
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("rest",)
-
-    @property
-    def limit(self) -> int:
-        return 0
-
-    def holds(self, found: float) -> bool:
-        return found == 0
 
     def sentence(self) -> str:
         return "no column is left that 'rest: drop' leaves out"
 
 
-@dataclass(frozen=True)
-class StaysOffTheList(Requirement):
-    """A column that the list of the preset does not let stay as it is: found by the gate, not asked by a policy in words."""
+class StaysOffTheList(NoFinding):
+    """A column that the list of the preset does not let stay as it is."""
 
-    column: str
-    why: str
     kind: ClassVar[str] = "identifiers"
 
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("identifiers", self.column)
-
-    @property
-    def limit(self) -> int:
-        return 0
-
-    def holds(self, found: float) -> bool:
-        return found == 0
-
     def sentence(self) -> str:
-        return f"column '{self.column}' keeps to the list of the preset ({self.why})"
+        return f"column '{self.about}' keeps to the list of the preset ({self.why})"
