@@ -411,16 +411,20 @@ def ask_zipf(**options: Unpack[ZipfOptions]) -> Prediction:
     limit = options.get("limit")
     if limit is not None:
         more["records_allowed"] = prediction.pseudonym_life(law, people, limit, k=k)
-
-    def shares() -> list[dict[str, Any]]:
-        return [{"records": s, "law": prediction.expected_share(law, people, s, k=k).value} for s in record_steps(asked)]
-
     what = f"expected share of people in cells with fewer than {k}"
     if len(asked) > 1:
-        more["shares"] = shares()
+        more["shares"] = _shares(law, people, asked, k)
         what += f", {records:,} linked record{'s' if records > 1 else ''}"
     places = partial(chart_of, "places_by_rank", data, law, people, records, k)
-    return Prediction(what, answer, more, places, lambda: chart_of("renewal_curve", shares(), limit=limit, k=k))
+    return Prediction(what, answer, more, places, partial(_renewal_curve, law, people, asked, k, limit))
+
+
+def _shares(law: prediction.Zipf, people: int, asked: tuple[int, ...], k: int) -> list[dict[str, Any]]:
+    return [{"records": s, "law": prediction.expected_share(law, people, s, k=k).value} for s in record_steps(asked)]
+
+
+def _renewal_curve(law: prediction.Zipf, people: int, asked: tuple[int, ...], k: int, limit: float | None) -> Any:
+    return chart_of("renewal_curve", _shares(law, people, asked, k), limit=limit, k=k)
 
 
 def _visits(counts: Counted) -> list[float]:
