@@ -96,7 +96,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.anonymize import anonymize, anonymize_tables
     from shoal.api.arguments import open
     from shoal.api.attack import attack
-    from shoal.api.check import check, verify
+    from shoal.api.check import check
     from shoal.api.comparison import compare
     from shoal.api.count_table import count_table
     from shoal.api.design import design
@@ -110,6 +110,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.protect import protect
     from shoal.api.study import study
     from shoal.api.transform import Transformed, transform
+    from shoal.api.verify import verify
     from shoal.comparison.result import Comparison
     from shoal.engines.table import Table
     from shoal.linkage.encodings import Encodings
@@ -171,7 +172,7 @@ else:
         "protect": "api.protect",
         "study": "api.study",
         "transform": "api.transform",
-        "verify": "api.check",
+        "verify": "api.verify",
     }
 
     def __getattr__(name: str) -> object:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
 from shoal.api.arguments import PolicyOptions, Source, opened, policy_of
 from shoal.model.display import Progress
-from shoal.release.claim import Verification
 from shoal.release.events.gate import check_events
 from shoal.release.gate.check import check as judge_table
 from shoal.release.gate.result import CheckResult
 from shoal.release.policy.policy import Policy
-from shoal.release.verification import verify as prove_again
 
 
 def check(
@@ -49,38 +47,3 @@ def check(
     if asked.events is not None:
         return check_events(opened(table, read=asked.read), asked, progress=progress)
     return judge_table(opened(table, read=asked.read), asked, progress=progress)
-
-
-def verify(
-    folder: str | Path,
-    *,
-    key: str | None = None,
-    table: Source | None = None,
-    private: str | Path | None = None,
-    exclude: str | Path | Iterable[Any] | None = None,
-    progress: Progress | None = None,
-) -> Verification:
-    """Check a release folder: form, signature, files, plan, and every claimed number by counting again.
-
-    Parameters
-    ----------
-    folder : path
-        What ``release.write`` or ``shoal anonymize --out`` left.
-    key : str, optional
-        The public key (base64) or fingerprint that the publisher announced. Without it the signature shows that nothing
-        changed since signing, not who signed.
-    table : Table, path, URL or frame, optional
-        The published table, where the data of the release are in a database.
-    private : path, optional
-        The file that keeps the seed (``FOLDER.private.json``): is it the seed that the certificate is bound to?
-    exclude : path or ids, optional
-        The list of opt-outs: is it the list that the certificate is bound to? Needs the private file
-        (``private``, or the one beside the folder).
-
-    Returns
-    -------
-    Verification
-        ``v.ok``, ``v.checks``, ``v.failed``; ``v.require()`` raises where it does not hold.
-    """
-    found = None if table is None else opened(table)
-    return prove_again(folder, key=key, table=found, private=private, exclude=exclude, progress=progress)

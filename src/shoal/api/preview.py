@@ -11,7 +11,7 @@ from typing import Any
 from shoal.api.anonymize import anonymize
 from shoal.api.arguments import open, policy_of
 from shoal.api.attack import attack
-from shoal.api.check import check, verify
+from shoal.api.check import check
 from shoal.api.comparison import compare
 from shoal.api.count_table import count_table
 from shoal.api.design import questionnaire
@@ -23,6 +23,7 @@ from shoal.api.measure import measure
 from shoal.api.predict import predict
 from shoal.api.study import study
 from shoal.api.transform import transform
+from shoal.api.verify import verify
 from shoal.disk.atomic import scratch
 from shoal.engines.connect import SERVERS, is_url, scheme_of
 from shoal.engines.preview import MADE_UP_ROWS, PreviewTable, Statement
