@@ -26,7 +26,7 @@ from shoal.model.certificate.parts import OtherMethod
 from shoal.model.display import silent
 from shoal.model.hierarchy import Hierarchy
 from shoal.release.make.known_columns import finds_few
-from shoal.release.plan.decide import NO_BETTER, NO_PLAN, TOO_FINE, decide
+from shoal.release.plan.decide import NO_BETTER, NO_PLAN, TOO_FINE, _cost, decide
 from shoal.release.plan.methods import local_recoding
 from shoal.release.plan.prepare import Prepared, prepare, requirements
 from shoal.release.plan.published_classes import Decision
@@ -136,6 +136,21 @@ def test_where_known_columns_find_too_much_larger_classes_are_tried(name: str, l
             assert other.loss == plain[other.method]
     by_name = decide(replace(found, policy=replace(found.policy, method="local")))
     assert by_name.loss == first[0]
+
+
+def test_larger_classes_are_tried_up_to_a_number_of_base_classes(monkeypatch: pytest.MonkeyPatch):
+    asked = Policy.of(**ROLES, require={"k": 2, "known_columns": 0.15}, allow={"loss": 1, "blank": 1}, method="local")
+    found = prepare(shoal.open(TABLES["some"]), asked)
+    for most, repeated in ((found.base.n_classes, True), (found.base.n_classes - 1, False)):
+        monkeypatch.setattr("shoal.release.plan.decide.MOST_REPEATED", most)
+        assert bool(min(decide(found).released.sizes) >= 4) is repeated
+
+
+@pytest.mark.parametrize(("loss", "reason"), [(0.1, TOO_FINE), (0.2, NO_BETTER), (0.3, NO_BETTER)])
+def test_a_method_is_said_to_lose_less_only_if_it_does(loss: float, reason: str):
+    best = decide(prepared("few", 2))
+    other = _cost("sets", replace(best, loss=loss), prepared("few", 2), replace(best, loss=0.2), {"sets"})
+    assert (other.loss, other.reason) == (None, reason)
 
 
 @pytest.mark.data
