@@ -17,8 +17,9 @@ from hypothesis import HealthCheck, settings
 from shoal.model import seed
 
 ROOT = Path(__file__).resolve().parent.parent
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="shoal-state-")  # what Shoal remembers between runs
-atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+STATE = Path(tempfile.mkdtemp(prefix="shoal-state-"))  # what Shoal remembers between runs
+os.environ["XDG_STATE_HOME"] = str(STATE)
+atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba"))
 
 # No deadline: a slow machine must not fail a test. The same examples every time; SHOAL_EXPLORE=1 generates new ones.
@@ -45,6 +46,11 @@ if os.environ.get("SHOAL_EXPLORE") != "1":
 
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
     DRAWS.random.seed(f"{fixturedef.argname} of {request.node.name}")
+
+
+def pytest_runtest_setup() -> None:
+    """No test sees the releases of another one in the ledger."""
+    shutil.rmtree(STATE / "shoal" / "releases", ignore_errors=True)
 
 
 def pytest_runtest_call(item: pytest.Item) -> None:
