@@ -147,7 +147,7 @@ def is_consistent(first: int, second: int, first_root: bytes, second_root: bytes
     if not 0 <= first <= second:
         return False
     if first in (0, second):
-        return not proof and first_root == (second_root if first else EMPTY)
+        return not proof and (first > 0 or first_root == EMPTY) and (first < second or first_root == second_root)
     path = [first_root, *proof] if first.bit_count() == 1 else list(proof)
     if not path:
         return False

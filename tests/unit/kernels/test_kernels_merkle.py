@@ -140,6 +140,46 @@ def test_an_empty_tree_is_the_beginning_of_every_tree() -> None:
     assert not is_included(EMPTY, 0, 0, [], EMPTY)
 
 
+def test_two_trees_of_one_size_have_one_root() -> None:
+    """The signer of two heads of the same size lies in one of them; an empty tree has but one root."""
+    for size in (0, 1, 2, 3, 4):
+        root = slow_root(lines(size))
+        assert is_consistent(size, size, root, root, [])
+        assert not is_consistent(size, size, root, slow_root(lines(5)), [])
+        assert not is_consistent(size, size, slow_root(lines(5)), root, [])
+        assert not is_consistent(size, size, root, root, [EMPTY])
+    assert not is_consistent(0, 0, slow_root(lines(1)), slow_root(lines(1)), [])
+
+
+@pytest.mark.parametrize("size", range(1, 34))
+def test_a_proof_with_another_place_or_other_hashes_shows_nothing(size: int) -> None:
+    """Other places, hashes exchanged, one too many or too few at either end."""
+    data = lines(size)
+    leaves, root, tree = hashes(data), slow_root(data), Tree(hashes(data))
+    for place in range(size):
+        proof = tree.inclusion(place)
+        for other in {0, 1, place - 1, place + 1, size - 1, size} - {place}:
+            assert not is_included(leaves[place], other, size, proof, root)
+        swapped = [[*proof[:i], proof[i + 1], proof[i], *proof[i + 2 :]] for i in range(len(proof) - 1)]
+        for lie in (proof[1:], [EMPTY, *proof], [*proof, EMPTY], *swapped):
+            assert lie == proof or not is_included(leaves[place], place, size, lie, root)
+        old = slow_root(data[:place]) if place else EMPTY
+        proof = tree.consistency(place)
+        for lie in (proof[1:], [EMPTY, *proof], [*proof, EMPTY], proof[::-1]):
+            assert lie == proof or not is_consistent(place, size, old, root, lie)
+        assert place == 0 or not is_consistent(place, size, old, root, [])
+
+
+def test_a_proof_above_the_root_shows_nothing() -> None:
+    """A hash more than the sizes allow, with roots that fit it."""
+    data = lines(5)
+    old, new, proof = slow_root(data[:3]), slow_root(data), Tree(hashes(data)).consistency(3)
+    assert is_consistent(3, 5, old, new, proof)
+    assert not is_consistent(3, 5, merkle.node(EMPTY, old), merkle.node(EMPTY, new), [*proof, EMPTY])
+    (leaf,) = hashes(lines(1))
+    assert not is_included(leaf, 0, 1, [EMPTY], merkle.node(EMPTY, leaf))
+
+
 def test_a_node_is_not_taken_for_a_leaf() -> None:
     """Two leaves, and one leaf whose text is their two hashes: other roots."""
     left, right = hashes(lines(2))
