@@ -113,6 +113,11 @@ def test_a_tree_goes_on_from_its_frontier(size: int) -> None:
         if gone:
             with pytest.raises(IndexError):
                 part.inclusion(gone - 1)
+        if gone & ~1:  # the first leaf stands in a larger subtree
+            with pytest.raises(IndexError):
+                part.root(1)
+        with pytest.raises(IndexError):
+            part.inclusion(size)
 
 
 @given(st.integers(1, 70), st.data())
