@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 import shoal.measures
 from shoal.measures.metrics import MODULES, Metric, lookup, metrics
-from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calculators tested by name
     "classes.individual", "classes.missing", "metrics", "observer.models", "observer.posterior",
-    "result.checking", "result.figures", "subsets.suda", "utility.analyses", "utility.distances", "utility.recoding",
+    "result.checking", "result.figures", "subsets.suda", "utility.analyses", "utility.distances",
 }  # fmt: skip
 ALL = list(metrics())
 
@@ -72,17 +71,8 @@ def inputs(draw: st.DrawFn, reads: str) -> list:
         width = draw(st.integers(1, 5))
         row = st.lists(st.integers(0, 6), min_size=width, max_size=width).filter(any)
         return draw(st.lists(row, min_size=2, max_size=6))
-    if reads == "distribution":
-        weights = draw(st.lists(st.integers(0, 9), min_size=2, max_size=8).filter(any))
-        return [w / sum(weights) for w in weights]
-    n = draw(st.integers(2, 8))
-    leaves = draw(st.integers(3, 6))
-    leaf = draw(st.lists(st.integers(0, leaves - 1), min_size=n, max_size=n))
-    groups = draw(st.lists(st.integers(0, leaves - 1), min_size=leaves, max_size=leaves))
-    sizes = draw(st.lists(small, min_size=n, max_size=n))
-    gone = draw(st.lists(st.booleans(), min_size=n, max_size=n))
-    secret = [[draw(st.integers(0, s)) for _ in (0,)] for s in sizes]
-    return [leaf, groups, sizes, gone, [[a[0], s - a[0]] for a, s in zip(secret, sizes, strict=True)]]
+    weights = draw(st.lists(st.integers(0, 9), min_size=2, max_size=8).filter(any))
+    return [w / sum(weights) for w in weights]
 
 
 def call(metric: Metric, data: list, *, times: int = 1) -> float:
@@ -95,30 +85,13 @@ def call(metric: Metric, data: list, *, times: int = 1) -> float:
         rows = [[times * x for x in r] for r in data]
         counts = ClassCounts([sum(r) for r in rows], sensitive={"s": SensitiveCounts.from_dense("s", rows)})
         return float(metric.function(counts, "s"))
-    if metric.reads == "distribution":
-        return float(metric.function(data))
-    leaf, groups, sizes, gone, secret = data
-    column = ColumnRecoding.from_groups("x", leaf, groups, height=0.5)
-    rows = [[times * x for x in r] for r in secret]
-    y = SensitiveCounts.from_dense("y", rows)
-    return float(metric.function(Recoding([times * s for s in sizes], [column], gone, y)))
-
-
-def shuffled(metric: Metric, data: list, order: list[int]) -> list:
-    if metric.reads != "recoding":
-        return [data[i] for i in order]
-    leaf, groups, sizes, gone, secret = data
-    return [[leaf[i] for i in order], groups, [sizes[i] for i in order], [gone[i] for i in order], [secret[i] for i in order]]
+    return float(metric.function(data))
 
 
 def merged(metric: Metric, data: list) -> list:
     """The first two classes (candidates, published groups) become one."""
     if metric.reads == "classes" or metric.reads == "distribution":
         return [data[0] + data[1], *data[2:]]
-    if metric.reads == "recoding":
-        leaf, groups, sizes, gone, secret = data
-        joined = [groups[0] if g == groups[-1] else g for g in groups]
-        return [leaf, joined, sizes, gone, secret]
     return [[a + b for a, b in zip(data[0], data[1], strict=True)], *data[2:]]
 
 
@@ -130,9 +103,8 @@ def test_laws(metric: Metric) -> None:
         value = call(metric, data)
         assert not math.isnan(value)
         assert metric.low - 1e-9 <= value <= metric.high + 1e-9
-        size = len(data[0]) if metric.reads == "recoding" else len(data)
-        order = random.sample(range(size), size)
-        assert same(call(metric, shuffled(metric, data, order)), value), "depends on order"
+        shuffled = random.sample(data, len(data))
+        assert same(call(metric, shuffled), value), "depends on order"
         after = call(metric, merged(metric, data))
         if metric.merging == "never lower":
             assert after >= value - 1e-9 or same(after, value)

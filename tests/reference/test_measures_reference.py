@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import measures_oracle as oracle
+import recoding_oracle as recoding_loss
+from recoding_oracle import ColumnRecoding, Recoding
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, risk
 from shoal.measures.classes.individual import benedetti_franconi
 from shoal.measures.observer import entropy
@@ -20,8 +22,6 @@ from shoal.measures.observer.posterior import PosteriorTable, relative_low
 from shoal.measures.result.figures import Figures
 from shoal.measures.subsets.suda import suda
 from shoal.measures.utility import class_losses as loss
-from shoal.measures.utility import recoding_loss
-from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
 

@@ -20,9 +20,9 @@ from typing import Any, Literal, TypeVar
 from shoal.errors import InternalError, UsageError, nearest
 from shoal.model.display import written
 
-Reads = Literal["classes", "sensitive", "population", "recoding", "distribution"]
-"""What the function takes first: ``ClassCounts``; ``ClassCounts`` and a sensitive column; release and population sizes; a
-``Recoding``; or a probability vector."""
+Reads = Literal["classes", "sensitive", "population", "distribution"]
+"""What the function takes first: ``ClassCounts``; ``ClassCounts`` and a sensitive column; release and population sizes; or a
+probability vector."""
 Effect = Literal["never lower", "never higher", "free"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,7 +57,7 @@ def _explained(kind: str) -> dict[str, Explained]:
 
 
 def derived_numbers() -> tuple[Explained, ...]:
-    """Numbers that a command shows and that are not metrics of one table: made from several, estimated, or lists."""
+    """Numbers that a command shows and that are not metrics of one table: made from several, estimated, lists, losses."""
     return tuple(_explained("derived").values())
 
 
@@ -81,7 +81,7 @@ class Metric:
     low: float
     high: float
     safer: Literal["higher", "lower", "neither"]
-    merging: Effect  # of two classes, two values of the published set, or (distribution) two candidates
+    merging: Effect  # of two classes or (distribution) two candidates
     doubling: Literal["doubles", "same", "free"]  # every record written twice
 
     @property
@@ -151,7 +151,6 @@ MODULES = (
     "classes.entropy_risk",
     "subsets.column_sets",
     "utility.class_losses",
-    "utility.recoding_loss",
     "observer.entropy",
 )
 """Modules whose public functions are metrics or are named in their ``HELPERS``."""

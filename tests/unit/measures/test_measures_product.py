@@ -14,10 +14,6 @@ import pytest
 import shoal
 from shoal.measures.metrics import Metric, lookup, metrics
 from shoal.measures.observer.posterior import PosteriorTable
-from shoal.measures.utility.recoding import ColumnRecoding, Recoding
-from shoal.measures.utility.recoding_loss import recoding_losses
-from shoal.model.counts.classes import SensitiveCounts
-from shoal.model.hierarchy import Hierarchy
 
 TABLE = pa.table(
     {
@@ -52,18 +48,11 @@ def measured() -> None:
     shoal.measure(TABLE, qi=["age", "sex"], population=EVERYBODY).to_json()
 
 
-def recoded() -> None:
-    levels = Hierarchy.from_rows("x", [["a", "ab", "*"], ["b", "ab", "*"], ["c", "c", "*"]])
-    secret = SensitiveCounts.from_dense("y", [[1, 2], [2, 0], [1, 1]])
-    recoding_losses(Recoding([3, 2, 2], [ColumnRecoding.from_level(levels, [0, 1, 2], 1)], sensitive=secret))
-
-
 def observed() -> None:
     PosteriorTable.from_likelihood([0.5, 0.25, 0.25], [[0.8, 0.5, 0.1], [0.2, 0.5, 0.9]]).to_json()
 
 
 ELSEWHERE = {  # what a metric reads -> the face that shows it; everything else is shown by measuring a table
-    "recoding": recoded,  # needs the original beside its release, which a measurement does not have
     "distribution": observed,  # about one subject under suspicion, not about a table
 }
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recoding_oracle import ColumnRecoding, Recoding, recoding_losses
 from shoal.measures.utility.analyses import (
     Learned,
     _auc,
@@ -34,8 +35,6 @@ from shoal.measures.utility.distances import (
     total_variation,
     wasserstein,
 )
-from shoal.measures.utility.recoding import ColumnRecoding, Recoding
-from shoal.measures.utility.recoding_loss import recoding_losses
 from shoal.model.counts.classes import SensitiveCounts
 
 

@@ -1,16 +1,15 @@
-"""The kernels of the search agree with the definitions of measures/ on the plans they find."""
+"""The kernels of the search agree with the definitions on the plans they find."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from recoding_oracle import ColumnRecoding, Recoding, arx_loss, certainty_penalty, mutual_information_loss, precision
 from search_oracle import random_table
 from shoal.errors import InfeasibleError
 from shoal.measures.classes import closeness, diversity
 from shoal.measures.utility.class_losses import discernibility
-from shoal.measures.utility.recoding import ColumnRecoding, Recoding
-from shoal.measures.utility.recoding_loss import arx_loss, certainty_penalty, mutual_information_loss, precision
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.search import lattice

@@ -8,9 +8,9 @@ Every label of a release stands for a set of original values. How coarse a cell 
 about a sensitive value depend on its label and on the frequencies of the original, so counts of labels are enough.
 
 Takes    records of the original per value, records of the release per label, the values each label stands for
-Returns  the losses of :mod:`~shoal.measures.utility.recoding_loss`, column by column
-Keeps    equal to the losses of a Recoding wherever the records can be matched; None where a number is not defined
-Source   METHODS §20
+Returns  granularity, certainty penalty, entropies, mutual and private information, column by column
+Keeps    equal to the losses of matched records (tests/recoding_oracle.py); None where a number is not defined
+Source   METHODS §20, §22 (2e, 2g, 2h); Iyengar 2002; Gionis & Tassa 2009; Goldberger & Tassa 2010
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""How much did the recoding lose? Granularity, precision, ARX's loss, entropies, mutual information, certainty penalty.
+"""Losses of a recoding from matched records: what the losses of ``shoal compare`` and of the search are held against.
 
-Takes    Recoding (original leaf and published set of each class, per column)
+A :class:`Recoding` has one row per original class (records with equal original quasi-identifiers that were published alike).
+For each column it says which leaf the class had and which set of leaves was published for it; a suppressed class publishes
+everything. Global recoding gives every leaf one set; local recoding may give a leaf several, overlapping ones.
+
 Keeps    0 for the identity; 1 (where it is a share) when everything is suppressed; MI utility + loss = mean entropy
 Source   METHODS §20, §22 (2e, 2g, 2h); Iyengar 2002; Gionis & Tassa 2009; Goldberger & Tassa 2010; PEERS (ARX)
 Differs  entropy losses take probabilities of the published **set**, not of the original value: only so are they monotone
@@ -8,17 +11,186 @@ Differs  entropy losses take probabilities of the published **set**, not of the 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from shoal.errors import UsageError
-from shoal.measures.metrics import metric
-from shoal.measures.utility.recoding import ColumnRecoding, Recoding
-from shoal.model.counts.classes import FloatArray, SensitiveCounts
+from shoal.errors import EmptyTableError, InternalError, UsageError
+from shoal.model.counts.classes import FloatArray, IntArray, SensitiveCounts
+from shoal.model.hierarchy import Hierarchy
 
-HELPERS = ("attribute_losses", "column_granularity", "recoding_losses", "table_loss")
+
+@dataclass(frozen=True, eq=False)
+class ColumnRecoding:
+    """One column of a recoding.
+
+    Parameters
+    ----------
+    column : str
+    leaf : array of int
+        Original leaf of each class (0 … n_leaves − 1).
+    published : array of int
+        Published set of each class.
+    members : array of int
+        Leaves of all sets, one set after the other.
+    starts : array of int
+        Start of each set in ``members``, and the end of the last one.
+    n_leaves : int
+        Leaves of the whole domain, those that never occur included.
+    height : array of float, optional
+        Level of each set over the height of the hierarchy (0 the value itself, 1 everything), for ``precision``.
+    values : array of float, optional
+        The number that each leaf stands for, increasing, for numeric losses.
+    """
+
+    column: str
+    leaf: IntArray
+    published: IntArray
+    members: IntArray
+    starts: IntArray
+    n_leaves: int
+    height: FloatArray | None = None
+    values: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("leaf", "published", "members", "starts"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.int64))
+        if len(self.leaf) != len(self.published) or len(self.starts) < 2 or int(self.starts[-1]) != len(self.members):
+            raise InternalError(f"the recoding of '{self.column}' does not fit together.")
+        if not bool(self.inside.all()):
+            raise InternalError(f"the recoding of '{self.column}' publishes a set without the original value.")
+
+    @cached_property
+    def inside(self) -> npt.NDArray[np.bool_]:
+        """Whether the published set of each class holds its original leaf."""
+        pairs = np.repeat(np.arange(self.n_sets), np.diff(self.starts)) * self.n_leaves + self.members
+        return np.isin(self.published * self.n_leaves + self.leaf, pairs)
+
+    @property
+    def n_sets(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def covered(self) -> IntArray:
+        """Leaves in the published set of each class."""
+        return np.diff(self.starts)[self.published]
+
+    def per_set(self, of_leaf: FloatArray) -> FloatArray:
+        """Sum of a number per leaf over each set."""
+        out: FloatArray = np.add.reduceat(of_leaf[self.members], self.starts[:-1])
+        return out
+
+    @cached_property
+    def span(self) -> FloatArray:
+        """Width of each set in the numbers its leaves stand for."""
+        if self.values is None:
+            raise UsageError(f"column '{self.column}' has no numbers.", hint="Use the categorical loss.")
+        numbers = self.values[self.members]
+        out: FloatArray = np.maximum.reduceat(numbers, self.starts[:-1]) - np.minimum.reduceat(numbers, self.starts[:-1])
+        return out
+
+    @classmethod
+    def from_groups(
+        cls,
+        column: str,
+        leaf: npt.ArrayLike,
+        groups: npt.ArrayLike,
+        *,
+        height: float | None = None,
+        values: npt.ArrayLike | None = None,
+    ) -> ColumnRecoding:
+        """Global recoding: each leaf belongs to one group, and the group is published.
+
+        >>> r = ColumnRecoding.from_groups("x", leaf=[0, 1, 2, 3], groups=[0, 0, 1, 1])
+        >>> r.covered.tolist(), r.n_leaves
+        ([2, 2, 2, 2], 4)
+        """
+        group = np.asarray(groups, dtype=np.int64)
+        names, dense = np.unique(group, return_inverse=True)
+        members = np.argsort(dense, kind="stable")
+        starts = np.concatenate(([0], np.cumsum(np.bincount(dense, minlength=len(names)))))
+        at = np.asarray(leaf, dtype=np.int64)
+        heights = None if height is None else np.full(len(names), height)
+        numbers = None if values is None else np.asarray(values, dtype=np.float64)
+        return cls(column, at, dense[at], members, starts, len(group), heights, numbers)
+
+    @classmethod
+    def from_level(cls, hierarchy: Hierarchy, leaf: npt.ArrayLike, level: int) -> ColumnRecoding:
+        """Full-domain recoding to one level of a hierarchy.
+
+        >>> h = Hierarchy.from_rows("x", [["a", "ab", "*"], ["b", "ab", "*"], ["c", "c", "*"]])
+        >>> ColumnRecoding.from_level(h, [0, 2], 1).covered.tolist()
+        [2, 1]
+        """
+        share = level / hierarchy.height if hierarchy.height else 0.0
+        return cls.from_groups(hierarchy.column, leaf, hierarchy.levels[level].groups, height=share)
+
+    @classmethod
+    def from_sets(
+        cls,
+        column: str,
+        leaf: npt.ArrayLike,
+        published: npt.ArrayLike,
+        sets: Sequence[Sequence[int]],
+        n_leaves: int,
+        *,
+        values: npt.ArrayLike | None = None,
+    ) -> ColumnRecoding:
+        """Local recoding: the published set of each class is one of ``sets``, which may overlap."""
+        members = np.array([x for s in sets for x in s], dtype=np.int64)
+        starts = np.concatenate(([0], np.cumsum([len(s) for s in sets])))
+        numbers = None if values is None else np.asarray(values, dtype=np.float64)
+        as_int = np.asarray(leaf, dtype=np.int64), np.asarray(published, dtype=np.int64)
+        return cls(column, *as_int, members, starts, n_leaves, None, numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """All columns of a recoding, the records of each original class, and which classes were suppressed.
+
+    ``sensitive`` are the counts of a sensitive column inside the original classes, for the private losses.
+    """
+
+    sizes: IntArray
+    columns: tuple[ColumnRecoding, ...]
+    suppressed: npt.NDArray[np.bool_]
+    sensitive: SensitiveCounts | None = None
+
+    def __init__(
+        self,
+        sizes: npt.ArrayLike,
+        columns: Sequence[ColumnRecoding],
+        suppressed: npt.ArrayLike | None = None,
+        sensitive: SensitiveCounts | None = None,
+    ) -> None:
+        members = np.asarray(sizes, dtype=np.int64)
+        if len(members) == 0:
+            raise EmptyTableError("a recoding of no records has no loss.", hint="Check what was recoded.")
+        if not columns or any(len(c.leaf) != len(members) for c in columns):
+            raise InternalError("the columns of a recoding do not fit its classes.")
+        gone = np.zeros(len(members), dtype=np.bool_) if suppressed is None else np.asarray(suppressed, dtype=np.bool_)
+        object.__setattr__(self, "sizes", members)
+        object.__setattr__(self, "columns", tuple(columns))
+        object.__setattr__(self, "suppressed", gone)
+        object.__setattr__(self, "sensitive", sensitive)
+
+    @property
+    def n_records(self) -> int:
+        return int(self.sizes.sum())
+
+    def frequencies(self, column: ColumnRecoding) -> FloatArray:
+        """Share of the original records at each leaf."""
+        out: FloatArray = np.bincount(column.leaf, weights=self.sizes, minlength=column.n_leaves) / self.n_records
+        return out
+
+    def set_mass(self, column: ColumnRecoding) -> FloatArray:
+        """For each class the share of original records inside its published set; 1 where it is suppressed."""
+        mass = column.per_set(self.frequencies(column))[column.published]
+        out: FloatArray = np.where(self.suppressed, 1.0, mass)
+        return out
 
 
 def recoding_losses(recoding: Recoding) -> dict[str, float]:
@@ -40,7 +212,6 @@ def recoding_losses(recoding: Recoding) -> dict[str, float]:
     return {loss.__name__: loss(recoding) for loss in losses}
 
 
-@metric("granularity", reads="recoding", low=0, high=1, safer="neither", merging="never lower")
 def granularity(recoding: Recoding) -> float:
     """Mean loss per cell; numbers by width, other values by leaves.
 
@@ -63,7 +234,6 @@ def column_granularity(recoding: Recoding, column: ColumnRecoding) -> float:
     return _mean(recoding, np.where(recoding.suppressed, 1.0, cell))
 
 
-@metric("certainty_penalty", reads="recoding", low=0, high=1, safer="neither", merging="never lower")
 def certainty_penalty(recoding: Recoding) -> float:
     """Normalised certainty penalty by leaves.
 
@@ -78,7 +248,6 @@ def certainty_penalty(recoding: Recoding) -> float:
     return float(np.mean(cells))
 
 
-@metric("arx_loss", reads="recoding", low=0, high=1, safer="neither", merging="never lower")
 def arx_loss(recoding: Recoding) -> float:
     """ARX's loss of a recoding.
 
@@ -110,7 +279,6 @@ def table_loss(losses: FloatArray) -> float:
     return float(np.expm1(np.log1p(losses).mean()))
 
 
-@metric("precision", reads="recoding", low=0, high=1, safer="neither", merging="free")
 def precision(recoding: Recoding) -> float:
     """Sweeney's precision.
 
@@ -127,7 +295,6 @@ def precision(recoding: Recoding) -> float:
     return 1.0 - float(np.mean(cells))
 
 
-@metric("monotone_entropy", reads="recoding", low=0, safer="neither", merging="never lower", doubling="same")
 def monotone_entropy(recoding: Recoding) -> float:
     """Monotone entropy per cell (times records and columns it is the sum of the sources).
 
@@ -146,7 +313,6 @@ def monotone_entropy(recoding: Recoding) -> float:
     return out / len(recoding.columns)
 
 
-@metric("nonuniform_entropy", reads="recoding", low=0, safer="neither", merging="never lower", doubling="doubles")
 def nonuniform_entropy(recoding: Recoding) -> float:
     """Non-uniform entropy of the whole table, in bits.
 
@@ -158,7 +324,6 @@ def nonuniform_entropy(recoding: Recoding) -> float:
     return mutual_information_loss(recoding) * recoding.n_records * len(recoding.columns)
 
 
-@metric("mutual_information_utility", reads="recoding", low=0, safer="neither", merging="never higher")
 def mutual_information_utility(recoding: Recoding) -> float:
     """Mutual information utility in bits per cell.
 
@@ -170,7 +335,6 @@ def mutual_information_utility(recoding: Recoding) -> float:
     return max(0.0, float(np.mean([-_mean(recoding, np.log2(recoding.set_mass(c))) for c in recoding.columns])))
 
 
-@metric("mutual_information_loss", reads="recoding", low=0, safer="neither", merging="never lower")
 def mutual_information_loss(recoding: Recoding) -> float:
     """Mutual information loss in bits per cell.
 
@@ -185,7 +349,6 @@ def mutual_information_loss(recoding: Recoding) -> float:
     return max(0.0, float(np.mean(out)))
 
 
-@metric("private_information_utility", reads="recoding", low=-math.inf, safer="neither", merging="free")
 def private_information_utility(recoding: Recoding) -> float:
     """Private mutual information utility in bits per cell.
 
@@ -198,7 +361,6 @@ def private_information_utility(recoding: Recoding) -> float:
     return _sensitive_entropy(recoding) - private_information_loss(recoding)
 
 
-@metric("private_information_loss", reads="recoding", low=0, safer="neither", merging="free")
 def private_information_loss(recoding: Recoding) -> float:
     """Private mutual information loss in bits per cell."""
     s = _sensitive(recoding)
