@@ -105,7 +105,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.inspect import Inspection, inspect
     from shoal.api.link import EncodedLink, Link, encode, link, link_encoded
     from shoal.api.measure import Measurement, measure
-    from shoal.api.predict import Prediction, predict
+    from shoal.api.predict import predict
+    from shoal.api.prediction import Prediction
     from shoal.api.preview import preview
     from shoal.api.protect import protect
     from shoal.api.study import study
@@ -144,7 +145,7 @@ else:
         "Measurement": "api.measure",
         "Meter": "prediction.questionnaire.meter",
         "Policy": "release.policy.policy",
-        "Prediction": "api.predict",
+        "Prediction": "api.prediction",
         "Questionnaire": "prediction.questionnaire.questionnaire",
         "Registry": "registry.answer.query",
         "Release": "release.make.release",

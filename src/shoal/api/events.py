@@ -20,7 +20,7 @@ from shoal.measures.events.checking import check_events, event_requirements, mos
 from shoal.measures.events.result import EventsMeasured, Grain
 from shoal.measures.events.traces import EXACT, NONE, WEEKDAYS, Traces, microseconds, moments_of, place_codes, time_buckets
 from shoal.measures.events.unicity import HOURS, known, rare_places, seasons, shared_sets, top_places, unicity
-from shoal.measures.result.figures import Verdicts
+from shoal.measures.result.checking import Verdicts
 from shoal.model.counts.classes import MISSING, ClassCounts, IntArray
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy

@@ -1,18 +1,18 @@
 """``predict``: how identifying will it be, before anything is collected. Six questions, each answered from what is known."""
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 from shoal import prediction
+from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps, zipf_thresholds
 from shoal.errors import UsageError, nearest
 from shoal.forms.counts import are_identifiers, read_counts
 from shoal.model.display import written
-from shoal.model.estimate import Estimate, Grade
+from shoal.model.estimate import Estimate
 
 # no "from __future__ import annotations": a TypedDict knows its required keys at run time only without it
 
@@ -100,86 +100,6 @@ class ZipfOptions(TypedDict, total=False):
     fit: Literal["mle", "least-squares"]
     k: int
     limit: float | None
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Prediction:
-    """An :class:`~shoal.model.estimate.Estimate` with the words that say of what, and the further numbers that were requested.
-
-    ``p.value, p.low, p.high, p.grade, p.method``; ``p.more["variance"]``; ``p.to_json()`` is what the command prints.
-    """
-
-    what: str
-    answer: Estimate
-    more: Mapping[str, Any]
-    draw: Callable[[], Any]
-    draw_curve: Callable[[], Any] | None = None
-
-    def __repr__(self) -> str:
-        return f"<Prediction of the {self.what}: {self.answer}>"
-
-    def __float__(self) -> float:
-        return self.answer.value
-
-    @property
-    def value(self) -> float:
-        return self.answer.value
-
-    @property
-    def low(self) -> float:
-        return self.answer.low
-
-    @property
-    def high(self) -> float:
-        return self.answer.high
-
-    @property
-    def grade(self) -> Grade:
-        return self.answer.grade
-
-    @property
-    def method(self) -> str:
-        return self.answer.method
-
-    def plot(self, path: str | Path) -> Path:
-        """Write the curve that belongs to this answer: .svg, .png or .html."""
-        return _save(self.draw(), path)
-
-    def curve(self, path: str | Path) -> Path:
-        """Write the shares by number of records: the law, and what a table shows; only for zipf."""
-        if self.draw_curve is None:
-            raise UsageError(f"the {self.what} has no curve.", hint="Ask for zipf.")
-        return _save(self.draw_curve(), path)
-
-    def to_json(self) -> dict[str, Any]:
-        return {**self.answer.to_json(), **self.more}
-
-
-MOST_RECORDS = 6
-
-
-def record_counts(records: int | Sequence[int]) -> tuple[int, ...]:
-    """The numbers of records asked for, each once; the first is the one of the headline."""
-    counts = (records,) if isinstance(records, int) else tuple(dict.fromkeys(records))
-    if not counts or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in counts):
-        raise UsageError("records must be whole numbers of at least 1.", hint="Write for example records=[1, 2, 4, 8].")
-    return counts
-
-
-def record_steps(counts: tuple[int, ...]) -> tuple[int, ...]:
-    """The numbers of records of a curve: those asked for if they are several, else 1 to 6."""
-    return tuple(sorted(counts)) if len(counts) > 1 else tuple(range(1, MOST_RECORDS + 1))
-
-
-def _save(chart: Any, path: str | Path) -> Path:
-    from shoal.report.charts import save  # loads the templates
-
-    return save(chart, path)
-
-
-def chart_of(name: str, *given: Any, **options: Any) -> Any:
-    """A chart of :mod:`shoal.report.plots`, which loads when a plot is wanted."""
-    return getattr(importlib.import_module("shoal.report.plots"), name)(*given, **options)
 
 
 def counted(given: Counted) -> list[float]:
@@ -386,7 +306,7 @@ def ask_zipf(**options: Unpack[ZipfOptions]) -> Prediction:
         from shoal.api.table_predictions import ask_zipf_table  # loads the engines, which no other question needs
 
         alone(options, "table", "counts", "exponent")
-        return ask_zipf_table(options, _thresholds)
+        return ask_zipf_table(options)
     for word in ("unit", "time", "records_per_row"):
         if options.get(word) is not None:
             raise UsageError(f"{word} says something about a table only.", hint="Give table='FILE:column' as well.")
@@ -407,7 +327,7 @@ def ask_zipf(**options: Unpack[ZipfOptions]) -> Prediction:
     if beyond:
         said = f"The law was fitted to {law.d - beyond:,} places and carried on to {law.d:,}: an extrapolation."
         answer = replace(answer, grade="C", notes=(*answer.notes, said))
-    more |= _thresholds(law, people, records, k)
+    more |= zipf_thresholds(law, people, records, k)
     limit = options.get("limit")
     if limit is not None:
         more["records_allowed"] = prediction.pseudonym_life(law, people, limit, k=k)
@@ -448,15 +368,6 @@ def _beyond(options: ZipfOptions, fitted: int) -> int:
             f"places is {places:,}, but {fitted:,} places were counted.", hint="Leave out places, or name at least as many."
         )
     return 0 if places is None else places - fitted
-
-
-def _thresholds(law: prediction.Zipf, people: int, records: int, k: int) -> dict[str, Any]:
-    """The rank beyond which cells expect fewer than k people, and the share of people beyond it; nothing for equal places."""
-    if law.c <= 0:
-        return {}
-    rank = prediction.threshold_rank(law, people, records, k=k)
-    below = prediction.share_below(law, rank, records).value
-    return {"threshold_rank": rank, "mean_rank": rank ** (1 / records), "share_below_threshold": below}
 
 
 QUESTIONS: dict[str, tuple[Callable[..., Any], Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from shoal import prediction
 from shoal.api.arguments import Names, Source, names, opened
 from shoal.api.measure import classes_of
-from shoal.api.predict import Prediction, chart_of, record_counts, record_steps
+from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps, zipf_thresholds
 from shoal.disk.atomic import write_text
 from shoal.engines.table import Table
 from shoal.errors import DataError, RoleError, UsageError
@@ -312,7 +312,7 @@ class _Places:
         return None if self.sequences is None else len(np.unique(self.sequences.person))
 
 
-def ask_zipf_table(options: Mapping[str, Any], threshold: Callable[..., dict[str, Any]]) -> Prediction:
+def ask_zipf_table(options: Mapping[str, Any]) -> Prediction:
     """The question of :func:`shoal.api.predict.ask_zipf`, from a table that has a row per visit."""
     source, column = _opened(options["table"])
     unit, time = options.get("unit"), options.get("time")
@@ -334,7 +334,7 @@ def ask_zipf_table(options: Mapping[str, Any], threshold: Callable[..., dict[str
     rows = _shares(law, seen if law.d == fitted.places else None, found, people, per_row, k, rng, record_steps(asked))
     more: dict[str, Any] = {
         "fit": {"exponent": fitted.c, "places": fitted.places, "r2": fitted.r2, "ks": fitted.ks, "method": fitted.method},
-        **threshold(law, people, records * per_row, k),
+        **zipf_thresholds(law, people, records * per_row, k),
     }
     if tested is not None:
         more["independence"] = tested.to_json()

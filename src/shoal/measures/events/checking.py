@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from shoal.errors import UsageError
 from shoal.measures.events.result import EventsMeasured
-from shoal.measures.result.figures import Verdicts
+from shoal.measures.result.checking import Verdicts
 from shoal.model.requirement import KnownRecords, Requirement, Unicity, pieces
 
 

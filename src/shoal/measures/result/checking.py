@@ -6,17 +6,19 @@ The language is that of :mod:`shoal.model.requirement`. Numbers that are not req
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from shoal.errors import UsageError, nearest
+from shoal.errors import RequirementError, UsageError, nearest
 from shoal.measures.classes import closeness, diversity
-from shoal.measures.result.figures import Figures, Verdicts
+from shoal.measures.classes.risk import Presence
 from shoal.model import requirement as req
 from shoal.model.compare import at_least, at_most, below, equal
+from shoal.model.counts.classes import ClassCounts
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import Clause, Reading, Requirement, Verdict, kind_named, pieces
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -26,6 +28,54 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": lambda found, limit: below(limit, found),
     "<": below,
 }
+
+
+class Distances(Protocol):
+    """Closeness of a sensitive column, as far as a requirement reads it."""
+
+    @property
+    def distance(self) -> str: ...
+
+
+class Measured(Protocol):
+    """What a requirement is held against: the figures of a table."""
+
+    @property
+    def counts(self) -> ClassCounts: ...
+    @property
+    def presence(self) -> Presence | None: ...
+    @property
+    def hierarchies(self) -> Mapping[str, Hierarchy]: ...
+    @property
+    def closeness(self) -> Mapping[str, Distances]: ...
+    @property
+    def c(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The verdicts on a list of requirements. True where all are met."""
+
+    parts: tuple[Verdict, ...]
+
+    @property
+    def met(self) -> bool:
+        return all(self.parts)
+
+    def __bool__(self) -> bool:
+        return self.met
+
+    def __str__(self) -> str:
+        return "; ".join(str(p) for p in self.parts)
+
+    def require(self) -> Verdicts:
+        """Itself if all are met; otherwise a :class:`~shoal.errors.RequirementError`."""
+        if not self.met:
+            raise RequirementError(f"{self}.", hint="Generalize or suppress, then measure again.")
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        return {"met": self.met, "parts": [p.to_json() for p in self.parts]}
 
 
 @dataclass(frozen=True)
@@ -54,7 +104,7 @@ class Comparison(Requirement):
         return self.shown
 
 
-def check(measured: Figures, text: str) -> Verdict | Verdicts:
+def check(measured: Measured, text: str) -> Verdict | Verdicts:
     """All requirements of a comma-separated list."""
     names = tuple(measured.counts.sensitive)
     reading = Reading(names, {c: x.distance for c, x in measured.closeness.items()}, measured.c)
@@ -62,7 +112,7 @@ def check(measured: Figures, text: str) -> Verdict | Verdicts:
     return found[0] if len(found) == 1 else Verdicts(found)
 
 
-def _verdict(measured: Figures, text: str, reading: Reading) -> Verdict:
+def _verdict(measured: Measured, text: str, reading: Reading) -> Verdict:
     clause = Clause.read(text)
     kind = kind_named(clause.word)
     if kind is not None and clause.sign in kind.signs_known() and not _is_trivial(kind, clause):
@@ -81,7 +131,7 @@ def _is_trivial(kind: type[Requirement], clause: Clause) -> bool:
     return clause.bound + (clause.sign == ">") == kind.trivial_bound
 
 
-def number_for(measured: Figures, asked: Requirement) -> float | None:
+def number_for(measured: Measured, asked: Requirement) -> float | None:
     """The number of a table that a requirement limits; None if there is none."""
     if asked.scope == "trace":
         raise UsageError(
@@ -93,45 +143,45 @@ def number_for(measured: Figures, asked: Requirement) -> float | None:
     return _resolve(measured, asked.figure_name, asked.sensitive) if compute is None else compute(measured, asked)
 
 
-def _population_share(m: Figures, r: req.PopulationUniqueness) -> float:
+def _population_share(m: Measured, r: req.PopulationUniqueness) -> float:
     from shoal.prediction.population.uniques import unique_share  # a large room, for few requirements
 
     sizes, numbers = np.unique(m.counts.sizes, return_counts=True)
     return unique_share(dict(zip(sizes.tolist(), numbers.tolist(), strict=True)), r.population, r.method)
 
 
-def _population_k(m: Figures, r: req.PopulationK) -> float:
+def _population_k(m: Measured, r: req.PopulationK) -> float:
     from shoal.kernels.matches import matched
 
     return matched(int(m.counts.sizes.min()), m.counts.n_people or m.counts.n_members, r.population, r.beta)
 
 
-def _k_map(m: Figures, r: req.KMap) -> float:
+def _k_map(m: Measured, r: req.KMap) -> float:
     if m.presence is None:
         raise UsageError("k_map needs a population table.", hint="Name one (population=…, --population FILE).")
     return m.presence.k_map
 
 
-def _linkage(m: Figures, r: req.Linkage) -> float:
+def _linkage(m: Measured, r: req.Linkage) -> float:
     raise UsageError("linkage is tried on a release, with the original beside it.", hint="Ask for it in a policy.")
 
 
-def _known_columns(m: Figures, r: req.KnownColumns) -> float:
+def _known_columns(m: Measured, r: req.KnownColumns) -> float:
     raise UsageError("known_columns is counted in a table with its published columns.", hint="Ask for it in a policy.")
 
 
-def _least_c(m: Figures, r: req.RecursiveDiversity) -> float:
+def _least_c(m: Measured, r: req.RecursiveDiversity) -> float:
     return diversity.least_c(m.counts, r.column, l=r.l)
 
 
-def _distance(m: Figures, r: req.TCloseness) -> float:
+def _distance(m: Measured, r: req.TCloseness) -> float:
     if r.needs_order:
         closeness.need_order(m.counts, r.column)
     tree = r.hierarchy or m.hierarchies.get(r.column)
     return closeness.t_closeness(m.counts, r.column, distance=r.distance, hierarchy=tree)
 
 
-_WITH_OPTIONS: dict[type[Requirement], Callable[[Figures, Any], float]] = {
+_WITH_OPTIONS: dict[type[Requirement], Callable[[Measured, Any], float]] = {
     req.PopulationUniqueness: _population_share,
     req.PopulationK: _population_k,
     req.KMap: _k_map,
@@ -152,10 +202,10 @@ _OTHER = {
 """Numbers that are not limited by a requirement, by name in text."""
 
 
-def number_of(measured: Figures, name: str, column: str | None = None) -> float:
+def number_of(measured: Measured, name: str, column: str | None = None) -> float:
     """A number by its name, and by its sensitive column if it has one (optional if there is only one).
 
-    >>> from shoal.model.counts.classes import ClassCounts
+    >>> from shoal.measures.result.figures import Figures
     >>> number_of(Figures(ClassCounts((2, 3))), "prosecutor")
     0.5
     """
@@ -175,7 +225,7 @@ def number_of(measured: Figures, name: str, column: str | None = None) -> float:
     return value
 
 
-def _resolve(measured: Figures, figure: str, column: str | None) -> float | None:
+def _resolve(measured: Measured, figure: str, column: str | None) -> float | None:
     """The number at a path of attributes; None if a part of it was not measured."""
     value: Any = measured
     for part in figure.split("."):
@@ -186,6 +236,6 @@ def _resolve(measured: Figures, figure: str, column: str | None) -> float | None
     return number
 
 
-def _no_column(measured: Figures, name: str) -> UsageError:
+def _no_column(measured: Measured, name: str) -> UsageError:
     known = ", ".join(measured.counts.sensitive) or "none"
     return UsageError(f"'{name}' needs a sensitive column.", hint=f"Write {name}[column]. Sensitive columns: {known}.")

@@ -13,7 +13,7 @@ from functools import cached_property
 from math import comb
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import InternalError, RequirementError
+from shoal.errors import InternalError
 from shoal.kernels.group import Memberships, project
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, individual, risk
 from shoal.measures.classes.diversity import profile, whole_diversity
@@ -29,6 +29,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:
+    from shoal.measures.result.checking import Verdicts
     from shoal.measures.subsets.suda import Suda
     from shoal.model.requirement import Verdict
 
@@ -304,32 +305,6 @@ def _explained(m: Figures, name: str) -> str:
 RISK_THRESHOLDS = (0.05, 0.09, 0.2, 0.33)
 GROUPINGS = 100_000_000
 """Classes to be grouped at most when subsets are counted without being asked for."""
-
-
-@dataclass(frozen=True)
-class Verdicts:
-    """The verdicts on a list of requirements. True where all are met."""
-
-    parts: tuple[Verdict, ...]
-
-    @property
-    def met(self) -> bool:
-        return all(self.parts)
-
-    def __bool__(self) -> bool:
-        return self.met
-
-    def __str__(self) -> str:
-        return "; ".join(str(p) for p in self.parts)
-
-    def require(self) -> Verdicts:
-        """Itself if all are met; otherwise a :class:`~shoal.errors.RequirementError`."""
-        if not self.met:
-            raise RequirementError(f"{self}.", hint="Generalize or suppress, then measure again.")
-        return self
-
-    def to_json(self) -> dict[str, Any]:
-        return {"met": self.met, "parts": [p.to_json() for p in self.parts]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
