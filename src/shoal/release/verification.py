@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from shoal.errors import TamperError, UnreadableError, UsageError
-from shoal.model import strict_json
 from shoal.model.certificate.certificate import EVENT_FORMAT, EVENT_FORMAT_1, NAME, REPORT, Certificate
-from shoal.model.certificate.file import read_bytes
+from shoal.model.certificate.file import stated_format
 from shoal.model.certificate.halves import LINKED_FORMATS
 from shoal.model.display import Progress, silent
 from shoal.release.certificate.signing import check_ordinary, file_entry, signed
@@ -124,12 +123,8 @@ def _steps(
 
 def _kind_of(place: Path) -> type[Claim[Any]]:
     """The kind of release that a folder says it is; whether it is one, the reader of that kind decides."""
-    try:
-        found = strict_json.loads(read_bytes(place / NAME).decode("utf-8"))
-    except (ValueError, RecursionError):
-        found = None
-    stated = found.get("format") if isinstance(found, dict) else None
-    if stated in [EVENT_FORMAT, EVENT_FORMAT_1]:  # each kind of release loads the proof of its own
+    stated = stated_format(place / NAME)
+    if stated in (EVENT_FORMAT, EVENT_FORMAT_1):  # each kind of release loads the proof of its own
         from shoal.release.events.verify import EventClaim
 
         return EventClaim

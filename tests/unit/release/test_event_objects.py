@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import json
 import shutil
 from dataclasses import replace
@@ -16,7 +17,7 @@ import shoal
 from release_forging import another, edited, leaves, plain_certificate, sign_anew
 from shoal.errors import TamperError
 from shoal.model.certificate.certificate import NAME
-from shoal.model.certificate.events import EventCertificate, EventNumbers, event_certificate_schema
+from shoal.model.certificate.events import EventCertificate, EventNumbers
 from shoal.model.certificate.file import read_event_certificate
 from shoal.model.certificate.form import plain, typed
 from shoal.model.certificate.halves import DERIVED, document, flat_form, halves
@@ -108,7 +109,8 @@ def test_verify_refuses_a_changed_leaf_of_every_derived_part(released, tmp_path,
 
 def test_the_file_of_an_event_certificate_fits_its_schema(released):
     whole = json.loads((released / NAME).read_text())
-    jsonschema.validate(whole, event_certificate_schema())
+    schema = importlib.resources.files("shoal.model.certificate").joinpath("event_certificate.schema.json")
+    jsonschema.validate(whole, json.loads(schema.read_text("utf-8")))
     assert set(whole) == {"format", "derived", "signed", "key", "signature"}
 
 

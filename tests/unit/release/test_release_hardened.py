@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.release.plan.column_steps import LIMITS
+from shoal.release.plan.methods import LIMITS
 from shoal.release.verification import verify
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from shoal.errors import PolicyError, TamperError, UsageError
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
 from shoal.model.certificate.form import LEFT_OUT
-from shoal.model.certificate.halves import document, flat_form, schema_of_halves
+from shoal.model.certificate.halves import document, flat_form
 from shoal.model.certificate.numbers import Attacker, ClassNumbers, Judged, Missing, Population, PublishedNumbers
 from shoal.model.certificate.parts import (
     Classing,
@@ -49,8 +49,65 @@ NAME, PLAN, REPORT = "certificate.json", "plan.json", "report.html"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Certificate:
-    """All that is claimed of a release. ``key`` and ``signature`` are None until it is signed.
+class SignedCertificate:
+    """What the certificates of all kinds of releases have in common. ``key`` and ``signature`` are None until it is signed."""
+
+    format: str
+    title: str
+    date: str
+    tool: str
+    verdict: str
+    files: tuple[FileEntry, ...]
+    key: Key | None = field(default=None, metadata=LEFT_OUT)
+    signature: str | None = field(default=None, metadata=LEFT_OUT)
+
+    @property
+    def as_read(self) -> Self:
+        """The same certificate as its file gives it back: groups in the order of their names."""
+        return form.typed(type(self), flat_form(json.loads(self.to_bytes())))
+
+    @property
+    def without_report(self) -> Self:
+        """What the report is made from: the certificate before it was signed, without the report among its files."""
+        files = tuple(f for f in self.files if f.name != REPORT)
+        return replace(self, files=files, key=None, signature=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The certificate as plain values in one piece; its file has two halves (:mod:`shoal.model.certificate.halves`)."""
+        out: dict[str, Any] = form.plain(self)
+        return out
+
+    def to_bytes(self) -> bytes:
+        """The one form in which a certificate is written: sorted, indented by one, UTF-8, a line feed at the end."""
+        text = json.dumps(document(self), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+        return (text + "\n").encode("utf-8")
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """A signed certificate from plain values in one piece.
+
+        Raises
+        ------
+        TamperError
+            Where the version is unknown, or a part is missing, unknown or of the wrong type.
+        """
+        made = form.typed(cls, data)
+        if made.key is None or made.signature is None:
+            raise TamperError("the certificate carries no signature.", hint=form.HINT)
+        return made
+
+
+def check_require(require: Mapping[str, Any]) -> None:
+    """Refuse a ``require`` part of a certificate that does not state requirements."""
+    try:
+        requirements_of(require)
+    except (UsageError, PolicyError, KeyError, TypeError):
+        raise TamperError("'require' of the certificate asks for what Shoal does not know.", hint=form.HINT) from None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Certificate(SignedCertificate):
+    """All that is claimed of a release.
 
     ``after`` counts records (people, where the person column is published); ``after_people`` and ``requirements_people`` count
     people where the policy names a person column.
@@ -61,10 +118,6 @@ class Certificate:
     """
 
     format: Literal["shoal-certificate/1", "shoal-certificate/2"] = FORMAT
-    title: str
-    date: str
-    tool: str
-    verdict: str
     k: int
     require: Mapping[str, Any]
     requirements: tuple[Judged, ...]
@@ -72,7 +125,6 @@ class Certificate:
     release: Purpose
     proof: Proof
     data: Data
-    files: tuple[FileEntry, ...]
     plan: PlanEntry
     input: Input
     columns: tuple[Column, ...]
@@ -97,8 +149,6 @@ class Certificate:
     identifying: Mapping[str, str] | None = field(default=None, metadata=LEFT_OUT)
     looks_identifying: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT)
     notes: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT)
-    key: Key | None = field(default=None, metadata=LEFT_OUT)
-    signature: str | None = field(default=None, metadata=LEFT_OUT)
 
     def __repr__(self) -> str:
         signed = f"signed with key {self.key.fingerprint}" if self.key else "not signed"
@@ -121,36 +171,8 @@ class Certificate:
         """Names of the columns with this treatment, in these roles (in any, where none is given)."""
         return [c.name for c in self.columns if c.treatment == treatment and (not roles or c.role in roles)]
 
-    @property
-    def as_read(self) -> Certificate:
-        """The same certificate as its file gives it back: groups in the order of their names."""
-        return form.typed(Certificate, flat_form(json.loads(self.to_bytes())))
-
-    @property
-    def without_report(self) -> Certificate:
-        """What the report is made from: the certificate before it was signed, without the report among its files."""
-        files = tuple(f for f in self.files if f.name != REPORT)
-        return replace(self, files=files, key=None, signature=None)
-
-    def to_json(self) -> dict[str, Any]:
-        """The certificate as plain values in one piece; its file has two halves (:mod:`shoal.model.certificate.halves`)."""
-        out: dict[str, Any] = form.plain(self)
-        return out
-
-    def to_bytes(self) -> bytes:
-        """The one form in which a certificate is written: sorted, indented by one, UTF-8, a line feed at the end."""
-        text = json.dumps(document(self), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
-        return (text + "\n").encode("utf-8")
-
     @classmethod
-    def from_json(cls, data: Any) -> Certificate:
-        """A signed certificate from plain values in one piece.
-
-        Raises
-        ------
-        TamperError
-            Where the version is unknown, or a part is missing, unknown or of the wrong type.
-        """
+    def from_json(cls, data: Any) -> Self:
         found = data.get("format") if isinstance(data, dict) else None
         if found not in (FORMAT, FORMAT_1):
             other = isinstance(found, str) and found.startswith("shoal-certificate/")
@@ -160,28 +182,14 @@ class Certificate:
                 else f"this is not a certificate ('{FORMAT}').",
                 hint="Use the version of Shoal that is named in it under 'tool'." if other else form.HINT,
             )
-        made = form.typed(cls, data)
+        made = super().from_json(data)
         later = (made.given, made.identifying, made.looks_identifying, made.notes, made.utility.allowed)
         if {part is None for part in later} != {found == FORMAT_1} or (made.known is not None and found == FORMAT_1):
             raise TamperError("the certificate has parts of another version than its own.", hint=form.HINT)
-        if made.key is None or made.signature is None:
-            raise TamperError("the certificate carries no signature.", hint=form.HINT)
         if (made.after_people is None or made.requirements_people is None) != (made.unit.column is None):
             raise TamperError("the certificate counts people without a person column, or the reverse.", hint=form.HINT)
-        try:
-            requirements_of(made.require)
-        except (UsageError, PolicyError):
-            raise TamperError("'require' of the certificate asks for what Shoal does not know.", hint=form.HINT) from None
+        check_require(made.require)
         return made
-
-
-def certificate_schema() -> dict[str, Any]:
-    """The JSON schema of the file of a signed certificate; ``certificate.schema.json`` in this package holds the same."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"Certificate of a Shoal release ({FORMAT})",
-        **schema_of_halves(form.schema(Certificate), FORMAT),
-    }
 
 
 ONE_LEVEL = "with one level per column"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
 
-from shoal.errors import PolicyError, TamperError, UsageError
 from shoal.model.attack import AttackResult
-from shoal.model.certificate import form
-from shoal.model.certificate.certificate import EVENT_FORMAT, REPORT
+from shoal.model.certificate.certificate import EVENT_FORMAT, SignedCertificate, check_require
 from shoal.model.certificate.form import LEFT_OUT
-from shoal.model.certificate.halves import document, flat_form, schema_of_halves
 from shoal.model.certificate.numbers import Judged
-from shoal.model.certificate.parts import FileEntry, Key, Objections, PlanEntry, Proof, Purpose
+from shoal.model.certificate.parts import Objections, PlanEntry, Proof, Purpose
 from shoal.model.display import written
 from shoal.model.requirement import Requirement, requirements_of
 
@@ -149,8 +145,8 @@ class EventUse:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class EventCertificate:
-    """All that is claimed of an event release. ``key`` and ``signature`` are None until it is signed.
+class EventCertificate(SignedCertificate):
+    """All that is claimed of an event release.
 
     ``after`` counts pseudonyms in the published file. If a person has several, or the published dates are shifted, ``people``
     counts people at the dates before the shift: signed, because the folder does not tell who is who; the requirements are then
@@ -158,16 +154,11 @@ class EventCertificate:
     """
 
     format: Literal["shoal-event-certificate/1", "shoal-event-certificate/2"] = EVENT_FORMAT
-    title: str
-    date: str
-    tool: str
-    verdict: str
     require: Mapping[str, Any]
     requirements: tuple[Judged, ...]
     release: Purpose
     proof: Proof
     data: EventData
-    files: tuple[FileEntry, ...]
     plan: PlanEntry
     steps: EventSteps
     cost: EventCost
@@ -181,8 +172,6 @@ class EventCertificate:
     objections: Objections | None = field(default=None, metadata=LEFT_OUT)
     snapshot: str | None = field(default=None, metadata=LEFT_OUT)
     keyed_hash: str | None = field(default=None, metadata=LEFT_OUT)
-    key: Key | None = field(default=None, metadata=LEFT_OUT)
-    signature: str | None = field(default=None, metadata=LEFT_OUT)
 
     def __repr__(self) -> str:
         signed = f"signed with key {self.key.fingerprint}" if self.key else "not signed"
@@ -198,43 +187,8 @@ class EventCertificate:
         """The numbers that decide: of people, where the file shows pseudonyms that change or dates that were shifted."""
         return self.people or self.after
 
-    @property
-    def as_read(self) -> EventCertificate:
-        """The same certificate as its file gives it back: groups in the order of their names."""
-        return form.typed(EventCertificate, flat_form(json.loads(self.to_bytes())))
-
-    @property
-    def without_report(self) -> EventCertificate:
-        """What the report is made from: the certificate before it was signed, without the report among its files."""
-        return replace(self, files=tuple(f for f in self.files if f.name != REPORT), key=None, signature=None)
-
-    def to_json(self) -> dict[str, Any]:
-        """The certificate as plain values in one piece; its file has two halves."""
-        out: dict[str, Any] = form.plain(self)
-        return out
-
-    def to_bytes(self) -> bytes:
-        """The one form in which it is written: sorted, indented by one, UTF-8, a line feed at the end."""
-        text = json.dumps(document(self), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
-        return (text + "\n").encode("utf-8")
-
     @classmethod
-    def from_json(cls, data: Any) -> EventCertificate:
-        """A signed certificate from plain values; :class:`~shoal.errors.TamperError` where it is not as Shoal writes it."""
-        made = form.typed(cls, data)
-        if made.key is None or made.signature is None:
-            raise TamperError("the certificate carries no signature.", hint=form.HINT)
-        try:
-            requirements_of(made.require)
-        except (UsageError, PolicyError, KeyError, TypeError):
-            raise TamperError("'require' of the certificate asks for what Shoal does not know.", hint=form.HINT) from None
+    def from_json(cls, data: Any) -> Self:
+        made = super().from_json(data)
+        check_require(made.require)
         return made
-
-
-def event_certificate_schema() -> dict[str, Any]:
-    """The JSON schema of the file of a signed certificate of an event release."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"Certificate of a Shoal event release ({EVENT_FORMAT})",
-        **schema_of_halves(form.schema(EventCertificate), EVENT_FORMAT),
-    }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from shoal.errors import TamperError
 from shoal.model import strict_json
-from shoal.model.certificate.certificate import EVENT_FORMAT, EVENT_FORMAT_1, NAME, Certificate
+from shoal.model.certificate.certificate import EVENT_FORMAT, EVENT_FORMAT_1, NAME, Certificate, SignedCertificate
 from shoal.model.certificate.form import HINT
 from shoal.model.certificate.halves import flat_form
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shoal.model.certificate.events import EventCertificate
 
 MAX_BYTES = 50_000_000
-C = TypeVar("C", Certificate, "EventCertificate")
+C = TypeVar("C", bound=SignedCertificate)
 
 
 def read_certificate(path: str | Path) -> Certificate:
@@ -26,26 +26,33 @@ def read_certificate(path: str | Path) -> Certificate:
     TamperError
         Where the file is missing, unreadable, of another version, or not as Shoal writes it.
     """
-    return _read(Path(path), Certificate)
+    return read_signed(Path(path), Certificate)
 
 
 def read_event_certificate(path: str | Path) -> EventCertificate:
     """The certificate of an event release, as strictly."""
     from shoal.model.certificate.events import EventCertificate  # forty fields that other tables have not
 
-    return _read(Path(path), EventCertificate)
+    return read_signed(Path(path), EventCertificate)
 
 
 def is_of_events(folder: str | Path) -> bool:
     """Whether a folder says of itself that it is an event release; whether it is one, its reader decides."""
+    return stated_format(Path(folder) / NAME) in (EVENT_FORMAT, EVENT_FORMAT_1)
+
+
+def stated_format(path: Path) -> str:
+    """The format that a certificate file states, empty if it states none; whether it has it, the reader of that kind decides."""
     try:
-        plain = strict_json.loads(read_bytes(Path(folder) / NAME).decode("utf-8"))
+        plain = strict_json.loads(read_bytes(path).decode("utf-8"))
     except (ValueError, RecursionError):
-        return False
-    return isinstance(plain, dict) and plain.get("format") in [EVENT_FORMAT, EVENT_FORMAT_1]
+        return ""
+    stated = plain.get("format") if isinstance(plain, dict) else None
+    return stated if isinstance(stated, str) else ""
 
 
-def _read(path: Path, kind: type[C]) -> C:
+def read_signed(path: Path, kind: type[C]) -> C:
+    """A certificate of this kind from its file, byte for byte as Shoal writes it."""
     content = read_bytes(path)
     try:
         plain = strict_json.loads(content.decode("utf-8"))

@@ -114,34 +114,3 @@ def _refuse(place: str, words: str) -> Any:
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
-
-
-def schema(kind: type) -> dict[str, Any]:
-    """The JSON schema of a dataclass: every part named, no other allowed."""
-    hints, fields = _hints(kind), dataclasses.fields(kind)
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": sorted(f.name for f in fields if "left_out" not in f.metadata),
-        "properties": {f.name: _schema(hints[f.name]) for f in fields},
-    }
-
-
-_WORDS = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-
-
-def _schema(hint: Any) -> Any:
-    origin, inner = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return True
-    if dataclasses.is_dataclass(hint):
-        return schema(hint)  # type: ignore[arg-type]
-    if origin in (Union, types.UnionType):
-        return {"anyOf": [_schema(i) for i in inner]}
-    if origin is Literal:
-        return {"enum": list(inner)}
-    if origin is tuple:
-        return {"type": "array", "items": _schema(inner[0])}
-    if origin is not None:
-        return {"type": "object", "additionalProperties": _schema(inner[1])}
-    return {"type": _WORDS[hint]}

@@ -147,7 +147,7 @@ def _worst_first(attack: Mapping[str, Any]) -> tuple[int, float, str]:
 
 
 @cache
-def _above(derived: frozenset[str]) -> frozenset[str]:
+def above(derived: frozenset[str]) -> frozenset[str]:
     """The places that hold a derived part somewhere inside, the whole among them."""
     return frozenset(".".join(place.split(".")[:n]) for place in derived for n in range(place.count(".") + 1))
 
@@ -156,7 +156,7 @@ def _split(value: Any, path: tuple[str, ...], derived: frozenset[str]) -> tuple[
     place = ".".join(path)
     if place in derived:
         return value, _ABSENT
-    if place not in _above(derived):
+    if place not in above(derived):
         return _ABSENT, value
     if isinstance(value, Mapping):
         parts = {name: _split(inner, (*path, name), derived) for name, inner in value.items()}
@@ -179,37 +179,3 @@ def _joined(one: Any, other: Any) -> Any:
 
 def _unfit() -> TamperError:
     return TamperError("the halves of the certificate do not fit together.", hint=HINT)
-
-
-def schema_of_halves(flat: Mapping[str, Any], version: str) -> dict[str, Any]:
-    """The JSON schema of the file from that of the certificate in one piece."""
-    names = flat["properties"]
-    body = {**flat, "properties": {n: s for n, s in names.items() if n not in (*HEAD, "attacks")}}
-    parts = [_schema_half(body, (), DERIVED[version], wanted=wanted) for wanted in (True, False)]
-    for part in parts:
-        part["properties"]["attacks"] = names["attacks"]
-        part["required"] = sorted([*(n for n in part["required"] if n in part["properties"] and n != "attacks"), "attacks"])
-    out = {"derived": parts[0], "signed": parts[1], "format": {"enum": [version]}}
-    out |= {name: names[name]["anyOf"][0] for name in ("key", "signature")}
-    return {"type": "object", "additionalProperties": False, "properties": out, "required": sorted(out)}
-
-
-def _schema_half(schema: Any, path: tuple[str, ...], derived: frozenset[str], *, wanted: bool) -> Any:
-    """What of a schema is in a half; absent where nothing is."""
-    place = ".".join(path)
-    if place in derived:
-        return schema if wanted else _ABSENT
-    if place not in _above(derived):
-        return _ABSENT if wanted else schema
-    if "anyOf" in schema:
-        kept = [_schema_half(s, path, derived, wanted=wanted) for s in schema["anyOf"]]
-        return {"anyOf": [s for s in kept if s is not _ABSENT]}
-    if schema.get("type") == "array":
-        return {**schema, "items": _schema_half(schema["items"], (*path, "*"), derived, wanted=wanted)}
-    if schema.get("type") != "object":
-        return _ABSENT if wanted else schema
-    parts = {n: _schema_half(s, (*path, n), derived, wanted=wanted) for n, s in schema["properties"].items()}
-    kept_parts = {n: s for n, s in parts.items() if s is not _ABSENT}
-    # a list without items and a group that is null stand in the signed half only
-    loose = {n for n, s in kept_parts.items() if wanted and ".".join((*path, n)) not in derived and s.get("type") != "object"}
-    return {**schema, "properties": kept_parts, "required": [n for n in schema["required"] if n in kept_parts and n not in loose]}

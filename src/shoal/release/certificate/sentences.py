@@ -6,21 +6,18 @@ import datetime
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
-from shoal.model.certificate.certificate import ACCEPTED, Certificate
+from shoal.model.certificate.certificate import ACCEPTED, Certificate, SignedCertificate
 from shoal.model.certificate.numbers import Attacker, ClassNumbers, Population, PublishedNumbers
 from shoal.model.certificate.parts import Proof, Question
 from shoal.model.display import written
 from shoal.model.plan import Step
 from shoal.steps import Drop, Keep
 
-if TYPE_CHECKING:
-    from shoal.release.linked.certificate import LinkedCertificate
-
-C = TypeVar("C", Certificate, "LinkedCertificate")
+C = TypeVar("C", bound=SignedCertificate)
 
 LIMITS = (
     "The numbers hold for the columns named as quasi-identifiers: an attacker who knows others may do better.",

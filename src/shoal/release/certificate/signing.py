@@ -8,23 +8,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from shoal.errors import TamperError
 from shoal.kernels import signatures as sign
-from shoal.model.certificate.certificate import NAME, PLAN, REPORT, Certificate
+from shoal.model.certificate.certificate import NAME, PLAN, REPORT, SignedCertificate
 from shoal.model.certificate.halves import document
 from shoal.model.certificate.parts import FileEntry, Key
 from shoal.release.proof import bounds, trees
 from shoal.release.proof import read as recount_read
 from shoal.release.proof.read import LOG, check_log
 
-if TYPE_CHECKING:
-    from shoal.model.certificate.events import EventCertificate
-    from shoal.release.linked.certificate import LinkedCertificate
-
-
-C = TypeVar("C", Certificate, "EventCertificate", "LinkedCertificate")
+C = TypeVar("C", bound=SignedCertificate)
 
 
 def file_entry(path: Path, place: Path | None = None) -> FileEntry:
@@ -39,7 +34,7 @@ def signed(certificate: C, signer: sign.Signer) -> C:
     return replace(whole, signature=signer.sign(document(whole)))
 
 
-def check_signature(certificate: Certificate | EventCertificate | LinkedCertificate) -> Key:
+def check_signature(certificate: SignedCertificate) -> Key:
     """The key of the signature; :class:`~shoal.errors.TamperError` unless the signature covers the certificate.
 
     Its fingerprint is the whole one: certificates of earlier versions state the first half of it, which is safe only because the

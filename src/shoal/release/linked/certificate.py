@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from shoal.errors import TamperError
-from shoal.model import strict_json
 from shoal.model.attack import AttackResult
-from shoal.model.certificate import form
-from shoal.model.certificate.file import read_bytes
+from shoal.model.certificate.certificate import SignedCertificate
+from shoal.model.certificate.file import read_signed, stated_format
 from shoal.model.certificate.form import LEFT_OUT
-from shoal.model.certificate.halves import LINKED_FORMATS, document, flat_form
-from shoal.model.certificate.parts import FileEntry, Key, Objections
+from shoal.model.certificate.halves import LINKED_FORMATS
+from shoal.model.certificate.parts import Objections
 
 FORMAT: Literal["shoal-linked-certificate/2"] = "shoal-linked-certificate/2"
 NOT_STATED = "not stated"
@@ -90,17 +87,13 @@ class LinkedPurpose:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class LinkedCertificate:
+class LinkedCertificate(SignedCertificate):
     """All that is claimed of tables that were released together. ``known`` is None where all rows may be known.
 
     In its file the part that ``verify`` works out again from the data is apart from what rests on the signature.
     """
 
     format: Literal["shoal-linked-certificate/1", "shoal-linked-certificate/2"] = FORMAT
-    title: str
-    date: str
-    tool: str
-    verdict: str
     k: int
     asked: int
     known: int | None
@@ -114,29 +107,11 @@ class LinkedCertificate:
     attacks: tuple[AttackResult, ...]
     purpose: LinkedPurpose
     limits: tuple[str, ...]
-    files: tuple[FileEntry, ...]
     objections: Objections | None = field(default=None, metadata=LEFT_OUT)
-    key: Key | None = field(default=None, metadata=LEFT_OUT)
-    signature: str | None = field(default=None, metadata=LEFT_OUT)
 
     def __repr__(self) -> str:
         signed = f"signed with key {self.key.fingerprint}" if self.key else "not signed"
         return f"<LinkedCertificate: k = {self.k:,}, {self.after.people:,} people in {len(self.tables)} tables, {signed}>"
-
-    @property
-    def as_read(self) -> LinkedCertificate:
-        """The same certificate as its file gives it back."""
-        return form.typed(LinkedCertificate, flat_form(json.loads(self.to_bytes())))
-
-    def to_json(self) -> dict[str, Any]:
-        """The certificate as plain values in one piece; its file has two halves."""
-        out: dict[str, Any] = form.plain(self)
-        return out
-
-    def to_bytes(self) -> bytes:
-        """Sorted, indented by one, UTF-8, a line feed at the end."""
-        text = json.dumps(document(self), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
-        return (text + "\n").encode("utf-8")
 
 
 def read_linked(path: Path) -> LinkedCertificate | None:
@@ -147,21 +122,7 @@ def read_linked(path: Path) -> LinkedCertificate | None:
     TamperError
         Where it is not as Shoal writes it.
     """
-    content = read_bytes(path)
-    try:
-        plain = strict_json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(plain, dict) or plain.get("format") not in list(LINKED_FORMATS):  # a forger's may not be hashable
-        return None
-    made = form.typed(LinkedCertificate, flat_form(plain))
-    try:
-        again = made.to_bytes()
-    except ValueError:
-        raise TamperError("the certificate holds what Shoal never writes.", hint=form.HINT) from None
-    if again != content:
-        raise TamperError("the certificate was rewritten: its bytes are not as Shoal writes them.", hint=form.HINT)
-    return made
+    return read_signed(path, LinkedCertificate) if stated_format(path) in LINKED_FORMATS else None
 
 
 def verdict(certificate: LinkedCertificate) -> str:

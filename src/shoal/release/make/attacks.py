@@ -15,7 +15,7 @@ from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import DistinctDiversity, TCloseness
 from shoal.release.earlier.composition import composition
 from shoal.release.make.value_links import Links
-from shoal.release.plan.column_steps import structure, tells
+from shoal.release.plan.methods import structure, tells
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches, header, logical

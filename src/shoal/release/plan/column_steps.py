@@ -1,124 +1,18 @@
-"""``hardened``: a plan whose choice tells next to nothing.
-
-Takes    a search that gives the plan with the least loss at or above some levels
-Returns  the first plan, in order of loss, that the attacks on its choice (downcoding, minimality) do not profit from
-Keeps    downcoding refines at most 1 % of the records; minimality gains on at most 5 % of the classes examined
-Source   Cohen 2022 (downcoding); Wong, Fu, Wang & Pei 2007 (minimality)
-
-The plan with the least loss tells something by being the least: a finer one was refused. Raising one column by one level gives
-plans that are not the least; they are tried in order of their loss. A plan below the first one (finer, with more
-suppression) is not considered.
-"""
+"""The steps of the columns that are not quasi-identifiers, and of the sample; those that the list of a preset asks for, too."""
 
 from __future__ import annotations
 
-import heapq
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from shoal.errors import InfeasibleError, InternalError, PolicyError
-from shoal.model.attack import AttackResult
-from shoal.model.display import written
+from shoal.errors import DataError, InternalError, PolicyError, UsageError
+from shoal.find.safe_harbor import column_names
+from shoal.find.safe_harbor.classes import Classed
+from shoal.kernels.text import canonical_text
 from shoal.model.plan import Step
-from shoal.model.requirement import DistinctDiversity
-from shoal.release.gate.safe_harbor import safe_harbor_steps
+from shoal.model.roles import Column
+from shoal.release.certificate.sentences import today
+from shoal.release.gate.safe_harbor import OnList, finer, undecided
 from shoal.release.plan.prepare import Prepared
 from shoal.release.policy.policy import Policy
-from shoal.steps import Drop, Keep
-
-if TYPE_CHECKING:
-    from shoal.attacks.downcoding import Recoded
-    from shoal.release.plan.published_classes import Decision
-
-
-LIMITS = {"minimality": 0.05, "downcoding": 0.01}
-"""What ``hardened: true`` allows: share of classes with a gain in certainty, share of records refined."""
-
-MOST_SEARCHES = 300
-
-
-def structure(prepared: Prepared, decision: Decision) -> Recoded:
-    """The base classes with their published and their next finer codes."""
-    from shoal.attacks.downcoding import Recoded
-
-    return Recoded(prepared.base, decision.codes, decision.finer, decision.stays)
-
-
-def tells(results: list[AttackResult]) -> AttackResult | None:
-    """The first attack on the choice of the plan that does better than ``hardened`` allows."""
-    for result in results:
-        limit = LIMITS.get(result.name.split(":")[0])
-        if limit is not None and result.rate is not None and result.rate > limit:
-            return result
-    return None
-
-
-def on_the_choice(prepared: Prepared, decision: Decision) -> list[AttackResult]:
-    """The attacks that use the choice of the plan, as they will be run on the release."""
-    from shoal.attacks import choice_rng
-    from shoal.attacks.downcoding import downcoding
-    from shoal.attacks.minimality import minimality
-
-    made, policy = structure(prepared, decision), prepared.policy
-    out = [downcoding(made, prepared.quasi)]
-    for i, column in enumerate(prepared.base.sensitive):
-        asked = policy.asked_of(column, DistinctDiversity)
-        rng = choice_rng(policy.seed, i)
-        out.append(minimality(made, column, prepared.quasi, distinct=asked.l if asked else None, rng=rng))
-    return out
-
-
-def resisting(prepared: Prepared, search: Callable[[Mapping[str, int]], Decision]) -> Decision:
-    """The plan with the least loss; with ``hardened`` the first in order of loss whose choice tells next to nothing."""
-    first = search({})
-    if not prepared.policy.hardened:
-        return first
-    begun, searches, passed_over, last = time.monotonic(), 1, 0, ""
-    seen = {_key(first)}
-    queue: list[tuple[float, int, dict[str, int], Decision]] = [(first.loss, 0, {}, first)]
-    while queue:
-        _, _, floor, decision = heapq.heappop(queue)
-        told = tells(on_the_choice(prepared, decision))
-        if told is None:
-            words = f"Hardened: {passed_over:,} plans with less loss were passed over because their choice tells something."
-            return replace(decision, notes=(*decision.notes, words), proven=False, gap=None)
-        passed_over, last = passed_over + 1, f"{told.name} succeeds at {written(told.rate or 0.0, 3)}"
-        for column, level in decision.levels.items():
-            if level == _highest(prepared, column) or searches >= MOST_SEARCHES or _late(prepared, begun):
-                continue
-            searches += 1
-            higher = {**floor, column: level + 1}
-            found = _tried(search, higher)
-            if found is not None and _key(found) not in seen:
-                seen.add(_key(found))
-                heapq.heappush(queue, (found.loss, len(seen), higher, found))
-    raise InfeasibleError(
-        f"no plan was found whose choice tells next to nothing: {passed_over:,} were tried; at the last of them {last}.",
-        hint="Raise max_level, allow more suppression, ask for a larger k, or leave 'hardened' out.",
-    )
-
-
-def _key(decision: Decision) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(decision.levels.items()))
-
-
-def _highest(prepared: Prepared, column: str) -> int:
-    most, height = prepared.policy.quasi[column].max_level, prepared.hierarchies[column].height
-    return height if most is None else most
-
-
-def _tried(search: Callable[[Mapping[str, int]], Decision], floor: Mapping[str, int]) -> Decision | None:
-    try:
-        return search(floor)
-    except InfeasibleError:
-        return None
-
-
-def _late(prepared: Prepared, begun: float) -> bool:
-    limit = prepared.policy.time_limit
-    return limit is not None and time.monotonic() - begun > limit
+from shoal.steps import Drop, Keep, evaluate
 
 
 def other_steps(prepared: Prepared) -> tuple[Step, ...]:
@@ -176,3 +70,80 @@ def _pseudonym(name: str) -> Step:
     from shoal.techniques.identity.mask import KeyedHash
 
     return KeyedHash(name)
+
+
+def safe_harbor_steps(prepared: Prepared) -> dict[str, Step]:
+    """Steps that the list asks for, by column, for all columns that it touches and that are not removed."""
+    policy, out = prepared.policy, {}
+    kept = {*policy.sensitive, *policy.insensitive, policy.weight}
+    unknown = [name for name, one in prepared.on_list.items() if one.classed.kind == "unknown" and one.why and name in kept]
+    if unknown:
+        raise undecided(unknown)
+    for name, one in prepared.on_list.items():
+        if policy.direct.get(name) == "drop" or (name == policy.unit and policy.publish_unit == "drop") or one.reason:
+            continue
+        if name in policy.direct or name == policy.unit:
+            raise _derived(name)
+        if not one.why:
+            continue
+        step = None if one.classed.kind in ("remove", "unknown") else _step(prepared, prepared.schema[name], one.classed)
+        if step is None and (one.classed.kind == "remove" or name not in policy.quasi):
+            raise _refused(name, one, one.why)
+        if step is not None:
+            out[name] = step
+    return out
+
+
+def _step(prepared: Prepared, column: Column, classed: Classed) -> Step | None:
+    """The list's own step for a column; None where it has none that keeps something."""
+    from shoal.techniques.safe_harbor import ITEMS, step_for
+
+    texts = [v for v in canonical_text(prepared.table.values(column.name)[0]).to_pylist() if v is not None]
+    if classed.kind == "zip" and all(len(v) <= 3 for v in texts):
+        return None  # areas already: what is too small among them only a person can join
+    if classed.kind == "age" and column_names.per_year(column.name) != 1:
+        return None
+    name = {"year": "birth"}.get(classed.kind, classed.kind)
+    item = next(i for i in ITEMS if i.name == name)
+    try:
+        step = step_for(column, item, reference=today(prepared.policy.about.get("date")))
+        if isinstance(step, Drop):
+            return None
+        kept = any(label not in (None, "*") for label in evaluate(step, texts).texts())
+    except (UsageError, DataError):
+        return None
+    return step if kept else None
+
+
+def _refused(name: str, one: OnList, why: str) -> PolicyError:
+    asks = "removes, but it is not direct" if one.classed.kind == "remove" else "makes coarser, but not in this spelling"
+    return PolicyError(
+        f"column '{name}' looks like '{one.classed.title}' ({one.classed.evidence}), which the safe-harbor list {asks}: {why}.",
+        hint=f"Move '{name}' under roles.direct. If it is none of the eighteen, say why: "
+        f"allow: {{none_of_the_eighteen: {{{name}: the reason}}}}",
+        column=name,
+    )
+
+
+def _derived(name: str) -> PolicyError:
+    return PolicyError(
+        f"pseudonyms of column '{name}' would be published: the safe-harbor list allows no code that is derived from information "
+        "about the person (45 CFR 164.514(c)).",
+        hint=f"Publish '{name}' as 'drop'. If its values are codes that were drawn at random, say so: "
+        f"allow: {{none_of_the_eighteen: {{{name}: the reason}}}}",
+        column=name,
+    )
+
+
+def check_coarse(prepared: Prepared, steps: dict[str, Step], planned: tuple[Step, ...]) -> None:
+    """Refuse a plan that tells apart values which the list joins. A local recoding has no steps: its file is looked at."""
+    for name in prepared.base.columns:
+        given = next((s for s in planned if s.column == name), None)
+        if name not in steps or given is None:
+            continue
+        texts = canonical_text(prepared.values(name)).to_pylist()
+        asked = evaluate(steps[name], texts).texts()
+        label_of: dict[str, str] = {}
+        for want, have in zip(asked, evaluate(given, texts).texts(), strict=True):
+            if label_of.setdefault(want, have) != have:
+                raise finer(name, "it separates what the list merges")

@@ -22,11 +22,10 @@ from shoal.model.certificate.parts import OtherMethod, TradeOff
 from shoal.model.display import Progress, silent
 from shoal.model.plan import Plan
 from shoal.model.requirement import K
-from shoal.release.gate.safe_harbor import check_coarse, safe_harbor_steps
-from shoal.release.plan.column_steps import resisting
+from shoal.release.plan.column_steps import check_coarse, safe_harbor_steps
 from shoal.release.plan.given_plan import given_plan, probabilistic
 from shoal.release.plan.loss_limits import check_loss, too_little, with_offers
-from shoal.release.plan.methods import CELLS, local_recoding, local_unfit, one_level, with_notes
+from shoal.release.plan.methods import CELLS, local_recoding, local_unfit, one_level, resisting, with_notes
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.policy import Policy
