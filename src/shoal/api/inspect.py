@@ -18,12 +18,12 @@ from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError, UsageError
 from shoal.find import ColumnFacts, ColumnFinding, Scale, find_columns
-from shoal.find.dependencies import with_dependencies
+from shoal.find.dependencies import SomeRows, coded, has_order, with_dependencies
 from shoal.find.finding import measured_scale
 from shoal.find.safe_harbor.classes import identifier_class
 from shoal.find.sanity import Rule, guessed_rules, meaning_of, read_day, said_rule
 from shoal.kernels.arrow import from_numpy, is_missing, positions, to_numpy
-from shoal.kernels.text import canonical_text
+from shoal.kernels.text import canonical_text, distinct_texts
 from shoal.measures.subsets.column_sets import Subset
 from shoal.model.counts.classes import FloatArray
 from shoal.model.display import Progress
@@ -42,8 +42,10 @@ MOST_VALUES = 10_000
 """Distinct values of a column that are looked at for patterns, evenly spread over all."""
 
 
-def table_facts(table: Table, records: int, progress: Progress | None = None, whole: Any = None) -> list[ColumnFacts]:
-    """What is counted and known of every column; the table is read once, or once for as many columns as fit.
+def table_facts(
+    table: Table, records: int, progress: Progress | None = None, whole: Any = None
+) -> tuple[list[ColumnFacts], SomeRows]:
+    """What is counted and known of every column; the table is read once, or once for as many columns as fit. And some rows.
 
     ``whole`` are its rows, where they are in memory already.
     """
@@ -51,7 +53,7 @@ def table_facts(table: Table, records: int, progress: Progress | None = None, wh
     if whole is None and is_held(table, records):
         whole = pa.Table.from_batches(list(table.scan()))
     if whole is not None:
-        return [facts_of(c, *_counted(whole.column(i)), records) for i, c in enumerate(columns)]
+        return _facts_and_rows(columns, whole, records)
     few = records <= FEW_ROWS
     at_once = max(1, (SMALL if few else CELLS_AT_ONCE) // max(records, 1))
     facts: list[ColumnFacts] = []
@@ -60,14 +62,13 @@ def table_facts(table: Table, records: int, progress: Progress | None = None, wh
         if progress is not None:
             progress(start / (len(columns) + 1), f"looking at {some[0].name}")
         if few:
-            part = pa.Table.from_batches(list(table.scan([c.name for c in some])))
-            facts += [facts_of(c, *_counted(part.column(i)), records) for i, c in enumerate(some)]
+            facts += _facts_and_rows(some, pa.Table.from_batches(list(table.scan([c.name for c in some]))), records)[0]
             continue
         for column, counts in zip(some, table.count_many([[c.name] for c in some]), strict=True):
             values, sizes = counts.categories[0], np.asarray(counts.sizes)
             missing = int(sizes[0]) if len(sizes) and counts.codes[0][0] == -1 else 0
             facts.append(facts_of(column, values, sizes[1:] if missing else sizes, missing, records))
-    return facts
+    return facts, SomeRows(pa.Table.from_batches([next(iter(table.scan()))]))
 
 
 def is_held(table: Table, records: int) -> bool:
@@ -75,25 +76,18 @@ def is_held(table: Table, records: int) -> bool:
     return records * len(table.schema.columns) <= (CELLS_AT_ONCE if records <= FEW_ROWS else SMALL)
 
 
-def _counted(column: Any) -> tuple[Any, Any, int]:
-    """The distinct values in order, how many rows hold each, and rows without one."""
-    whole = column.combine_chunks()
-    found = (whole.drop_null() if whole.null_count else whole).value_counts()
-    values, sizes = found.field("values"), to_numpy(found.field("counts"))
-    order = pc.sort_indices(values)
-    return values.take(order), sizes[to_numpy(order)], int(column.null_count)
-
-
-MOST_ROWS = 4_000
-"""Rows in which columns are compared with each other."""
-
-
-def some_rows(table: Table, whole: Any = None) -> Any:
-    """Rows in which columns are compared with each other, evenly spread over those at hand."""
-    rows = pa.Table.from_batches([next(iter(table.scan()))]) if whole is None else whole
-    if rows.num_rows > MOST_ROWS:
-        rows = rows.take(from_numpy(np.linspace(0, rows.num_rows - 1, MOST_ROWS).astype(np.int64)))
-    return rows
+def _facts_and_rows(columns: Sequence[Column], whole: Any, records: int) -> tuple[list[ColumnFacts], SomeRows]:
+    """The facts about columns whose values are in memory, and some of their rows."""
+    facts, rows = [], SomeRows(whole)
+    for i, column in enumerate(columns):
+        values, at = coded(whole.column(i).combine_chunks())
+        rows.keep(column.name, at)
+        sizes, missing = np.bincount(at + 1, minlength=1)[1:], int(np.count_nonzero(at < 0))
+        if not has_order(values.type):
+            order = pc.sort_indices(values)
+            values, sizes = values.take(order), sizes[to_numpy(order)]
+        facts.append(facts_of(column, values, sizes, missing, records))
+    return facts, rows
 
 
 def facts_of(column: Column, values: Any, sizes: Any, missing: int, records: int) -> ColumnFacts:
@@ -108,7 +102,7 @@ def facts_of(column: Column, values: Any, sizes: Any, missing: int, records: int
     return ColumnFacts(
         column.name,
         column.kind,
-        canonical_text(looked).to_pylist(),
+        distinct_texts(looked),
         sizes,
         records,
         missing,
@@ -391,7 +385,7 @@ def inspect(
         weight=weight,
     )
     records, whole = _rows(source)
-    facts = [] if source.only_aggregates else table_facts(source, records, progress, whole)
+    facts, rows = ([], None) if source.only_aggregates else table_facts(source, records, progress, whole)
     if progress is not None:
         progress(0.5, f"judging {len(facts):,} columns")
     both = zip(facts, find_columns(facts), strict=True)
@@ -399,8 +393,8 @@ def inspect(
     classed = [replace(made, hipaa=None if found is None else found.item) for made, found in classes]
     classed = by_numbers(source, records) if source.only_aggregates else classed
     found, compared = tuple(_as_said(made, source.schema) for made in classed), True
-    if facts:
-        found, compared = with_dependencies(found, some_rows(source, whole))
+    if rows is not None:
+        found, compared = with_dependencies(found, rows)
     counted = source if whole is None else open_source(whole).with_roles(unit=source.schema.unit, weight=source.schema.weight)
     together, k, unique, notes = _together(counted, found)
     notes += _written_with_signs(found)
@@ -435,8 +429,8 @@ def _first_names(names: Sequence[str]) -> str:
 def first_look(table: Table) -> Inspection:
     """What each column is, as :func:`inspect` finds it; without what takes longest: sets that identify, HIPAA."""
     records, whole = _rows(table)
-    found = tuple(_as_said(made, table.schema) for made in find_columns(table_facts(table, records, whole=whole)))
-    found, _ = with_dependencies(found, some_rows(table, whole))
+    facts, rows = table_facts(table, records, whole=whole)
+    found, _ = with_dependencies(tuple(_as_said(made, table.schema) for made in find_columns(facts)), rows)
     return Inspection(table.name, table.engine, records, found, (), None, None, (), _reading(table))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from shoal.api.anonymize import anonymize
 from shoal.api.arguments import PolicyOptions, Source, names, opened, quasi_of
-from shoal.api.inspect import some_rows, table_facts
+from shoal.api.inspect import table_facts
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, RoleError, ShoalWarning, UsageError
 from shoal.find import ColumnFinding, find_columns
@@ -99,7 +99,8 @@ def _found(table: Table) -> list[ColumnFinding]:
     records = table.n_rows()
     if records == 0:
         raise EmptyTableError("the frame has no rows.", hint="Check the filter that left nothing.")
-    return list(with_dependencies(find_columns(table_facts(table, records)), some_rows(table))[0])
+    facts, rows = table_facts(table, records)
+    return list(with_dependencies(find_columns(facts), rows)[0])
 
 
 def _no_further_quasi(further: list[str]) -> None:

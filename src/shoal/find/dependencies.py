@@ -9,6 +9,7 @@ Cost     a known column is compared with all others at once in a few rows, and i
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,17 +23,17 @@ import pyarrow.compute as pc
 from shoal.find.finding import ColumnFinding, Evidence, Scale
 from shoal.find.roles.decision import CHANGE
 from shoal.find.sanity import read_day
-from shoal.kernels.arrow import as_doubles, is_missing, positions, to_numpy
+from shoal.kernels.arrow import as_doubles, from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import MOMENTS, NUMBERS, Role
 
 MOST_PAIRS, MOST_SOURCES = 3_000, 100
 """Pairs of columns that are compared after the screen, and columns that all others are compared with."""
 SCREENED, FEWEST_TIED, RARE = 200, 30, 0.05
-"""Rows in which all columns are screened at once; neighbours, and the chance that two rows differ, below which a pair is compared
-in all rows: a few rows show little of a rare value."""
-LEAST_ROWS = 50
-"""Rows from which a dependence says something."""
+"""Rows in which all columns are screened at once, at most 256; neighbours, and the chance that two rows differ, below which a
+pair is compared in all rows: a few rows show little of a rare value."""
+MOST_ROWS, LEAST_ROWS = 4_000, 50
+"""Rows in which columns are compared with each other, and rows from which a dependence says something."""
 NEARLY, LEFT = 0.02, 0.1
 """Share of pairs of rows that may contradict a dependence, and the share of those that would do so by chance."""
 LEAST_EVIDENCE = 10.0
@@ -56,14 +57,37 @@ NOT_COMPARED = "it seems harmless, but there are too many columns to compare it 
 Codes = npt.NDArray[np.integer]
 
 
-def with_dependencies(findings: Sequence[ColumnFinding], rows: Any) -> tuple[tuple[ColumnFinding, ...], bool]:
+class SomeRows:
+    """Rows in which columns are compared with each other, evenly spread over those at hand; values are taken when needed."""
+
+    def __init__(self, table: Any) -> None:
+        rows = table.num_rows
+        self._places = np.linspace(0, rows - 1, MOST_ROWS).astype(np.int64) if rows > MOST_ROWS else None
+        self._table, self._codes = table, dict[str, Codes]()
+
+    def keep(self, name: str, codes: Codes) -> None:
+        """Keep the codes of a column (see :func:`coded`), given for all rows at hand, so that they are not counted again."""
+        self._codes[name] = codes if self._places is None else codes[self._places]
+
+    def values(self, name: str, most: int | None = None) -> Any:
+        """The values of a column, or the first of them."""
+        found = self._table.column(name)
+        found = found[:most] if self._places is None else found.take(from_numpy(self._places[:most]))
+        return found.combine_chunks()
+
+    def codes(self, name: str) -> Codes:
+        """The values of a column as numbers; -1 is missing."""
+        if name not in self._codes:
+            self._codes[name] = coded(self.values(name))[1]
+        return self._codes[name]
+
+
+def with_dependencies(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[ColumnFinding, ...], bool]:
     """The findings with one role for columns that follow from each other, and whether all were compared."""
-    columns = {name: rows.column(i).combine_chunks() for i, name in enumerate(rows.column_names)}
-    codes = {name: _coded(values) for name, values in columns.items()}
-    found, pairs = _by_pairs(findings, codes)
-    found = _by_dates(found, columns, codes)
-    found, keys = _by_keys(found, columns)
-    found, sums = _by_sums(found, columns)
+    found, pairs = _by_pairs(findings, rows)
+    found = _by_dates(found, rows)
+    found, keys = _by_keys(found, rows)
+    found, sums = _by_sums(found, rows)
     found = tuple(f if pairs and keys and (sums or f.kind not in NUMBERS) else _not_compared(f) for f in found)
     return found, pairs and keys and sums
 
@@ -75,20 +99,46 @@ def _not_compared(finding: ColumnFinding) -> ColumnFinding:
     return replace(finding, role=Role.UNDECIDED, reason=NOT_COMPARED, confidence=0.0, change=CHANGE[Role.UNDECIDED])
 
 
-def _coded(values: Any) -> Codes:
-    """The values as numbers: ranks of numbers, places in a list of texts; -1 is missing."""
+def coded(values: Any) -> tuple[Any, Codes]:
+    """The distinct values, numbers in order, and the place of each value among them; -1 is missing.
+
+    >>> [x.tolist() for x in coded(pa.array([7, None, 5, 7]))], [x.tolist() for x in coded(pa.array(["b", "a", "b"]))]
+    ([[5, 7], [1, -1, 0, 1]], [['b', 'a'], [0, 1, 0]])
+    """
     kind = values.type
-    coded = (canonical_text(values) if pa.types.is_nested(kind) else values).dictionary_encode()
-    at: Codes = positions(coded.indices)
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        return at
-    rank = np.empty(len(coded.dictionary) + 1, dtype=np.int64)
-    rank[to_numpy(pc.sort_indices(coded.dictionary))] = np.arange(len(coded.dictionary))
+    if pa.types.is_integer(kind) and len(values) > values.null_count:
+        numbers, gone = to_numpy(values), is_missing(values) if values.null_count else None
+        held = numbers if gone is None else numbers[~gone]
+        low, high = held.min(), held.max()
+        if int(high) - int(low) <= len(values):
+            return _counted_off(numbers if gone is None else np.where(gone, low, numbers), low, gone)
+    found = (canonical_text(values) if pa.types.is_nested(kind) else values).dictionary_encode()
+    distinct, at = found.dictionary, positions(found.indices)
+    if not has_order(kind):
+        return distinct, at
+    order = pc.sort_indices(distinct)
+    rank = np.empty(len(distinct) + 1, dtype=np.int32)
+    rank[to_numpy(order)] = np.arange(len(distinct))
     rank[-1] = -1
-    return rank[at]
+    return distinct.take(order), rank[at]
 
 
-def _by_pairs(findings: Sequence[ColumnFinding], codes: Mapping[str, Codes]) -> tuple[tuple[ColumnFinding, ...], bool]:
+def has_order(kind: Any) -> bool:
+    """Whether values of an Arrow type are numbers, which :func:`coded` puts in order."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _counted_off(numbers: npt.NDArray[Any], low: Any, gone: npt.NDArray[np.bool_] | None) -> tuple[Any, Codes]:
+    """As :func:`coded` of whole numbers in a range that is no longer than the column."""
+    off = (numbers - low).astype(np.int64)
+    there = np.zeros(int(off.max()) + 1, dtype=np.bool_)
+    there[off if gone is None else off[~gone]] = True
+    rank = np.cumsum(there, dtype=np.int32) - 1
+    codes = rank[off] if gone is None else np.where(gone, -1, rank[off])
+    return from_numpy(np.flatnonzero(there).astype(numbers.dtype) + low), codes
+
+
+def _by_pairs(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[ColumnFinding, ...], bool]:
     """Columns that follow from one other, whatever it is."""
     looked = [f for f in findings if f.distinct > 1 and not f.mark]
     sources = [f for f in looked if f.role in (Role.QUASI, Role.SENSITIVE) and (f.evidence or f.confidence == 1)]
@@ -96,18 +146,18 @@ def _by_pairs(findings: Sequence[ColumnFinding], codes: Mapping[str, Codes]) -> 
     rank = {f.name: i for i, f in enumerate(sources)}
     if not sources:
         return tuple(findings), True
-    screen = _Screen([codes[f.name] for f in looked])
+    screen = _Screen([rows.codes(f.name) for f in looked])
     out: dict[str, ColumnFinding] = {}
     pairs = 0
     for x in sources[:MOST_SOURCES]:
-        a = codes[x.name]
+        a = rows.codes(x.name)
         for y, may in zip(looked, screen.may_follow(a), strict=True):
             if not may or y is x or x.name in out or y.name in out or not _may_follow(x, y, rank):
                 continue
             pairs += 1
             if pairs > MOST_PAIRS:
                 return tuple(out.get(f.name, f) for f in findings), False
-            b = codes[y.name]
+            b = rows.codes(y.name)
             if follows(a, b, ordered=x.kind in NUMBERS):
                 if x.role is Role.SENSITIVE and follows(b, a, ordered=y.kind in NUMBERS) and not _same_order(a, b):
                     continue  # each tells the other, as a school class and the mean of its parents' income: others may know y
@@ -125,17 +175,18 @@ class _Screen:
     """
 
     def __init__(self, columns: Sequence[Codes]) -> None:
-        self.codes = np.array([_some(c) for c in columns])
-        self.order = np.argsort(self.codes, axis=1, kind="stable")
-        self.sorted = np.take_along_axis(self.codes, self.order, axis=1)
-        self.chance = np.array([_chance(c[c >= 0]) for c in self.codes])
+        by_column = np.array([_some(c) for c in columns], dtype=np.int32)
+        order = np.argsort(by_column, axis=1, kind="stable")
+        self.sorted = np.ascontiguousarray(np.take_along_axis(by_column, order, axis=1).T)
+        self.chance = np.array([_chance(c[c >= 0]) for c in by_column])
+        self.codes, self.order = np.ascontiguousarray(by_column.T), np.ascontiguousarray(order.T)
 
     def may_follow(self, a: Codes) -> npt.NDArray[np.bool_]:
         """Whether each column may follow from ``a``, or ``a`` from it."""
-        a = _some(a)
+        a = _some(a).astype(np.int32)
         order = np.argsort(a, kind="stable")
-        forward = _depends(a[order][None, :], self.codes[:, order], self.chance)
-        return forward | _depends(self.sorted, a[self.order], np.full(len(self.codes), _chance(a[a >= 0])))
+        forward = _depends(a[order][:, None], self.codes[order], self.chance)
+        return forward | _depends(self.sorted, a[self.order], np.full(len(self.chance), _chance(a[a >= 0])))
 
 
 def _some(codes: Codes) -> Codes:
@@ -144,15 +195,21 @@ def _some(codes: Codes) -> Codes:
 
 
 def _depends(by: Codes, other: Codes, chance: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Whether neighbours in each row of ``other``, which is in the order of ``by``, differ less often than by ``chance``."""
-    known = (by[:, :-1] >= 0) & (other[:, 1:] >= 0) & (other[:, :-1] >= 0)  # those without a value come first
-    tied = known & (by[:, 1:] == by[:, :-1])
-    tied = np.where(tied.sum(axis=1, keepdims=True) >= FEWEST_TIED, tied, known)
-    up, down = other[:, 1:] > other[:, :-1], other[:, 1:] < other[:, :-1]
-    differ = ((up | down) & tied).sum(axis=1) / np.maximum(tied.sum(axis=1), 1)
-    turns = np.minimum((up & known).sum(axis=1), (down & known).sum(axis=1)) / np.maximum(known.sum(axis=1), 1)
-    few = (known.sum(axis=1) < FEWEST_TIED) | (chance < RARE)
-    return np.asarray(few | (differ <= chance / 2) | (turns <= chance / 4))
+    """Whether neighbours in each column of ``other``, which is in the order of ``by``, differ less often than by ``chance``."""
+    there = other >= 0
+    known = (by[:-1] >= 0) & there[1:] & there[:-1]  # those without a value come first
+    tied = known & (by[1:] == by[:-1])
+    up, down = known & (other[1:] > other[:-1]), known & (other[1:] < other[:-1])
+    pairs, ties, ups, downs, tied_differ = map(_true, (known, tied, up, down, tied & (up | down)))
+    enough = ties >= FEWEST_TIED
+    differ = np.where(enough, tied_differ, ups + downs) / np.maximum(np.where(enough, ties, pairs), 1)
+    turns = np.minimum(ups, downs) / np.maximum(pairs, 1)
+    return np.asarray((pairs < FEWEST_TIED) | (chance < RARE) | (differ <= chance / 2) | (turns <= chance / 4))
+
+
+def _true(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """How many flags of each column are set; at most ``SCREENED``, which a byte can count."""
+    return np.asarray(np.add.reduce(flags.view(np.uint8), axis=0, dtype=np.uint8), dtype=np.int64)
 
 
 def _chance(codes: Codes) -> float:
@@ -166,20 +223,18 @@ def _same_order(a: Codes, b: Codes) -> bool:
     return not (step < 0).any() or not (step > 0).any()
 
 
-def _by_dates(
-    findings: Sequence[ColumnFinding], columns: Mapping[str, Any], codes: Mapping[str, Codes]
-) -> tuple[ColumnFinding, ...]:
+def _by_dates(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[ColumnFinding, ...]:
     """Columns that hold the weekday, day, month or quarter of a date that others know."""
     dates = [f for f in findings if f.role is Role.QUASI and f.scale is Scale.DATE]
     parts = [f for f in findings if _undoes(f)]
     if not dates or not parts:
         return tuple(findings)
-    screen = _Screen([codes[f.name] for f in parts])
+    screen = _Screen([rows.codes(f.name) for f in parts])
     out: dict[str, ColumnFinding] = {}
     for x in dates[:MOST_SOURCES]:
-        for part in _date_parts(_days(columns[x.name], x.kind)):
+        for part in _date_parts(_days(rows.values(x.name), x.kind)):
             may = itertools.compress(parts, screen.may_follow(part))
-            for y in (y for y in may if y.name not in out and follows(part, codes[y.name], ordered=False)):
+            for y in (y for y in may if y.name not in out and follows(part, rows.codes(y.name), ordered=False)):
                 out[y.name] = _same_role(x, y, f"it is a part of the date in '{x.name}'", follows_from=x.name)
     return tuple(out.get(f.name, f) for f in findings)
 
@@ -211,7 +266,7 @@ def _date_parts(days: npt.NDArray[np.float64]) -> Iterator[Codes]:
         yield np.where(there, part, -1)
 
 
-def _by_keys(findings: Sequence[ColumnFinding], columns: Mapping[str, Any]) -> tuple[tuple[ColumnFinding, ...], bool]:
+def _by_keys(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[ColumnFinding, ...], bool]:
     """Columns whose values begin or end with what names people or is known (``17-b`` beside 17, ``DE21-004`` beside DE21), and
     whether all were compared."""
     kinds = ("text", "integer")
@@ -220,13 +275,25 @@ def _by_keys(findings: Sequence[ColumnFinding], columns: Mapping[str, Any]) -> t
     outer = [f for f in findings if _undoes(f) and f.kind in kinds]
     out: dict[str, ColumnFinding] = {}
     inner.sort(key=lambda f: f.role is Role.QUASI)
-    pairs = [(x, y) for x in inner for y in outer if y.distinct >= x.distinct]
-    names = {f.name for pair in pairs[:MOST_KEYS] for f in pair}
-    texts = {name: canonical_text(columns[name][:COMPARED]).to_pylist() for name in names}
+    pairs = list(itertools.islice(((x, y) for x in inner for y in outer if y.distinct >= x.distinct), MOST_KEYS + 1))
+    texts = functools.cache(lambda name: canonical_text(rows.values(name, COMPARED)).to_pylist())
+    lengths = functools.cache(lambda name: _lengths(rows.values(name, LEAST_ROWS)))
     for x, y in pairs[:MOST_KEYS]:
-        if y.name not in out and key_inside(texts[x.name], texts[y.name]):
+        if y.name not in out and _longer(lengths(x.name), lengths(y.name)) and key_inside(texts(x.name), texts(y.name)):
             out[y.name] = _same_role(x, y, f"its values contain those of '{x.name}'", follows_from="")
     return tuple(out.get(f.name, f) for f in findings), len(pairs) <= MOST_KEYS
+
+
+def _lengths(values: Any) -> npt.NDArray[np.integer]:
+    """Bytes of each text; 0 is missing."""
+    texts = canonical_text(values)
+    return np.where(is_missing(texts), 0, to_numpy(pc.binary_length(texts)))
+
+
+def _longer(keys: npt.NDArray[np.integer], longer: npt.NDArray[np.integer]) -> bool:
+    """Whether so many texts are longer than the key of their row that they may contain it."""
+    both = (keys > 0) & (longer > 0)
+    return bool(np.count_nonzero(both & (longer > keys)) >= BY_CHANCE * np.count_nonzero(both))
 
 
 def key_inside(keys: Sequence[str | None], longer: Sequence[str | None]) -> bool:
@@ -250,7 +317,7 @@ def key_inside(keys: Sequence[str | None], longer: Sequence[str | None]) -> bool
     return share(turned) < BY_CHANCE
 
 
-def _by_sums(findings: Sequence[ColumnFinding], columns: Mapping[str, Any]) -> tuple[tuple[ColumnFinding, ...], bool]:
+def _by_sums(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[ColumnFinding, ...], bool]:
     """Columns that with others add up to one that others know, or the other way round; and whether all were compared.
 
     Whoever has all but one member of such a sum has that one too, so all are known if one is.
@@ -260,13 +327,13 @@ def _by_sums(findings: Sequence[ColumnFinding], columns: Mapping[str, Any]) -> t
         for f in findings
         if f.kind in NUMBERS and f.scale is not Scale.ID and f.distinct > 2 and f.role is not Role.DIRECT and not f.mark
     ]
-    summed = [f for f in summed if columns[f.name].null_count <= GAPS * len(columns[f.name])]
+    summed = [f for f in summed if np.count_nonzero(rows.codes(f.name) < 0) <= GAPS * len(rows.codes(f.name))]
     known = {f.name for f in summed if f.role is Role.QUASI and f.topic}
     if not known or not any(map(_undoes, summed)):
         return tuple(findings), True
     if len(summed) > MOST_SUMMED:
         return tuple(findings), False
-    table = np.array([_numbers(columns[f.name]) for f in summed])
+    table = np.array([_numbers(rows.values(f.name)) for f in summed])
     table = table[:, np.isfinite(table).all(axis=0)][:, :COMPARED]
     if table.shape[1] < LEAST_ROWS:
         return tuple(findings), True

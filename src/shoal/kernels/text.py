@@ -117,8 +117,24 @@ def _float_text(values: Any) -> Any:
     import pyarrow as pa
 
     encoded = values.cast(pa.float64()).dictionary_encode()
-    spelled = [None if x is None or x != x else repr(x + 0.0) for x in encoded.dictionary.to_pylist()]
-    return from_texts(spelled).take(encoded.indices)
+    return from_texts(_spelled(encoded.dictionary)).take(encoded.indices)
+
+
+def _spelled(doubles: Any) -> list[str | None]:
+    return [None if x is None or x != x else repr(x + 0.0) for x in doubles.to_pylist()]
+
+
+def distinct_texts(values: Any) -> list[str]:
+    """The canonical texts of a pyarrow array of distinct values, none of them missing, as a list.
+
+    >>> import pyarrow as pa
+    >>> distinct_texts(pa.array([1.0, 0.1])), distinct_texts(pa.array([7, 8]))
+    (['1.0', '0.1'], ['7', '8'])
+    """
+    import pyarrow as pa
+
+    found: list[Any] = _spelled(values) if pa.types.is_float64(values.type) else canonical_text(values).to_pylist()
+    return found
 
 
 def _decimal_text(values: Any) -> Any:

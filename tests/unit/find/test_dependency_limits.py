@@ -10,7 +10,18 @@ import pyarrow as pa
 import pytest
 
 from shoal.find import dependencies
-from shoal.find.dependencies import NOT_COMPARED, _days, _depends, _Screen, follows, key_inside, with_dependencies
+from shoal.find.dependencies import (
+    NOT_COMPARED,
+    SomeRows,
+    _days,
+    _depends,
+    _longer,
+    _Screen,
+    coded,
+    follows,
+    key_inside,
+    with_dependencies,
+)
 from shoal.find.finding import ColumnFinding, Evidence, Scale
 from shoal.model.roles import Role
 
@@ -32,7 +43,7 @@ def _finding(name: str, role: Role, values: Any, **more: Any) -> ColumnFinding:
 def _found(*columns: tuple[str, Role, Any, dict[str, Any]]) -> dict[str, ColumnFinding]:
     values = {name: np.asarray(v).tolist() for name, _, v, _ in columns}
     findings = [_finding(name, role, values[name], **more) for name, role, _, more in columns]
-    return {f.name: f for f in with_dependencies(findings, pa.table(values))[0]}
+    return {f.name: f for f in with_dependencies(findings, SomeRows(pa.table(values)))[0]}
 
 
 Q, S, N, U, D = Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE, Role.UNDECIDED, Role.DIRECT
@@ -115,13 +126,13 @@ def test_a_pair_is_looked_at_if_neighbours_of_one_value_differ_at_most_half_as_o
 ) -> None:
     by = np.concatenate([np.zeros(101), np.arange(1, 101)])
     other = np.concatenate([_neighbours(differ, 100), np.arange(100) % 2])
-    assert _depends(by[None, :], other[None, :], np.array([chance])).tolist() == [may]
+    assert _depends(by[:, None], other[:, None], np.array([chance])).tolist() == [may]
 
 
 @pytest.mark.parametrize(("chance", "may"), [(0.05, False), (0.049, True)])
 def test_a_pair_with_a_rare_value_is_looked_at(chance: float, may: bool) -> None:
     by, other = np.arange(101), _neighbours(20, 100)
-    assert _depends(by[None, :], other[None, :], np.array([chance])).tolist() == [may]
+    assert _depends(by[:, None], other[:, None], np.array([chance])).tolist() == [may]
 
 
 def test_a_narrow_band_of_numbers_that_never_repeat_is_found() -> None:
@@ -134,7 +145,7 @@ def test_a_narrow_band_of_numbers_that_never_repeat_is_found() -> None:
 def test_neighbours_of_one_value_count_if_there_are_enough(ties: int, may: bool) -> None:
     by = np.concatenate([np.zeros(ties + 1), np.arange(1, 70)])
     other = np.concatenate([np.zeros(ties + 1), 1 + np.arange(69) % 2])
-    assert _depends(by[None, :], other[None, :], np.array([0.6])).tolist() == [may]
+    assert _depends(by[:, None], other[:, None], np.array([0.6])).tolist() == [may]
 
 
 @pytest.mark.parametrize(("down", "may"), [(20, True), (21, False)])
@@ -142,7 +153,7 @@ def test_a_pair_is_looked_at_if_one_hardly_turns_in_the_order_of_the_other(down:
     steps = np.array([-1] * down + [1] * (100 - down))
     other = 50 + np.concatenate([[0], np.cumsum(steps)])
     for turned in (other, 200 - other):
-        assert _depends(np.arange(101)[None, :], turned[None, :], np.array([0.8])).tolist() == [may]
+        assert _depends(np.arange(101)[:, None], turned[:, None], np.array([0.8])).tolist() == [may]
 
 
 @pytest.mark.parametrize(("known", "may"), [(30, False), (29, True)])
@@ -150,13 +161,13 @@ def test_a_pair_is_looked_at_if_one_hardly_turns_in_the_order_of_the_other(down:
 def test_a_pair_with_few_values_in_both_is_looked_at(known: int, may: bool, side: int) -> None:
     by, other = np.arange(101), np.arange(101) % 2
     (by, other)[side][: 100 - known] = -1
-    assert _depends(by[None, :], other[None, :], np.array([0.5])).tolist() == [may]
+    assert _depends(by[:, None], other[:, None], np.array([0.5])).tolist() == [may]
 
 
 @pytest.mark.parametrize(("rows", "screened"), [(200, 200), (201, 101), (400, 200), (4_000, 200)])
 def test_the_screen_takes_rows_from_the_whole_table(rows: int, screened: int) -> None:
     screen = _Screen([np.arange(rows)])
-    assert screen.codes.shape == (1, screened)
+    assert screen.codes.shape == (screened, 1)
     assert screen.codes.max() >= rows - rows // screened - 1
     assert screen.may_follow(np.arange(rows)).tolist() == [True]
 
@@ -172,8 +183,8 @@ def test_the_screen_keeps_both_directions_and_no_noise() -> None:
 def test_values_between_missing_ones_have_no_neighbours() -> None:
     other = np.where(np.arange(101) % 2, -1, np.arange(101) % 4)
     for by in (np.arange(101), np.zeros(101)):
-        assert _depends(by[None, :], other[None, :], np.array([0.5])).tolist() == [True]
-        assert _depends(by[None, :], -other[None, ::-1] - 1, np.array([0.5])).tolist() == [True]
+        assert _depends(by[:, None], other[:, None], np.array([0.5])).tolist() == [True]
+        assert _depends(by[:, None], -other[::-1, None] - 1, np.array([0.5])).tolist() == [True]
 
 
 def test_a_date_alone_and_times_of_a_day_have_no_parts() -> None:
@@ -304,7 +315,7 @@ def test_a_column_with_gaps_is_summed_up_to_a_share(gaps: int, role: Role) -> No
     small[:gaps] = [None] * gaps
     values = {"all": (GROWN + SMALL).tolist(), "grown": GROWN.tolist(), "small": small}
     findings = [_finding(n, Q if n == "all" else U, v, **(KNOWN if n == "all" else NUMBER)) for n, v in values.items()]
-    found = {f.name: f.role for f in with_dependencies(findings, pa.table(values))[0]}
+    found = {f.name: f.role for f in with_dependencies(findings, SomeRows(pa.table(values)))[0]}
     assert found["grown"] is role
 
 
@@ -382,3 +393,33 @@ def test_bands_may_change_a_little_more_often_than_they_have_values(more: int, a
     if more % 2:
         b[0] = 3
     assert follows(np.arange(400), b, ordered=True) is answer
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int64(), pa.uint64()])
+@pytest.mark.parametrize("last", [5, 6])  # a range as long as the column, and one that is longer
+@pytest.mark.parametrize("gaps", [(), (1,), (0, 1, 2, 3, 4)])
+def test_whole_numbers_are_coded_in_order(kind: Any, last: int, gaps: tuple[int, ...]) -> None:
+    base = 0 if pa.types.is_unsigned_integer(kind) else -3
+    held = [None if i in gaps else base + v for i, v in enumerate((3, 0, 3, 1, last))]
+    distinct, codes = coded(pa.array([99 % 7, *held], kind)[1:])
+    there = sorted({v for v in held if v is not None})
+    assert distinct.to_pylist() == there
+    assert distinct.type == kind
+    assert codes.tolist() == [-1 if v is None else there.index(v) for v in held]
+
+
+@pytest.mark.parametrize(("more", "may"), [(25, True), (24, False)])
+def test_texts_are_compared_if_half_of_them_are_longer_than_the_key(more: int, may: bool) -> None:
+    keys = np.full(60, 3)
+    keys[50:] = 0  # rows without a key do not count
+    assert _longer(keys, np.where(np.arange(60) < more, 4, 3)) is may
+
+
+@pytest.mark.parametrize(("rows", "compared"), [(4_000, 4_000), (4_001, 4_000)])
+def test_the_codes_that_are_kept_are_those_of_the_rows_that_are_compared(rows: int, compared: int) -> None:
+    table = pa.table({"x": np.arange(rows) % 9, "y": np.arange(rows) % 9})
+    some = SomeRows(table)
+    some.keep("x", coded(table["x"].combine_chunks())[1])
+    assert len(some.codes("x")) == compared
+    assert some.codes("x").tolist() == some.codes("y").tolist()
+    assert some.values("x", 3).to_pylist() == [0, 1, 2]
