@@ -38,8 +38,8 @@ ATTACKS_SHOWN = 5
 """Warnings of attacks that are printed, the gravest first; the report has all."""
 
 
-def show_release(release: Release, out: Path, place: str = "", ledger: tuple[AttackResult, Path | None] | None = None) -> None:
-    """The release, with what it and the owner's earlier ones (``ledger``) tell together: that is for the owner alone."""
+def show_release(release: Release, out: Path, place: str = "", earlier: AttackResult | None = None) -> None:
+    """The release, with what it and the owner's ``earlier`` ones tell together: that is for the owner alone."""
     from shoal.model.certificate.certificate import cost_of
 
     made = release.certificate
@@ -59,7 +59,7 @@ def show_release(release: Release, out: Path, place: str = "", ledger: tuple[Att
     if len(told) > ATTACKS_SHOWN:
         more = _shared.plural(len(told) - ATTACKS_SHOWN, "more warning")
         _shared.line(f"  … {more}: {out / 'report.html'}")
-    together = ledger is not None and _show_ledger(*ledger)
+    together = earlier is not None and _show_ledger(earlier, release.ledger_file)
     if release.private_file is not None:
         if release.plan.draws:
             _shared.line(

@@ -94,7 +94,6 @@ def _release(
     """Make the release, write it and print what it is."""
     import shoal
     from shoal.disk.atomic import free
-    from shoal.release.earlier.ledger import consult, keep
     from shoal.release.make.release import Release
 
     free(out)
@@ -105,8 +104,7 @@ def _release(
         if of_people:
             _shared.tell_losses(release.not_kept)
         release.write(out, progress=progress)
-        earlier = consult(release.prepared, release.decision) if ledger and of_people else None
-        kept = keep(release.prepared, release.decision, out) if ledger and of_people else None
+        earlier = release.remember() if ledger and of_people else None
     if as_json:
         _shared.put_json(release.to_json() | {"ledger": earlier.to_json() if earlier else None})
         return
@@ -115,7 +113,7 @@ def _release(
     if of_people:
         to_table = options.get("to_table")
         place = _shared.table_beside(table, to_table) if to_table else ""
-        show_release(release, out, place, None if earlier is None else (earlier, kept))
+        show_release(release, out, place, earlier)
     else:
         show_event_release(release, out)
 

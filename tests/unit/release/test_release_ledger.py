@@ -14,6 +14,7 @@ import pytest
 
 import shoal
 from shoal.cli import main
+from shoal.errors import UsageError
 from shoal.model.attack import AttackResult
 from shoal.release.earlier import ledger
 
@@ -41,8 +42,8 @@ def release(table: Path, out: Path, policy: dict[str, Any]) -> AttackResult:
     """What the ledger reports; the release is kept."""
     made = shoal.anonymize(table, **policy)
     made.write(out)
-    found = ledger.consult(made.prepared, made.decision)
-    assert ledger.keep(made.prepared, made.decision, out) is not None
+    found = made.remember()
+    assert made.ledger_file is not None
     return found
 
 
@@ -66,6 +67,12 @@ def test_the_same_release_again_holds(tmp_path: Path) -> None:
     assert (again.verdict, again.rate) == ("holds", 0.0)
 
 
+def test_people_who_are_all_alike_are_compared(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "a.csv", *[(30, "f", f"ill{i}") for i in range(4)])
+    release(table, tmp_path / "one", BY_AGE)
+    assert release(table, tmp_path / "two", BY_AGE).verdict == "holds"
+
+
 @pytest.mark.parametrize(("moved", "verdict"), [(0, "warning"), (6, "warning"), (7, "not run"), (12, "not run")])
 def test_other_people_are_not_compared(tmp_path: Path, moved: int, verdict: str) -> None:
     """Half of the people have a counterpart: compared. Fewer: not run, and it says so."""
@@ -73,6 +80,108 @@ def test_other_people_are_not_compared(tmp_path: Path, moved: int, verdict: str)
     found = release(people(tmp_path / "b.csv", moved), tmp_path / "two", BY_SEX)
     assert found.verdict == verdict
     assert ("not compared (other columns or other people): 1." in found.sentence) == (verdict == "not run")
+
+
+def table_of(file: Path, *rows: tuple[Any, ...]) -> Path:
+    file.write_text("age,sex,ill\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    return file
+
+
+def rows_of(file: Path) -> list[tuple[Any, ...]]:
+    return [tuple(line.split(",")) for line in file.read_text().splitlines()[1:]]
+
+
+@pytest.mark.parametrize("more", [0, 1, 12])
+def test_newcomers_do_not_hide_who_is_in_both(tmp_path: Path, more: int) -> None:
+    """A newcomer with the values of the woman who is alone was not in the first release: she stays alone in both."""
+    first = people(tmp_path / "a.csv")
+    known = rows_of(first)
+    release(first, tmp_path / "one", BY_AGE)
+    found = release(table_of(tmp_path / "b.csv", *known, *known[:more]), tmp_path / "two", BY_SEX)
+    assert (found.verdict, found.rate) == ("warning", pytest.approx(1 / 12))
+    assert "1 of 12 people who may be in both" in found.sentence
+    assert "100 %" in found.sentence
+
+
+def test_the_share_with_a_counterpart_is_named(tmp_path: Path) -> None:
+    release(people(tmp_path / "a.csv"), tmp_path / "one", BY_AGE)
+    assert "; 75 %)" in release(people(tmp_path / "b.csv", 3), tmp_path / "two", BY_SEX).sentence
+
+
+def test_many_releases_are_not_all_named(tmp_path: Path) -> None:
+    table = people(tmp_path / "people.csv")
+    for i in range(ledger.NAMED + 1):
+        found = release(table, tmp_path / f"r{i}", BY_AGE)
+        assert " more, if they" not in found.sentence
+    found = release(table, tmp_path / "last", BY_AGE)
+    assert " and 1 more, if they" in found.sentence
+    assert found.verdict == "holds"
+
+
+@pytest.mark.parametrize("spelled", ["{}", "{}.0", '"{}"'])
+def test_types_of_columns_do_not_matter(tmp_path: Path, spelled: str) -> None:
+    """34 of a CSV file, 34.0 of a frame with missing values, and the text 34 are one value."""
+    first = people(tmp_path / "a.csv")
+    release(first, tmp_path / "one", BY_AGE)
+    other = table_of(tmp_path / "b.csv", *((spelled.format(age), *rest) for age, *rest in rows_of(first)))
+    assert release(other, tmp_path / "two", BY_SEX).verdict == "warning"
+
+
+def test_days_are_days_in_any_type() -> None:
+    said = ["1990-02-03", "1990-02-03 00:00:00", "1990-02-03 00:00:01", "7", "7.0", "7.01", None]
+    assert [ledger._bytes(t) for t in said] == [
+        b"\x011990-02-03", b"\x011990-02-03", b"\x011990-02-03 00:00:01", b"\x017", b"\x017", b"\x017.01", b"\0"
+    ]  # fmt: skip
+
+
+def test_two_spellings_in_one_table_cannot_be_kept(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "a.csv", *[("x", s, "i") for s in ("1.0", "1", "f") * 4])
+    made = shoal.anonymize(table, quasi={"age": {}, "sex": {}}, sensitive=["ill"], k=2, method="lattice")
+    made.write(tmp_path / "one")
+    made.remember()
+    assert made.ledger_file is None
+
+
+def test_an_entry_of_a_lost_key_is_not_taken_for_other_people(tmp_path: Path) -> None:
+    table = people(tmp_path / "people.csv")
+    release(table, tmp_path / "one", BY_AGE)
+    (ledger.folder() / "key").unlink()
+    found = release(table, tmp_path / "two", BY_SEX)
+    assert found.verdict == "not run"
+    assert "cannot be read: 1." in found.sentence
+    assert "other people" not in found.sentence
+
+
+def test_of_two_processes_the_first_key_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process makes the key between the look and the writing; a key that is not complete is never used."""
+    ledger.folder().mkdir(parents=True)
+    file = ledger.folder() / "key"
+    own = ledger.write_private
+
+    def meanwhile(path: Path, text: str) -> None:
+        own(path, text)
+        file.write_text("ab" * 32)
+
+    monkeypatch.setattr(ledger, "write_private", meanwhile)
+    assert ledger._key(make=True) == bytes.fromhex("ab" * 32)
+    assert [f.name for f in ledger.folder().iterdir()] == ["key"]
+    monkeypatch.undo()
+    file.write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = shoal.anonymize(people(tmp_path / "people.csv"), **BY_AGE)
+    made.write(tmp_path / "one")
+    made.remember()
+    assert made.ledger_file is None, "no digest without a key"
+
+
+def test_only_what_is_written_is_remembered(tmp_path: Path) -> None:
+    made = shoal.anonymize(people(tmp_path / "people.csv"), **BY_AGE)
+    with pytest.raises(UsageError, match="not written yet"):
+        made.remember()
+    made.write(tmp_path / "one")
+    assert not ledger.folder().exists(), "write alone leaves nothing outside its folder"
+    assert made.remember().verdict == "not run"
+    assert made.remember().verdict == "not run", "it is not compared with itself"
 
 
 def test_other_columns_are_not_compared(tmp_path: Path) -> None:
@@ -92,7 +201,7 @@ def test_nothing_leaves_and_no_value_is_kept(tmp_path: Path) -> None:
     assert [f.stat().st_mode & 0o777 for f in files] == [0o600] * 3
     assert ledger.folder().stat().st_mode & 0o777 == 0o700
     body = json.loads(files[0].read_text())
-    assert sorted(body) == ["certificate", "classes", "columns", "date", "folder", "format", "people", "sizes"]
+    assert sorted(body) == ["certificate", "classes", "columns", "date", "folder", "format", "key", "people", "sizes"]
     entry = ledger.Entry.read(files[0])
     assert entry.people.dtype == np.uint64
     other = ledger.digests(shoal.anonymize(table, **BY_AGE).prepared.base, entry.columns, b"another key".ljust(32))
@@ -117,6 +226,8 @@ HOSTILE: dict[str, Any] = {
     "a class below": lambda body: _altered(body, classes=_packed([-2, *[1] * (_length(body) - 1)])),
     "a class beyond": lambda body: _altered(body, classes=_packed([2**40, *[1] * (_length(body) - 1)])),
     "somebody twice": lambda body: _altered(body, people=_packed([7] * _length(body))),
+    "no key": lambda body: _altered(body, key=...),
+    "another key": lambda body: _altered(body, key="00" * 8),
     "no columns": lambda body: _altered(body, columns=[]),
     "columns that are numbers": lambda body: _altered(body, columns=[1, 2]),
 }
@@ -147,7 +258,9 @@ def test_a_key_that_was_altered(tmp_path: Path, text: str) -> None:
     release(table, tmp_path / "one", BY_AGE)
     (ledger.folder() / "key").write_text(text)
     made = shoal.anonymize(table, **BY_SEX)
-    assert ledger.consult(made.prepared, made.decision).verdict == "not run"
+    made.write(tmp_path / "two")
+    assert made.remember().verdict == "not run"
+    assert made.ledger_file is None
 
 
 def test_a_ledger_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,18 +4,23 @@ Takes    the counted table and the decided release; the files of the ledger (``r
 Returns  what this release and the earlier ones tell together, for the owner alone: nothing of it enters the release folder
 Keeps    per release one private file: the path of its folder, the SHA-256 of its certificate, the names of its
          quasi-identifiers, and for each combination of their values a keyed digest, its number of people and its class. No
-         value. The key lies beside the files, so the ledger is as private as the user's own folder.
+         value. The key lies beside the files, so the ledger is as private as the user's own folder. Each file names its key by
+         a digest: without the key it counts as not readable
 Differs  ``--previous`` reads the earlier folder, compares sensitive values too, and stops the release; the ledger reports
 
 Two releases with the same combinations need not be about the same people. They are compared if at least half of the people of
-the smaller one have a counterpart. If nothing could be compared, the result is "not run".
+the smaller one have a counterpart; the sentence names the share. People who joined or left since are in one of the releases
+only, so a combination counts as many people as it has in the release with the fewest. If nothing could be compared, the result is
+"not run".
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
+import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,6 +49,8 @@ SAME = 0.5
 """Share of the people of the smaller table that must have a counterpart."""
 MOST_CLASSES = 2_000_000
 MOST_BYTES = 100_000_000
+NAMED = 3
+"""Earlier releases that the sentence names."""
 _NAME = "intersection: releases of your ledger"
 Digests = npt.NDArray[np.uint64]
 
@@ -55,6 +62,7 @@ class Entry:
     folder: str
     date: str
     certificate: str
+    key: str
     columns: tuple[str, ...]
     people: Digests
     sizes: IntArray
@@ -62,7 +70,7 @@ class Entry:
 
     def to_json(self) -> dict[str, Any]:
         packed = {name: base64.b64encode(getattr(self, name).tobytes()).decode() for name in ("people", "sizes", "classes")}
-        plain = {"folder": self.folder, "date": self.date, "certificate": self.certificate}
+        plain = {"folder": self.folder, "date": self.date, "certificate": self.certificate, "key": self.key}
         return {"format": FORMAT, **plain, "columns": list(self.columns), **packed}
 
     @classmethod
@@ -70,12 +78,12 @@ class Entry:
         """An entry, if the file is one."""
         try:
             body = strict_json.loads(file.read_text(encoding="utf-8")) if file.stat().st_size <= MOST_BYTES else {}
-            folder, date, mark = (str(body[name]) for name in ("folder", "date", "certificate"))
+            folder, date, mark, key = (str(body[name]) for name in ("folder", "date", "certificate", "key"))
             packed = {name: base64.b64decode(body[name], validate=True) for name in ("people", "sizes", "classes")}
             people: Digests = np.frombuffer(packed["people"], dtype=np.uint64)
             sizes, classes = (np.frombuffer(packed[name], dtype=np.int64) for name in ("sizes", "classes"))
             columns = tuple(body["columns"])
-            entry = cls(folder, date, mark, columns, people, sizes, classes)
+            entry = cls(folder, date, mark, key, columns, people, sizes, classes)
             good = (
                 body["format"] == FORMAT
                 and len(people) == len(sizes) == len(classes)
@@ -94,23 +102,26 @@ def folder() -> Path:
     return state_folder() / "releases"
 
 
-def consult(prepared: Prepared, decision: Decision) -> AttackResult:
-    """What this release and the earlier ones of the ledger tell together."""
+def consult(prepared: Prepared, decision: Decision, kept: Path | None = None) -> AttackResult:
+    """What this release, perhaps ``kept`` already, and the earlier ones of the ledger tell together."""
     from shoal.attacks.composition import QUESTION, intersection
     from shoal.attacks.downcoding import Recoded
 
-    unread, others, matching = 0, 0, list[tuple[Entry, IntArray]]()
+    unread, others, matching = 0, 0, list[_Match]()
+    mine: dict[tuple[str, ...], Digests] = {}
     try:
         key = _key(make=False)
-        for file in sorted(folder().glob("*.json")):
+        for file in sorted(set(folder().glob("*.json")) - {kept}):
             try:
                 entry = Entry.read(file)
+                if entry.key != _name_of(key):
+                    raise DataError("the key of this entry is lost.")
             except DataError:
                 unread += 1
                 continue
-            classes = _class_then(prepared, entry, key)
-            if classes is not None:
-                matching.append((entry, classes))
+            match = _match(prepared, entry, key, mine)
+            if match is not None:
+                matching.append(match)
             else:
                 others += 1
     except (DataError, OutputError):  # the key is damaged, or this user has no folder
@@ -119,15 +130,23 @@ def consult(prepared: Prepared, decision: Decision) -> AttackResult:
     more += f" Files of your ledger that cannot be read: {unread}." if unread else ""
     result = None
     if matching:
-        shown = [shown_now(prepared, decision, ()).classes, *(classes for _, classes in matching)]
-        parts = [Recoded(prepared.base, (classes.astype(np.int32),), kept=classes >= 0) for classes in shown]
+        shown = [shown_now(prepared, decision, ()).classes, *(match.classes for match in matching)]
+        base = prepared.base
+        in_both = np.minimum.reduce([base.sizes, *(match.sizes for match in matching)])
+        people = ClassCounts(in_both, base.columns, base.codes)
+        parts = [Recoded(people, (classes.astype(np.int32),), kept=classes >= 0) for classes in shown]
         result = intersection(parts, k=prepared.policy.smallest_class)
     if result is None or not result.worst:  # nobody is in two of them
         why = f"Not run: your ledger has no earlier release of these people that can be compared.{more}"
         return AttackResult(_NAME, QUESTION, None, None, None, None, "", "not run", why)
-    with_ = ", ".join(f"{entry.folder} ({entry.date})" for entry, _ in matching)
+    matching.sort(key=lambda match: match.share, reverse=True)
+    with_ = ", ".join(f"{m.entry.folder} ({m.entry.date}; {100 * m.share:.3g} %)" for m in matching[:NAMED])
+    with_ += f" and {len(matching) - NAMED} more" if len(matching) > NAMED else ""
     verdict = "warning" if result.verdict == "broken" else result.verdict
-    sentence = f"Together with {with_}, if they are about the same people: {result.sentence}{more}"
+    sentence = (
+        f"Together with {with_}, if they are about the same people (in brackets: people of the smaller table who have a "
+        f"counterpart): {result.sentence}{more}"
+    )
     return replace(result, name=_NAME, verdict=verdict, sentence=sentence)
 
 
@@ -139,10 +158,14 @@ def keep(prepared: Prepared, decision: Decision, released: Path) -> Path | None:
     try:
         folder().mkdir(parents=True, exist_ok=True, mode=0o700)
         now = shown_now(prepared, decision, ())
-        people = digests(base, base.columns, _key(make=True))
+        key = _key(make=True)
+        people = digests(base, base.columns, key)
+        if len(np.unique(people)) < len(people):  # a column with both 1 and 1.0
+            return None
         mark = sha256_file(released / NAME)
         today = datetime.now(UTC).date().isoformat()
-        entry = Entry(str(released.absolute()), today, mark, base.columns, people, base.sizes.astype(np.int64), now.classes)
+        sizes = base.sizes.astype(np.int64)
+        entry = Entry(str(released.absolute()), today, mark, _name_of(key), base.columns, people, sizes, now.classes)
         file = folder() / f"{mark[:32]}.json"
         with atomic(file) as part:
             part.write_text(json.dumps(entry.to_json()), encoding="utf-8")
@@ -166,35 +189,56 @@ def digests(base: ClassCounts, columns: Sequence[str], key: bytes) -> Digests:
 
 
 def _bytes(text: str | None) -> bytes:
-    return b"\0" if text is None else b"\1" + text.encode("utf-8", "surrogatepass")
+    """A value, the same whether its column is of text, whole numbers, decimals, days or points in time."""
+    return b"\0" if text is None else b"\1" + text.removesuffix(".0").removesuffix(" 00:00:00").encode("utf-8", "surrogatepass")
 
 
-def _class_then(prepared: Prepared, entry: Entry, key: bytes) -> IntArray | None:
-    """The class that each base class had in an earlier release; None if it was about other people or other columns."""
+@dataclass(frozen=True, eq=False)
+class _Match:
+    """An earlier release beside the base classes: the class and the people that each had then, and the share in both tables."""
+
+    entry: Entry
+    classes: IntArray
+    sizes: IntArray
+    share: float
+
+
+def _match(prepared: Prepared, entry: Entry, key: bytes, known_digests: dict[tuple[str, ...], Digests]) -> _Match | None:
+    """An earlier release as the base classes see it; None if it was about other people or other columns."""
     base = prepared.base
     if prepared.coarser is not None or base.n_classes > MOST_CLASSES or not set(entry.columns) <= set(base.columns):
         return None
-    mine, order = digests(base, entry.columns, key), np.argsort(entry.people)
+    if entry.columns not in known_digests:
+        known_digests[entry.columns] = digests(base, entry.columns, key)
+    mine, order = known_digests[entry.columns], np.argsort(entry.people)
     at = order[np.minimum(np.searchsorted(entry.people, mine, sorter=order), len(order) - 1)]
     known = entry.people[at] == mine
     alike = group_codes([base.codes[base.column(c)] for c in entry.columns], n_rows=base.n_classes)
     here = np.bincount(alike.ids, weights=base.sizes, minlength=alike.n)
     both = np.minimum(here, np.where(known, entry.sizes[at], 0)[alike.first]).sum()
-    if both < SAME * min(base.sizes.sum(), entry.sizes.sum()):
+    share = float(both / min(base.sizes.sum(), entry.sizes.sum()))
+    if share < SAME:
         return None
-    out: IntArray = np.where(known, entry.classes[at], -1)
-    return out
+    return _Match(entry, np.where(known, entry.classes[at], -1), np.where(known, entry.sizes[at], base.sizes), share)
+
+
+def _name_of(key: bytes) -> str:
+    return hashlib.sha256(b"shoal-ledger" + key).hexdigest()[:16]
 
 
 def _key(*, make: bool) -> bytes:
-    """The key of the digests; made with the first release."""
+    """The key of the digests; made with the first release. Of two processes that make one, both use the one that came first."""
     file = folder() / "key"
     try:
         if make and not file.exists():
-            write_private(file, secrets.token_hex(32))
-        key = bytes.fromhex(file.read_text(encoding="ascii")) if file.exists() else b""
+            own = folder() / f"key-{secrets.token_hex(8)}"
+            write_private(own, secrets.token_hex(32))
+            with contextlib.suppress(FileExistsError):
+                os.link(own, file)  # complete when it appears
+            own.unlink()
+        key = bytes.fromhex(file.read_text(encoding="ascii")) if make or file.exists() else bytes(32)
     except (OSError, ValueError):
-        key = b"wrong"
-    if len(key) not in (0, 32):
+        key = b""
+    if len(key) != 32:
         raise DataError("the key of the ledger cannot be read.")
     return key

@@ -14,7 +14,7 @@ from shoal.disk import atomic as folder
 from shoal.engines.core.state import changed
 from shoal.errors import InfeasibleError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
-from shoal.model.attack import worst_first
+from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
@@ -93,6 +93,9 @@ class EventRelease(Release):
     def report(self) -> str:
         """The report as HTML text."""
         return self._certified().page
+
+    def remember(self) -> AttackResult:
+        raise UsageError("the ledger keeps releases of people tables only.", hint="Name earlier releases with previous=[…].")
 
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
         """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from shoal.disk import atomic as folder
 from shoal.errors import UsageError, need
-from shoal.model.attack import AttackReport
+from shoal.model.attack import AttackReport, AttackResult
 from shoal.model.certificate.certificate import NAME, Certificate, cost_of
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
@@ -61,6 +61,7 @@ class Release:
         self.inferred: Mapping[str, str] = dict(prepared.inferred)
         self.seconds = 0.0
         self.private_file: Path | None = None
+        self.ledger_file: Path | None = None
 
     def __repr__(self) -> str:
         if self._made is None:
@@ -155,6 +156,20 @@ class Release:
         self.seconds = time.perf_counter() - self._started
         self._folder = place
         return place
+
+    def remember(self) -> AttackResult:
+        """Keep the written release in your private ledger, and compare it with the earlier ones there, as the command does.
+
+        The verdict is ``warning`` if people become rarer than k by both together, ``not run`` if nothing could be compared;
+        :attr:`ledger_file` is None if the release cannot be kept.
+        """
+        from shoal.release.earlier.ledger import consult, keep
+
+        prepared, decision = self._decided()
+        if self._folder is None:
+            raise UsageError("the release is not written yet.", hint="Call release.write(DIR) first.")
+        self.ledger_file = keep(prepared, decision, self._folder)
+        return consult(prepared, decision, self.ledger_file)
 
     def to_arrow(self) -> pa.Table:
         """The released table as an Arrow table: written in private, counted again and attacked as every release, then read.
