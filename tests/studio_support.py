@@ -110,7 +110,7 @@ class Form(HTMLParser):
     def __init__(self, page: Any, place: str) -> None:
         super().__init__()
         self.fields: dict[str, str] = {}
-        self._place, self._inside = place, False
+        self._place, self._inside, self._select = place, False, ""
         self.feed(page.text)
         assert self.fields, f"the page has a form {place}"
         self.fields.pop("token")
@@ -122,6 +122,10 @@ class Form(HTMLParser):
         chosen = given.get("type") not in ("radio", "checkbox") or "checked" in given
         if self._inside and tag == "input" and chosen and given.get("name"):
             self.fields[given["name"] or ""] = given.get("value") or ""
+        if tag == "select":
+            self._select = given.get("name") or ""
+        if self._inside and tag == "option" and ("selected" in given or self._select not in self.fields):
+            self.fields[self._select] = given.get("value") or ""
 
 
 def started(folder: Path, port: int, before: Callable[[], None] | None = None) -> tuple[subprocess.Popen[str], str]:

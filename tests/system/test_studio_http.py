@@ -316,18 +316,17 @@ def test_two_windows_merge_per_slider_and_a_conflict_is_shown(visitor: Visitor, 
     # asked again on the page that shows the conflict, it is done
     assert standing(visitor.post(f"/t/{table}/levels", **{**Form(clash, "/levels").fields, "level.0": "1"})) == ["1", "1"]
     # what is asked merges the same way
-    asked = Form(stale, "/ask").fields
-    visitor.post(f"/t/{table}/ask", **{**asked, "k": "7"})
-    page = visitor.post(f"/t/{table}/ask", **{**asked, "suppress": "10"})
-    assert Form(page, "/ask").fields["k"] == "7"
-    assert Form(page, "/ask").fields["suppress"] == "10"
-    assert visitor.post(f"/t/{table}/ask", **{**asked, "k": "9"}).status_code == 409
-    # locks and weights too; and levels whose meaning has changed
-    locks = Form(stale, "/locks").fields
-    visitor.post(f"/t/{table}/locks", **{**locks, "lock.0": "1"})
-    page = visitor.post(f"/t/{table}/locks", **{**locks, "weight.1": "3"})
-    assert "lock.0" in Form(page, "/locks").fields
-    assert Form(page, "/locks").fields["weight.1"] == "3"
+    asked = Form(stale, "/goal").fields
+    visitor.post(f"/t/{table}/goal", **{**asked, "k": "7"})
+    page = visitor.post(f"/t/{table}/goal", **{**asked, "suppress": "10"})
+    assert Form(page, "/goal").fields["k"] == "7"
+    assert Form(page, "/goal").fields["suppress"] == "10"
+    assert visitor.post(f"/t/{table}/goal", **{**asked, "k": "9"}).status_code == 409
+    # what has to stay detailed too; and levels whose meaning has changed
+    page = visitor.post(f"/t/{table}/goal", **{**asked, "keep.1": "high"})
+    assert Form(page, "/goal").fields["keep.1"] == "high"
+    assert Form(page, "/goal").fields["k"] == "7"
+    assert visitor.post(f"/t/{table}/goal", **{**asked, "keep.1": "low"}).status_code == 409
     seen = Form(page, "/levels").fields
     page = visitor.post(f"/t/{table}/bands", column="0", widths="30")
     assert visitor.post(f"/t/{table}/levels", **{**seen, "level.0": "2"}).status_code == 409
@@ -425,10 +424,11 @@ def test_addresses_and_logs_hold_no_value(visitor: Visitor, tmp_path: Path, capf
         ("scale", {"column": "0", "scale": "king"}),
         ("audience", {"preset": "nobody"}),
         ("unit", {"column": "99"}),
-        ("locks", {"weight.0": "heavy"}),
-        ("ask", {"k": "1", "suppress": "5"}),
-        ("ask", {"k": "5", "suppress": "nan"}),
-        ("ask", {"k": "5", "suppress": "101"}),
+        ("goal", {"keep.0": "heavy"}),
+        ("goal", {"preset": "nobody"}),
+        ("goal", {"k": "1", "suppress": "5"}),
+        ("goal", {"k": "5", "suppress": "nan"}),
+        ("goal", {"k": "5", "suppress": "101"}),
         ("way", {"suppress": "inf"}),
         ("way", {"column": "0", "level": "x"}),
         ("bands", {"column": "0", "widths": "wide"}),
@@ -480,7 +480,7 @@ def test_kill_9_in_a_job_loses_no_step_and_is_told(tmp_path: Path) -> None:
         visitor.enter(code)
         table = visitor.bring(source)
         visitor.get(f"/t/{table}/measure")
-        visitor.post(f"/t/{table}/ask", k="7", suppress="10")
+        visitor.post(f"/t/{table}/goal", k="7", suppress="10")
         page = visitor.get(f"/t/{table}/improve")
         job = re.search(r'data-job="([0-9a-f]{16})"', page.text)
         assert job is not None

@@ -15,10 +15,11 @@ from starlette.responses import Response
 
 from shoal.errors import ShoalError
 from shoal.report.charts import frontier, svg
-from shoal.studio import policy_changes
+from shoal.report.numbers import percent
+from shoal.studio import policy_changes, words
 from shoal.studio.answers import StillCounting
 from shoal.studio.here import Conflict, Here, Studio, change_policy, fields_of, here, may_change, table_page, to
-from shoal.studio.policy_changes import is_taken, levels_of, search_of
+from shoal.studio.policy_changes import AUDIENCES, KEEP, audience, is_taken, keep_of, levels_of, search_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.rows import Job
@@ -26,6 +27,7 @@ from shoal.studio.workspace.rows import Job
 MARKS = {"most detail": "○", "balanced": "◆", "safest": "□"}
 FIRST = "x-shoal-first"
 """A script that sends this header gets the numbers first and asks for the rest of the page afterwards."""
+NOTHING_MORE: dict[str, Any] = {"ways": [], "path": None, "effect": None, "rows": []}
 Change = Callable[[Here, dict[str, str]], tuple[str, str, tuple[str, ...]]]
 
 
@@ -55,10 +57,9 @@ def create_router(studio: Studio) -> APIRouter:
             return to(f"/t/{table_id}/improve")
 
     changing("levels", lambda at, fields: policy_changes.levels(studio, at, fields))
-    changing("locks", lambda at, fields: policy_changes.locks(studio, at, fields))
     changing("lock", lambda at, fields: policy_changes.lock(studio, at, fields))
     changing("bands", lambda at, fields: policy_changes.bands(studio, at, fields))
-    changing("ask", policy_changes.ask)
+    changing("goal", policy_changes.goal)
     changing("way", lambda at, fields: policy_changes.way(studio, at, fields))
     changing("plan", lambda at, fields: policy_changes.plan(studio, at, fields))
     changing("offer", lambda at, fields: policy_changes.offer(studio, at, fields))
@@ -98,7 +99,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
     job = search_of(studio, at, begin=begin)
     levels = levels_of(at, studio.answers.improvement(at.kept, at.policy, improved.heights))
     told = dict(studio.answers.improvement(at.kept, at.policy, improved.shown, levels))
-    rest: dict[str, Any] = {"ways": [], "path": None, "effect": None, "effect_of": column}
+    rest: dict[str, Any] = {**NOTHING_MORE, "effect_of": column}
     if whole:
         try:
             rest = studio.answers.improvement(at.kept, at.policy, improved.more, levels, column)
@@ -111,7 +112,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
             "tried": {"met": True, "suppressed": 0}, "met_count": (asked, asked), "cells": [], "lost": [], "verdicts": [],
             "said": (f"Everyone hides among at least {least['k']:,}.", "Nobody is left out."),
         }  # fmt: skip
-        rest = {"ways": [], "path": None, "effect": None, "effect_of": column}
+        rest = {**NOTHING_MORE, "effect_of": column}
     better = min((p["loss"] for p in plans), default=float("inf"))  # a way that loses more than a plan on the page does not help
     ways = [w for w in rest["ways"] if w["loss"] <= better + 1e-9]
     offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if policy_changes.actionable(o)]
@@ -122,6 +123,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         **rest,
         "ways": [{**w, "column": places[w["column"]] if w["column"] is not None else None} for w in ways],
         "whole": whole,
+        "goal": _goal(at),
         "job": job,
         "plans": plans,
         "least": least,
@@ -133,6 +135,18 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
             {**_slider(at, name, places[name], levels[name]), **s, "mark": marks[name]} for name, s in told["stops"].items()
         ],
     }
+
+
+def _goal(at: Here) -> dict[str, Any]:
+    """What the owner wants, as a sentence and as the fields of its form."""
+    preset = at.policy.preset.name if at.policy.preset is not None else ""
+    dear, cheap = ([c for c in at.policy.quasi if keep_of(at, c) == word] for word in ("high", "low"))
+    said = [f"For {audience(preset)}" if preset else "For nobody in particular yet"]
+    said.append(f"groups of at least {max(at.policy.smallest_class, 2):,}")
+    said.append(f"at most {percent(at.policy.suppress)} left out")
+    said += [f"{words.several(dear)} kept as detailed as possible"] if dear else []
+    said += [f"{words.several(cheap)} may lose most"] if cheap else []
+    return {"said": "; ".join(said) + ".", "preset": preset, "audiences": AUDIENCES, "keep": KEEP}
 
 
 def named_plans(at: Here, job: Job) -> list[dict[str, Any]]:
@@ -180,7 +194,7 @@ def _slider(at: Here, name: str, number: int, level: int) -> dict[str, Any]:
         "name": name,
         "level": level,
         "locked": name in at.step.locked,
-        "weight": f"{at.policy.quasi[name].weight:g}",
+        "keep": keep_of(at, name),
         "bands": _widths(at, name),
     }
 

@@ -18,6 +18,7 @@ from shoal.release.policy.presets import PRESETS
 from shoal.studio import policy_changes, words
 from shoal.studio.counting.process import ANSWERS, offered
 from shoal.studio.here import Here, Studio, change_policy, fields_of, here, table_page, to
+from shoal.studio.policy_changes import AUDIENCES, audience
 from shoal.studio.prove import FORMATS, queue_release
 from shoal.studio.views import measured, understood
 from shoal.studio.workspace import edits
@@ -29,12 +30,6 @@ CHOICES = (
     ("Q", "quasi", "known to others"),
     ("S", "sensitive", "must stay secret"),
     ("I", "insensitive", "harmless"),
-)
-AUDIENCES = (
-    ("internal", "Colleagues inside", "k ≥ 5"),
-    ("named-recipient", "Named researchers, under contract", "k ≥ 5, average risk ≤ 1/10"),
-    ("ema-public", "Everyone: published", "largest risk ≤ 0.09 (k ≥ 12)"),
-    ("strict-public", "Health or minorities, strict", "k ≥ 20, secrets mixed"),
 )
 REST = {"": Role.UNDECIDED, "drop": Role.DIRECT, "quasi": Role.QUASI}
 """What a column is that the policy does not name."""
@@ -151,8 +146,7 @@ def _unit(at: Here, fields: dict[str, str]) -> tuple[str, str]:
 
 def _audience(at: Here, fields: dict[str, str]) -> tuple[str, str]:
     preset = fields.get("preset", "")
-    said = {name: text.split(":")[0].split(",")[0].lower() for name, text, _ in AUDIENCES}
-    return f"{said.get(preset, preset)} will see it", edits.with_preset(at.step.policy, preset)
+    return f"{audience(preset)} will see it", edits.with_preset(at.step.policy, preset)
 
 
 def shown(at: Here, m: dict[str, Any] | None) -> dict[str, Any]:

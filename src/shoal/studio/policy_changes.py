@@ -9,6 +9,7 @@ from typing import Any
 
 from shoal.errors import UsageError
 from shoal.model.roles import Role
+from shoal.release.policy.build import DETAIL
 from shoal.release.policy.policy import Policy
 from shoal.report.numbers import percent
 from shoal.studio import words
@@ -16,6 +17,19 @@ from shoal.studio.here import Conflict, Here, Studio, own_changes
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.rows import Job
+
+AUDIENCES = (
+    ("internal", "Colleagues inside", "k ≥ 5"),
+    ("named-recipient", "Named researchers, under contract", "k ≥ 5, average risk ≤ 1/10"),
+    ("ema-public", "Everyone: published", "largest risk ≤ 0.09 (k ≥ 12)"),
+    ("strict-public", "Health or minorities, strict", "k ≥ 20, secrets mixed"),
+)
+KEEP = {"high": "keep most detail", "normal": "usual detail", "low": "may lose most"}
+
+
+def audience(preset: str) -> str:
+    """Who gets a table under a preset, in the page's words."""
+    return next((said.split(":")[0].split(",")[0].lower() for name, said, _ in AUDIENCES if name == preset), preset)
 
 
 def _numbered(at: Here, fields: dict[str, str], prefix: str) -> dict[str, str]:
@@ -87,28 +101,6 @@ def bands(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, t
     return f"{words.plain(name)}: {said}", text, at.step.locked
 
 
-def locks(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    now = {}
-    for number, column in enumerate(at.columns):
-        if column.name in at.policy.quasi:
-            now[f"lock.{number}"] = "1" if column.name in at.step.locked else ""
-            now[f"weight.{number}"] = f"{at.policy.quasi[column.name].weight:g}"
-    mine, clashing = own_changes(fields, now)
-    if clashing:
-        raise Conflict("Another window changed these locks or weights meanwhile.")
-    changed = _numbered(at, mine, "lock.")
-    locked = tuple(c for c in at.policy.quasi if changed.get(c, "1" if c in at.step.locked else ""))
-    text = at.step.policy
-    fixed = {c: at.policy.quasi[c].min_level or 0 for c in locked}
-    if fixed:
-        text = edits.with_levels(text, fixed, _guessed(studio, at))
-    for name, value in _numbered(at, mine, "weight.").items():
-        if value:
-            text = edits.with_weight(text, name, finite(value))
-    said = f"locked {words.several(locked)}" if locked else "nothing is locked"
-    return said, text, locked
-
-
 def lock(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     """Lock a column where its slider stands, or unlock it; the sliders stay where the form has them."""
     name = at.column(fields.get("lock", ""))
@@ -118,12 +110,26 @@ def lock(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tu
     return f"locked {words.plain(name)}", text, (*at.step.locked, name)
 
 
-def ask(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+def keep_of(at: Here, column: str) -> str:
+    """How detailed a column has to stay, in the policy's word; empty for a weight that somebody wrote as a number."""
+    return next((word for word, weight in DETAIL.items() if weight == at.policy.quasi[column].weight), "")
+
+
+def goal(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+    """Who gets the table, what has to stay detailed, how small a group may be and how many may be left out."""
     text, said = at.step.policy, []
     now = {"k": str(max(at.policy.smallest_class, 2)), "suppress": f"{100 * at.policy.suppress:g}"}
+    now["preset"] = at.policy.preset.name if at.policy.preset is not None else ""
+    now |= {f"keep.{i}": keep_of(at, c.name) for i, c in enumerate(at.columns) if c.name in at.policy.quasi}
     mine, clashing = own_changes(fields, now)
     if clashing:
-        raise Conflict("Another window changed what you ask meanwhile.")
+        raise Conflict("Another window changed the goal meanwhile.")
+    if mine.get("preset"):
+        text = edits.with_preset(text, mine["preset"])
+        said.append(f"{audience(mine['preset'])} will see it")
+    for name, word in _numbered(at, mine, "keep.").items():
+        text = edits.with_keep(text, name, word)
+        said.append(f"{words.plain(name)}: {KEEP.get(word, word)}")
     if "k" in mine:
         k = whole(mine["k"])
         text = edits.with_k(text, k)
@@ -137,7 +143,7 @@ def ask(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
 
 def way(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     if "suppress" in fields:
-        return ask(at, {"suppress": f"{100 * finite(fields['suppress']):g}"})
+        return goal(at, {"suppress": f"{100 * finite(fields['suppress']):g}"})
     name, level = at.column(fields.get("column", "")), whole(fields.get("level", ""))
     kept = {c: r.min_level or 0 for c, r in at.policy.quasi.items()}
     said = f"{words.plain(name)}: level {level}"

@@ -13,9 +13,10 @@ import pyarrow.csv as pacsv
 import pytest
 
 import shoal
-from shoal.api.improvement import Improvement, find_plans, freed
+from shoal.api.improvement import Improvement, find_plans, freed, improve
 from shoal.release.plan.prepare import LEVELS_GUESSED, prepare
 from shoal.release.policy.policy import Policy
+from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 
 ASKED = """
@@ -111,3 +112,20 @@ def test_level_numbers_without_their_levels_are_reported():
     assert LEVELS_GUESSED not in found.inferred["job"]
     stated = {**quasi, "age": {"min_level": 1, "hierarchy": {"intervals": [5, 10]}}}
     assert "age" not in prepare(shoal.open(crowd()), Policy.of(quasi=stated, sensitive=["ill"], k=5)).inferred
+
+
+def test_rows_are_shown_as_they_would_be_published() -> None:
+    table = {"sex": ["f"] * 9 + ["m"] * 5 + [None] * 6 + ["x"], "ill": ["a", "b", "c"] * 7}
+    for scope in ("rows", "cells"):
+        allow = {"suppress": 0.5, "scope": scope}
+        policy = Policy.of(quasi={"sex": {"hierarchy": {"groups": [{"all": ["f", "m", "x"]}]}}}, rest="drop", k=5, allow=allow)
+        found = improve(table, policy)
+        told = improved.more(found, {"sex": 0}, "")["rows"]
+        if scope == "rows":
+            assert told == [
+                {"people": 9, "cells": ["f"]}, {"people": 6, "cells": ["missing"]}, {"people": 5, "cells": ["m"]},
+            ], "the one x is left out"  # fmt: skip
+        assert all(row["people"] >= 5 for row in told)
+        assert improved.more(found, {"sex": 1}, "")["rows"][0] == {"people": 15, "cells": ["all"]}
+    refused = improve(table, replace(policy, suppress=0.0))
+    assert improved.more(refused, {"sex": 0}, "")["rows"] == [], "nothing is shown of a plan that is not met"

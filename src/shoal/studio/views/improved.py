@@ -7,11 +7,17 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from shoal.api.improvement import Improvement, Tried, effect, path, ways
 from shoal.hierarchies.published_labels import REST
+from shoal.kernels.group import group_codes
 from shoal.report.charts import Chart, before_after, rising
 from shoal.report.numbers import number, percent
 from shoal.studio import words
+
+ROWS = 5
+"""Published rows that are shown."""
 
 
 def heights(found: Improvement) -> dict[str, int]:
@@ -79,7 +85,24 @@ def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str
         "path": _path(found, levels, tried),
         "effect_of": name,
         "effect": _effect(found, name, tried),
+        "rows": _rows(found, tried) if tried.met else [],
     }
+
+
+def _rows(found: Improvement, tried: Tried) -> list[dict[str, Any]]:
+    """Five rows as they would be published, from the largest to the smallest group; each group is as large as was asked."""
+    assert tried.shown is not None
+    pick = np.flatnonzero(tried.shown.stays)
+    groups = group_codes([codes[pick] for codes in tried.shown.codes])
+    sizes = np.bincount(groups.ids, weights=found.prepared.base.sizes[pick], minlength=groups.n).astype(np.int64)
+    order = np.argsort(-sizes, kind="stable")
+    values = [[*labels, "missing"] for labels in tried.shown.labels]  # code −1 is the last
+    out = []
+    for group in order[np.unique(np.linspace(0, groups.n - 1, ROWS).astype(int))]:
+        at = pick[groups.first[group]]
+        row = [named[codes[at]] for named, codes in zip(values, tried.shown.codes, strict=True)]
+        out.append({"people": int(sizes[group]), "cells": row})
+    return out
 
 
 def _most_changed(found: Improvement, levels: Mapping[str, int]) -> str:

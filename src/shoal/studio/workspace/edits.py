@@ -60,6 +60,8 @@ def with_role(text: str, columns: Sequence[str], role: Role) -> str:
         for key in ("unit", "weight"):
             if _column(document.get(key)) in columns:
                 document.pop(key)
+        if role is not Role.QUASI and "keep" in document:
+            document["keep"] = {column: word for column, word in document["keep"].items() if column not in columns}
 
     return _changed(text, change)
 
@@ -185,16 +187,16 @@ def freed(text: str, locked: Sequence[str] = ()) -> str:
     return _changed(text, change)
 
 
-def with_weight(text: str, column: str, weight: float) -> str:
-    """How much the detail of a column matters to a search."""
+def with_keep(text: str, column: str, word: str) -> str:
+    """How detailed a column has to stay, in one of the policy's words; a weight that was a number gives way to it."""
 
     def change(document: Document) -> None:
         roles = _roles(document)
-        quasi = roles[Role.QUASI.value]
-        if column not in quasi:
-            raise UsageError(f"column '{column}' is not generalized.", hint="Give it the role Q first.")
-        quasi[column] = {**(quasi[column] if isinstance(quasi[column], Mapping) else {}), "weight": weight}
+        rule = roles[Role.QUASI.value].get(column)
+        if isinstance(rule, Mapping):
+            roles[Role.QUASI.value][column] = {name: value for name, value in rule.items() if name != "weight"}
         document["roles"] = _written(roles, document["roles"].get("rest"))
+        document["keep"] = {**document.get("keep", {}), column: word}
 
     return _changed(text, change)
 

@@ -46,12 +46,25 @@ def test_a_role_moves_a_column_and_nothing_else(first: str) -> None:
 
 
 def test_levels_are_both_bounds(first: str) -> None:
-    made = Policy.parse(edits.with_levels(edits.with_weight(first, "age", 2), {"age": 1}, {}))
-    assert (made.quasi["age"].min_level, made.quasi["age"].max_level, made.quasi["age"].weight) == (1, 1, 2)
+    made = Policy.parse(edits.with_levels(edits.with_keep(first, "age", "high"), {"age": 1}, {}))
+    assert (made.quasi["age"].min_level, made.quasi["age"].max_level, made.quasi["age"].weight) == (1, 1, 4)
     assert (made.quasi["sex"].min_level, made.quasi["sex"].max_level) == (None, None)
-    for change in (lambda: edits.with_levels(first, {"diagnosis": 1}, {}), lambda: edits.with_weight(first, "diagnosis", 2)):
-        with pytest.raises(UsageError):
-            change()
+    with pytest.raises(UsageError):
+        edits.with_levels(first, {"diagnosis": 1}, {})
+
+
+def test_what_has_to_stay_detailed(first: str) -> None:
+    for word, weight in (("high", 4), ("low", 0.25), ("normal", 1)):
+        assert Policy.parse(edits.with_keep(first, "age", word)).quasi["age"].weight == weight
+    by_number = first.replace("age: {", "age: {weight: 2, ")
+    assert Policy.parse(by_number).quasi["age"].weight == 2
+    assert Policy.parse(edits.with_keep(by_number, "age", "high")).quasi["age"].weight == 4, "a number gives way"
+    kept = edits.with_keep(edits.with_keep(first, "age", "high"), "sex", "low")
+    moved = Policy.parse(edits.with_role(kept, ["age"], Role.SENSITIVE))
+    assert moved.quasi["sex"].weight == 0.25
+    for column, word in (("diagnosis", "high"), ("age", "heavy")):
+        with pytest.raises(PolicyError):
+            edits.with_keep(first, column, word)
 
 
 def test_bands_replace_levels_and_are_taken_away_again(first: str) -> None:

@@ -1,1 +1,0 @@
-"""Tables: the first page, how a table comes in, and what is kept here."""

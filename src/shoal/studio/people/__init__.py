@@ -1,1 +1,0 @@
-"""A studio that several people use: log-in, roles, a workspace for each."""

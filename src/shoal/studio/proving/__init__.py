@@ -1,1 +1,0 @@
-"""Prove: the release as a job, its files, ways to try harder, and any release checked."""
