@@ -147,6 +147,15 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     return folded[hit[0]] if hit else None
 
 
+def check_options(given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse an option that is not known, and suggest the nearest one that is."""
+    for option in given:
+        if option not in known:
+            close = nearest(option, known)
+            hint = f"Did you mean '{close}'? " if close else ""
+            raise UsageError(f"Unknown option '{option}'.", hint=f"{hint}Options: {', '.join(known)}.")
+
+
 def missing_column(name: str, columns: Sequence[str], *, table: str, what: str = "column") -> MissingColumnError:
     """The error for an unknown column, with the nearest name.
 

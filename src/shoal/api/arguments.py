@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 import numpy as np
 
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
-from shoal.errors import PolicyError, UsageError, nearest
+from shoal.errors import PolicyError, UsageError, check_options
 from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:
@@ -37,6 +37,31 @@ Source = Table | str | Path | Frame | ArrowStream | Mapping[str, Sequence[Any]]
 
 Names = str | Iterable[str]
 """One column, or several."""
+
+
+class Reading(TypedDict, total=False):
+    """How a file or table is read, as keywords of :func:`open` and as ``--read KEY=VALUE``."""
+
+    format: str | None
+    delimiter: str | None
+    quote: str | None
+    encoding: str | None
+    decimal: str | None
+    header: bool | int | None
+    skip: int | None
+    comment: str | None
+    totals: Literal["set-aside", "keep"] | None
+    units: Literal["set-aside", "keep"] | None
+    notes: Literal["set-aside", "keep"] | None
+    bad_lines: Literal["refuse", "set-aside"] | None
+    quoted_empty: Literal["missing", "text"] | None
+    null: str | Sequence[str] | None
+    types: Mapping[str, str] | None
+    dates: Mapping[str, str] | None
+    sheet: str | int | None
+    user_missing: Literal["value", "missing"] | None
+    booleans: bool | None
+    rename_duplicates: bool | None
 
 
 class PolicyOptions(TypedDict, total=False):
@@ -99,18 +124,8 @@ def quasi_of(quasi: Any, qi: Any) -> Any:
     return qi if quasi is None else quasi
 
 
-def opened(
-    table: Source,
-    *,
-    quasi: Names | None = None,
-    sensitive: Names | None = None,
-    direct: Names | None = None,
-    insensitive: Names | None = None,
-    unit: str | None = None,
-    weight: str | None = None,
-    read: Mapping[str, Any] | None = None,
-) -> Table:
-    """The table, opened where it is not yet, with these roles added; ``read``: how a policy reads it."""
+def opened(table: Source, *, read: Mapping[str, Any] | None = None) -> Table:
+    """The table, opened where it is not yet; ``read``: how a policy reads it."""
     found = table if isinstance(table, Table) else open_source(table, **(read or {}))
     for option, asked in (read or {}).items():
         if option in found.source and found.source[option] != asked and option != "null":
@@ -118,19 +133,14 @@ def opened(
                 f"the policy reads the file with {option}={asked}, but it was opened with {option}={found.source[option]}.",
                 hint="Open it as the policy says, or change 'read' in the policy.",
             )
-    roles = {"quasi": quasi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
-    return found.with_roles(**{role: names(given) for role, given in roles.items()}, unit=unit, weight=weight)
+    return found
 
 
 def policy_of(policy: Policy | Mapping[str, Any] | str | Path | None, options: PolicyOptions) -> Policy:
     """The policy of a file, a mapping or keywords; beside a file or a Policy only a ``seed`` may be given, instead of its own."""
     from shoal.release.policy.policy import Policy
 
-    for option in options:
-        if option not in PolicyOptions.__annotations__:
-            close = nearest(option, PolicyOptions.__annotations__)
-            hint = f"Did you mean '{close}'? " if close else ""
-            raise UsageError(f"Unknown option '{option}'.", hint=f"{hint}Options: {', '.join(PolicyOptions.__annotations__)}.")
+    check_options(options, PolicyOptions.__annotations__)
     said: dict[str, Any] = {word: given.item() if isinstance(given, np.generic) else given for word, given in options.items()}
     if "qi" in said:
         said["quasi"] = quasi_of(said.get("quasi"), said.pop("qi"))
@@ -197,26 +207,6 @@ def open(
     unit: str | None = None,
     weight: str | None = None,
     name: str | None = None,
-    format: str | None = None,
-    delimiter: str | None = None,
-    quote: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    header: bool | int | None = None,
-    skip: int | None = None,
-    comment: str | None = None,
-    totals: Literal["set-aside", "keep"] | None = None,
-    units: Literal["set-aside", "keep"] | None = None,
-    notes: Literal["set-aside", "keep"] | None = None,
-    bad_lines: Literal["refuse", "set-aside"] | None = None,
-    quoted_empty: Literal["missing", "text"] | None = None,
-    null: str | Sequence[str] | None = None,
-    types: Mapping[str, str] | None = None,
-    dates: Mapping[str, str] | None = None,
-    sheet: str | int | None = None,
-    user_missing: Literal["value", "missing"] | None = None,
-    booleans: bool | None = None,
-    rename_duplicates: bool | None = None,
     memory: str | int | None = None,
     statement_timeout: str | float | None = None,
     only_aggregates: bool = False,
@@ -224,6 +214,7 @@ def open(
     order: Mapping[str, Sequence[object]] | None = None,
     missing_values: Mapping[str, Sequence[object]] | None = None,
     qi: Names | None = None,
+    **reading: Unpack[Reading],
 ) -> Table:
     """Open a table; only its schema is read (of a CSV file, a sample).
 
@@ -277,28 +268,7 @@ def open(
     >>> t.n_rows(), t.schema.quasi
     (3, ('age', 'sex'))
     """
-    reading: dict[str, Any] = {
-        "format": format,
-        "delimiter": delimiter,
-        "quote": quote,
-        "encoding": encoding,
-        "decimal": decimal,
-        "header": header,
-        "skip": skip,
-        "comment": comment,
-        "totals": totals,
-        "units": units,
-        "notes": notes,
-        "bad_lines": bad_lines,
-        "quoted_empty": quoted_empty,
-        "null": null,
-        "types": types,
-        "dates": dates,
-        "sheet": sheet,
-        "user_missing": user_missing,
-        "booleans": booleans,
-        "rename_duplicates": rename_duplicates,
-    }
+    check_options(reading, Reading.__annotations__)
     found = open_source(
         source,
         quasi=names(quasi_of(quasi, qi)),

@@ -29,7 +29,7 @@ class Demo:
     predicted: dict[str, Any]
     release: dict[str, Any]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "folder": self.folder.name,
             "people": self.people,
@@ -101,8 +101,7 @@ def _walk(work: Path, target: Path, people: int, seed: int, progress: Progress) 
 def _inspect(source: Path) -> dict[str, Any]:
     import shoal
 
-    found = shoal.inspect(shoal.open(source)).to_json()
-    roles = {c["name"]: c["role"] for c in found["columns"]}
+    roles = {c.name: c.role.value for c in shoal.inspect(shoal.open(source)).columns}
     return {"columns": len(roles), "direct": [n for n, r in roles.items() if r == "direct"], "roles": roles}
 
 
@@ -111,14 +110,13 @@ def _measure(table: Any) -> dict[str, Any]:
 
     found = shoal.measure(table)
     three = table.count(("date_of_birth", "sex", "postcode"))
-    numbers = found.to_json()
     return {
         "quasi": list(QUASI),
-        "records": numbers["records"],
-        "classes": numbers["classes"],
-        "k": numbers["k"],
-        "unique": numbers["unique"],
-        "unique_share": numbers["unique"] / numbers["records"],
+        "records": found.records,
+        "classes": found.classes,
+        "k": found.k,
+        "unique": found.unique,
+        "unique_share": found.unique / found.records,
         "three": int((three.sizes == 1).sum()),
     }
 

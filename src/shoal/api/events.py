@@ -9,6 +9,8 @@ from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.api.arguments import Names, Source, names, opened
 from shoal.engines.table import Table
@@ -19,9 +21,9 @@ from shoal.kernels.text import canonical_text
 from shoal.measures.events.checking import check_events, event_requirements, most_known
 from shoal.measures.events.result import EventsMeasured, Grain
 from shoal.measures.events.traces import EXACT, NONE, WEEKDAYS, Traces, microseconds, moments_of, place_codes, time_buckets
-from shoal.measures.events.unicity import HOURS, known, rare_places, seasons, shared_sets, top_places, unicity
+from shoal.measures.events.unicity import HOURS, Season, known, rare_places, seasons, shared_sets, top_places, unicity
 from shoal.measures.result.checking import Verdicts
-from shoal.model.counts.classes import MISSING, ClassCounts, IntArray
+from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
 from shoal.report import events_report
@@ -35,8 +37,8 @@ class _Events:
     """Distinct (person, time, place) with their rows, without those that lack one of them; people renumbered."""
 
     person: IntArray
-    time: Any
-    places: tuple[Any, ...]
+    time: CodeArray | None
+    places: tuple[CodeArray, ...]
     rows: IntArray
     counts: ClassCounts
     notes: tuple[str, ...]
@@ -46,7 +48,7 @@ class _Events:
 class ReadEvents:
     """An event table, read: its distinct values, traces at a granularity, and what its habits tell."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, pa.Array]
     rows: int
     notes: tuple[str, ...]
     traces: Callable[[str, str, Mapping[str, Hierarchy]], Traces]
@@ -164,27 +166,28 @@ def _habits(events: _Events, kinds: Mapping[str, str], time: str | None, places:
         pairs = group_codes([events.person.astype(np.int32), where.astype(np.int32)])
         often = sum_by(pairs.ids, events.rows, pairs.n)
         out["top"] = top_places(events.person[pairs.first], where[pairs.first], often)
-    if time is not None and kinds[time] in ("date", "timestamp", "time"):
+    when = events.time
+    if time is not None and when is not None and kinds[time] in ("date", "timestamp", "time"):
         counts = events.counts
         moments = microseconds(counts.categories[counts.column(time)], kinds[time])
         if kinds[time] != "date":
-            out["hours"] = _season(events, moments // HOUR, moments // HOUR % 24, HOURS)
+            out["hours"] = _season(events, when, moments // HOUR, moments // HOUR % 24, HOURS)
         if kinds[time] != "time":
-            out["weekdays"] = _season(events, moments // DAY, (moments // DAY + 3) % 7, WEEKDAYS)
+            out["weekdays"] = _season(events, when, moments // DAY, (moments // DAY + 3) % 7, WEEKDAYS)
     return out
 
 
-def _in_order(columns: Sequence[Any]) -> IntArray:
+def _in_order(columns: Sequence[CodeArray]) -> IntArray:
     """Places numbered in the order of their values, whatever else is counted: equally frequent ones are then told apart alike."""
     key, _ = pack(columns, [int(c.max()) + 1 for c in columns])
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
 
-def _season(events: _Events, bucket: IntArray, season: IntArray, said: Sequence[str]) -> Any:
+def _season(events: _Events, when: CodeArray, bucket: IntArray, season: IntArray, said: Sequence[str]) -> tuple[Season, ...]:
     """By hour, each known with its day and place; by weekday, each day with its place."""
     dense = np.unique(bucket, return_inverse=True)[1].astype(np.int32)
-    grouping = group_codes([dense[events.time], *events.places])
-    return seasons(Traces.of(events.person, grouping.ids), season[events.time[grouping.first]], said)
+    grouping = group_codes([dense[when], *events.places])
+    return seasons(Traces.of(events.person, grouping.ids), season[when[grouping.first]], said)
 
 
 PIECE = 2_000_000
@@ -205,7 +208,7 @@ class LargeEvents:
 
     person: npt.NDArray[np.int32]
     codes: Mapping[str, Codes]
-    values: Mapping[str, Any]
+    values: Mapping[str, pa.Array]
     counts: Mapping[str, IntArray]
     rows: int
     nobody: int
@@ -272,11 +275,9 @@ def read_large(source: Table, person: str, others: tuple[str, ...], progress: Pr
     return LargeEvents(who, {n: codes[n][:kept] for n in others}, values, counts, seen, nobody, lacking, absent)
 
 
-def _gathered(batches: Iterator[Any]) -> Iterator[list[Any]]:
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.ChunkedArray]]:
     """Columns of about :data:`PIECE` rows each: small batches together, so that a list of values is looked up once for many."""
-    import pyarrow as pa
-
-    waiting: list[Any] = []
+    waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
         if sum(b.num_rows for b in waiting) >= PIECE:
@@ -286,18 +287,15 @@ def _gathered(batches: Iterator[Any]) -> Iterator[list[Any]]:
         yield [pa.chunked_array(c) for c in zip(*(b.columns for b in waiting), strict=True)]
 
 
-def _listed(source: Table, name: str) -> tuple[Any, IntArray]:
+def _listed(source: Table, name: str) -> tuple[pa.Array, IntArray]:
     """The distinct values of a column, and the rows of each; a missing value is not among them."""
     values, rows = source.values(name, memory_budget=FOR_VALUES)
     gap = int(values.null_count)
     return values.slice(0, len(values) - gap), np.asarray(rows[: len(rows) - gap], dtype=np.int64)
 
 
-def _coded(found: Any, values: Any) -> IntArray:
+def _coded(found: pa.ChunkedArray, values: pa.Array) -> IntArray:
     """The place of each value in the list; −1 where it is missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     found = found.cast(values.type)
     if pa.types.is_floating(values.type):
         found = pc.add(found, pa.scalar(0.0, values.type))  # −0.0 is 0.0
@@ -497,7 +495,7 @@ def _asked(given: Sequence[int] | None, traces: Traces) -> tuple[tuple[int, ...]
     return asked, (note,) if len(asked) < len(USUAL) else ()
 
 
-def _hierarchy(name: str, given: Any, values: Mapping[str, Any]) -> Hierarchy:
+def _hierarchy(name: str, given: Any, values: Mapping[str, pa.Array]) -> Hierarchy:
     if isinstance(given, Hierarchy):
         return given
     if name not in values:

@@ -68,7 +68,7 @@ class ColumnLevels:
         write_arx(FromTree((*(tuple(row) for row in rows), stars)), target)
         return target
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         levels = [{**asdict(p), "shown": [{"label": label, "records": n} for label, n in p.shown]} for p in self.levels]
         return {
             "column": self.column,

@@ -380,7 +380,7 @@ class Plans:
     hierarchies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The guessed levels that the numbers of the plans count, by column, as a policy states them."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "asked": self.asked,
             "plans": [asdict(p) for p in self.plans],

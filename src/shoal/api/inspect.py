@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.api.arguments import Names, Source, opened, quasi_of
+from shoal.api.arguments import Names, Source, names, opened, quasi_of
 from shoal.api.measure import measure
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
@@ -25,7 +25,7 @@ from shoal.find.sanity import Rule, guessed_rules, meaning_of, read_day, said_ru
 from shoal.kernels.arrow import from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.text import canonical_text, distinct_texts
 from shoal.measures.subsets.column_sets import Subset
-from shoal.model.counts.classes import FloatArray
+from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.display import Progress
 from shoal.model.roles import MOMENTS, NUMBERS, ByRole, Column, Role, Schema
 
@@ -90,7 +90,7 @@ def _facts_and_rows(columns: Sequence[Column], whole: Any, records: int) -> tupl
     return facts, rows
 
 
-def facts_of(column: Column, values: Any, sizes: Any, missing: int, records: int) -> ColumnFacts:
+def facts_of(column: Column, values: pa.Array, sizes: IntArray, missing: int, records: int) -> ColumnFacts:
     if (distinct := len(values)) > MOST_VALUES:
         picked = np.linspace(0, distinct - 1, MOST_VALUES).astype(np.int64)
         looked, sizes = values.take(from_numpy(picked)), sizes[picked]
@@ -116,7 +116,7 @@ def facts_of(column: Column, values: Any, sizes: Any, missing: int, records: int
     )
 
 
-def _declared_missing(column: Column, values: Any) -> tuple[str, ...]:
+def _declared_missing(column: Column, values: pa.Array) -> tuple[str, ...]:
     """Values of the column that the file declares missing, single or in ranges, as text."""
     if not column.user_missing:
         return ()
@@ -145,7 +145,7 @@ class Impossible:
     columns: tuple[str, ...]
     records: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"what": self.what, "columns": list(self.columns), "records": self.records}
 
 
@@ -158,7 +158,7 @@ class Sanity:
     records: int
     rate: float
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         found = [one.to_json() for one in self.found]
         return {"rules": self.rules, "found": found, "records": self.records, "rate": self.rate}
 
@@ -231,7 +231,7 @@ def _no_such_day(name: str) -> Any:
     return lambda columns: columns[f"{name}\0"] > 0
 
 
-def _numbers(name: str, values: Any, gone: Sequence[str], *, digits: bool) -> dict[str, FloatArray]:
+def _numbers(name: str, values: pa.Array, gone: Sequence[str], *, digits: bool) -> dict[str, FloatArray]:
     """Numbers, or days, of a column (NaN missing); of texts and eight digits also whether the day does not exist."""
     kind = values.type
     if digits:
@@ -248,7 +248,7 @@ def _numbers(name: str, values: Any, gone: Sequence[str], *, digits: bool) -> di
     return {name: out}
 
 
-def _from_texts(name: str, values: Any, gone: Sequence[str]) -> dict[str, FloatArray]:
+def _from_texts(name: str, values: pa.Array, gone: Sequence[str]) -> dict[str, FloatArray]:
     coded = values.dictionary_encode()
     read = [(float("nan"), False) if t in gone else read_day(t) for t in coded.dictionary.to_pylist()]
     at = positions(coded.indices)
@@ -312,7 +312,7 @@ class Inspection(ByRole):
     def weight(self) -> str | None:
         return next((c.name for c in self.columns if c.mark == "weight"), None)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "table": self.table,
             "engine": self.engine,
@@ -375,15 +375,8 @@ def inspect(
     >>> found.direct, found.quasi, found.sensitive, found.unique
     (('email',), ('age',), ('diagnosis',), 1)
     """
-    source = opened(
-        table,
-        quasi=quasi_of(quasi, qi),
-        sensitive=sensitive,
-        direct=direct,
-        insensitive=insensitive,
-        unit=unit,
-        weight=weight,
-    )
+    roles = {"quasi": quasi_of(quasi, qi), "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
+    source = opened(table).with_roles(**{role: names(given) for role, given in roles.items()}, unit=unit, weight=weight)
     records, whole = _rows(source)
     facts, rows = ([], None) if source.only_aggregates else table_facts(source, records, progress, whole)
     if progress is not None:
@@ -439,7 +432,7 @@ def _reading(table: Table) -> dict[str, Any]:
     return {key: value for key, value in table.source.items() if key not in ("source", "engine")}
 
 
-def _rows(table: Table) -> tuple[int, Any]:
+def _rows(table: Table) -> tuple[int, pa.Table | None]:
     """How many rows there are, and the rows themselves where they are few enough to be held; no row at all is refused."""
     records = table.n_rows()
     if records == 0:

@@ -57,7 +57,7 @@ class Link:
         self.linked.write(path, self.left_ids, self.right_ids)
         return Path(path)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         told = self.linked.to_json()
         if self.quality is not None and self.quality_with_possible is not None:
             told["quality"] = self.quality.to_json()
@@ -226,7 +226,7 @@ class EncodedLink:
         """The pseudonyms as a CSV file: give each holder its own rows."""
         return _write(path, _PEOPLE, self.people(earlier))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         sides = {"left": self.left.to_json(), "right": None if self.right is None else self.right.to_json()}
         return {**self.found.to_json(), **sides}
 

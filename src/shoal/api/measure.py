@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as kinds
 
@@ -34,6 +35,7 @@ from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:
     from shoal.api.events import EventMeasurement
+    from shoal.hierarchies.rule import Rule
     from shoal.report.charts import Chart
 
 
@@ -209,7 +211,7 @@ class Measurement(Figures):
     (``per_record``; subsets where people have rows in several classes) then needs a new measurement.
     """
 
-    source: Any = field(default=None, repr=False)
+    source: Table | None = field(default=None, repr=False)
     repeating: Repeating | None = None
     impact: Impact | None = None
     """What an attacker may learn, weighed by what it is worth; see :meth:`with_impact`."""
@@ -228,7 +230,7 @@ class Measurement(Figures):
         """
         return replace(self, impact=impact(self.counts, weights))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         found = self.repeating
         out = super().to_json() | ({} if self.impact is None else {"impact": self.impact.to_json()})
         return out if found is None else out | {"repeating_id": {"column": found.column, "ids": found.ids, "rows": found.rows}}
@@ -266,12 +268,15 @@ class Measurement(Figures):
         >>> m.per_record(m.counts.sizes).tolist()
         [2, 1, 2]
         """
-        if self.source is None or self.policy is MissingPolicy.DROP:
-            raise UsageError("numbers per record need the table and all its rows.", hint="Measure with missing='own'.")
         values = np.asarray(of_class)
-        parts = [values[classes_of(batch, self.counts)] for batch in self.source.scan(self.quasi)]
+        parts = [values[classes_of(batch, self.counts)] for batch in self._whole_table().scan(self.quasi)]
         out: npt.NDArray[Any] = np.concatenate(parts)
         return out
+
+    def _whole_table(self) -> Table:
+        if self.source is None or self.policy is MissingPolicy.DROP:
+            raise UsageError("numbers per record need the table and all its rows.", hint="Measure with missing='own'.")
+        return self.source
 
     def households(self, column: str) -> HouseholdRisk:
         """Risk that somebody of a household is named: one named member names the others. Each row is a person.
@@ -284,8 +289,9 @@ class Measurement(Figures):
         if self.base.unit is not None:
             raise UsageError("households are of tables with one row per person.", hint="Leave the unit out.")
         each = self.per_record(1.0 / np.asarray(self.counts.sizes, dtype=np.float64))
-        self.source.schema.require(column, what="household")
-        return household_risk(each, [batch.column(column) for batch in self.source.scan((column,))])
+        table = self._whole_table()
+        table.schema.require(column, what="household")
+        return household_risk(each, [batch.column(column) for batch in table.scan((column,))])
 
     def _repr_html_(self) -> str:
         from shoal.report.blocks import card
@@ -330,10 +336,8 @@ def _coarser(counts: ClassCounts, who: Memberships, columns: Sequence[str]) -> C
     )
 
 
-def classes_of(batch: Any, counts: ClassCounts) -> IntArray:
+def classes_of(batch: pa.RecordBatch, counts: ClassCounts) -> IntArray:
     """The class of each row of a batch."""
-    import pyarrow.compute as pc
-
     codes = []
     for j, name in enumerate(counts.columns):
         categories = counts.categories[j]
@@ -349,6 +353,19 @@ def classes_of(batch: Any, counts: ClassCounts) -> IntArray:
     return out
 
 
+class EventOptions(TypedDict, total=False):
+    """How an event table is measured, beside its time and place: see :func:`shoal.api.events.measure_events`."""
+
+    unit: str | None
+    time_widths: Sequence[str] | None
+    place_levels: Sequence[str] | None
+    known_records: Sequence[int] | None
+    hierarchies: Mapping[str, Hierarchy | Rule | str | Path] | None
+    seed: int
+    memory_budget: int | None
+    progress: Progress | None
+
+
 @overload
 def measure(
     table: Source,
@@ -363,7 +380,7 @@ def measure(
     population: int | Source | None = None,
     missing: str | MissingPolicy = "own",
     by: str | None = None,
-    hierarchies: Mapping[str, Any] | None = None,
+    hierarchies: Mapping[str, Hierarchy | Rule | str | Path] | None = None,
     distances: Mapping[str, Distance] | None = None,
     order: Mapping[str, Sequence[str]] | None = None,
     c: float = 3.0,
@@ -372,33 +389,9 @@ def measure(
     qi: Names | None = None,
 ) -> Measurement: ...
 @overload
-def measure(
-    table: Source,
-    *,
-    unit: str | None = None,
-    time: str,
-    place: Names | None = None,
-    time_widths: Sequence[str] | None = None,
-    place_levels: Sequence[str] | None = None,
-    known_records: Sequence[int] | None = None,
-    hierarchies: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    memory_budget: int | None = None,
-    progress: Progress | None = None,
-) -> EventMeasurement: ...
+def measure(table: Source, *, time: str, place: Names | None = None, **options: Unpack[EventOptions]) -> EventMeasurement: ...
 @overload
-def measure(
-    table: Source,
-    *,
-    unit: str | None = None,
-    place: Names,
-    place_levels: Sequence[str] | None = None,
-    known_records: Sequence[int] | None = None,
-    hierarchies: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    memory_budget: int | None = None,
-    progress: Progress | None = None,
-) -> EventMeasurement: ...
+def measure(table: Source, *, place: Names, **options: Unpack[EventOptions]) -> EventMeasurement: ...
 def measure(
     table: Source,
     *,
@@ -412,7 +405,7 @@ def measure(
     population: int | Source | None = None,
     missing: str | MissingPolicy = "own",
     by: str | None = None,
-    hierarchies: Mapping[str, Any] | None = None,
+    hierarchies: Mapping[str, Hierarchy | Rule | str | Path] | None = None,
     distances: Mapping[str, Distance] | None = None,
     order: Mapping[str, Sequence[str]] | None = None,
     c: float = 3.0,
@@ -478,19 +471,9 @@ def measure(
         from shoal.api.events import measure_events  # loads the report and every hierarchy builder
 
         _events_only(quasi_of(quasi, qi), sensitive, direct, insensitive, weight, counts, population, by, distances)
-        return measure_events(
-            table,
-            unit=unit,
-            time=time,
-            place=place,
-            time_widths=time_widths,
-            place_levels=place_levels,
-            known_records=known_records,
-            hierarchies=hierarchies,
-            seed=seed,
-            memory_budget=memory_budget,
-            progress=progress,
-        )
+        known: EventOptions = {"known_records": known_records, "time_widths": time_widths, "place_levels": place_levels}
+        known |= {"unit": unit, "hierarchies": hierarchies, "seed": seed, "memory_budget": memory_budget, "progress": progress}
+        return measure_events(table, time=time, place=place, **known)
     if time_widths or place_levels or known_records:
         raise UsageError("widths, levels and known records are of event tables.", hint="Name a time or a place as well.")
     source = opened(table)
@@ -502,15 +485,8 @@ def measure(
     for what, given in (("an order", order), ("a hierarchy", hierarchies)):
         _of_sensitive(what, given or {}, secret)
     rule, person = missing_rule(missing), unit or source.schema.unit
-    weighed = weight or source.schema.weight
     source.check_measure(asked, secret)
-    if counts is not None:
-        if person or weighed:
-            raise RoleError("counts cannot be used together with a unit or weights.", hint="Name one of them.")
-        check_counts(source, counts, (*asked, *secret, *([by] if by else [])))
-        found = count_people(source, asked, counts, sensitive=secret, memory_budget=memory_budget, progress=progress)
-    else:
-        found = source.count(asked, sensitive=secret, unit=person, weight=weighed, memory_budget=memory_budget, progress=progress)
+    found = _count(source, asked, secret, by, counts, person, weight or source.schema.weight, memory_budget, progress)
     found = in_written_order(in_spoken_order(in_order(found, dict(order or {}))))
     who = class_members(source, found, needed=found.weights is not None or population is not None)
     size, present = population_and_presence(population, found, asked, person, rule, who)
@@ -529,6 +505,26 @@ def measure(
         source=source if counts is None else None,  # a row is not a person: subsets come from the classes
         repeating=None if person or counts else repeating_ids(source, {*asked, *secret, *names(direct), *names(insensitive)}),
     )
+
+
+def _count(
+    source: Table,
+    quasi: tuple[str, ...],
+    secret: tuple[str, ...],
+    by: str | None,
+    counts: str | None,
+    unit: str | None,
+    weight: str | None,
+    memory: int | None,
+    progress: Progress | None,
+) -> ClassCounts:
+    """The classes, counted by rows, by people, or by a column of counts."""
+    if counts is None:
+        return source.count(quasi, sensitive=secret, unit=unit, weight=weight, memory_budget=memory, progress=progress)
+    if unit or weight:
+        raise RoleError("counts cannot be used together with a unit or weights.", hint="Name one of them.")
+    check_counts(source, counts, (*quasi, *secret, *([by] if by else [])))
+    return count_people(source, quasi, counts, sensitive=secret, memory_budget=memory, progress=progress)
 
 
 def _events_only(*others: object) -> None:
@@ -598,7 +594,7 @@ def _of_sensitive(what: str, given: Mapping[str, Any], sensitive: tuple[str, ...
             )
 
 
-def _hierarchy(name: str, given: Any, counts: ClassCounts) -> Hierarchy:
+def _hierarchy(name: str, given: Hierarchy | Rule | str | Path, counts: ClassCounts) -> Hierarchy:
     """A hierarchy over the values of a sensitive column, from a Hierarchy, a rule, or a file in ARX's layout."""
     if isinstance(given, Hierarchy):
         return given

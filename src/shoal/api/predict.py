@@ -9,7 +9,7 @@ from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 from shoal import prediction
 from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps, zipf_thresholds
-from shoal.errors import UsageError, nearest
+from shoal.errors import UsageError, check_options, nearest
 from shoal.forms.counts import are_identifiers, read_counts
 from shoal.model.display import written
 from shoal.model.estimate import Estimate
@@ -498,12 +498,7 @@ class Predict:
                 hint=f"Did you mean '{close}'?" if close else f"Questions: {', '.join(QUESTIONS)}.",
             )
         ask, known = QUESTIONS[question]
-        for option in options:
-            if option not in known.__annotations__:
-                close = nearest(option, known.__annotations__)
-                raise UsageError(
-                    f"'{option}' is not an option of {question}.", hint=f"Did you mean '{close}'?" if close else "Leave it out."
-                )
+        check_options(options, known.__annotations__)
         lacking = [option for option in sorted(known.__required_keys__) if options.get(option) is None]
         if lacking:
             raise UsageError(f"{question} needs {lacking[0]}.", hint=f"Add {lacking[0]}=….")

@@ -65,7 +65,7 @@ class Prediction:
             raise UsageError(f"the {self.what} has no curve.", hint="Ask for zipf.")
         return _save(self.draw_curve(), path)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {**self.answer.to_json(), **self.more}
 
 

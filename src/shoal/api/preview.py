@@ -51,7 +51,7 @@ class Preview:
     complete: bool
     note: str = ALWAYS
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
     def __str__(self) -> str:

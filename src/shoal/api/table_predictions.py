@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal import prediction
 from shoal.api.arguments import Names, Source, names, opened
@@ -23,7 +26,7 @@ from shoal.measures.classes.individual import HouseholdRisk, household_risk
 from shoal.measures.events.sets import Sequences
 from shoal.measures.events.traces import Traces
 from shoal.measures.events.unicity import known
-from shoal.model.counts.classes import MISSING, ClassCounts, IntArray
+from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
 from shoal.model.display import written
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import Floats
@@ -83,10 +86,7 @@ def _ordered(counts: ClassCounts, j: int) -> IntArray:
     return out
 
 
-def _rank(values: Any, people: np.ndarray[Any, Any]) -> IntArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+def _rank(values: pa.Array, people: np.ndarray[Any, Any]) -> IntArray:
     size = max(len(values), 1)
     out = np.zeros(size, dtype=np.int64)
     kind = values.type
@@ -108,7 +108,7 @@ class TableRisk(prediction.PopulationRisk):
     """The risk of the records of a table: per class, and by :meth:`per_record` per row. A pickled one forgets the table."""
 
     counts: ClassCounts | None = None
-    source: Any = field(default=None, repr=False)
+    source: Table | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "source": None}
@@ -116,7 +116,7 @@ class TableRisk(prediction.PopulationRisk):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
-    def per_record(self, of_class: Any = None) -> Floats:
+    def per_record(self, of_class: npt.ArrayLike | None = None) -> Floats:
         """A number per class (the risk, without one) as a number per row of the table, in its order."""
         if self.source is None or self.counts is None:
             raise UsageError("numbers per record need the table.", hint="Ask again from the table.")
@@ -252,9 +252,6 @@ def _answers(counts: ClassCounts, j: int, question: Question) -> tuple[IntArray,
 
     Values of the pilot itself are never kept: an answer that the question does not name is a number.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = counts.categories[j]
     texts = canonical_text(values).to_pylist()
     kind = values.type
@@ -275,7 +272,7 @@ def _some_missing(counts: ClassCounts, j: int) -> bool:
     return bool((np.asarray(counts.codes[j]) < 0).any())
 
 
-def values_of(table: Any, columns: Sequence[str]) -> tuple[dict[str, int], int, dict[str, Any]]:
+def values_of(table: Source, columns: Sequence[str]) -> tuple[dict[str, int], int, dict[str, Any]]:
     """Values per column (a missing one is a value too), rows, and combinations and unique records that occur in the table.
 
     >>> values_of({"a": [1, 1, 2], "b": ["x", None, None]}, ["a", "b"])
@@ -383,11 +380,17 @@ def _places(source: Table, column: str, unit: str | None, time: str | None) -> _
     if not whole.any():
         raise DataError("no record of the table is complete.", hint="Check the columns named.")
     per_place = np.bincount(codes[-1][whole], weights=rows[whole])
-    sequences = _sequences(counts, codes, rows, whole, unit, time)
+    sequences = _sequences(codes, rows, whole, unit, time)
     return _Places(per_place[per_place > 0].tolist(), int(rows[~whole].sum()), sequences, time is not None)
 
 
-def _sequences(counts: ClassCounts, codes: Any, rows: Any, whole: Any, unit: str | None, time: str | None) -> Sequences | None:
+def _sequences(
+    codes: Sequence[CodeArray],
+    rows: IntArray,
+    whole: npt.NDArray[np.bool_],
+    unit: str | None,
+    time: str | None,
+) -> Sequences | None:
     if unit is None:
         return None
     person = np.unique(codes[0][whole], return_inverse=True)[1].astype(np.int64)

@@ -341,7 +341,7 @@ class Transformed:
         """What each step of the plan keeps and loses."""
         return guarantees(self.plan)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         done, steps = self.done, []
         for step, said in zip(self.plan.steps, self.guarantees, strict=True):
             changed = None if done is None else {c: done.changed[c] for c in step.columns}

@@ -71,17 +71,18 @@ def check(
         raise typer.Exit(1)
 
 
+@from_verb(
+    "verify:verify",
+    {
+        "key": Option("Public key or fingerprint that the publisher announced."),
+        "table": Option("ENGINE-URL::table, if the data are in a database."),
+        "private": Option("FOLDER.private.json: check if its seed is the certified one."),
+        "exclude": Option("Opt-outs: check if this list is the certified one."),
+    },
+)
 def verify(
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
-    key: Annotated[str | None, typer.Option("--key", help="Public key or fingerprint that the publisher announced.")] = None,
-    table: Annotated[str, typer.Option("--table", help="ENGINE-URL::table, if the data are in a database.")] = "",
-    private: Annotated[
-        Path | None, typer.Option("--private", help="FOLDER.private.json: check if its seed is the certified one.")
-    ] = None,
-    exclude: Annotated[
-        str | None,
-        typer.Option("--exclude", help="Opt-outs: check if this list is the certified one."),
-    ] = None,
+    verb_options: dict[str, Any],
     preview: options.Preview = False,
     as_json: options.Json = False,
 ) -> None:
@@ -89,10 +90,10 @@ def verify(
     import shoal
 
     if preview:
-        show_preview("verify", str(folder), {}, as_json=as_json, table=table or None)
+        show_preview("verify", str(folder), {}, as_json=as_json, **verb_options)
         return
     with _shared.progress("verifying") as told:
-        result = shoal.verify(folder, key=key, table=table or None, private=private, exclude=exclude, progress=told)
+        result = shoal.verify(folder, progress=told, **verb_options)
     if as_json:
         _shared.put_json(result.to_json())
     else:

@@ -1,7 +1,8 @@
 """``shoal link``: records of one person, within a table or between two."""
 
-from __future__ import annotations
+# no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import options, texts
+from shoal.cli._shell.options import SHARED, Option, from_verb
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,55 +23,60 @@ def register(app: typer.Typer) -> None:
     app.command("encode")(encode)
 
 
+def _pairs(option: str) -> Callable[[str], dict[str, str]]:
+    return lambda text: texts.pairs_of(text, option)
+
+
+FIELDS = Option("What columns mean: surname=family,dob=birth,id=number:bsn …", read=_pairs("--fields"), kind=str)
+
+
+@from_verb(
+    "link:link",
+    {
+        "fields": FIELDS,
+        "rename": Option("Columns of RIGHT by LEFT's names: achternaam=surname,…", read=_pairs("--rename"), kind=str),
+        "id": Option("Column that names a record in --out; else its row number."),
+        "truth": Option("Column that is equal for one person: precision, recall."),
+        "match": Option("Probability from which a pair is a match; for encodings a similarity."),
+        "possible": Option("Probability from which a pair is for review."),
+        "one_to_one": Option("Nobody is twice in the same table."),
+        "model": Option("Weights fitted before (--save-model)."),
+        "seed": SHARED["seed"],
+    },
+)
 def link(
     left: Annotated[str, typer.Argument(metavar="LEFT", help="A table: a file, or ENGINE-URL::table.")],
+    verb_options: dict[str, Any],
     right: Annotated[str | None, typer.Argument(metavar="RIGHT", help="A second one; else LEFT is compared with itself.")] = None,
-    fields: Annotated[
-        str | None, typer.Option("--fields", help="What columns mean: surname=family,dob=birth,id=number:bsn …")
-    ] = None,
-    rename: Annotated[str | None, typer.Option("--rename", help="Columns of RIGHT by LEFT's names: achternaam=surname,…")] = None,
-    id: Annotated[str | None, typer.Option("--id", help="Column that names a record in --out; else its row number.")] = None,
-    truth: Annotated[str | None, typer.Option("--truth", help="Column that is equal for one person: precision, recall.")] = None,
-    match: Annotated[
-        float | None, typer.Option("--match", help="Probability from which a pair is a match; for encodings a similarity.")
-    ] = None,
-    possible: Annotated[float | None, typer.Option("--possible", help="Probability from which a pair is for review.")] = None,
-    one_to_one: Annotated[bool, typer.Option("--one-to-one", help="Nobody is twice in the same table.")] = False,
-    model: Annotated[Path | None, typer.Option("--model", help="Weights fitted before (--save-model).")] = None,
     save_model: Annotated[Path | None, typer.Option("--save-model", help="Write the fitted weights (no data in them).")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the pairs as CSV: rows and levels, no values.")] = None,
     people: Annotated[
         Path | None, typer.Option("--people", help="Encodings: write a new pseudonym per person, for both sides.")
     ] = None,
-    preview: options.Preview = False,
     earlier: Annotated[
         Path | None, typer.Option("--earlier", help="The --people file of an earlier run: keep its pseudonyms.")
     ] = None,
-    seed: options.Seed = 0,
+    preview: options.Preview = False,
     as_json: options.Json = False,
 ) -> None:
     """Find records of one person despite typing errors and changed names; list pairs to review."""
     import shoal
     from shoal.linkage.encodings import is_encodings
-    from shoal.linkage.linking import MATCH, POSSIBLE
 
     if is_encodings(left) or (right is not None and is_encodings(right)):
-        if fields or rename or id or truth or model or save_model:
+        if save_model or verb_options.keys() & {"fields", "rename", "id", "truth", "model"}:
             raise UsageError("encodings have no columns to name.", hint="Fields and ids are chosen by `shoal encode`.")
         if earlier is not None and people is None:
             raise UsageError("--earlier goes with --people.", hint="Name the file to write: --people people.csv.")
-        _encoded(left, right, match, possible, one_to_one, out, people, earlier, as_json=as_json)
+        _encoded(left, right, verb_options, out, people, earlier, as_json=as_json)
         return
     if people is not None or earlier is not None:
         raise UsageError("--people is for encodings.", hint="Pseudonyms for a table come from `shoal vault intake`.")
-    named: dict[str, Any] = {"fields": texts.pairs_of(fields, "--fields"), "rename": texts.pairs_of(rename, "--rename")}
-    named |= {"id": id, "truth": truth, "one_to_one": one_to_one, "model": model, "seed": seed}
-    named |= {"match": MATCH if match is None else match, "possible": POSSIBLE if possible is None else possible}
     if preview:
-        show_preview("link", left, {}, as_json=as_json, right=right, **named)
+        show_preview("link", left, {}, as_json=as_json, right=right, **verb_options)
         return
     with _shared.progress("comparing"):
-        found = shoal.link(left, right, **named)
+        found = shoal.link(left, right, **verb_options)
     if save_model is not None:
         found.model.write(save_model)
     if out is not None:
@@ -89,9 +96,7 @@ def link(
 def _encoded(
     left: str,
     right: str | None,
-    match: float | None,
-    possible: float | None,
-    one_to_one: bool,
+    options: dict[str, Any],
     out: Path | None,
     people: Path | None,
     earlier: Path | None,
@@ -100,11 +105,10 @@ def _encoded(
 ) -> None:
     """Compare files of encodings: no key, no values, only the holders' ids."""
     import shoal
-    from shoal.linkage.encodings import MATCH, POSSIBLE
 
-    limits = {"match": MATCH if match is None else match, "possible": POSSIBLE if possible is None else possible}
+    limits = {name: options[name] for name in ("match", "possible", "one_to_one") if name in options}
     with _shared.progress("comparing"):
-        found = shoal.link_encoded(left, right, one_to_one=one_to_one, **limits)
+        found = shoal.link_encoded(left, right, **limits)
     if out is not None:
         found.write(out)
     if people is not None:
@@ -118,7 +122,7 @@ def _encoded(
             _shared.say(f"Written to {file}.")
 
 
-def _print(found: Link) -> None:
+def _print(found: "Link") -> None:
     linked = found.linked
     lines = []
     for field in linked.model.to_json()["fields"]:
@@ -142,20 +146,22 @@ def _print(found: Link) -> None:
             _shared.line(f"Against the truth, {name}: precision {quality.precision:.4f}, recall {quality.recall:.4f}.")
 
 
+@from_verb(
+    "link:encode",
+    {
+        "id": Option("Column that names a record in the answer: best a pseudonym of yours."),
+        "fields": FIELDS,
+        "rename": Option("Columns of kind text by the other holder's names: plaats=city,…", read=_pairs("--rename"), kind=str),
+        "salt": Option("A field that never changes, in place of the birth date."),
+    },
+)
 def encode(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="A table: a file, or ENGINE-URL::table.")],
-    id: Annotated[str, typer.Option("--id", help="Column that names a record in the answer: best a pseudonym of yours.")],
+    verb_options: dict[str, Any],
     key_file: Annotated[Path, typer.Option("--key-file", help="The key that both holders have (`shoal vault key -o link.key`).")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="File for the party that compares: settings, ids and filters, no values.")
     ],
-    fields: Annotated[
-        str | None, typer.Option("--fields", help="What columns mean: surname=family,dob=birth,id=number:bsn …")
-    ] = None,
-    rename: Annotated[
-        str | None, typer.Option("--rename", help="Columns of kind text by the other holder's names: plaats=city,…")
-    ] = None,
-    salt: Annotated[str | None, typer.Option("--salt", help="A field that never changes, in place of the birth date.")] = None,
     preview: options.Preview = False,
     as_json: options.Json = False,
 ) -> None:
@@ -163,14 +169,12 @@ def encode(
     import shoal
     from shoal.protector.crypto.master_keys import derived_from_file
 
-    told: dict[str, Any] = {"fields": texts.pairs_of(fields, "--fields"), "rename": texts.pairs_of(rename, "--rename")}
-    told |= {"id": id, "salt": salt}
     if preview:
-        show_preview("encode", table, {}, as_json=as_json, **told)
+        show_preview("encode", table, {}, as_json=as_json, **verb_options)
         return
     key = derived_from_file(key_file, "linkage")
     with _shared.progress("encoding"):
-        made = shoal.encode(table, key=key, **told)
+        made = shoal.encode(table, key=key, **verb_options)
     made.write(out)
     if as_json:
         _shared.put_json({**made.to_json(), "out": out.name})

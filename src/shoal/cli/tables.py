@@ -46,15 +46,17 @@ def _parsed(rule: str | None) -> Any:
 
 @from_verb(
     "hierarchy:hierarchy",
-    {"rule": Option("'{intervals: [5, 10]}' as in a policy, or an ARX file.", "RULE", _parsed, "--hierarchy", str)},
+    {
+        "column": Option("The column.", "COLUMN"),
+        "rule": Option("'{intervals: [5, 10]}' as in a policy, or an ARX file.", "RULE", _parsed, "--hierarchy", str),
+        "k": Option("Count groups of fewer records without naming them.", least=1),
+    },
     reading=("read", "rename_duplicates", "only_aggregates"),
 )
 def hierarchy(
     table: options.Table,
-    column: Annotated[str, typer.Option("--column", metavar="COLUMN", help="The column.")],
     verb_options: dict[str, Any],
     reading: dict[str, Any],
-    k: Annotated[int, typer.Option("--k", min=1, help="Count groups of fewer records without naming them.")] = 5,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the levels as an ARX file (value;level 1;…).")] = None,
     public: Annotated[bool, typer.Option("--public", help="The values are public knowledge: also write rare ones.")] = False,
     preview: options.Preview = False,
@@ -64,10 +66,11 @@ def hierarchy(
     import shoal
 
     if preview:
-        show_preview("hierarchy", table, reading, as_json=as_json, column=column, k=k, **verb_options)
+        show_preview("hierarchy", table, reading, as_json=as_json, **verb_options)
         return
     with shoal.open(table, **reading) as opened:
-        found = shoal.hierarchy(opened, column=column, k=k, **verb_options)
+        found = shoal.hierarchy(opened, **verb_options)
+    column, k = found.column, found.k
     if out is not None:
         found.write(out, public=public)
     if as_json:
@@ -105,21 +108,21 @@ def _about_rare(rare: int, k: int, *, public: bool) -> str:
 @from_verb(
     "count_table:count_table",
     {
+        "rows": Option("The column whose values are the rows.", "COLUMN"),
         "columns": Option("The column whose values are the columns.", "COLUMN"),
         "layers": Option("Further columns to cross: a,b.", "COLUMNS", texts.names),
         "unit": SHARED["unit"],
         "method": Option("suppress, or round: also round the counts that are shown.", "METHOD"),
         "public": Option("The categories are public knowledge: merge none."),
+        "threshold": Option("Counts of fewer people are hidden.", least=2),
+        "base": Option("Rounded to multiples of this.", least=2),
     },
     reading=("read", "rename_duplicates", "missing_values"),
 )
 def table(
     table: options.Table,
-    rows: Annotated[str, typer.Option("--rows", metavar="COLUMN", help="The column whose values are the rows.")],
     verb_options: dict[str, Any],
     reading: dict[str, Any],
-    threshold: Annotated[int, typer.Option("--threshold", min=2, help="Counts of fewer people are hidden.")] = 10,
-    base: Annotated[int, typer.Option("--base", min=2, help="Rounded to multiples of this.")] = 5,
     hide_zeros: Annotated[bool, typer.Option("--hide-zeros", help="Hide cells without people too.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the table as CSV, one line per cell.")] = None,
     preview: options.Preview = False,
@@ -128,7 +131,7 @@ def table(
     """Make a table of counts to publish, with small counts hidden and not recoverable from the sums."""
     import shoal
 
-    verb_options |= {"rows": rows, "threshold": threshold, "base": base, "zeros": not hide_zeros}
+    verb_options["zeros"] = not hide_zeros
     if preview:
         show_preview("count_table", table, reading, as_json=as_json, **verb_options)
         return

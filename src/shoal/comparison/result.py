@@ -29,7 +29,7 @@ class ColumnChange:
     unread: int = 0
     matched: Mapping[str, float] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         out = asdict(self)
         for pair in ("values", "missing"):
             out[pair] = {"before": out[pair][0], "after": out[pair][1]}
@@ -110,7 +110,7 @@ class Comparison:
             said.append(f"counts asked of it are typically off by {_share(self.queries.median)}")
         return f"{'; '.join(said)}."
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         measured = self.propensity
         found: dict[str, Any] = {
             "original": self.original,

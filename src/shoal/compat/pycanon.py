@@ -24,7 +24,7 @@ from shoal.api.arguments import opened
 from shoal.api.measure import Measurement, measure
 from shoal.engines.files.frames import as_arrow
 from shoal.errors import UsageError
-from shoal.measures.classes.diversity import least_c
+from shoal.measures.classes.diversity import least_c, whole_diversity
 
 __all__ = [
     "alpha_k_anonymity",
@@ -69,7 +69,7 @@ def entropy_l_diversity(data: Any, quasi_ident: Names, sens_att: Names, gen: boo
     >>> entropy_l_diversity(pd.DataFrame({"a": ["x"] * 3, "s": list("uvw")}), ["a"], ["s"])
     3
     """
-    return int(min(_each(data, quasi_ident, sens_att, gen, lambda m, s: m.diversity[s].to_json()["entropy_whole"])))
+    return int(min(_each(data, quasi_ident, sens_att, gen, lambda m, s: whole_diversity(m.diversity[s].entropy))))
 
 
 def recursive_c_l_diversity(

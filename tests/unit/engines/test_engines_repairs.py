@@ -222,11 +222,11 @@ def test_blanks_around_names_are_not_part_of_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["totals=maybe", "bad_lines=yes", "skip=-1", "header=0", "skip=x", "header=maybe"])
 def test_what_the_options_do_not_have(tmp_path: Path, word: str) -> None:
-    from shoal.cli._shell.texts import read_options
+    from shoal.cli._shell.options import read_table
     from shoal.errors import UsageError
 
     with pytest.raises(UsageError):
-        read(csv(tmp_path, HEAD, *BODY), **read_options([word]))
+        read(csv(tmp_path, HEAD, *BODY), **read_table([word]))
 
 
 def test_the_certificate_counts_what_was_set_aside(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class Option:
     """One option: its help, what stands for the value in the help, how text becomes the value of the parameter.
 
     ``flag`` is the name of the option if the parameter has another one, ``kind`` the type if the annotation does not say it,
-    ``default`` the value if the verb's own is not meant.
+    ``default`` the value if the verb's own is not meant, ``least`` the smallest number that is accepted.
     """
 
     help: str
@@ -50,6 +50,7 @@ class Option:
     kind: Any = None
     default: Any = None
     hidden: bool = False
+    least: int | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Parameter:
 
     annotation: str
     default: Any = None
+    required: bool = False
 
 
 COLUMNS = "COLUMNS"
@@ -164,15 +166,23 @@ def read_table(
     missing_values: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Keywords of ``shoal.open`` from the options in :data:`READING`."""
-    how = texts.read_options(read, rename=rename_duplicates, memory=memory, only_aggregates=only_aggregates)
-    return how | texts.properties(scale, missing_values, order)
+    how: dict[str, Any] = {
+        "rename_duplicates": rename_duplicates,
+        "memory": memory,
+        "only_aggregates": only_aggregates,
+        "scale": texts.word_by_column(scale, "--scale", "ward=nominal"),
+        "order": texts.orders(order),
+        "missing_values": texts.listed_by_column(missing_values, 1, "--missing-values", "--missing-values weight=?,-9"),
+    }
+    given = {name: value for name, value in how.items() if value}
+    return given | (texts.read_options(read, parameters("arguments", "Reading")) if read else {})
 
 
 def _parameter(name: str, known: Parameter, option: Option) -> inspect.Parameter:
     """The parameter of the command function that typer reads."""
     kind = option.kind or _kind(known.annotation)
     default = option.default if option.default is not None else known.default
-    if "Required" in known.annotation:
+    if known.required:
         default = inspect.Parameter.empty
     elif kind is bool:
         default = bool(default)
@@ -180,7 +190,7 @@ def _parameter(name: str, known: Parameter, option: Option) -> inspect.Parameter
         kind, default = kind | None, None
     flag = option.flag or "--" + name.strip("_").replace("_", "-")
     names = (f"{flag}/--no-{flag[2:]}",) if default is True else (flag, "-o") if flag == "--out" else (flag,)
-    told = typer.Option(*names, help=option.help, metavar=option.metavar, hidden=option.hidden)
+    told = typer.Option(*names, help=option.help, metavar=option.metavar, hidden=option.hidden, min=option.least)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, told])
 
 
@@ -215,17 +225,18 @@ def parameters(module: str, name: str) -> dict[str, Parameter]:
     """The keyword parameters of a function, or the keys of a typed dictionary with those it inherits.
 
     >>> parameters("study", "study")["alpha"], "progress" in parameters("measure", "measure")
-    (Parameter(annotation='float', default=0.05), True)
+    (Parameter(annotation='float', default=0.05, required=False), True)
     """
     node = _definition(module, name)
     if isinstance(node, ast.ClassDef):
         inherited = [parameters(module, b.id) for b in node.bases if isinstance(b, ast.Name) and b.id != "TypedDict"]
         fields = {str(n.target.id): n for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
-        own = {key: Parameter(ast.unparse(n.annotation)) for key, n in fields.items()}
+        kinds = {key: ast.unparse(n.annotation) for key, n in fields.items()}
+        own = {key: Parameter(kind, required="Required" in kind) for key, kind in kinds.items()}
         return {key: p for part in (*inherited, own) for key, p in part.items()}
     assert isinstance(node, ast.FunctionDef)
     both = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-    return {a.arg: Parameter(ast.unparse(a.annotation) if a.annotation else "", _literal(d)) for a, d in both}
+    return {a.arg: Parameter(ast.unparse(a.annotation) if a.annotation else "", _literal(d), d is None) for a, d in both}
 
 
 def _literal(node: ast.expr | None) -> Any:

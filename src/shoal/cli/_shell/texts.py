@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,25 +37,16 @@ def pairs_of(text: str | None, option: str) -> dict[str, str]:
     return out
 
 
-def roles(**given: str | None) -> dict[str, Any]:
-    """The roles that were given, as keywords of the verbs: names of columns; unit and weight are one column each.
-
-    >>> roles(quasi="age,sex", unit="person", direct=None)
-    {'quasi': ('age', 'sex'), 'unit': 'person'}
-    """
-    return {word: text if word in ("unit", "weight") else names(text) for word, text in given.items() if text is not None}
-
-
 def orders(given: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
     """Orders of columns from ``column=a,b,c`` texts.
 
     >>> orders(["pain=low,medium,high"])
     {'pain': ('low', 'medium', 'high')}
     """
-    return _listed(given, 2, "--order", "--order pain=low,medium,high")
+    return listed_by_column(given, 2, "--order", "--order pain=low,medium,high")
 
 
-def _listed(given: Sequence[str] | None, least: int, what: str, example: str) -> dict[str, tuple[str, ...]]:
+def listed_by_column(given: Sequence[str] | None, least: int, what: str, example: str) -> dict[str, tuple[str, ...]]:
     """Lists of values by column from ``column=a,b`` texts; a column that is named again gets more."""
     import csv
 
@@ -75,22 +66,6 @@ def word_by_column(given: Sequence[str] | None, option: str, example: str) -> di
     if not all(separator and column for column, separator, _ in pairs):
         raise UsageError(f"Invalid {option}.", hint=f"For example {option} {example}.")
     return {column: word for column, _, word in pairs}
-
-
-def properties(
-    scale: Sequence[str] | None, missing: Sequence[str] | None, order: Sequence[str] | None = None
-) -> dict[str, dict[str, Any]]:
-    """The settings of columns beside their roles, as keywords of ``shoal.open``.
-
-    >>> properties(["ward=nominal"], ["weight=?,-9"])
-    {'scale': {'ward': 'nominal'}, 'missing_values': {'weight': ('?', '-9')}}
-    """
-    said: dict[str, dict[str, Any]] = {
-        "scale": word_by_column(scale, "--scale", "ward=nominal"),
-        "order": orders(order),
-        "missing_values": _listed(missing, 1, "--missing-values", "--missing-values weight=?,-9"),
-    }
-    return {name: values for name, values in said.items() if values}
 
 
 REQUIREMENTS = ("quasi", "qi", "sensitive", "direct", "insensitive", "unit", "weight", "k")
@@ -143,49 +118,24 @@ def numbers(text: str) -> list[float]:
         raise UsageError("Invalid numbers.", hint="Expected numbers separated by commas: 0.4,0.3,0.3.") from None
 
 
-READING = (
-    *("format", "delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates", "sheet"),
-    *(
-        "user_missing",
-        "booleans",
-        "rename_duplicates",
-        "skip",
-        "comment",
-        "totals",
-        "units",
-        "notes",
-        "bad_lines",
-        "quoted_empty",
-    ),
-)
 _BY_COLUMN, _YES_NO, _LINES = ("types", "dates"), ("header", "booleans", "rename_duplicates"), ("skip", "header")
 
 
-def read_options(
-    given: Sequence[str] | None,
-    *,
-    rename: bool = False,
-    memory: str | None = None,
-    only_aggregates: bool = False,
-) -> dict[str, Any]:
+def read_options(given: Sequence[str], known: Collection[str]) -> dict[str, Any]:
     """Options of ``shoal.open`` from ``key=value`` texts; ``null``, ``types`` and ``dates`` may be given several times.
 
-    >>> read_options(["delimiter=tab", "header=false", "null=NA", "null=?", "types=zip:text"])
-    {'delimiter': '\\t', 'header': False, 'null': ['NA', '?'], 'types': {'zip': 'text'}}
+    >>> read_options(["delimiter=tab", "header=false", "null=NA", "null=?"], ("delimiter", "header", "null"))
+    {'delimiter': '\\t', 'header': False, 'null': ['NA', '?']}
     """
-    out: dict[str, Any] = {"rename_duplicates": True} if rename else {}
-    if memory is not None:
-        out["memory"] = memory
-    if only_aggregates:
-        out["only_aggregates"] = True
-    for text in given or ():
+    out: dict[str, Any] = {}
+    for text in given:
         key, separator, value = text.partition("=")
         column, colon, kind = value.partition(":") if key == "dates" else value.rpartition(":")  # a form may hold colons
-        if key not in READING:
-            close = nearest(key, READING)
+        if key not in known:
+            close = nearest(key, known)
             raise UsageError(
                 f"'{key}' is not an option of --read.",
-                hint=f"Did you mean '{close}'?" if close else f"Known: {', '.join(READING)}.",
+                hint=f"Did you mean '{close}'?" if close else f"Known: {', '.join(known)}.",
             )
         line = key in _LINES and value.isdecimal() and value.isascii()
         yes_no = key in _YES_NO and value in ("true", "false")

@@ -115,7 +115,7 @@ class SizeTable:
     q3: float
     max: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"min": self.min, "q1": self.q1, "median": self.median, "mean": self.mean, "q3": self.q3, "max": self.max}
 
 
@@ -167,7 +167,7 @@ class Subpopulation:
     sizes: SizeTable
     unique: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         out: dict[str, Any] = {"name": self.name, "members": self.members, "classes": self.sizes.sets, "k": self.sizes.min}
         return out | {"unique": self.unique, "class_sizes": self.sizes.to_json()}
 
@@ -181,7 +181,7 @@ class Subpopulations:
     pearson: float | None
     spearman: float | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "column": self.column,
             "groups": [g.to_json() for g in self.groups],

@@ -36,7 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,9 @@ from shoal.kernels.group import Memberships, sum_by
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.missing import adds_up
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray, SensitiveCounts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Impact:
             f"{self.without:.4g} by guessing without the table."
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {**asdict(self), "sentence": self.sentence}
 
 
@@ -155,7 +158,7 @@ class HouseholdRisk:
         out: FloatArray = self.risk[self.of_record]
         return out
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "households": int(self.risk.size),
             "largest": int(self.members.max()),
@@ -165,7 +168,7 @@ class HouseholdRisk:
         }
 
 
-def household_risk(risk: npt.ArrayLike, households: Sequence[Any]) -> HouseholdRisk:
+def household_risk(risk: npt.ArrayLike, households: Sequence[pa.Array]) -> HouseholdRisk:
     """Risk of each household from the risk of each record.
 
     Parameters
@@ -198,7 +201,7 @@ def household_risk(risk: npt.ArrayLike, households: Sequence[Any]) -> HouseholdR
     return HouseholdRisk(-np.expm1(joined), np.bincount(home).astype(np.int64), home)
 
 
-def _codes(households: Sequence[Any]) -> IntArray:
+def _codes(households: Sequence[pa.Array]) -> IntArray:
     """A number per household, -1 for none."""
     import pyarrow as pa
 
@@ -242,7 +245,7 @@ class IndividualRisk:
     def max(self) -> float:
         return float(self.risk.max())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"max": self.max, "mean": self.mean, "expected": self.expected, "method": "Benedetti-Franconi, exact"}
 
 

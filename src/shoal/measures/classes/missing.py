@@ -47,8 +47,8 @@ class Crowds:
     def n_members(self) -> int:
         return int(self.members.sum())
 
-    def to_json(self) -> dict[str, Any]:
-        out = {
+    def to_json(self) -> dict[str, object]:
+        out: dict[str, object] = {
             "k": k_anonymity(self),
             "unique": unique_members(self),
             "people": self.n_members,

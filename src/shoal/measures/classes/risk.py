@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from shoal.kernels.group import group_codes, sum_by
 from shoal.measures.classes.anonymity import Groups, each_once, k_anonymity, members_of, people_at
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 HELPERS = ("members_above", "checked_population", "matched_sizes", "presence")
 
@@ -179,7 +182,7 @@ class Presence:
     of_release: IntArray  # F of each class of the release, in its order
     people: int  # people of the population, each once
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "k_map": self.k_map,
             "delta_min": self.delta_min,
@@ -224,7 +227,7 @@ def matched_sizes(release: ClassCounts, population: ClassCounts) -> tuple[IntArr
     return f, big, grouping.ids[:n]
 
 
-def _translated(codes: CodeArray, theirs: Any, ours: Any) -> CodeArray:
+def _translated(codes: CodeArray, theirs: pa.Array, ours: pa.Array) -> CodeArray:
     """Codes of the population in terms of the release's categories; values that the release lacks get new codes."""
     place = {text: i for i, text in enumerate(_texts(ours))}
     table = [place.setdefault(text, len(place)) for text in _texts(theirs)]
@@ -232,7 +235,7 @@ def _translated(codes: CodeArray, theirs: Any, ours: Any) -> CodeArray:
     return out
 
 
-def _texts(categories: Any) -> list[str]:
+def _texts(categories: pa.Array) -> list[str]:
     if isinstance(categories, list | tuple):
         return [str(c) for c in categories]
     from shoal.kernels.text import canonical_text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from shoal.measures.events.unicity import Known, Needed, RarePlaces, Season, SharedSets, TopPlaces, Unicity, largest_m
 from shoal.model.display import written
@@ -25,7 +24,7 @@ class Grain:
         parts = [f"time: {self.time}"] * (self.time is not None) + [f"place: {self.place}"] * (self.place is not None)
         return ", ".join(parts)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         curve = [{"records": k.records, "people": k.people, "unique": k.unique.to_json()} for k in self.curve]
         return {"time": self.time, "place": self.place, "points": self.points, "curve": curve}
 
@@ -115,7 +114,7 @@ class EventsMeasured:
             )
         return "\n".join([*lines, *self.notes])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "table": self.table,
             "unit": self.unit,

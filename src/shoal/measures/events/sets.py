@@ -18,7 +18,6 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +25,14 @@ import numpy.typing as npt
 from shoal.kernels.group import group_codes
 from shoal.kernels.jit import HAVE_NUMBA, lean_njit
 from shoal.measures.events.traces import Traces
-from shoal.model.counts.classes import FloatArray, IntArray
+from shoal.model.counts.classes import CodeArray, FloatArray, IntArray
 
 LOPSIDED = 16
 """A list this many times longer than the other is searched, not walked."""
 
 
 @lean_njit
-def _find(people: Any, low: int, high: int, person: int) -> int:
+def _find(people: CodeArray, low: int, high: int, person: int) -> int:
     """The first place in ``people[low:high]`` that is not before ``person``."""
     while low < high:
         middle = (low + high) >> 1
@@ -45,7 +44,7 @@ def _find(people: Any, low: int, high: int, person: int) -> int:
 
 
 @lean_njit
-def common(known: Any, n: int, people: Any, low: int, high: int, out: Any, keep: bool) -> int:
+def common(known: CodeArray, n: int, people: CodeArray, low: int, high: int, out: CodeArray, keep: bool) -> int:
     """How many of ``known[:n]`` are in ``people[low:high]``; with ``keep`` they are written to ``out`` (may be ``known``)."""
     found, i = 0, 0
     if (high - low) > LOPSIDED * n:
@@ -70,13 +69,22 @@ def common(known: Any, n: int, people: Any, low: int, high: int, out: Any, keep:
 
 
 @lean_njit
-def _copy(people: Any, low: int, n: int, out: Any) -> None:
+def _copy(people: CodeArray, low: int, n: int, out: CodeArray) -> None:
     for i in range(n):
         out[i] = people[low + i]
 
 
 @lean_njit
-def walk(start: Any, point: Any, first: Any, visitor: Any, people: Any, picks: Any, room: Any, out: Any) -> None:
+def walk(
+    start: IntArray,
+    point: CodeArray,
+    first: IntArray,
+    visitor: CodeArray,
+    people: IntArray,
+    picks: IntArray,
+    room: CodeArray,
+    out: CodeArray,
+) -> None:
     """Draw d learns the points ``picks[d]`` of person ``people[d]`` one by one (−1: no more); ``out[d, j]`` is how many people
     were at the first j + 1 of them."""
     for d in range(len(people)):
@@ -102,7 +110,9 @@ def walk(start: Any, point: Any, first: Any, visitor: Any, people: Any, picks: A
 
 
 @lean_njit
-def whole_loop(start: Any, point: Any, first: Any, visitor: Any, people: Any, room: Any, out: Any) -> None:
+def whole_loop(
+    start: IntArray, point: CodeArray, first: IntArray, visitor: CodeArray, people: IntArray, room: CodeArray, out: CodeArray
+) -> None:
     """``out[d]``: how many people were at every point of person ``people[d]``."""
     for d in range(len(people)):
         base, end = start[people[d]], start[people[d] + 1]
@@ -129,7 +139,16 @@ def choose(n: int, k: int) -> float:
 
 @lean_njit
 def subsets(
-    start: Any, point: Any, first: Any, visitor: Any, people: Any, s: int, rooms: Any, at: Any, sizes: Any, hist: Any
+    start: IntArray,
+    point: CodeArray,
+    first: IntArray,
+    visitor: CodeArray,
+    people: IntArray,
+    s: int,
+    rooms: CodeArray,
+    at: IntArray,
+    sizes: IntArray,
+    hist: FloatArray,
 ) -> None:
     """Every set of s points of each person (who has at least s): ``hist[n]`` gains the share of the person's sets that n people
     share. Sets are built rarest point first; once one person is left, all larger sets are that person's alone."""
@@ -163,7 +182,9 @@ def subsets(
                 at[depth] = at[depth - 1]
 
 
-def walk_by_numpy(start: Any, point: Any, first: Any, visitor: Any, people: Any, picks: Any, out: Any) -> None:
+def walk_by_numpy(
+    start: IntArray, point: CodeArray, first: IntArray, visitor: CodeArray, people: IntArray, picks: IntArray, out: CodeArray
+) -> None:
     """:func:`walk` without numba."""
     for d, person in enumerate(people.tolist()):
         left, n = None, 0
@@ -176,7 +197,14 @@ def walk_by_numpy(start: Any, point: Any, first: Any, visitor: Any, people: Any,
             out[d, j] = n
 
 
-def whole_by_numpy(start: Any, point: Any, first: Any, visitor: Any, people: Any, out: Any) -> None:
+def whole_by_numpy(
+    start: IntArray,
+    point: CodeArray,
+    first: IntArray,
+    visitor: CodeArray,
+    people: IntArray,
+    out: CodeArray,
+) -> None:
     """:func:`whole_loop` without numba."""
     for d, person in enumerate(people.tolist()):
         left = None

@@ -7,15 +7,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, EmptyTableError, InternalError, UsageError
 from shoal.kernels.text import canonical_text
-from shoal.model.counts.classes import CodeArray, IntArray
+from shoal.model.counts.classes import CodeArray, FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -30,7 +33,7 @@ MONDAY = 4 * UNITS["d"]
 """The first Monday of the epoch, 5 January 1970."""
 
 
-def time_buckets(name: str, kind: str, values: Any, width: str) -> CodeArray | None:
+def time_buckets(name: str, kind: str, values: pa.Array, width: str) -> CodeArray | None:
     """The bucket of each distinct time; None where time is left out.
 
     Parameters
@@ -75,7 +78,7 @@ def time_buckets(name: str, kind: str, values: Any, width: str) -> CodeArray | N
     return _dense((microseconds(values, kind) - since) // length)
 
 
-def microseconds(values: Any, kind: str) -> IntArray:
+def microseconds(values: pa.Array, kind: str) -> IntArray:
     """Times as microseconds since 1970, or since midnight; by the clock of their zone, where they have one."""
     if kind == "time":
         import pyarrow as pa
@@ -84,24 +87,24 @@ def microseconds(values: Any, kind: str) -> IntArray:
     return _instants(_by_the_clock(values))
 
 
-def months(values: Any) -> IntArray:
+def months(values: pa.Array) -> IntArray:
     """Dates and timestamps as months since January 1970, by the clock of their zone."""
     return np.asarray(_by_the_clock(values).to_numpy(zero_copy_only=False).astype("datetime64[M]").astype(np.int64))
 
 
-def _by_the_clock(values: Any) -> Any:
+def _by_the_clock(values: pa.Array) -> pa.Array:
     """Timestamps with a zone as its clock shows them; others as they are."""
     import pyarrow.compute as pc
 
     return pc.local_timestamp(values) if getattr(values.type, "tz", None) else values
 
 
-def _instants(values: Any) -> IntArray:
+def _instants(values: pa.Array) -> IntArray:
     return np.asarray(values.to_numpy(zero_copy_only=False).astype("datetime64[us]").astype(np.int64), dtype=np.int64)
 
 
 def place_codes(
-    name: str, kind: str, values: Any, level: str, hierarchies: Mapping[str, Hierarchy] | None = None
+    name: str, kind: str, values: pa.Array, level: str, hierarchies: Mapping[str, Hierarchy] | None = None
 ) -> CodeArray | None:
     """The place of each distinct value at a level; None where places are left out.
 
@@ -134,7 +137,7 @@ def place_codes(
     )
 
 
-def _hierarchy_level(name: str, values: Any, level: int, hierarchies: Mapping[str, Hierarchy]) -> CodeArray:
+def _hierarchy_level(name: str, values: pa.Array, level: int, hierarchies: Mapping[str, Hierarchy]) -> CodeArray:
     if name not in hierarchies:
         raise UsageError(f"column '{name}' has no hierarchy.", hint=f"Give one: --hierarchy {name}=FILE.csv.")
     tree = hierarchies[name]
@@ -176,17 +179,17 @@ def _whole(text: str, name: str) -> int:
     return int(text)
 
 
-def _as_numbers(values: Any) -> Any:
+def _as_numbers(values: pa.Array) -> FloatArray:
     import pyarrow as pa
 
-    return values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _floor(numbers: Any, width: float) -> Any:
+def _floor(numbers: FloatArray, width: float) -> FloatArray:
     return np.floor(numbers / width + 1e-9)  # 0.3 lies in [0.3, 0.4), although 0.3 / 0.1 is below 3 in binary
 
 
-def _dense(buckets: Any) -> CodeArray:
+def _dense(buckets: npt.ArrayLike) -> CodeArray:
     return np.unique(buckets, return_inverse=True)[1].astype(np.int32)
 
 
@@ -394,7 +397,7 @@ def _starts(lengths: npt.NDArray[np.int64]) -> IntArray:
     return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
 
 
-def moments_of(name: str, texts: Any, rows: IntArray) -> Any:
+def moments_of(name: str, texts: pa.Array, rows: IntArray) -> pa.Array:
     """Timestamps of the distinct texts of a column; ``rows`` are the records of each. With a zone: in UTC.
 
     >>> import pyarrow as pa

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -61,7 +60,7 @@ class Known:
     shorter_unique: Estimate | None
     everybody: Estimate
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         s = self.sets
         return {
             "records": self.records,
@@ -93,7 +92,7 @@ class Needed:
     longest: int
     walks: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         shares = {str(s): v for s, v in self.within.items()}
         ranges = {name: list(ends) for name, ends in self.ranges.items()}
         quartiles = {"q1": self.q1, "median": self.median, "q3": self.q3, "ranges": ranges}
@@ -238,7 +237,7 @@ class SharedSets:
     k: int
     exact: bool
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
 
@@ -280,7 +279,7 @@ class RarePlaces:
     people: float
     records: float
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
 
@@ -310,7 +309,7 @@ class Season:
     points: int
     alone: float
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
 
@@ -341,7 +340,7 @@ class TopPlaces:
     fewer: int
     tied: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         s = self.sets
         sizes = {"min": s.min, "q1": s.q1, "median": s.median, "mean": s.mean, "q3": s.q3}
         return {"places": self.places, "unique": self.unique, "sets": sizes, "fewer": self.fewer, "tied": self.tied}

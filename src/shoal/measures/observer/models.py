@@ -51,7 +51,7 @@ class Model:
             out.append(told | said | {"renyi": family, "grade": grade, "kl": relative_entropy(row, self.table.prior)})
         return sorted(out, key=lambda seen: (-seen["chance"], seen["observation"]))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         rows, weights = self.table.rows, self.table.weights
         left = [renyi_entropy(row, 1.0) for row in rows]
         return {

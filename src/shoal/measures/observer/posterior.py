@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -115,7 +114,7 @@ class PosteriorTable:
             raise UsageError(f"subjects are numbered from 0 to {self.rows.shape[1] - 1}.", hint="Name at least one.")
         return self.rows[:, list(subjects)]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         low, high = self.range()
         return {"min": low, "max": high, "mutual_information": self.mutual_information(), "perfect": self.is_perfect()} | {
             "observations": self.per_observation()

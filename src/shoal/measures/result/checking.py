@@ -74,7 +74,7 @@ class Verdicts:
             raise RequirementError(f"{self}.", hint="Generalize or suppress, then measure again.")
         return self
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"met": self.met, "parts": [p.to_json() for p in self.parts]}
 
 

@@ -42,7 +42,7 @@ class Attacker:
     mean: float
     above: Mapping[str, int] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         out: dict[str, Any] = {"max": self.max, "mean": self.mean}
         return out | ({"above": dict(self.above)} if self.above else {})
 
@@ -66,7 +66,7 @@ class Risk:
         """The mean over all records: the prosecutor's."""
         return self.prosecutor.mean
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "prosecutor": self.prosecutor.to_json(),
             "journalist": self.journalist.to_json(),
@@ -83,7 +83,7 @@ class WholeSet:
     unique_share: float
     k: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
 
@@ -98,7 +98,7 @@ class Diversity:
     least_c: Mapping[int, float]
     alpha: float
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "distinct": self.distinct,
             "entropy": self.entropy,
@@ -119,7 +119,7 @@ class Closeness:
     beta: float
     enhanced_beta: float
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         names = ("delta_disclosure", "delta_disclosure_present", "beta", "enhanced_beta")
         out: dict[str, Any] = {"t": self.t, "distance": self.distance} | {n: getattr(self, n) for n in names}
         return out | {"infinite": [n for n in names if not math.isfinite(getattr(self, n))]}
@@ -598,7 +598,7 @@ class Figures:
         """What the reader must know to use the numbers."""
         return notes(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The keys that stay, and what else is known; no data value."""
         out: dict[str, Any] = {
             "table": self.table,

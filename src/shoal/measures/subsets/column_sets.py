@@ -22,7 +22,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from math import comb
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +31,7 @@ from shoal.kernels.group import group_codes, sum_by
 from shoal.measures.classes.anonymity import each_once, k_anonymity, unique_members
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
-from shoal.model.counts.classes import ClassCounts, IntArray
+from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray
 
 LARGEST = 3
 """Columns that somebody is taken to know: colleagues and neighbours know a few."""
@@ -93,7 +92,7 @@ def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None 
     return KnownColumns(total, found, everything, tuple(n for n in codes if n not in kept))
 
 
-def _affordable(codes: Mapping[str, Any], alone: Mapping[tuple[str, ...], int], records: int, budget: int) -> Sequence[str]:
+def _affordable(codes: Mapping[str, CodeArray], alone: Mapping[tuple[str, ...], int], records: int, budget: int) -> Sequence[str]:
     """The columns whose sets are counted, in the order of the table: all of them, or those that tell most apart."""
     n = len(codes)
     while n > FEWEST and (records + A_SET) * (comb(n, 2) + comb(n, 3)) > budget:
@@ -104,7 +103,7 @@ def _affordable(codes: Mapping[str, Any], alone: Mapping[tuple[str, ...], int], 
     return [name for name in codes if name in ranked]
 
 
-def _found(ids: Any, who: IntArray, several: bool) -> int:
+def _found(ids: CodeArray | IntArray, who: IntArray, several: bool) -> int:
     """People who are the only ones in some class."""
     if not several:
         return int((np.bincount(ids - min(int(ids.min()), 0)) == 1).sum())
@@ -167,7 +166,7 @@ class Subset:
     distinction: float
     separation: float
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {**asdict(self), "columns": list(self.columns)}
 
 
@@ -254,7 +253,7 @@ class Contribution:
     unique_without: int
     adds: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
 
@@ -295,7 +294,7 @@ class ColumnSet:
     k: int
     unique: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {**asdict(self), "columns": list(self.columns)}
 
 
@@ -311,7 +310,7 @@ class Lattice:
     identifying: tuple[ColumnSet, ...]
     safe: tuple[ColumnSet, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "alpha": self.alpha,
             "k": self.k,

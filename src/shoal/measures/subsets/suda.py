@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +69,7 @@ class Suda:
         part = (self.share * self.score[:, None]).sum(axis=0) / total
         return {name: float(x) for name, x in zip(self.columns, part, strict=True)}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "records_with_msu": int(np.count_nonzero(self.score)),
             "msus": len(self.msu_mask),

@@ -229,7 +229,7 @@ class AnalysisChange:
     change: float
     details: Mapping[str, Any]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "analysis": self.analysis,
             "measure": self.measure,

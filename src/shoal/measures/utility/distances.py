@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -398,7 +397,7 @@ def _granularity(c: PublishedColumn, weight: FloatArray, lost: float) -> float:
     return float((weight * cost).sum() + lost)
 
 
-def private_information(c: PublishedColumn, before: Any, after: Any) -> tuple[float, float] | None:
+def private_information(c: PublishedColumn, before: FloatArray, after: FloatArray) -> tuple[float, float] | None:
     """Bits that a column tells about a sensitive value per cell, and bits that it leaves open; None where they are not defined.
 
     ``before`` counts the original records by value and sensitive value, ``after`` the published ones by label and sensitive value

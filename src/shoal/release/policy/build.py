@@ -47,14 +47,6 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
     quasi = _kept(plain.get("keep", {}), {c: _quasi(c, r or {}) for c, r in _named(roles.get("quasi", {})).items()})
     unit = plain.get("unit")
     unit = {"column": unit} if isinstance(unit, str) else (unit or {})
-    allow = plain.get("allow", {})
-    about: dict[str, Any] = {
-        n: plain[n]
-        for n in ("title", "purpose", "recipient", "release", "run_by", "approved_by", "contact", "date", "review", "controls")
-        if n in plain
-    }
-    for name in ("date", "review"):
-        _day(about.get(name), name)
     people = plain.get("population")
     return {
         "quasi": quasi,
@@ -72,12 +64,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "read": dict(plain.get("read", {})),
         "missing_values": {c: tuple(values) for c, values in plain.get("missing_values", {}).items()},
         "requirements": asked,
-        "suppress": float(allow.get("suppress", SUPPRESS if "events" in plain else 0.0)),
-        "loss_limit": float(allow["loss"]) if "loss" in allow else None,
-        "blank_limit": float(allow["blank"]) if "blank" in allow else None,
-        "scope": allow.get("scope", "rows"),
-        "identifying": _reasons(allow.get("identifying", {}), "identifying"),
-        "none_of_the_eighteen": _listed(_reasons(allow.get("none_of_the_eighteen", {}), "none_of_the_eighteen"), chosen),
+        **_allowed(plain, chosen),
         "optimize": plain.get("optimize", "loss"),
         "method": plain.get("method", "best"),
         "local_cells": _local_cells(plain, quasi),
@@ -90,8 +77,29 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "analyses": tuple(plain.get("analyses", ())),
         "events": events_of(plain, asked),
         "preset": chosen,
-        "about": about,
+        "about": _about(plain),
     }
+
+
+def _allowed(plain: Mapping[str, Any], chosen: Preset | None) -> dict[str, Any]:
+    """The fields that ``allow`` states: what may be suppressed and lost, and the columns that a person has judged."""
+    allow = plain.get("allow", {})
+    return {
+        "suppress": float(allow.get("suppress", SUPPRESS if "events" in plain else 0.0)),
+        "loss_limit": float(allow["loss"]) if "loss" in allow else None,
+        "blank_limit": float(allow["blank"]) if "blank" in allow else None,
+        "scope": allow.get("scope", "rows"),
+        "identifying": _reasons(allow.get("identifying", {}), "identifying"),
+        "none_of_the_eighteen": _listed(_reasons(allow.get("none_of_the_eighteen", {}), "none_of_the_eighteen"), chosen),
+    }
+
+
+def _about(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Who releases what, why, to whom and until when."""
+    for name in ("date", "review"):
+        _day(plain.get(name), name)
+    about = ("title", "purpose", "recipient", "release", "run_by", "approved_by", "contact", "date", "review", "controls")
+    return {name: plain[name] for name in about if name in plain}
 
 
 def _local_cells(plain: Mapping[str, Any], quasi: Mapping[str, Any]) -> str | dict[str, str] | None:
