@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import PolicyError, UnreadableError
 from shoal.model.counts.classes import ClassCounts, PackedCodes, SensitiveCounts
-from shoal.model.counts.files import counts_from_json, counts_to_json, read_counts, write_counts
+from shoal.model.counts.files import read_counts, write_counts
 from shoal.model.plan import Plan, Suppression, step_from_json
 from shoal.model.roles import MissingPolicy
 from shoal.steps import Clamp, Constant, Cut, Drop, Keep, MapValues, Prefix, Round
@@ -157,31 +158,27 @@ def same(a: ClassCounts, b: ClassCounts) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(counts())
-def test_counts_come_back_from_json_and_parquet(found: ClassCounts) -> None:
-    same(counts_from_json(counts_to_json(found)), found)
+def test_counts_come_back_from_parquet(found: ClassCounts) -> None:
     with tempfile.TemporaryDirectory() as folder:
         same(read_counts(write_counts(found, Path(folder) / "c.parquet")), found)
 
 
-def test_packed_counts_come_back() -> None:
+def test_packed_counts_come_back(tmp_path: Path) -> None:
     keys = np.array([1, 5, 7], np.uint64)
     found = ClassCounts([1, 2, 3], ["a", "b"], PackedCodes([keys], (2, 4), ([-1, 0], [-1, 0, 1, 2])))
     assert [c.tolist() for c in found.codes] == [[-1, 0, 0], [0, 0, 2]]
-    same(counts_from_json(counts_to_json(found)), found)
+    same(read_counts(write_counts(found, tmp_path / "c.parquet")), found)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "3", "[]", "{}", '{"format": "shoal-counts/1"}', '{"format": "shoal-counts/1", "numbers": {"size": "?"}}']
-)
-def test_other_texts_are_not_counts(text: str) -> None:
-    with pytest.raises(UnreadableError):
-        counts_from_json(text)
+@pytest.mark.parametrize("text", ["", "3", "[]", "{}", '{"format": "shoal-counts/1"}', "[" * 200_000])
+def test_other_files_are_not_counts(tmp_path: Path, text: str) -> None:
+    pq.write_table(pa.table({"size": [1]}).replace_schema_metadata({"shoal": text}), tmp_path / "c.parquet")
+    with pytest.raises(UnreadableError, match="does not hold counts"):
+        read_counts(tmp_path / "c.parquet")
 
 
 @pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 100_000, "{", "[]", "null", '{"format": "x"}'])
-def test_texts_that_are_no_plan_or_counts(text: str) -> None:
+def test_texts_that_are_no_plan(text: str) -> None:
     """Also those nested so deeply that the reader gives up."""
     with pytest.raises(PolicyError, match="the plan"):
         Plan.from_json(text)
-    with pytest.raises(UnreadableError, match="does not hold counts"):
-        counts_from_json(text)

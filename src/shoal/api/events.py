@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.api.arguments import Names, Source, names, opened
+from shoal.disk.atomic import write_text
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError, InternalError, RoleError, UsageError
 from shoal.hierarchies import read_arx
@@ -354,7 +355,7 @@ class EventMeasurement(EventsMeasured):
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML report: no data value, nothing loaded from elsewhere."""
-        return events_report.write_report(self, Path(path))
+        return write_text(path, events_report.report_html(self))
 
     @overload
     def plot(self) -> Chart: ...

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 from shoal.api.arguments import Names, Source, missing_rule, names, number_of_people, opened, quasi_of
+from shoal.disk.atomic import write_text
 from shoal.engines.count.by_codes import in_order
 from shoal.engines.count.people import check_counts, count_people
 from shoal.engines.table import Table
@@ -312,9 +313,9 @@ class Measurement(Figures):
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML report: no data value, nothing loaded from elsewhere."""
-        from shoal.report.measure_report import write_report
+        from shoal.report.measure_report import report_html
 
-        return write_report(self, Path(path))
+        return write_text(path, report_html(self))
 
 
 def _coarser(counts: ClassCounts, who: Memberships, columns: Sequence[str]) -> ClassCounts:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shoal.disk.atomic import write_text
 from shoal.measures.utility.analyses import AnalysisChange, ModelScore
 from shoal.measures.utility.distances import Propensity, QueryErrors
 from shoal.model.display import written
@@ -147,9 +148,9 @@ class Comparison:
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML page: no data value, nothing loaded from elsewhere."""
-        from shoal.report.comparison_report import write_comparison
+        from shoal.report.comparison_report import comparison_html
 
-        return write_comparison(self, Path(path))
+        return write_text(path, comparison_html(self))
 
 
 def _share(x: float) -> str:

@@ -57,11 +57,12 @@ def atomic(path: Path) -> Iterator[Path]:
             os.close(handle)
 
 
-def write_text(path: str | Path, text: str) -> None:
-    """A text file in UTF-8, readable as the user's other files are."""
+def write_text(path: str | Path, text: str) -> Path:
+    """A text file in UTF-8, readable as the user's other files are; its path."""
     with atomic(Path(path)) as part:
         part.write_bytes(text.encode("utf-8"))
         part.chmod(0o666 & ~umask())
+    return Path(path)
 
 
 def umask() -> int:

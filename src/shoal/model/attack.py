@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from shoal.errors import InternalError
@@ -40,8 +40,8 @@ class AttackResult:
     Examples
     --------
     >>> r = AttackResult("linkage", "Can a neighbour find a record?", 0.11, 0.08, 0.14, 0.2, "", "holds", "1 in 9 is found.")
-    >>> r.to_json()["verdict"], AttackResult.from_json(r.to_json()) == r
-    ('holds', True)
+    >>> r.to_json()["verdict"], AttackResult.not_run("linkage", "no table was given").sentence
+    ('holds', 'Not run: no table was given.')
     """
 
     name: str
@@ -62,21 +62,12 @@ class AttackResult:
                 raise InternalError(f"attack '{self.name}' came out as not-a-number.")
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "question": self.question,
-            "rate": self.rate,
-            "low": self.low,
-            "high": self.high,
-            "claimed": self.claimed,
-            "worst": self.worst,
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-        }
+        return asdict(self)
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> AttackResult:
-        return cls(**data)
+    def not_run(cls, name: str, why: str, question: str = "") -> AttackResult:
+        """An attack that was not tried; ``why`` is the end of a sentence."""
+        return cls(name, question, None, None, None, None, "", "not run", f"Not run: {why}.")
 
 
 @dataclass(frozen=True, repr=False)

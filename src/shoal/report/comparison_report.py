@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from shoal.disk.atomic import write_text
 from shoal.report.blocks import Block, Cell, Figure, Items, Number, Section, Table, Tag, Words, card_of, report_page
 from shoal.report.charts import bars, frontier, heat_map, svg
 from shoal.report.numbers import percent
@@ -16,12 +14,6 @@ from shoal.report.numbers import percent
 MOST_COLUMNS = 15
 """More would not fit a map that can be read."""
 KINDS = {"unchanged": "met", "recoded": "quasi", "recoded locally": "quasi", "changed numbers": "warning", "blank": "broken"}
-
-
-def write_comparison(c: Any, path: Path) -> Path:
-    """Write the page, whole or not at all."""
-    write_text(path, comparison_html(c))
-    return path
 
 
 def comparison_html(c: Any) -> str:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from shoal.disk.atomic import write_text
 from shoal.measures.events.result import THRESHOLD, EventsMeasured
 from shoal.measures.events.unicity import largest_m
 from shoal.report.blocks import Block, Figure, Number, Section, Table, Text, Words, card_of, report_page
 from shoal.report.charts import Chart, Hiding, Revealed, known_records, set_sizes, svg
 from shoal.report.numbers import percent
 from shoal.report.plots import renewal_curve, zipf_ranks
-
-
-def write_report(m: EventsMeasured, file: Path) -> Path:
-    """Write the page, whole or not at all."""
-    write_text(file, report_html(m))
-    return file
 
 
 def curves(m: EventsMeasured) -> Chart:

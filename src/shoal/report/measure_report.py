@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.disk.atomic import write_text
 from shoal.measures.subsets.column_sets import uniqueness_matrix
 from shoal.model.display import written
 from shoal.report.blocks import THRESHOLD, Block, Figure, Section, Table, Text, Words, numbers_of, report_page
@@ -24,22 +22,15 @@ MOST_COLUMNS = 15
 """More would not fit a map that can be read."""
 
 
-def write_report(m: Figures, path: Path) -> Path:
-    """Write the page, whole or not at all.
+def report_html(m: Figures) -> str:
+    """The page as text.
 
-    >>> import tempfile
     >>> from shoal.measures.result.figures import Figures
     >>> from shoal.model.counts.classes import ClassCounts
-    >>> file = write_report(Figures(ClassCounts((1, 4), columns=("age",), codes=([0, 1],))), Path(tempfile.mkdtemp(), "m.html"))
-    >>> "http://" in file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+    >>> page = report_html(Figures(ClassCounts((1, 4), columns=("age",), codes=([0, 1],))))
+    >>> "http://" in page.replace("http://www.w3.org/2000/svg", "")
     False
     """
-    write_text(path, report_html(m))
-    return path
-
-
-def report_html(m: Figures) -> str:
-    """The page as text."""
     sections = [
         Section("groups", "How many share a group", _groups(m)),
         Section("risks", "How likely is a re-identification?", _risks(m)),

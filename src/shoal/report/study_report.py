@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from shoal.disk.atomic import write_text
 from shoal.model.display import written
 from shoal.report.blocks import Block, Figure, Items, Number, Section, Table, Words, report_page
 from shoal.report.charts import Line, boxes, curve, svg
@@ -18,12 +16,6 @@ MOST_ROWS = 200
 MOST_BOXES = 30
 MOST_DRAWN = 12
 """Sets whose subpopulations are drawn; the tables hold them all."""
-
-
-def write_study(s: Any, path: Path) -> Path:
-    """Write the page, whole or not at all."""
-    write_text(path, study_html(s))
-    return path
 
 
 def study_html(s: Any) -> str:

@@ -72,19 +72,6 @@ class Allocation:
     def failure(self) -> float:
         return float(cell_failure(self.population, self.k, self.smallest_cell))
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "cells_allowed": self.budget.cells,
-            "cells": self.cells,
-            "people_per_cell": self.budget.people_per_cell,
-            "population": self.population,
-            "k": self.k,
-            "beta": self.beta,
-            "columns": {c.column: {"values": c.values, "allowed": c.allowed, "groups": c.groups} for c in self.columns},
-            "failure_of_rarest_cell": self.failure,
-            "notes": list(self.budget.notes),
-        }
-
 
 def allocation(
     margins: Margins | ClassCounts,
@@ -142,7 +129,7 @@ def _margins(margins: Margins | ClassCounts) -> dict[str, tuple[Any, IntArray]]:
     import pyarrow as pa
 
     if isinstance(margins, ClassCounts):
-        records = margins.sizes if margins.records is None else margins.records
+        records = margins.records_by_class
         out: dict[str, tuple[Any, IntArray]] = {}
         for name, values, codes in zip(margins.columns, margins.categories, margins.codes, strict=True):
             counts = np.bincount(codes + 1, weights=records, minlength=len(values) + 1).astype(np.int64)

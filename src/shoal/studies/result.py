@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shoal.disk.atomic import write_text
 from shoal.measures.classes.anonymity import SizeTable
 from shoal.measures.subsets.column_sets import Lattice
 from shoal.model.display import written
@@ -171,6 +172,6 @@ class Study:
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML page with the tables and figures."""
-        from shoal.report.study_report import write_study
+        from shoal.report.study_report import study_html
 
-        return write_study(self, Path(path))
+        return write_text(path, study_html(self))

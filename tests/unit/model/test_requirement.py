@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from shoal.errors import PolicyError, UsageError
 from shoal.model import requirement as req
 from shoal.model.compare import TOLERANCE, at_least, at_most, below, class_for, equal, most_of, slack
-from shoal.model.requirement import Reading, Requirement, require_of, requirement_from_json, requirements_of
+from shoal.model.requirement import Reading, Requirement, require_of, requirements_of
 
 # requirement, its text, its place in a policy with the value there, numbers found that just meet it and just do not
 ALL = [
@@ -88,7 +88,6 @@ def test_one_requirement_in_all_its_forms(asked, text, said, enough, short):
     assert str(asked) == text
     assert requirements_of(said) == requirements_of([text]) == (asked,)
     assert require_of([asked]) == said
-    assert requirement_from_json(asked.to_json()) == asked
     assert asked.name == ".".join(asked.place)
     assert asked.sentence()
 

@@ -304,14 +304,3 @@ def test_bounds_are_kept() -> None:
     table = random_table(8)
     found = lattice(table.counts(), table.hierarchies(), [req.K(2)], suppress=1.0, bounds={"c0": (1, None)})
     assert found.levels["c0"] >= 1
-
-
-def test_requirements_go_to_json_and_back() -> None:
-    tree = Hierarchy.from_rows("s", [["a", "*"], ["b", "*"]])
-    for r in [req.K(5), req.MaxRisk(0.1, "journalist"), req.RecursiveDiversity("s", 2.0, 3), req.PopulationUniqueness(0.1, 100)]:
-        assert req.requirement_from_json(r.to_json()) == r
-        assert r.sentence()
-    again = req.requirement_from_json(req.TCloseness("s", 0.2, "hierarchical", tree).to_json())
-    assert isinstance(again, req.TCloseness)
-    assert again.hierarchy is not None
-    assert again.hierarchy.leaves == ("a", "b")

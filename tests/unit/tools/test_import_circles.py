@@ -18,8 +18,6 @@ LEFT = [
     {"hierarchies", "hierarchies.rule", *(f"hierarchies.builders.{name}" for name in BUILDERS.split())},
     {"registry.keep.heads", "registry.keep.mirror"},
     {"registry.keep.notices", "registry.keep.store", "registry.keep.submissions"},
-    {"release.gate.identifying", "release.gate.safe_harbor", "release.plan.prepare"},
-    {"release.plan.column_steps", "release.plan.published_classes"},
     {"server.common", "server.limited_http"},
 ]
 """Circles that remain, without ``shoal.`` in front."""

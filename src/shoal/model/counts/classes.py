@@ -188,7 +188,12 @@ class ClassCounts:
     @property
     def n_records(self) -> int:
         """Rows of the table."""
-        return int(self.sizes.sum() if self.records is None else self.records.sum())
+        return int(self.records_by_class.sum())
+
+    @property
+    def records_by_class(self) -> IntArray:
+        """Rows of each class, also where its size counts people."""
+        return self.sizes if self.records is None else self.records
 
     @property
     def n_members(self) -> int:

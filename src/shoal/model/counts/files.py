@@ -1,8 +1,7 @@
-"""ClassCounts to Parquet or JSON and back: what COUNT found, kept for later without the rows.
+"""ClassCounts to Parquet and back: what COUNT found, kept for later without the rows.
 
-In Parquet: a row per class with a code per column, its size and, where counted, its records and weight; categories and sensitive
-counts travel in the file's metadata as Arrow. In JSON all arrays are Arrow in base64. Counts hold data values (the categories):
-keep such a file as safe as the table.
+A row per class with a code per column, its size and, where counted, its records and weight; categories and sensitive counts
+travel in the file's metadata as Arrow. Counts hold data values (the categories): keep such a file as safe as the table.
 """
 
 from __future__ import annotations
@@ -49,38 +48,12 @@ def read_counts(path: str | Path) -> ClassCounts:
 
     try:
         table = pq.read_table(path)
-        about = _checked(json.loads((table.schema.metadata or {})[b"shoal"]))
+        about = json.loads((table.schema.metadata or {})[b"shoal"])
+        if not isinstance(about, dict) or about["format"] != FORMAT:
+            raise KeyError("format")
     except (OSError, KeyError, ValueError, RecursionError, pa.ArrowException):
         raise UnreadableError(f"'{path}' does not hold counts that Shoal wrote.", hint="Count the table again.") from None
     return _counts(about, {n: table[n].to_numpy() for n in table.column_names})
-
-
-def counts_to_json(counts: ClassCounts) -> str:
-    """Counts as one JSON text.
-
-    >>> c = ClassCounts([2, 1], ["age"], [[0, -1]])
-    >>> counts_from_json(counts_to_json(c)).codes[0].tolist()
-    [0, -1]
-    """
-    return json.dumps(_described(counts) | {"numbers": {n: _packed(v) for n, v in _numbers(counts).items()}}, sort_keys=True)
-
-
-def counts_from_json(text: str) -> ClassCounts:
-    """Counts from a text that :func:`counts_to_json` made."""
-    import pyarrow as pa
-
-    try:
-        about = _checked(json.loads(text))
-        numbers = {n: _unpacked(v).to_numpy() for n, v in about["numbers"].items()}
-    except (KeyError, ValueError, AttributeError, TypeError, RecursionError, pa.ArrowException):
-        raise UnreadableError("the text does not hold counts that Shoal wrote.", hint="Count the table again.") from None
-    return _counts(about, numbers)
-
-
-def _checked(about: Any) -> dict[str, Any]:
-    if not isinstance(about, dict) or about["format"] != FORMAT:
-        raise KeyError("format")
-    return about
 
 
 def _numbers(counts: ClassCounts) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Requirements: what every class of a release, or the release as a whole, must satisfy. The one language for it.
 
-A requirement is a frozen value with four forms: text (``k>=5``), the ``require`` part of a policy, JSON, and a sentence.
+A requirement is a frozen value with three forms: text (``k>=5``), the ``require`` part of a policy, and a sentence.
 Measuring, searching, judging a written file, attacking, certificate and verify all speak it, and a number that was found
 becomes a :class:`Verdict` by one rule (:mod:`shoal.model.compare`). Each kind states
 
@@ -32,7 +32,6 @@ from shoal.model.requirement.base import (
     ValueLimit,
     Verdict,
     kind_named,
-    requirement_from_json,
     requirement_kinds,
     sentences,
     spellings,
@@ -82,7 +81,6 @@ __all__ = [
     "pieces",
     "require_of",
     "require_schema",
-    "requirement_from_json",
     "requirement_kinds",
     "requirements_of",
     "sentences",

@@ -10,14 +10,13 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import numpy as np
 
-from shoal.errors import PolicyError, RequirementError, UsageError, nearest
+from shoal.errors import RequirementError, UsageError, nearest
 from shoal.model.compare import at_least, at_most, below
 from shoal.model.counts.classes import FloatArray
-from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement.clause import Clause, Reading, written, written_column
 
 Scope = Literal["class", "table", "trace"]
@@ -29,10 +28,11 @@ _R = TypeVar("_R", bound="Requirement")
 _KINDS: dict[str, type[Requirement]] = {}
 
 
+@dataclass_transform(frozen_default=True)
 def register(cls: type[_R]) -> type[_R]:
-    """Make a kind known by its name."""
-    _KINDS[cls.kind] = cls
-    return cls
+    """Make a class a kind of requirement: a frozen dataclass, known by its name."""
+    _KINDS[cls.kind] = dataclass(frozen=True)(cls)
+    return _KINDS[cls.kind]  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -195,26 +195,6 @@ class Requirement:
         column = (written_column(self.sensitive),) if self.sensitive is not None else ()
         return written(word, self.sign, self.limit, (*column, *self.options()))
 
-    def to_json(self) -> dict[str, Any]:
-        """All fields, with the kind."""
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        plain = {k: v.to_json() if isinstance(v, Hierarchy) else v for k, v in fields.items() if v is not None}
-        return {"kind": self.kind, **plain}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        known = {f.name for f in dataclasses.fields(cls)}
-        unknown = sorted(set(data) - known - {"kind"})
-        if unknown:
-            hint = f"It takes: {', '.join(sorted(known))}."
-            raise PolicyError(f"requirement '{cls.kind}' has unknown fields: {', '.join(unknown)}.", hint=hint)
-        values = {k: Hierarchy.from_json(v) if k == "hierarchy" else v for k, v in data.items() if k != "kind"}
-        try:
-            return cls(**values)
-        except TypeError:
-            needed = ", ".join(f.name for f in dataclasses.fields(cls) if f.default is dataclasses.MISSING)
-            raise PolicyError(f"requirement '{cls.kind}' lacks a field.", hint=f"It needs: {needed}.") from None
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -255,18 +235,6 @@ class Verdict:
             "found": self.found,
             "met": self.met,
         }
-
-
-def requirement_from_json(data: Mapping[str, Any]) -> Requirement:
-    """A requirement from its JSON form.
-
-    >>> requirement_from_json({"kind": "k", "k": 5})
-    K(k=5)
-    """
-    kind = data.get("kind", "")
-    if kind not in _KINDS:
-        raise PolicyError(f"requirement '{kind}' is not known.", hint=f"Known: {', '.join(sorted(_KINDS))}.")
-    return _KINDS[kind].from_json(data)
 
 
 def requirement_kinds() -> dict[str, type[Requirement]]:

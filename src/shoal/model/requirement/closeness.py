@@ -38,9 +38,11 @@ class _FromTable(Requirement):
     law: ClassVar[Law] = "union"
     section: ClassVar[str] = "closeness"
 
+    def __post_init__(self) -> None:
+        check_real(self.limit, 0.0, self.bound, "Use a number above 0.")
+
 
 @register
-@dataclass(frozen=True)
 class TCloseness(_FromTable):
     """t-closeness: the earth mover's distance between ``column`` in a class and in the whole table is at most ``t``.
 
@@ -88,7 +90,6 @@ class TCloseness(_FromTable):
 
 
 @register
-@dataclass(frozen=True)
 class DeltaDisclosure(_FromTable):
     """δ-disclosure privacy: |ln(p(s|class) / p(s|table))| < δ for every value s of the table; an absent value fails."""
 
@@ -102,9 +103,6 @@ class DeltaDisclosure(_FromTable):
     }
     figure: ClassVar[str] = "closeness.delta_disclosure"
 
-    def __post_init__(self) -> None:
-        check_real(self.delta, 0.0, "delta", "Use a number above 0.")
-
     def value_limit(self, share: FloatArray) -> ValueLimit | None:
         return ValueLimit("band", self.delta - slack(self.delta), limits=math.exp(min(self.delta, 700.0)) * share)
 
@@ -115,7 +113,6 @@ class DeltaDisclosure(_FromTable):
 
 
 @register
-@dataclass(frozen=True)
 class BasicBeta(_FromTable):
     """Basic β-likeness: (p−q)/q ≤ β for every value of ``column``, p its share in a class and q in the table."""
 
@@ -126,9 +123,6 @@ class BasicBeta(_FromTable):
     schema: ClassVar[Schema] = {"beta": positive_number(10**6, "Largest gain of a share, in multiples of it.")}
     figure: ClassVar[str] = "closeness.beta"
 
-    def __post_init__(self) -> None:
-        check_real(self.beta, 0.0, "beta", "Use a number above 0.")
-
     def value_limit(self, share: FloatArray) -> ValueLimit | None:
         return ValueLimit("cap", limits=(1.0 + self.beta + slack(self.beta)) * share)
 
@@ -137,7 +131,6 @@ class BasicBeta(_FromTable):
 
 
 @register
-@dataclass(frozen=True)
 class EnhancedBeta(_FromTable):
     """Enhanced β-likeness: (p−q)/q ≤ min(β, −ln q) for every value of ``column``.
 
@@ -150,9 +143,6 @@ class EnhancedBeta(_FromTable):
     bound: ClassVar[str] = "beta"
     schema: ClassVar[Schema] = {"enhanced_beta": positive_number(10**6, "The same, and never more than -ln(share).")}
     figure: ClassVar[str] = "closeness.enhanced_beta"
-
-    def __post_init__(self) -> None:
-        check_real(self.beta, 0.0, "beta", "Use a number above 0.")
 
     def value_limit(self, share: FloatArray) -> ValueLimit | None:
         most = np.minimum(self.beta, -np.log(share))

@@ -40,64 +40,54 @@ class _Inside(Requirement):
     section: ClassVar[str] = "diversity"
 
 
-@register
 @dataclass(frozen=True)
-class DistinctDiversity(_Inside):
+class _Distinct(_Inside):
+    """A limit on the number of different values in a class."""
+
+    sign: ClassVar[str] = ">="
+    law: ClassVar[Law] = "merge"
+    figure: ClassVar[str] = "diversity.distinct"
+
+    def __post_init__(self) -> None:
+        check_whole(self.limit, 1, self.bound, "Use at least 2; 1 asks for nothing.")
+
+    @property
+    def fewest_values(self) -> float:
+        return float(self.limit)
+
+    def value_limit(self, share: FloatArray) -> ValueLimit | None:
+        return ValueLimit("distinct", float(self.limit))
+
+
+@register
+class DistinctDiversity(_Distinct):
     """Distinct l-diversity: a class holds at least ``l`` different values of ``column``."""
 
     l: int  # noqa: E741 - the field's name for it
     kind: ClassVar[str] = "distinct-diversity"
     spellings: ClassVar[Spellings] = {"distinct": {}, "l": {}, "distinct_l": {}}
-    sign: ClassVar[str] = ">="
-    law: ClassVar[Law] = "merge"
     bound: ClassVar[str] = "l"
     schema: ClassVar[Schema] = {"distinct": whole_number(1, 10**6, "Different values in a class.")}
-    figure: ClassVar[str] = "diversity.distinct"
-
-    def __post_init__(self) -> None:
-        check_whole(self.l, 1, "l", "Use at least 2; 1 asks for nothing.")
-
-    @property
-    def fewest_values(self) -> float:
-        return float(self.l)
-
-    def value_limit(self, share: FloatArray) -> ValueLimit | None:
-        return ValueLimit("distinct", float(self.l))
 
     def sentence(self) -> str:
         return f"every class holds at least {self.l} different values of '{self.column}'"
 
 
 @register
-@dataclass(frozen=True)
-class PSensitive(_Inside):
+class PSensitive(_Distinct):
     """p-sensitivity: at least ``p`` different values of ``column`` in a class (with K it is p-sensitive k-anonymity)."""
 
     p: int
     kind: ClassVar[str] = "p-sensitive"
     spellings: ClassVar[Spellings] = {"p": {}, "p_sensitive": {}}
-    sign: ClassVar[str] = ">="
-    law: ClassVar[Law] = "merge"
     bound: ClassVar[str] = "p"
     schema: ClassVar[Schema] = {"p_sensitive": whole_number(1, 10**6, "The same number, by the name of p-sensitive k-anonymity.")}
-    figure: ClassVar[str] = "diversity.distinct"
-
-    def __post_init__(self) -> None:
-        check_whole(self.p, 1, "p", "Use at least 2; 1 asks for nothing.")
-
-    @property
-    def fewest_values(self) -> float:
-        return float(self.p)
-
-    def value_limit(self, share: FloatArray) -> ValueLimit | None:
-        return ValueLimit("distinct", float(self.p))
 
     def sentence(self) -> str:
         return f"every class is {self.p}-sensitive: it holds at least {self.p} different values of '{self.column}'"
 
 
 @register
-@dataclass(frozen=True)
 class EntropyDiversity(_Inside):
     """Entropy l-diversity: exp(H) ≥ l, with H the entropy (nats) of ``column`` inside a class."""
 
@@ -133,7 +123,6 @@ class EntropyDiversity(_Inside):
 
 
 @register
-@dataclass(frozen=True)
 class RecursiveDiversity(_Inside):
     """Recursive (c,l)-diversity: with counts r₁ ≥ r₂ ≥ … of ``column`` in a class, r₁ / (r_l + … + r_m) < c; always for l = 1."""
 
@@ -196,7 +185,6 @@ class RecursiveDiversity(_Inside):
 
 
 @register
-@dataclass(frozen=True)
 class AlphaK(_Inside):
     """(α,k): no value of ``column`` has a share above ``alpha`` in a class (state k with :class:`K`)."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.errors import UsageError
@@ -64,7 +63,6 @@ class _OfKnown(Requirement):
 
 
 @register
-@dataclass(frozen=True)
 class KnownRecords(_OfKnown):
     """k^m-anonymity: every set of up to ``records`` records of a person is shared by at least ``k`` people.
 
@@ -97,7 +95,6 @@ class KnownRecords(_OfKnown):
 
 
 @register
-@dataclass(frozen=True)
 class Unicity(_OfKnown):
     """At most ``share`` of the people are singled out by ``records`` random records of theirs (by all of a shorter trace)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal.errors import UsageError
@@ -32,7 +31,6 @@ _PROSECUTOR, _JOURNALIST = {"attacker": "prosecutor"}, {"attacker": "journalist"
 
 
 @register
-@dataclass(frozen=True)
 class K(Requirement):
     """k-anonymity: a class has at least ``k`` members (people, where the table names them; else records).
 
@@ -61,7 +59,6 @@ class K(Requirement):
 
 
 @register
-@dataclass(frozen=True)
 class KMap(Requirement):
     """k-map: at least ``k`` people of the population have the values of a class (the population table counts them)."""
 
@@ -89,7 +86,6 @@ class KMap(Requirement):
 
 
 @register
-@dataclass(frozen=True)
 class PopulationK(Requirement):
     """(1 − β, k)-anonymity: a published record matches at least ``k`` of ``population`` people with probability 1 − ``beta``.
 
@@ -154,7 +150,6 @@ class PopulationK(Requirement):
 
 
 @register
-@dataclass(frozen=True)
 class MaxRisk(Requirement):
     """Largest risk: 1 / (size of a class) is at most ``risk``; the journalist's risk uses the class in the population.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal.errors import UsageError
@@ -26,12 +25,18 @@ from shoal.model.requirement.base import (
 )
 from shoal.model.requirement.clause import Clause, Reading
 
+
+class _WholeTable(Requirement):
+    """A limit on the released table as a whole."""
+
+    scope: ClassVar[Scope] = "table"
+
+
 _AVERAGE, _MARKETER = {"attacker": "average"}, {"attacker": "marketer"}
 
 
 @register
-@dataclass(frozen=True)
-class AverageRisk(Requirement):
+class AverageRisk(_WholeTable):
     """Average risk, (published classes) / (published members), is at most ``risk``.
 
     The marketer's is the same number where no population table is given. Where classes are too many, the smallest are suppressed
@@ -53,7 +58,6 @@ class AverageRisk(Requirement):
         "marketer": described(RISK, "Average risk: classes / records."),
     }
     table_limit: ClassVar[str] = "average_risk"
-    scope: ClassVar[Scope] = "table"
     law: ClassVar[Law] = "merge"
     bound: ClassVar[str] = "risk"
 
@@ -66,8 +70,7 @@ class AverageRisk(Requirement):
 
 
 @register
-@dataclass(frozen=True)
-class SampleUniqueness(Requirement):
+class SampleUniqueness(_WholeTable):
     """At most ``share`` of the published members are alone in their class. Monotone with suppression."""
 
     share: float
@@ -77,7 +80,6 @@ class SampleUniqueness(Requirement):
     schema: ClassVar[Schema] = {"sample": described(SHARE, "Largest share of records that are alone in their class.")}
     figure: ClassVar[str] = "unique_share"
     table_limit: ClassVar[str] = "uniqueness"
-    scope: ClassVar[Scope] = "table"
     law: ClassVar[Law] = "merge"
     bound: ClassVar[str] = "share"
 
@@ -89,8 +91,7 @@ class SampleUniqueness(Requirement):
 
 
 @register
-@dataclass(frozen=True)
-class PopulationUniqueness(Requirement):
+class PopulationUniqueness(_WholeTable):
     """Estimated share of the records that are unique in a population of ``population`` people is at most ``share``.
 
     An estimate from the class sizes of the release, never a count; no law about joining classes is proven.
@@ -113,7 +114,6 @@ class PopulationUniqueness(Requirement):
         )
     }
     table_limit: ClassVar[str] = "population_uniqueness"
-    scope: ClassVar[Scope] = "table"
     law: ClassVar[Law] = "none"
     bound: ClassVar[str] = "share"
 
@@ -140,8 +140,7 @@ class PopulationUniqueness(Requirement):
 
 
 @register
-@dataclass(frozen=True)
-class Linkage(Requirement):
+class Linkage(_WholeTable):
     """At most ``share`` of the records are found, or their sensitive values learnt as if they were, by anyone who knows the
     quasi-identifiers and any other published columns.
 
@@ -159,7 +158,6 @@ class Linkage(Requirement):
             "least 0.05 for the columns that a transformation changes, known alone.",
         )
     }
-    scope: ClassVar[Scope] = "table"
     law: ClassVar[Law] = "none"
     bound: ClassVar[str] = "share"
     on_file: ClassVar[bool] = True
@@ -173,8 +171,7 @@ class Linkage(Requirement):
 
 
 @register
-@dataclass(frozen=True)
-class KnownColumns(Requirement):
+class KnownColumns(_WholeTable):
     """At most ``share`` of the records are found by one who knows any one, two or three published columns.
 
     It is about quasi-identifiers as published and every column that is published as it was; the worst set decides. Anyone can
@@ -187,7 +184,6 @@ class KnownColumns(Requirement):
     schema: ClassVar[Schema] = {
         "known_columns": described(SHARE, "Largest share of records that any one, two or three published columns single out.")
     }
-    scope: ClassVar[Scope] = "table"
     law: ClassVar[Law] = "none"
     bound: ClassVar[str] = "share"
     on_file: ClassVar[bool] = True

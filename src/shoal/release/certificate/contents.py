@@ -255,7 +255,7 @@ def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[LostGro
         return ()
     base, least = prepared.base, prepared.policy.cells.minimum
     out = np.flatnonzero(~decision.stays)
-    gone = (base.sizes if base.records is None else base.records)[out]
+    gone = base.records_by_class[out]
     found: list[tuple[float, LostGroup]] = []
     for j, name in enumerate(base.columns):
         labels = decision.labels[j]

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from shoal.engines.table import Table
 
 
-def beside(table: Table, name: str) -> Table:
-    """The table called ``name`` in the database of ``table``."""
-    return table.neighbour(name)
-
-
 def check_target(table: Table, name: str) -> None:
     """Refuse a table name for sources that are not in a database."""
     if not table.in_database:

@@ -94,16 +94,23 @@ def check_files(place: Path, files: tuple[FileEntry, ...], file: str | None, *, 
     for name in folders:
         if (place / name).is_symlink() or not (place / name).is_dir():
             raise TamperError(f"'{name}' is a link, not a folder.")
-    for name, entry in listed.items():
-        path = place / name
-        if path.is_symlink():
-            raise TamperError(f"'{name}' is a link, not a file.")
-        if path.stat().st_size != entry.bytes or sign.sha256_file(path) != entry.sha256:
-            raise TamperError(f"'{name}' was changed after the certificate was signed.")
+    said = check_bytes(place, files)
     for name in log:
         sizes = {Path(part).name: listed[part].bytes for part in parts}
         check_log(place / name, sizes, recount_read.header(place / data[0]))
-    return f"all {len(listed)} files have the bytes that were signed"
+    return said
+
+
+def check_bytes(place: Path, files: tuple[FileEntry, ...]) -> str:
+    """Each listed file is an ordinary one and has the bytes that were signed."""
+    for entry in files:
+        path = place / entry.name
+        if path.is_symlink():
+            raise TamperError(f"'{entry.name}' is a link, not a file.")
+        bounds.check_regular(path)
+        if path.stat().st_size != entry.bytes or sign.sha256_file(path) != entry.sha256:
+            raise TamperError(f"'{entry.name}' was changed after the certificate was signed.")
+    return f"all {len(files)} files have the bytes that were signed"
 
 
 def listed_parts(listed: Iterable[str], file: str) -> list[str]:

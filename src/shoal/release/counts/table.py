@@ -181,8 +181,7 @@ class CountTable:
         writer.writerow(inert(pa.array([*self.crossed.columns, "people"])).to_pylist())
         for *labels, count in self.rows():
             writer.writerow([*inert(pa.array(labels, pa.string())).to_pylist(), "" if count is None else count])
-        write_text(target, text.getvalue())
-        return target
+        return write_text(target, text.getvalue())
 
     def to_json(self) -> dict[str, Any]:
         """The published table and what was found."""

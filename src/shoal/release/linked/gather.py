@@ -21,9 +21,8 @@ from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray
 from shoal.model.exclusion import Excluded
-from shoal.release.certificate.database_table import beside
 from shoal.release.linked.policy import LinkedPolicy, LinkedTable
-from shoal.release.plan.prepare import Prepared, prepare, without_unit
+from shoal.release.plan.prepare import Prepared, prepare
 from shoal.release.plan.published_classes import at_level
 
 
@@ -137,7 +136,7 @@ def _opened(policy: LinkedPolicy) -> tuple[list[Table], tuple[Table, ...]]:
         if isinstance(source, Table):
             table = source
         elif "://" in place and place in databases:
-            table = beside(databases[place], name)
+            table = databases[place].neighbour(name)
         else:
             table = open_source(source, **dict(linked.read))
             if table.in_database:
@@ -149,7 +148,7 @@ def _opened(policy: LinkedPolicy) -> tuple[list[Table], tuple[Table, ...]]:
 
 
 def _keys(table: Table, linked: LinkedTable) -> _Keys:
-    values, sizes = without_unit(table).values(linked.key)
+    values, sizes = table.without_unit().values(linked.key)
     found = dict(zip(canonical_text(values).to_pylist(), np.asarray(sizes).tolist(), strict=True))
     unnamed = found.pop(None, 0)
     return _Keys(found, int(unnamed))
@@ -201,7 +200,7 @@ def _part(table: Table, linked: LinkedTable, found: _Keys, orphans: int, place: 
         raise
     if prepared.sampled is not None:
         raise PolicyError("a sample of linked tables cannot be drawn.", hint="Leave 'sample' out.")
-    pairs = without_unit(table).count((linked.key, *prepared.quasi))
+    pairs = table.without_unit().count((linked.key, *prepared.quasi))
     texts = canonical_text(pairs.categories[0]).to_pylist()
     number = np.array([place[t] for t in texts] or [0], dtype=np.int64)
     came = sum(found.rows.values()) + found.unnamed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from shoal.model.certificate.parts import Objections
 from shoal.model.compare import most_of
 from shoal.release.certificate.consistency import objections_fit
 from shoal.release.certificate.sentences import in_current_wording
+from shoal.release.certificate.signing import check_bytes
 from shoal.release.claim import Claim
 from shoal.release.linked.certificate import (
     FORMAT,
@@ -28,7 +28,6 @@ from shoal.release.linked.certificate import (
     read_linked,
     verdict,
 )
-from shoal.release.proof import bounds
 from shoal.release.proof.read import check_records, header, logical
 from shoal.release.proof.recount_linked import Everybody, File, everybody
 from shoal.report.linked_report import render
@@ -62,17 +61,47 @@ class LinkedClaim(Claim[LinkedCertificate]):
         return found
 
     def files(self) -> str:
-        return _files(self.place, self.certificate)
+        names = [f.name for f in self.certificate.files]
+        data = [t.file for t in self.certificate.tables]
+        if names != [*data, REPORT] or len(set(names)) != len(names) or any("/" in n for n in names):
+            raise TamperError("the certificate lists other files than a release has.")
+        if {str(p.relative_to(self.place)) for p in self.place.rglob("*")} != {*names, NAME}:
+            raise TamperError("the folder has other files than the certificate lists.")
+        return check_bytes(self.place, self.certificate.files)
 
     def count(self) -> str:
         return _count(self.place, in_current_wording(self.certificate))
 
     def sentences(self) -> str:
-        return _claims(self.certificate)
+        certificate = self.certificate
+        after, left = certificate.after, certificate.left_out
+        if certificate.verdict != verdict(certificate) or certificate.limits != LIMITS:
+            raise TamperError("the verdict or the limits do not follow from the numbers.")
+        if not 2 <= certificate.asked <= certificate.k or certificate.k != after.k:
+            raise TamperError("the certificate claims another k than its numbers give.")
+        if left < 0 or after.people + left != certificate.people_in or left > most_of(certificate.allowed, certificate.people_in):
+            raise TamperError("the numbers of people do not fit each other.")
+        if certificate.before.people != certificate.people_in or not 0 <= certificate.loss <= 1:
+            raise TamperError("the numbers about the original tables do not fit.")
+        for table in certificate.tables:
+            if (
+                min(table.records, table.orphans, table.unnamed) < 0
+                or table.records + table.orphans + table.unnamed > table.records_in
+            ):
+                raise TamperError("a table has more rows than came in.")
+            roles = {role: [c.name for c in table.columns if c.role == role] for role in ("quasi", "sensitive", "key")}
+            if roles["key"] != [table.key] or sorted(roles["quasi"]) != sorted(table.quasi):
+                raise TamperError("the certificate names columns in other roles than were counted.")
+            if sorted(roles["sensitive"]) != sorted(table.sensitive):
+                raise TamperError("the certificate names columns in other roles than were counted.")
+            if certificate.format == FORMAT and not all(_treated(c) for c in table.columns):
+                raise TamperError("the certificate says of a column what its role and level do not allow.")
+        if certificate.objections is not None:
+            objections_fit(certificate.objections)
+        return "the claims follow from the numbers; signed only: numbers about the original tables, loss and levels"
 
     def page(self) -> str:
-        files = tuple(f for f in self.certificate.files if f.name != REPORT)
-        return render(replace(self.certificate, files=files, key=None, signature=None))
+        return render(self.certificate.without_report)
 
     def summary(self) -> Mapping[str, Any]:
         c = self.certificate
@@ -83,24 +112,6 @@ class LinkedClaim(Claim[LinkedCertificate]):
     @property
     def objections(self) -> Objections | None:
         return self.certificate.objections
-
-
-def _files(place: Path, certificate: LinkedCertificate) -> str:
-    listed = {f.name: f for f in certificate.files}
-    data = [t.file for t in certificate.tables]
-    if [f.name for f in certificate.files] != [*data, REPORT] or len(listed) != len(data) + 1 or any("/" in n for n in listed):
-        raise TamperError("the certificate lists other files than a release has.")
-    there = {str(p.relative_to(place)) for p in place.rglob("*")}
-    if there != {*listed, NAME}:
-        raise TamperError("the folder has other files than the certificate lists.")
-    for name, entry in listed.items():
-        path = place / name
-        if path.is_symlink():
-            raise TamperError(f"'{name}' is a link, not a file.")
-        bounds.check_regular(path)
-        if path.stat().st_size != entry.bytes or sign.sha256_file(path) != entry.sha256:
-            raise TamperError(f"'{name}' was changed after the certificate was signed.")
-    return f"all {len(listed)} files have the bytes that were signed"
 
 
 def _count(place: Path, certificate: LinkedCertificate) -> str:
@@ -122,35 +133,6 @@ def _count(place: Path, certificate: LinkedCertificate) -> str:
     if any(a.verdict == "broken" for a in again):
         raise VerificationError("an attack does better than the release claims.")
     return f"counted again: {after.people:,} people in {len(files)} tables, k = {after.k:,}"
-
-
-def _claims(certificate: LinkedCertificate) -> str:
-    """The sentence and the thresholds follow from the numbers."""
-    after, left = certificate.after, certificate.left_out
-    if certificate.verdict != verdict(certificate) or certificate.limits != LIMITS:
-        raise TamperError("the verdict or the limits do not follow from the numbers.")
-    if not 2 <= certificate.asked <= certificate.k or certificate.k != after.k:
-        raise TamperError("the certificate claims another k than its numbers give.")
-    if left < 0 or after.people + left != certificate.people_in or left > most_of(certificate.allowed, certificate.people_in):
-        raise TamperError("the numbers of people do not fit each other.")
-    if certificate.before.people != certificate.people_in or not 0 <= certificate.loss <= 1:
-        raise TamperError("the numbers about the original tables do not fit.")
-    for table in certificate.tables:
-        if (
-            min(table.records, table.orphans, table.unnamed) < 0
-            or table.records + table.orphans + table.unnamed > table.records_in
-        ):
-            raise TamperError("a table has more rows than came in.")
-        roles = {role: [c.name for c in table.columns if c.role == role] for role in ("quasi", "sensitive", "key")}
-        if roles["key"] != [table.key] or sorted(roles["quasi"]) != sorted(table.quasi):
-            raise TamperError("the certificate names columns in other roles than were counted.")
-        if sorted(roles["sensitive"]) != sorted(table.sensitive):
-            raise TamperError("the certificate names columns in other roles than were counted.")
-        if certificate.format == FORMAT and not all(_treated(c) for c in table.columns):
-            raise TamperError("the certificate says of a column what its role and level do not allow.")
-    if certificate.objections is not None:
-        objections_fit(certificate.objections)
-    return "the claims follow from the numbers; signed only: numbers about the original tables, loss and levels"
 
 
 def _treated(column: LinkedColumn) -> bool:

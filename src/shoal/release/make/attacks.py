@@ -19,7 +19,6 @@ from shoal.release.plan.methods import structure, tells
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches, header, logical
-from shoal.steps import Keep
 
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")
 """Attacks that stop a release when they do better than claimed; k, l and t are proven by counting the written file."""
@@ -93,8 +92,7 @@ def run_attacks(
         if table is not None and old is not None:
             further.append(joined_records(table, old, _unchanged(prepared, before)))
         else:
-            why = f"Not run: a file has more than {MOST_ROWS:,} records."
-            further.append(AttackResult("intersection: joined records", "", None, None, None, None, "", "not run", why))
+            further.append(AttackResult.not_run("intersection: joined records", f"a file has more than {MOST_ROWS:,} records"))
     tell(progress, 1.0, further)
     results += further
     _refuse_broken(prepared, results)
@@ -118,12 +116,6 @@ def _refuse_broken(prepared: Prepared, results: list[AttackResult]) -> None:
             hint="Let a plan be searched (method: lattice, without --plan), or leave 'hardened' out.",
             attacks=(told,),
         )
-
-
-def _kept(prepared: Prepared, decision: Decision) -> list[str]:
-    """The further columns that are published as they are."""
-    steps = decision.plan.for_column
-    return [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if all(isinstance(s, Keep) for s in steps(c))]
 
 
 def published_table(data: Path, records: int, known: Collection[str]) -> Any:

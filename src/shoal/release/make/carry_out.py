@@ -181,7 +181,7 @@ def _prove(
         shutil.rmtree(data.parent)
         progress(0.95, "writing the table")
         moved = _to_table(prepared, decision, output.to_table, counted, certificate.data)
-        certificate, table = replace(certificate, data=moved), database.beside(prepared.table, output.to_table)
+        certificate, table = replace(certificate, data=moved), prepared.table.neighbour(output.to_table)
     return certify(certificate, shown, stage, signer, table, counted), kept
 
 
@@ -221,7 +221,7 @@ def _write_trees(prepared: Prepared, stage: Path, data: Path) -> list[Path]:
 def _to_table(prepared: Prepared, decision: Decision, name: str, counted: Counted, data: Data) -> Data:
     """Make the table in the database, read it back, and compare."""
     prepared.table.recode(decision.plan, f"::{name}", kept=decision.kept, class_map=decision.class_map)
-    made = database.beside(prepared.table, name)
+    made = prepared.table.neighbour(name)
     levels = recursive_levels(prepared.policy.requirements)
     found: Facts = database.facts_of_table(made, data.quasi, data.sensitive, data.unit, levels, prepared.orders)
     if not alike(found.to_json(), counted.facts.to_json()):

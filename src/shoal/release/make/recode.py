@@ -13,7 +13,6 @@ import pyarrow as pa
 from shoal.engines.core.state import changed
 from shoal.errors import HierarchyGapError, OutputError, UsageError, VerificationError, need
 from shoal.model.plan import Plan
-from shoal.release.certificate.database_table import beside
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.facts import Facts
@@ -161,4 +160,4 @@ def remove_passing(done: Recoded, data: Path) -> None:
 
 def by_engine(table: Table, done: Recoded, quasi: Sequence[str]) -> ByEngine | None:
     """The files that ``table``'s engine wrote itself; None where this process wrote them."""
-    return ByEngine(beside(table, done.parts_at), quasi) if done.parts_at else None
+    return ByEngine(table.neighbour(done.parts_at), quasi) if done.parts_at else None

@@ -37,7 +37,7 @@ from shoal.model.compare import at_most
 from shoal.model.plan import Plan, RowStep, Step
 from shoal.model.requirement import Linkage
 from shoal.release.make.recode import ByEngine, published_unit
-from shoal.release.plan.prepare import Prepared, without_unit
+from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches, header, logical
 from shoal.release.proof.recount import number_groups, whole_codes
@@ -97,7 +97,7 @@ class Links:
         names = [n for n in names if n not in self.allowed]
         name = "linkage: known columns" if stated else "linkage: changed columns"
         if self.why_not and (stated or self.changed - self.allowed):
-            return _not_run(name, self.why_not)
+            return AttackResult.not_run(name, self.why_not)
         limit = default_limit(self.k) if self.limit is None else self.limit
         curve = self._curve(names, (True, False) if stated else (False,), limit)
         return by_known_columns(curve, limit, name) if curve else None
@@ -108,7 +108,7 @@ class Links:
         names = [c.name for c in self.columns if c.name not in self.learnt] or [c.name for c in self.columns]
         curve = self._curve(names, (True, False), default_limit(self.k))
         if curve is None:
-            return _not_run("further knowledge", self.why_not) if self.why_not else None
+            return AttackResult.not_run("further knowledge", self.why_not) if self.why_not else None
         return further_knowledge(curve, self.k)
 
     def _curve(self, names: Sequence[str], quasi: tuple[bool, ...], limit: float) -> Curve | None:
@@ -168,7 +168,7 @@ def linked_dates(prepared: Prepared, decision: Decision, data: Path) -> list[Att
         if not isinstance(step, DateShift) or step.unit not in shown or step.column not in shown:
             continue
         if decision.released.n_records > MOST_PAIRED:
-            out.append(_not_run(INTERVALS, f"the release has more than {MOST_PAIRED:,} records"))
+            out.append(AttackResult.not_run(INTERVALS, f"the release has more than {MOST_PAIRED:,} records"))
             continue
         import pyarrow as pa
 
@@ -247,10 +247,6 @@ def _secret(column: Known) -> Secret | None:
     if column.numeric:
         return None
     return Secret(column.name, column.published if column.true is None else column.true, column.published)
-
-
-def _not_run(name: str, why: str) -> AttackResult:
-    return AttackResult(name, "", None, None, None, None, "", "not run", f"Not run: {why}.")
 
 
 def numbers_of(column: Any) -> npt.NDArray[Any] | None:
@@ -346,7 +342,7 @@ def check_links(prepared: Prepared, decision: Decision) -> None:
 def people_alike(prepared: Prepared, decision: Decision, unit: str) -> list[int]:
     """The sizes of the groups of people who have the same number of published records in the same published classes."""
     base = prepared.base
-    pairs = without_unit(prepared.counted).count((unit, *base.columns))
+    pairs = prepared.counted.without_unit().count((unit, *base.columns))
     where = memberships(pairs, base)
     classes = group_codes(list(decision.codes), n_rows=base.n_classes).ids.astype(np.int64)
     gone = ~decision.stays[where.classes]

@@ -238,7 +238,7 @@ def blank_shares(prepared: Prepared, decision: Decision) -> dict[str, float]:
 def shown_records(prepared: Prepared, decision: Decision | Shown, j: int) -> IntArray:
     """Published records with each label of the j-th quasi-identifier, those with a missing value first."""
     base = prepared.base
-    kept = np.where(decision.stays, base.sizes if base.records is None else base.records, 0)
+    kept = np.where(decision.stays, base.records_by_class, 0)
     return np.bincount(decision.codes[j] + 1, weights=kept, minlength=len(decision.labels[j]) + 1).astype(np.int64)
 
 

@@ -255,7 +255,7 @@ def _people(table: Table, policy: Policy, base: ClassCounts) -> tuple[IntArray, 
 
     if policy.unit is None or base.n_people is None or base.n_people == base.n_members:
         return None
-    pairs = without_unit(table).count((*base.columns, policy.unit))
+    pairs = table.without_unit().count((*base.columns, policy.unit))
     if any(not a.equals(b) for a, b in zip(pairs.categories, base.categories, strict=False)):
         raise InternalError("the values counted with the people differ from those counted without.")
     both = group_codes([np.concatenate(two) for two in zip(base.codes, pairs.codes, strict=False)])
@@ -273,12 +273,8 @@ def counted_by_record(prepared: Prepared) -> ClassCounts:
     return prepared.by_record or _records(prepared.counted, prepared.policy, prepared.base)
 
 
-def without_unit(table: Table) -> Table:
-    return table.without_unit()
-
-
 def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:
-    counted = without_unit(table).count(base.columns, sensitive=tuple(policy.sensitive), weight=policy.weight)
+    counted = table.without_unit().count(base.columns, sensitive=tuple(policy.sensitive), weight=policy.weight)
     if any(not np.array_equal(a, b) for a, b in zip(counted.codes, base.codes, strict=True)):
         raise InternalError("the base classes counted by records differ from those counted by people.")
     return counted
@@ -293,7 +289,7 @@ def _population(policy: Policy, quasi: tuple[str, ...]) -> ClassCounts | None:
 
 def _counted_values(base: ClassCounts, j: int) -> tuple[Any, IntArray]:
     """The values of a column of the base classes, and the records that hold each."""
-    values, records = base.categories[j], base.sizes if base.records is None else base.records
+    values, records = base.categories[j], base.records_by_class
     held = np.bincount(base.codes[j] + 1, weights=records, minlength=len(values) + 1)  # the missing value first
     return values, held[1:].astype(np.int64)
 

@@ -57,8 +57,7 @@ class Decision:
 
     def suppressed(self, base: ClassCounts) -> int:
         """Records that are not published, or published with blanked quasi-identifiers."""
-        records = base.sizes if base.records is None else base.records
-        return int(records[~self.stays].sum())
+        return int(base.records_by_class[~self.stays].sum())
 
 
 def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult) -> Decision:
@@ -185,7 +184,7 @@ def blanked_together(prepared: Prepared, found: SearchResult) -> npt.NDArray[np.
     policy, base = prepared.policy, prepared.base
     if policy.scope != "cells" or found.kept.all():
         return found.kept
-    records = base.sizes if base.records is None else base.records
+    records = base.records_by_class
     stays, limit = found.kept.copy(), most_of(policy.suppress, base.n_records)
     size = np.bincount(found.groups[stays], weights=records[stays])
     left = [g for g in np.argsort(size, kind="stable").tolist() if size[g] > 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,6 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
 
 def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
     """RecordBatches of the wanted columns, in that order."""
-    import pyarrow as pa
-
     if path.is_dir():
         for part in parts(path):
             yield from batches(part, columns)
@@ -65,8 +64,17 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
             f"files ending in '{path.suffix}' cannot be counted again.",
             hint="Use CSV, Parquet, Arrow, JSON lines, Excel, SPSS, Stata, SAS transport.",
         )
-    try:
+    with _guarded(path):
         yield from opened(path, list(columns))
+
+
+@contextmanager
+def _guarded(path: Path) -> Iterator[None]:
+    """Turn what a reader raises on bytes that nobody wrote on purpose into an error that shows nothing of the file's contents."""
+    import pyarrow as pa
+
+    try:
+        yield
     except ShoalError:
         raise
     except (*BROKEN, pa.ArrowException) as error:
@@ -89,29 +97,20 @@ def parts(folder: Path) -> list[Path]:
 
 def header(path: Path) -> list[str]:
     """Names of the columns that the file has, in order."""
-    import pyarrow as pa
-
     if path.is_dir():
         return _header_of_parts(path)
-    try:
+    with _guarded(path):
         return _names(path)
-    except ShoalError:
-        raise
-    except (*BROKEN, pa.ArrowException) as error:
-        raise unreadable(path, error) from None
 
 
 def _header_of_parts(folder: Path) -> list[str]:
     """The names of the columns, which all parts must have, in the same types."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     schemas = []
     for part in parts(folder):
-        try:
+        with _guarded(part):
             schemas.append(pq.read_schema(part).remove_metadata())
-        except (*BROKEN, pa.ArrowException) as error:
-            raise unreadable(part, error) from None
     if any(schema != schemas[0] for schema in schemas):
         raise TamperError("the parts of the data have different columns.")
     return list(schemas[0].names)
@@ -135,36 +134,14 @@ def _names(path: Path) -> list[str]:
     return statistical_names(path)
 
 
-def size(path: Path) -> int:
-    """How much there is to read: bytes, or cells where the file is packed."""
-    if path.is_dir():
-        return sum(size(part) for part in parts(path))
-    if path.suffix == ".parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            metadata = pq.read_metadata(path)
-        except (*BROKEN, pa.ArrowException) as error:
-            raise unreadable(path, error) from None
-        return int(metadata.num_rows) * max(30, int(metadata.num_columns))
-    return path.stat().st_size
-
-
 def check_records(path: Path, stated: int) -> None:
     """Compare the number of records that a file states of itself with the certificate, before the file is read.
 
     A packed file of a megabyte can hold hundreds of millions of records. Files that state no number (CSV, JSON lines, workbooks)
     are not larger than what is read of them.
     """
-    import pyarrow as pa
-
-    try:
+    with _guarded(path):
         found = sum(_stated(p) or 0 for p in parts(path)) if path.is_dir() else _stated(path)
-    except ShoalError:
-        raise
-    except (*BROKEN, pa.ArrowException) as error:
-        raise unreadable(path, error) from None
     if found is not None and found != stated:
         raise VerificationError(f"'{path.name}' has {found:,} records, the certificate states {stated:,}.")
 

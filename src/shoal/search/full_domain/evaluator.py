@@ -27,7 +27,6 @@ from shoal.search.problem.column_blocks import Tables
 from shoal.search.problem.problem import Node, Problem
 
 Flags = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 
 MANY = 50_000
 """Cells from which on they are sorted once a first plan is known."""

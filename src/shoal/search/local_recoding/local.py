@@ -80,20 +80,6 @@ class LocalResult:
             originals.append(values.take(at))
         return published_table(counts.columns, originals, self.labels)
 
-    def to_json(self) -> dict[str, Any]:
-        """Numbers only."""
-        return {
-            "method": self.method,
-            "cells": dict(zip(self.problem.names, self.kinds, strict=True)),
-            "loss": self.loss,
-            "ncp": self.ncp,
-            "records": self.records,
-            "classes": self.classes,
-            "suppressed": self.suppressed,
-            "seconds": self.seconds,
-            "stopped": self.stopped,
-        }
-
 
 def local(
     counts: ClassCounts,

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -31,7 +30,6 @@ from shoal.model.counts.classes import FloatArray
 from shoal.search.problem.column import Column
 from shoal.search.problem.problem import Problem
 
-LossName = Literal["loss", "ncp", "precision", "entropy", "discernibility", "average_class_size"]
 CELL_LOSSES = ("loss", "ncp", "precision", "entropy")
 CLASS_LOSSES = ("discernibility", "average_class_size")
 

@@ -128,7 +128,7 @@ def _digits(
     """
     if extra is not None:
         return list(extra.digits), [np.append(np.arange(hierarchies[c].n_leaves), MISSING) for c in counts.columns]
-    records = counts.sizes if counts.records is None else counts.records
+    records = counts.records_by_class
     digits = list(counts.codes)
     leaves = [
         leaves_of_categories(name, counts.categories[j], digits[j], records, hierarchies[name])
@@ -201,7 +201,7 @@ def _population_cells(counts: ClassCounts, population: ClassCounts | None, hiera
 
 
 def _measures(counts: ClassCounts, extra: _Extra | None, *, apart: bool) -> tuple[npt.NDArray[np.int64], int, int]:
-    records = counts.sizes if counts.records is None else counts.records
+    records = counts.records_by_class
     sums = [records]
     members_at = population_at = 0
     if apart or (counts.records is not None and not np.array_equal(records, counts.sizes)):

@@ -96,24 +96,6 @@ class SearchResult:
             arrays.append(pa.array([label[c] for c in self.counts.codes[j][rows]], pa.string()))
         return pa.table(arrays, names=list(self.counts.columns))
 
-    def to_json(self) -> dict[str, Any]:
-        """Numbers and levels; no data value."""
-        return {
-            "method": self.method,
-            "levels": dict(self.levels),
-            "loss": self.loss,
-            "optimize": self.loss_name,
-            "suppressed": self.suppressed,
-            "records": self.records,
-            "classes": self.classes,
-            "nodes_checked": self.nodes_checked,
-            "nodes": self.n_nodes,
-            "seconds": self.seconds,
-            "proven": self.proven,
-            "gap": self.gap,
-            "stopped": self.stopped,
-        }
-
 
 @dataclass(frozen=True)
 class Alternative:
