@@ -21,13 +21,13 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from math import comb
+from math import comb, prod
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError
-from shoal.kernels.group import group_codes, sum_by
+from shoal.kernels.group import DIRECT_FACTOR, SMALL, group_codes, pack, sum_by
 from shoal.measures.classes.anonymity import each_once, k_anonymity, unique_members
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
@@ -79,6 +79,7 @@ def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None 
     alone: dict[tuple[str, ...], int] = {(name,): _found(own, who, people is not None) for name, own in codes.items()}
     kept = _affordable(codes, alone, records, budget)
     found = dict(alone)
+    cards = {name: int(codes[name].max()) + 1 for name in kept}
     for first, second in combinations(kept, 2):
         both = group_codes([codes[first], codes[second]])
         found[first, second] = _found(both.ids, who, people is not None)
@@ -86,10 +87,17 @@ def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None 
             if found[first, second] == total:
                 found[first, second, third] = total
                 continue
-            ids = group_codes([both.ids, codes[third]], [both.n, int(codes[third].max()) + 1]).ids
+            ids = _keys([both.ids, codes[third]], [both.n, cards[third]])
             found[first, second, third] = _found(ids, who, people is not None)
     everything = _found(group_codes(list(codes.values())).ids, who, people is not None)
     return KnownColumns(total, found, everything, tuple(n for n in codes if n not in kept))
+
+
+def _keys(codes: Sequence[npt.NDArray[np.integer]], cards: Sequence[int]) -> IntArray:
+    """A number per record, equal exactly if all codes are; numbers that none has only if they are few."""
+    if prod(card + 1 for card in cards) > max(DIRECT_FACTOR * len(codes[0]), SMALL):
+        return group_codes(codes, cards).ids
+    return pack(codes, cards)[0].view(np.int64)
 
 
 def _affordable(codes: Mapping[str, CodeArray], alone: Mapping[tuple[str, ...], int], records: int, budget: int) -> Sequence[str]:
@@ -203,8 +211,9 @@ def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> Iterator
     cards = [int(c.max()) + 1 for c in counts.codes]
     for names in sets:
         places = [at[n] for n in names]
-        grouping = group_codes([counts.codes[j] for j in places], [cards[j] for j in places])
-        yield _described(names, ClassCounts(sum_by(grouping.ids, counts.sizes, grouping.n)))
+        keys = _keys([counts.codes[j] for j in places], [cards[j] for j in places])
+        sizes = sum_by(keys, counts.sizes, int(keys.max(initial=-1)) + 1)
+        yield _described(names, ClassCounts(sizes[sizes > 0]))
 
 
 def coarser_classes(counts: ClassCounts, columns: Sequence[str]) -> ClassCounts:
