@@ -148,7 +148,7 @@ def test_reach_of_labels():
 
 
 def test_an_age_a_year_and_a_year_of_death_together():
-    age, year = class_of(facts("age", [40, 50])), class_of(facts("year", [2010, 2011]))
+    age, year = (class_of(facts(*one)).kind for one in (("age", [40, 50]), ("year", [2010, 2011])))
     assert triples({"age": age, "year_seen": year, "yod": year}) == [], "nothing says that the second is a death"
     assert triples({"age": age, "year_seen": year, "year_of_death": year}) == [("age", "year_seen", "year_of_death")]
     assert not told([("80", "2010", "2019")])

@@ -164,3 +164,16 @@ def test_an_amount_written_otherwise_far_below_is_reported(tmp_path: Path) -> No
     file.write_text("a;b\n" + "x;1.001,50 €\nx;2,00 €\n" * 30_000 + "x;12\n", encoding="utf-8")
     with shoal.open(file) as table, pytest.raises(UnreadableError, match="record 60001"):
         list(table.scan())
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["0." + "0" * 36 + "1", "0.5"], "DOUBLE, shortest"),  # 38 digits
+        (["0." + "0" * 330 + "1", "0.5"], "VARCHAR"),  # a float would be zero
+        (["1.5e+309", "2.5"], "VARCHAR"),
+        (["1.5e+308", "2.5"], "DOUBLE"),
+    ],
+)
+def test_numbers_that_no_float_can_hold_stay_texts(values: list[str], kind: str) -> None:
+    assert _number_type(values)[0] == kind

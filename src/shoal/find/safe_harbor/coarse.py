@@ -9,16 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from shoal.find.name_words import raw_words
 from shoal.find.safe_harbor.spellings import date_share, day_or_month, month_or_weekday_share
 from shoal.find.topics import expanded
 from shoal.find.vocabulary import folded, word_set
 from shoal.hierarchies.builders.postcodes import SMALL_ZIP3
-
-if TYPE_CHECKING:
-    from shoal.find.safe_harbor.classes import Classed
 
 OLDEST = 89
 """The highest age that may be published."""
@@ -151,23 +148,21 @@ def _alike(one: str, other: str) -> bool:
     return len(one) >= LEAST and len(other) >= LEAST and one[:LEAST] == other[:LEAST]
 
 
-def triples(classed: Mapping[str, Classed]) -> list[tuple[str, str, str]]:
-    """Columns of an age, of the year in which it was counted, and of a year of death, by their classes and names.
+def triples(kinds: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Columns of an age, of the year in which it was counted, and of a year of death, by the kinds of their classes and names.
 
     An age is counted at the event that its name says; an age without an event, at the only event that has a year.
 
-    >>> from shoal.find.safe_harbor.classes import Classed
-    >>> age, year = Classed(3, "age", "", ""), Classed(3, "year", "", "")
-    >>> triples({"age_at_admission": age, "admission_year": year, "diagnosis_year": year, "death_year": year})
+    >>> triples({"age_at_admission": "age", "admission_year": "year", "diagnosis_year": "year", "death_year": "year"})
     [('age_at_admission', 'admission_year', 'death_year')]
-    >>> triples({"age_at_death": age, "admission_year": year, "death_year": year})
+    >>> triples({"age_at_death": "age", "admission_year": "year", "death_year": "year"})
     []
     """
-    dated = [c for c, found in classed.items() if found.kind in ("year", "date")]
+    dated = [c for c, kind in kinds.items() if kind in ("year", "date")]
     deaths = [c for c in dated if _words(c) & _DEATH]
     events = [c for c in dated if c not in deaths]
     out = []
-    for age in (c for c, found in classed.items() if found.kind == "age"):
+    for age in (c for c, kind in kinds.items() if kind == "age"):
         said = _words(age) - _FILLERS
         if said & _DEATH:
             continue

@@ -181,7 +181,7 @@ def refused_by_list(
         for name, one in classed.items()
         if (why := refusal(found.columns[name], one, year)) and not (one.kind == "unknown" and name in former)
     ]
-    for three in coarse.triples(classed):
+    for three in coarse.triples({c: one.kind for c, one in classed.items()}):
         if coarse.told(found.rows(three)):
             out.append(Refused(three[0], f"with '{three[1]}' and '{three[2]}' it reveals an age above 89 at death"))
     return classed, tuple(out)

@@ -165,7 +165,7 @@ OPTIONS = (
     *MODES,
 )
 SAMPLE_ROWS = 20_000
-WIDE, HELD_BYTES, WIDE_BYTES = 1_000, 1 << 26, 1 << 24
+WIDE, HELD_BYTES, WIDE_BYTES = 1_000, 1 << 26, 1 << 28
 """Columns from which a file is read into memory at once, where the sample is all of it and it has at most so many bytes; files of
 so many columns and up to the last number of bytes are not taken through the database at all."""
 _NATIVE = {"utf-8": "utf-8", "latin-1": "latin-1"}

@@ -302,7 +302,7 @@ def _padded_texts(values: Sequence[str]) -> bool:
 
 
 def _comma_decimals(values: Sequence[str]) -> bool:
-    return bool(values) and any("," in v for v in values) and all(_COMMA_NUMBER.fullmatch(v) for v in values)
+    return bool(values) and any("," in v for v in values) and all(map(_COMMA_NUMBER.fullmatch, values))
 
 
 def _guess(values: Sequence[str], decimal: str) -> tuple[str, bool, bool]:
@@ -310,12 +310,12 @@ def _guess(values: Sequence[str], decimal: str) -> tuple[str, bool, bool]:
     text = ("VARCHAR", False, False)
     if not values:
         return text
-    if all(_INTEGER.fullmatch(v) for v in values):
+    if all(map(_INTEGER.fullmatch, values)):
         return ("BIGINT", True, False)
     if decimal == "," and _comma_decimals(values):
         sql_type, exact, _ = _number_type([v.replace(",", ".") for v in values])
         return (sql_type, exact, sql_type != "VARCHAR")
-    if decimal == "." and all(_NUMBER.fullmatch(v) for v in values):
+    if decimal == "." and all(map(_NUMBER.fullmatch, values)):
         return _number_type(values)
     if all(_DATE.fullmatch(v) and is_date(v) for v in values):
         return ("DATE", True, False)
@@ -326,13 +326,15 @@ def _guess(values: Sequence[str], decimal: str) -> tuple[str, bool, bool]:
 
 def _number_type(values: Sequence[str]) -> tuple[str, bool, bool]:
     """A decimal where all have the same number of decimals; else a float, unless digits would be lost."""
-    bare = [re.split("[eE]", v)[0] for v in values]
+    together = "".join(values)
+    plain = "e" not in together and "E" not in together
+    bare = values if plain else [re.split("[eE]", v)[0] for v in values]
     scales = {len(v.partition(".")[2]) for v in bare}
     digits = max(len(v.replace("-", "").replace(".", "")) for v in bare)
-    same = len(scales) == 1 and bare == list(values) and not any(v.startswith("-") and float(v) == 0 for v in values)
+    same = len(scales) == 1 and plain and not any(v.startswith("-") and float(v) == 0 for v in values)
     if same and digits <= 17:
         return (f"DECIMAL(18, {scales.pop()})", True, False)
-    if any(_out_of_range(v) for v in values):
+    if not (plain and digits <= MOST_DIGITS) and any(map(_out_of_range, values)):
         return ("VARCHAR", False, False)
     if digits <= 15:
         return ("DOUBLE", False, False)
