@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections import Counter, defaultdict
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,12 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.errors import PolicyError, VerificationError
+from shoal.errors import PolicyError, UsageError, VerificationError
+from shoal.kernels import signatures
+from shoal.model.certificate.file import read_event_certificate
+from shoal.release.certificate.signing import file_entry, signed
+from shoal.release.events.uses import _behind_bridges
+from shoal.report.event_release_report import render
 
 SEED = 3**80
 K = 5
@@ -206,6 +213,96 @@ def test_changed_flows_are_not_verified(tmp_path: Path) -> None:
     assert not shoal.verify(tmp_path / "out").ok
     file.unlink()
     assert not shoal.verify(tmp_path / "out").ok
+
+
+def forged(folder: Path, target: Path, flows: str) -> Path:
+    """The release with other flows, its hashes put right and signed with a key of the forger's own."""
+    shutil.copytree(folder, target)
+    (target / "flows.csv").write_text(f"station_from,station_to,trips\n{flows}", newline="\n")
+    body = read_event_certificate(folder / "certificate.json").without_report.as_read
+    body = replace(body, files=tuple(file_entry(target / f.name) for f in body.files))
+    (target / "report.html").write_text(render(body), encoding="utf-8", newline="\n")
+    whole = signed(replace(body, files=(*body.files, file_entry(target / "report.html"))), signatures.signer())
+    (target / "certificate.json").write_bytes(whole.to_bytes())
+    return target
+
+
+@pytest.mark.parametrize(
+    ("flows", "ok"),
+    [
+        ("A,B,7\nC,D,5\n", True),
+        ("A,B,8\nC,D,5\n", False),
+        ("A,B,8\nC,D,4\n", False),
+        ("A,B,7\n", False),
+        ("A,B,7\nC,D,5\nE,F,9\n", False),
+        ("A,B,7\nC,D,5\nC,D,5\n", False),
+        ("A,B,7\nC,D,-5\n", False),
+        ("", False),
+    ],
+)
+def test_flows_that_are_signed_again_must_be_those_of_the_certificate(tmp_path: Path, flows: str, ok: bool) -> None:
+    released(walks((K + 2, "AB"), (K, "CD")), tmp_path / "out", **UNLINKED)
+    assert shoal.verify(forged(tmp_path / "out", tmp_path / "lie", flows)).ok == ok
+
+
+def told_by_sums(hidden: list[tuple[str, str]], places: str) -> list[tuple[str, str]]:
+    """The flows that the sums by origin and destination tell, by the rank of their equations."""
+    lines = np.array([[ends[side] == place for ends in hidden] for side in (0, 1) for place in places], dtype=float)
+    rank = np.linalg.matrix_rank(lines)
+    return [ends for ends, one in zip(hidden, np.eye(len(hidden)), strict=True) if np.linalg.matrix_rank([*lines, one]) == rank]
+
+
+SQUARES = {
+    "C to D": (30, 20, 12, 8, 6, 3, 1, 4, 4, 4, 1, 20),
+    "A to B": (4, 6, 12, 20, 12, 12, 5, 6, 12, 4, 3, 12),
+}
+"""Trips from A, B, C and D to the three others: tables in which the sums of two rows less that of a column told a small flow."""
+
+
+@pytest.mark.parametrize("name", SQUARES)
+def test_sums_of_several_rows_and_columns_tell_no_flow(tmp_path: Path, name: str) -> None:
+    ends = [(a, b) for a in "ABCD" for b in "ABCD" if a != b]
+    rows = walks(*((n, a + b) for (a, b), n in zip(ends, SQUARES[name], strict=True)))
+    flows, _, _ = released(rows, tmp_path / "out", **UNLINKED)
+    hidden = [e for e in ends if e not in flows]
+    assert flows
+    assert hidden
+    assert told_by_sums(hidden, "ABCD") == []
+
+
+def test_bridges_are_those_of_the_definition() -> None:
+    """Every edge without which the graph has one part more, if neither part is a single place; one of the parts for each."""
+
+    def part(at: tuple[int, int], edges: list[tuple[tuple[int, int], tuple[int, int]]]) -> frozenset[tuple[int, int]]:
+        inside, todo = {at}, [at]
+        while todo:
+            one = todo.pop()
+            more = {b for pair in edges for a, b in (pair, pair[::-1]) if a == one} - inside
+            inside |= more
+            todo += more
+        return frozenset(inside)
+
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        cells = [(a, b) for a in range(5) for b in range(5) if rng.random() < 0.3]
+        edges = [((0, a), (1, b)) for a, b in cells]
+        wanted = []
+        for i, (a, b) in enumerate(edges):
+            rest = edges[:i] + edges[i + 1 :]
+            if b not in part(a, rest):
+                wanted.append({part(a, rest), part(b, rest)})
+        found = _behind_bridges(*np.array(cells, dtype=np.int64).reshape(-1, 2).T)
+        parts = [frozenset([*((0, a) for a in origins), *((1, b) for b in ends)]) for origins, ends in found]
+        assert len(set(parts)) == len(parts)
+        assert all(any(p in pair for pair in wanted) and len(p) > 1 for p in parts)
+        for pair in wanted:
+            assert sum(p in pair for p in parts) == 1 or min(map(len, pair)) == 1
+
+
+def test_the_ledger_is_not_for_events(tmp_path: Path) -> None:
+    made = shoal.anonymize(table(walks((K, "AB"))), policy(**UNLINKED))
+    with pytest.raises(UsageError, match="people tables only"):
+        made.remember()
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

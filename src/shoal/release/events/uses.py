@@ -4,7 +4,8 @@ Takes    the table and the plan that was found
 Returns  EventUses; Flows: how many trips of each origin and destination are published, and the file of them
 Keeps    what a flow adds to the trips that the records show is of at least k people, and nobody has more than one in k of it;
          otherwise it states no more than these. In every row, every column and the whole in which a flow adds something, what
-         is not published is nothing, or several flows of at least k people
+         is not published is nothing, or several flows of at least k people. Sums of rows less sums of columns tell no flow
+         that is not published: the graph of these flows, between origins and destinations, has no bridge (Gusfield 1988)
 """
 
 from __future__ import annotations
@@ -214,6 +215,44 @@ def _needed(flow: IntArray, who: IntArray, hidden: Mask, extra: IntArray, ends: 
         can = np.flatnonzero((extra > 0) & weak[line])
         can = can[np.argsort(extra[can], kind="stable")]
         out[can[np.unique(line[can], return_index=True)[1]]] = True
+    if not out.any():
+        unknown = np.unique(flow[hidden])
+        for inside in _behind_bridges(ends[0][unknown], ends[1][unknown]):
+            across = np.isin(ends[0], inside[0]) != np.isin(ends[1], inside[1])
+            can = np.setdiff1d(np.flatnonzero((extra > 0) & across), unknown)
+            out[can[np.argsort(extra[can], kind="stable")][:1]] = True
+    return out
+
+
+def _behind_bridges(origins: IntArray, destinations: IntArray) -> list[tuple[list[int], list[int]]]:
+    """For each edge that alone connects two parts of a graph, the origins and the destinations of one of them. A part of one
+    place is a line, and not among them."""
+    near: dict[int, list[int]] = {}
+    for a, b in zip(origins.tolist(), (~destinations).tolist(), strict=True):
+        near.setdefault(a, []).append(b)
+        near.setdefault(b, []).append(a)
+    order, lowest, out = dict[int, int](), dict[int, int](), []
+    for root in near:
+        if root in order:
+            continue
+        seen, path = list[int](), [(root, root, iter(near[root]))]
+        while path:
+            at, before, more = path[-1]
+            if at not in order:
+                order[at] = lowest[at] = len(order)
+                seen.append(at)
+            step = next((n for n in more if n != before), None)
+            if step is None:
+                path.pop()
+                lowest[before] = min(lowest[before], lowest[at])
+                first = order[at] - order[root]
+                if lowest[at] == order[at] and 0 < first < len(seen) - 1:
+                    part = seen[first:]
+                    out.append(([n for n in part if n >= 0], [~n for n in part if n < 0]))
+            elif step in order:
+                lowest[at] = min(lowest[at], order[step])
+            else:
+                path.append((step, at, iter(near[step])))
     return out
 
 

@@ -25,7 +25,15 @@ from shoal.release.claim import Claim, Step
 from shoal.release.events.contents import VERIFY, counted, derive, facts_of, limits_of, proof_of, verdict_of
 from shoal.release.events.plan_file import EventPlan, fewest_of
 from shoal.release.events.uses import FLOWS
-from shoal.release.proof.events import EventFacts, check_flows, judge_events, recount_events, recount_trips, recount_uses
+from shoal.release.proof.events import (
+    EventFacts,
+    check_flows,
+    judge_events,
+    read_flows,
+    recount_events,
+    recount_trips,
+    recount_uses,
+)
 from shoal.release.proof.facts import alike
 from shoal.release.proof.read import check_records, header, logical
 from shoal.report.event_release_report import render
@@ -190,6 +198,8 @@ def _uses(place: Path, c: EventCertificate) -> str:
         seen = recount_trips(place / c.data.file, unit=None, time=None, place=c.data.place)
     elif "trips" in told and any(u.name == "trips" for u in c.uses):
         seen = recount_trips(place / c.data.file, unit=c.data.unit, time=c.data.time, place=c.data.place)
+    if [u.after for u in c.uses if u.name == "flows"] != [sum(read_flows(flows).values())]:
+        raise VerificationError("counting the file of flows again gives another number of trips.")
     return f"{said}; {check_flows(flows, seen, fewest_of(c.asked))}"
 
 
