@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.api.arguments import Source, opened
 from shoal.attacks._common import wilson
@@ -43,9 +45,6 @@ Codes = npt.NDArray[np.int64]
 
 def texts_of(column: Any) -> list[str]:
     """The cells of a column as texts, a missing one as :data:`MISSING`."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     texts: list[str] = pc.fill_null(canonical_text(whole).cast(pa.string()), MISSING).to_pylist()
     return texts
@@ -62,8 +61,6 @@ def known_people(external: Source, quasi: Sequence[str], records: int, seed: int
 
 
 def _table(source: Any, names: Sequence[str], most: int, seed: int) -> Any:
-    import pyarrow as pa
-
     table = pa.Table.from_batches(list(source.scan(list(names))))
     if len(table) > most:
         table = table.take(pa.array(np.sort(np.random.default_rng([seed, 38]).permutation(len(table))[:most])))
@@ -72,8 +69,6 @@ def _table(source: Any, names: Sequence[str], most: int, seed: int) -> Any:
 
 def arrow_of(file: Path, names: Sequence[str]) -> Any:
     """A published file in memory, its columns named as the certificate names them."""
-    import pyarrow as pa
-
     found = pa.Table.from_batches(list(opened(file).scan()))
     return found.rename_columns(logical(found.column_names, names))
 
@@ -261,8 +256,6 @@ def _moved_dates(own: Any, published: Any, steps: Sequence[DateShift]) -> dict[s
 
 def _days(column: Any) -> npt.NDArray[np.float64] | None:
     """Dates and moments in days; None if the column has neither."""
-    import pyarrow as pa
-
     try:
         return np.asarray(numbers_of(column.cast(pa.timestamp("us")))) / 86_400e6
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -282,8 +275,6 @@ def _named(columns: Sequence[str]) -> str:
 def _filled(own: Any, published: Any, plan: Plan, mapped: Sequence[str]) -> Any:
     """The people with columns that a step changes together with theirs: values that the attacker does not know are drawn from the
     published ones."""
-    import pyarrow as pa
-
     rng = np.random.default_rng(_OWN_SEED)
     for name in dict.fromkeys(c for s in plan.steps if s.column in mapped or set(s.columns) & {*mapped} for c in s.columns):
         if name not in own.column_names and name in published.column_names:

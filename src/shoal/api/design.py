@@ -20,6 +20,7 @@ from shoal.forms.files import parse_target, read_questionnaire, read_yaml
 from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.summaries.published import PublishedSummary, Resolver
+from shoal.registry.keep.builtin import KEY
 
 if TYPE_CHECKING:
     from shoal.registry.answer.query import Registry
@@ -160,8 +161,6 @@ def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
         service = Remote(text)
 
         def ask_service(code: str, population: str) -> PublishedSummary:
-            from shoal.registry.keep.builtin import KEY
-
             found = service.query(code.split(","), population)
             trusted = found.best is not None and found.best.key in (KEY, *anchors)
             return _published(found.best, found.fit, found.notes, code, population, trusted=trusted)

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Unpack
 
+import pyarrow as pa
+
 from shoal.api.anonymize import anonymize
 from shoal.api.arguments import PolicyOptions, Source, names, opened, quasi_of
 from shoal.api.inspect import table_facts
@@ -67,8 +69,6 @@ def _whole(frame: Source) -> Source:
     """A stream read into a table: it is looked at twice, and gone when it was read."""
     if not hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "columns"):
         return frame
-    import pyarrow as pa
-
     whole: Source = pa.RecordBatchReader.from_stream(frame).read_all()
     return whole
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import shoal.techniques as tf
 from shoal.api.arguments import Source, opened
 from shoal.engines.core.memory import WRITTEN, WRITTEN_AT_MOST
 from shoal.engines.count.sql import TooManyValues, few_of
@@ -31,14 +32,17 @@ from shoal.engines.recode.batch_steps import without_codes
 from shoal.engines.recode.write import Recoded, read_seed
 from shoal.engines.table import Table
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError, nearest
+from shoal.hierarchies import from_policy, infer
+from shoal.hierarchies.builders.infer import Apart
 from shoal.kernels.codes import is_code
 from shoal.kernels.text import canonical_text
 from shoal.model.display import Progress
 from shoal.model.exclusion import Excluded
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.release.plan.plan_json import parse_plan, parse_step
-from shoal.techniques import Guarantee
+from shoal.techniques import CorrelatedNoise, Guarantee, best_cut, level_for
 from shoal.techniques.guarantees import guarantees
+from shoal.techniques.perturb.noise import Spread, noise_of
 
 if TYPE_CHECKING:
     from shoal.hierarchies.rule import Rule
@@ -121,10 +125,6 @@ def _step(table: Table, entry: Any, folder: Path, before: Sequence[Step], *, sam
 
 
 def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    from shoal.hierarchies import from_policy, infer
-    from shoal.hierarchies.builders.infer import Apart
-    from shoal.techniques import best_cut, level_for
-
     asked = words.pop("hierarchy", None)
     if asked is None:
         values, counts = table.few_values(column)
@@ -166,8 +166,6 @@ def _ranked(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
     """A technique that takes the numbers of a column by their ranks."""
 
     def build(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-        import shoal.techniques as tf
-
         step: Step = getattr(tf, name)(column, *_substantive(table, column), **words)
         return step
 
@@ -175,8 +173,6 @@ def _ranked(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
 
 
 def _rare(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    import shoal.techniques as tf
-
     try:
         return tf.suppress_rare(column, *table.few_values(column, least=_least(words)), **words)
     except TooManyValues:
@@ -185,8 +181,6 @@ def _rare(table: Table, column: str, words: dict[str, Any], folder: Path) -> Ste
 
 def _pram(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
     """Of a column of many values those that can be categories are held; the others are suppressed."""
-    import shoal.techniques as tf
-
     try:
         return tf.pram(column, *_substantive(table, column), **words)
     except TooManyValues:
@@ -207,14 +201,10 @@ def _among(values: Any, counts: Any, names: Sequence[str] | None) -> tuple[Any, 
 
 
 def _noise(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    from shoal.techniques.perturb.noise import Spread, noise_of
-
     return noise_of(column, Spread.of(_numbers(table, (column,)), (column,)), **words)
 
 
 def _correlated(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    from shoal.techniques import CorrelatedNoise
-
     columns = (column, *words.pop("others"))
     return CorrelatedNoise.fit(_numbers(table, columns), columns, **words)
 

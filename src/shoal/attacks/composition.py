@@ -16,11 +16,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.attacks.certified import Certified, short
 from shoal.attacks.downcoding import Recoded, in_both, joint_sizes
 from shoal.errors import UsageError
 from shoal.kernels.group import group_codes
+from shoal.kernels.text import canonical_text
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import one_in
@@ -271,11 +274,6 @@ def joined_records(released: Any, previous: Any, columns: Sequence[str]) -> Atta
 
 def _unique(table: Any, columns: Sequence[str]) -> Any:
     """Combinations that occur once; missing values are given a text of their own so that they compare equal."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from shoal.kernels.text import canonical_text
-
     texts = {c: pc.fill_null(canonical_text(table[c].combine_chunks()), "\x00missing") for c in columns}
     grouped = pa.table(texts).group_by(list(columns)).aggregate([([], "count_all")])
     return grouped.filter(pc.equal(grouped["count_all"], 1)).select(list(columns))

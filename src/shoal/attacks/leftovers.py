@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from shoal.kernels.arrow import to_numpy
 from shoal.model.attack import AttackResult
@@ -100,8 +104,6 @@ def trend_score(codes: npt.NDArray[np.int64]) -> float:
 
 
 def _ranks(column: Any) -> npt.NDArray[np.int64]:
-    import pyarrow.compute as pc
-
     encoded = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     if str(encoded.type).startswith("dictionary"):
         encoded = encoded.cast(encoded.type.value_type)
@@ -109,9 +111,6 @@ def _ranks(column: Any) -> npt.NDArray[np.int64]:
 
 
 def _numbers_the_rows(column: Any) -> bool:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not pa.types.is_integer(column.type) or len(column) < 50 or column.null_count:
         return False
     low, high = pc.min(column).as_py(), pc.max(column).as_py()
@@ -129,8 +128,6 @@ def metadata_of(file: Path) -> list[str]:
 
 
 def _parquet_metadata(file: Path) -> list[str]:
-    import pyarrow.parquet as pq
-
     entries = pq.read_metadata(file).metadata or {}
     plain = {b"ARROW:schema", b"org.apache.spark.version"}
     if _is_plain_schema(entries.get(SPARK_SCHEMA, b"")):
@@ -155,8 +152,6 @@ def _is_plain_schema(text: bytes) -> bool:
 
 
 def _office_metadata(file: Path) -> list[str]:
-    import re
-
     found = []
     with zipfile.ZipFile(file) as book:
         for part in ("docProps/core.xml", "docProps/custom.xml"):

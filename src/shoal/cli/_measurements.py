@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import texts
+from shoal.cli.inspect import show as show_inspection
 from shoal.errors import UsageError
 from shoal.model.display import one_in, written
 
@@ -172,16 +174,13 @@ def propose_unit(opened: Any, words: dict[str, Any]) -> dict[str, str]:
 
 def propose_quasi(opened: Any, *, as_json: bool) -> tuple[str, ...]:
     """Quasi-identifiers to confirm at a terminal; elsewhere nothing is guessed."""
-    import shoal
-    from shoal.cli.inspect import show
-
     if as_json or not sys.stdin.isatty():
         raise UsageError(
             f"no quasi-identifier of '{opened.name}' is named, and none is guessed.",
             hint="Name them with --quasi a,b. 'shoal inspect TABLE' suggests roles with a reason each.",
         )
     found = shoal.inspect(opened)
-    show(found)
+    show_inspection(found)
     _shared.say(f"Proposed quasi-identifiers: {', '.join(found.quasi) or 'none'}")
     if not found.quasi or not typer.confirm("Measure with these?", default=True, err=True):
         raise UsageError("no quasi-identifiers were chosen.", hint="Name them with --quasi a,b.")
@@ -219,7 +218,6 @@ def run(
     as_json: bool,
 ) -> None:
     """Measure an event table, write the requested files, and print."""
-    import shoal
     from shoal.api.events import measure_events
 
     if require and "known_records" not in options:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import options
 from shoal.cli._shell import texts as typed
 from shoal.errors import UnreadableError, UsageError
+from shoal.model import strict_json
 from shoal.model.roles import look
 
 if TYPE_CHECKING:
@@ -275,9 +277,6 @@ def _counted(counted: Any, codes: tuple[str, ...], people: Any, book: Any, lates
 
 
 def _read_study(file: str) -> dict[str, Any]:
-    from shoal.errors import UnreadableError
-    from shoal.model import strict_json
-
     try:
         content = strict_json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -314,7 +313,6 @@ def _count(
     table: str, columns: tuple[str, ...], codes: tuple[str, ...], unit: str | None, count: str | None, by: str | None
 ) -> dict[str, Any]:
     """Cell sizes, by place; under no name without a column of places."""
-    import shoal
     from shoal.registry.publish.bulk import by_place, whole_numbers
     from shoal.registry.records.vocabulary import check_values
 

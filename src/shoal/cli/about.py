@@ -13,11 +13,13 @@ from typing import Annotated, Any
 
 import typer
 
+import shoal
 from shoal.cli import _shared
 from shoal.cli._shell import options
 from shoal.cli._shell.commands import ALL, examples
 from shoal.disk.atomic import free, publish, staged
 from shoal.errors import ShoalError, install_line
+from shoal.version import __version__
 
 
 def register(app: typer.Typer) -> None:
@@ -106,8 +108,6 @@ def _extras() -> Iterator[dict[str, str]]:
 
 def _table(source: str) -> dict[str, str]:
     """Open a table and count its rows; the error tells what to do."""
-    import shoal
-
     try:
         with shoal.open(source) as table:
             return _finding(
@@ -185,8 +185,6 @@ def _pages(command: Any, name: str) -> Iterator[tuple[str, str]]:
 
 def _page(command: Any, name: str, below: list[str]) -> str:
     """One page in the language of man (roff)."""
-    from shoal.version import __version__
-
     title = name.replace(" ", "-")
     context = command.make_context(name, [], resilient_parsing=True, obj={ALL: True})
     said = " ".join((command.help or "").split())

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
+from shoal.disk.atomic import free
 from shoal.errors import UsageError
 
 OPTIONS = {
@@ -92,8 +94,6 @@ def _release(
     table: str, reading: dict[str, Any], policy: Path | None, out: Path, options: dict[str, Any], *, ledger: bool, as_json: bool
 ) -> None:
     """Make the release, write it and print what it is."""
-    import shoal
-    from shoal.disk.atomic import free
     from shoal.release.make.release import Release
 
     free(out)

@@ -5,10 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
+import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
+from shoal.disk.atomic import write_text
 
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
@@ -39,8 +41,6 @@ def check(
     as_json: options.Json = False,
 ) -> None:
     """Check if tables meet a policy. Exit code 0 if all do, 1 if not. The output contains counts only."""
-    import shoal
-    from shoal.disk.atomic import write_text
     from shoal.release.gate.result import FORMATS, render_all
 
     if form not in FORMATS:
@@ -87,8 +87,6 @@ def verify(
     as_json: options.Json = False,
 ) -> None:
     """Verify a release offline: signature, files, plan, and every number by counting the data again."""
-    import shoal
-
     if preview:
         show_preview("verify", str(folder), {}, as_json=as_json, **verb_options)
         return
@@ -129,8 +127,6 @@ def attack(
     as_json: options.Json = False,
 ) -> None:
     """Try to link, infer, join and difference. Exit code 1 if an attack does better than the release claims."""
-    import shoal
-
     if preview:
         show_preview("attack", folder, {}, as_json=as_json, **verb_options)
         return

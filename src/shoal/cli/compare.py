@@ -5,11 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
+import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
-from shoal.errors import UsageError
+from shoal.errors import UnreadableError, UsageError
 
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
@@ -44,8 +45,6 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Compare a release with its original: losses, distributions, correlations, counts, models and analyses."""
-    import shoal
-
     if preview:
         show_preview("compare", original, reading, as_json=as_json, release=release, **verb_options)
         return
@@ -117,8 +116,6 @@ LEDGER = Path("registry-ledger.json")
 
 
 def _read_sets(file: Path) -> list[tuple[str, ...]]:
-    from shoal.errors import UnreadableError
-
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -160,8 +157,6 @@ def study(
     as_json: options.Json = False,
 ) -> None:
     """Measure many sets of columns, in the whole table and by subpopulation; find minimal identifying sets."""
-    import shoal
-
     if publish is not None and not (codes and population):
         raise UsageError(
             "--publish requires --codes and --population.",

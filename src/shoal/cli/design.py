@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import options, process, texts
@@ -106,7 +107,6 @@ def _show_person(person: "Degradation") -> None:
 
 
 def _compute(path: Path | None, options: dict[str, Any]) -> tuple["Questionnaire", "Meter", "list[Suggestion]"]:
-    import shoal
     from shoal.api.design import questionnaire
 
     q = questionnaire(path, **options)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import options, texts
@@ -34,8 +35,6 @@ def inspect(
     as_json: options.Json = False,
 ) -> None:
     """Find which columns identify people: a suggested role for each, with a reason. Shows no data value."""
-    import shoal
-
     if preview:
         show_preview("inspect", table, reading, as_json=as_json, **verb_options)
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import options, texts
@@ -60,7 +61,6 @@ def link(
     as_json: options.Json = False,
 ) -> None:
     """Find records of one person despite typing errors and changed names; list pairs to review."""
-    import shoal
     from shoal.linkage.encodings import is_encodings
 
     if is_encodings(left) or (right is not None and is_encodings(right)):
@@ -104,8 +104,6 @@ def _encoded(
     as_json: bool,
 ) -> None:
     """Compare files of encodings: no key, no values, only the holders' ids."""
-    import shoal
-
     limits = {name: options[name] for name in ("match", "possible", "one_to_one") if name in options}
     with _shared.progress("comparing"):
         found = shoal.link_encoded(left, right, **limits)
@@ -166,7 +164,6 @@ def encode(
     as_json: options.Json = False,
 ) -> None:
     """Encode people with a key, so that two holders can find shared people without showing names."""
-    import shoal
     from shoal.protector.crypto.master_keys import derived_from_file
 
     if preview:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import shoal
 from shoal.cli import _measurements as events
 from shoal.cli import _shared
-from shoal.cli._measurements import propose_quasi, propose_unit, read_weights
+from shoal.cli._measurements import propose_quasi, propose_unit, read_weights, show_measurement
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
@@ -105,8 +106,6 @@ def measure(
 
 def _measured(table: str, reading: dict[str, Any], options: dict[str, Any], *, as_json: bool) -> "Measurement":
     """Open and count; at a terminal, ask for quasi-identifiers and the person column if they are not given."""
-    import shoal
-
     opened = shoal.open(table, **reading)
     for line in () if as_json else texts.how_read(opened.source):
         _shared.say(line)
@@ -123,8 +122,6 @@ def _show(
     found: "Measurement", table: str, homes: "HouseholdRisk | None", checked: object, *, suda: bool, explain: str | None
 ) -> None:
     """Print the numbers, what else was requested, and the next step."""
-    from shoal.cli._measurements import show_measurement
-
     show_measurement(found, suda=suda, explain=found.explain(None if explain == "all" else explain) if explain else "")
     if homes is not None:
         from shoal.cli._predictions import show_households

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+import shoal
 from shoal.cli import _predictions, _shared
 from shoal.cli._shared import show_preview
 from shoal.cli._shell import options, texts
@@ -42,8 +43,6 @@ def register(app: typer.Typer) -> None:
 
 def _answer(question: str, options: dict[str, Any], plot: Path | None, *, as_json: bool) -> None:
     """Ask the question and print the answer."""
-    import shoal
-
     found: Any = shoal.predict(question, **options)  # type: ignore[call-overload]
     _predictions.show_prediction(found, plot, as_json=as_json)
 
@@ -148,8 +147,6 @@ def population(
     as_json: options.Json = False,
 ) -> None:
     """Estimate population uniqueness from a sample; with a table, the risk of each record."""
-    import shoal
-
     if preview:
         show_preview("predict", verb_options.pop("table", None), {}, as_json=as_json, question="population", **verb_options)
         return
@@ -183,8 +180,6 @@ def zipf(
     as_json: options.Json = False,
 ) -> None:
     """Predict the share of people in small cells if places follow Zipf's law, for linked records."""
-    import shoal
-
     if preview:
         place, _, column = verb_options.pop("table", "").rpartition(":")
         show_preview("predict", place, {}, as_json=as_json, question="zipf", column=column, **verb_options)

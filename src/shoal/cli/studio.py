@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -292,9 +293,6 @@ def serve(
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Key of the TLS certificate (PEM).")] = None,
 ) -> None:
     """Serve the registry and, with --vault, a vault. Queries are open to anyone; publishing needs a token."""
-    from dataclasses import replace
-
-    from shoal.errors import UsageError
     from shoal.server.app import Address, registry_beside, serve_registry
 
     url = registry if "://" in registry else f"sqlite:///{registry}"

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import shoal
 from shoal.cli import _shared
-from shoal.cli._shared import show_preview
+from shoal.cli._shared import shell_word, show_preview, table_beside
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import SHARED, Option, from_verb
-from shoal.errors import UsageError
+from shoal.disk.atomic import write_text
+from shoal.errors import PolicyError, UsageError
 
 if TYPE_CHECKING:
     from shoal.release.counts.table import CountTable
@@ -35,8 +37,6 @@ def _parsed(rule: str | None) -> Any:
         return rule
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
-
-    from shoal.errors import PolicyError
 
     try:
         return json.loads(json.dumps(YAML(typ="safe", pure=True).load(rule), default=str))
@@ -63,8 +63,6 @@ def hierarchy(
     as_json: options.Json = False,
 ) -> None:
     """Preview the levels of a column: groups per level, smallest, largest, and how many are below k."""
-    import shoal
-
     if preview:
         show_preview("hierarchy", table, reading, as_json=as_json, **verb_options)
         return
@@ -129,8 +127,6 @@ def table(
     as_json: options.Json = False,
 ) -> None:
     """Make a table of counts to publish, with small counts hidden and not recoverable from the sums."""
-    import shoal
-
     verb_options["zeros"] = not hide_zeros
     if preview:
         show_preview("count_table", table, reading, as_json=as_json, **verb_options)
@@ -205,9 +201,6 @@ def transform(
     as_json: options.Json = False,
 ) -> None:
     """Apply a plan (generalize, suppress, add noise, swap …) and report what changed, without a proof."""
-    import shoal
-    from shoal.disk.atomic import write_text
-
     if out is None and save_plan is None:
         raise UsageError("No output given.", hint="Pass --out FILE, or --save-plan FILE to write only the plan.")
     if preview:
@@ -271,8 +264,6 @@ def _tell_steps(found: dict[str, Any], table: str, out: str | None) -> None:
 
 def _as_typed(table: str, out: str) -> str:
     """What was written as the next command names it: a new table by its whole address."""
-    from shoal.cli._shared import shell_word, table_beside
-
     _, new, name = out.rpartition("::")
     return shell_word(table_beside(table if out.startswith("::") else out, name)) if new else _shared.named(out)
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.table import Table
-from shoal.errors import DataError
+from shoal.errors import DataError, ShoalError, missing_column
+from shoal.hierarchies import from_policy
 from shoal.hierarchies.published_labels import Values, read_labels
 from shoal.kernels.arrow import positions
 from shoal.kernels.text import canonical_text
@@ -90,8 +93,6 @@ class ComparedColumn:
 
 def read_columns(table: Table, names: Sequence[str]) -> dict[str, Coded]:
     """Codes of some columns, the table read once."""
-    import pyarrow as pa
-
     batches = list(table.scan(names))
     rows = pa.Table.from_batches(batches) if batches else None
     out = {}
@@ -122,8 +123,6 @@ def matched_rows(table: Table, other: Table, key: str) -> tuple[IntArray, IntArr
 
 def coded(array: Any) -> Coded:
     """Distinct values in the order of their numbers, dates or texts."""
-    import pyarrow as pa
-
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else pa.concat_arrays(array.chunks)
     packed = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
@@ -146,9 +145,6 @@ def coded(array: Any) -> Coded:
 
 def _numbers(values: Any) -> tuple[FloatArray | None, IntArray | None]:
     """Values as numbers (days, for dates) and years; None where they are neither."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = values.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
@@ -199,8 +195,6 @@ def _read(
 
 def _of_steps(name: str, steps: Sequence[Step], one: Coded) -> list[Hierarchy]:
     """What a published plan makes of each value, as one level."""
-    from shoal.errors import ShoalError
-
     if len(steps) != 1:
         return []
     try:
@@ -277,9 +271,6 @@ def _blanks(one: Coded, two: Coded, sets: list[IntArray]) -> tuple[IntArray, Int
 
 def trees_of(given: Mapping[str, Any], originals: Mapping[str, Coded]) -> dict[str, Hierarchy]:
     """Hierarchies by column, from files, rules or mappings, over the values of the original."""
-    from shoal.errors import missing_column
-    from shoal.hierarchies import from_policy
-
     out = {}
     for name, rule in given.items():
         if name not in originals:

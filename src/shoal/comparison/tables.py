@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +21,9 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
+from shoal.model.requirement import K
 from shoal.release.plan.prepare import guessed_rule
-from shoal.search import frontier
+from shoal.search import frontier, local
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,8 +155,6 @@ def _models(
         return [], []
     if not targets:
         return [], ["No model was trained: name a --target."]
-    import importlib.util
-
     if importlib.util.find_spec("sklearn") is None:
         return [], ["No model was trained: scikit-learn is not installed (pip install scikit-learn)."]
     out: list[ModelScore] = []
@@ -266,9 +266,6 @@ def trade_off(
 
 def _local_points(counts: ClassCounts, levels: Mapping[str, Hierarchy], ks: Sequence[int]) -> list[FrontierPoint]:
     """Local recoding at each k, if the original has few enough classes."""
-    from shoal.model.requirement import K
-    from shoal.search import local
-
     few = ks if counts.n_classes <= MOST_LOCAL else ()
     return [FrontierPoint(k, float(local(counts, levels, [K(k)]).loss), "local") for k in few]
 

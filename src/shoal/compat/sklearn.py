@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from shoal.engines.open import open as open_table
 from shoal.errors import need
+from shoal.kernels.text import canonical_text
 from shoal.release.plan.decide import decide
 from shoal.release.plan.prepare import prepare
 from shoal.release.policy.policy import Policy
@@ -168,8 +169,6 @@ def _rule(column: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def _as_texts(values: npt.NDArray[Any], numeric: bool) -> tuple[list[str], npt.NDArray[np.float64] | None]:
-    from shoal.kernels.text import canonical_text
-
     texts = canonical_text(pa.array(values)).to_pylist()
     return texts, values.astype(np.float64) if numeric else None
 

@@ -25,6 +25,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shared import Volume, printable
 from shoal.errors import DataError, InternalError, ShoalError, UsageError
+from shoal.version import __version__
 
 
 def print_error(error: ShoalError) -> None:
@@ -119,8 +120,6 @@ def time_taken(started: float) -> str:
     >>> time_taken(time.perf_counter()).startswith("shoal ")
     True
     """
-    from shoal.version import __version__
-
     said = f"shoal {__version__}: {time.perf_counter() - started:.1f} s, {time.process_time():.1f} s of processor time"
     try:
         import resource

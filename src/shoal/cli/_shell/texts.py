@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,6 @@ def names(text: str | None) -> tuple[str, ...]:
     """
     if not text:
         return ()
-    import csv
-
     row = next(csv.reader([text], skipinitialspace=True))
     found = tuple(n.strip() for n in row if n.strip())
     if len(set(found)) != len(found):
@@ -48,8 +47,6 @@ def orders(given: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
 
 def listed_by_column(given: Sequence[str] | None, least: int, what: str, example: str) -> dict[str, tuple[str, ...]]:
     """Lists of values by column from ``column=a,b`` texts; a column that is named again gets more."""
-    import csv
-
     out: dict[str, tuple[str, ...]] = {}
     for text in given or ():
         column, separator, listed = text.partition("=")

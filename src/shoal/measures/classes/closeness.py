@@ -116,8 +116,6 @@ def leaf_groups(found: SensitiveProfile, hierarchy: Hierarchy) -> list[CodeArray
 
     A missing value keeps to itself below the root: it hangs directly under it. A hierarchy without a single root gets one.
     """
-    from shoal.kernels.text import canonical_text
-
     sensitive = found.sensitive
     codes = np.zeros(found.n_values, dtype=np.int64)
     codes[found.ranks] = sensitive.values

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError, missing_column
 from shoal.kernels.group import group_codes, sum_by
+from shoal.kernels.text import canonical_text
 from shoal.measures.classes.anonymity import Groups, each_once, k_anonymity, members_of, people_at
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
@@ -238,7 +239,5 @@ def _translated(codes: CodeArray, theirs: pa.Array, ours: pa.Array) -> CodeArray
 def _texts(categories: pa.Array) -> list[str]:
     if isinstance(categories, list | tuple):
         return [str(c) for c in categories]
-    from shoal.kernels.text import canonical_text
-
     texts: list[str] = canonical_text(categories).to_pylist()
     return texts
