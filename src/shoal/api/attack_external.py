@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +19,12 @@ from shoal.attacks.cells import MISSING, covered
 from shoal.attacks.joint import BEAM, LEAST_TARGETS, MOST_PAIRS, MOST_VALUES, default_limit
 from shoal.attacks.matching import EXCLUDED, Pairs, confidence, go_together, joint_weights, label_weights, number_weights
 from shoal.disk.atomic import scratch
+from shoal.engines.table import Table
 from shoal.errors import missing_column
 from shoal.kernels.text import canonical_text
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.certificate import Certificate
-from shoal.model.counts.classes import ClassCounts
+from shoal.model.counts.classes import ClassCounts, FloatArray
 from shoal.model.plan import Plan, Suppression
 from shoal.release.make.value_links import Beside, numbers_of
 from shoal.release.proof.read import logical
@@ -41,9 +41,10 @@ QUESTION = "Somebody looks for the people of the external table by every column 
 HUNT = "Which are the fewest columns by which somebody finds more people than the release claims?"
 
 Codes = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
 
-def texts_of(column: Any) -> list[str]:
+def texts_of(column: pa.Array | pa.ChunkedArray) -> list[str]:
     """The cells of a column as texts, a missing one as :data:`MISSING`."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     texts: list[str] = pc.fill_null(canonical_text(whole).cast(pa.string()), MISSING).to_pylist()
@@ -60,14 +61,14 @@ def known_people(external: Source, quasi: Sequence[str], records: int, seed: int
     return {c: texts_of(table[c]) for c in known}
 
 
-def _table(source: Any, names: Sequence[str], most: int, seed: int) -> Any:
+def _table(source: Table, names: Sequence[str], most: int, seed: int) -> pa.Table:
     table = pa.Table.from_batches(list(source.scan(list(names))))
     if len(table) > most:
         table = table.take(pa.array(np.sort(np.random.default_rng([seed, 38]).permutation(len(table))[:most])))
     return table
 
 
-def arrow_of(file: Path, names: Sequence[str]) -> Any:
+def arrow_of(file: Path, names: Sequence[str]) -> pa.Table:
     """A published file in memory, its columns named as the certificate names them."""
     found = pa.Table.from_batches(list(opened(file).scan()))
     return found.rename_columns(logical(found.column_names, names))
@@ -86,14 +87,14 @@ class External:
     records: int
     quasi: tuple[str, ...]
     labels: Mapping[str, Codes]
-    cells: Mapping[str, tuple[Codes, Any]]
+    cells: Mapping[str, tuple[Codes, npt.NDArray[np.bool_]]]
     numbers: Mapping[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]
     changed: Mapping[str, tuple[Codes, Codes]]
     secrets: Mapping[str, Codes]
     seed: int
 
     @classmethod
-    def of(cls, external: Source, published: Any, claims: Certificate, plan: Plan, seed: int) -> External | None:
+    def of(cls, external: Source, published: pa.Table, claims: Certificate, plan: Plan, seed: int) -> External | None:
         """None if the tables share no column."""
         theirs = opened(external)
         moved = {s.column: s for s in plan.steps if isinstance(s, DateShift)}
@@ -147,7 +148,7 @@ class External:
         rng = np.random.default_rng([self.seed, 39])
         return Pairs.across(block, self.people, rng, most=MOST_PAIRS, least=LEAST_TARGETS)
 
-    def evidence(self, column: str, pairs: Pairs) -> Any:
+    def evidence(self, column: str, pairs: Pairs) -> Scores:
         """The score of each pair by one column."""
         rng = np.random.default_rng([self.seed, 40])
         half = np.asarray(rng.permutation(self.people + self.records) % 2 == 0)
@@ -161,11 +162,11 @@ class External:
         codes = self.labels[column]
         return np.where(codes[pairs.person] == codes[pairs.record], 0.0, EXCLUDED)
 
-    def score(self, names: Sequence[str], pairs: Pairs, scores: dict[str, Any]) -> Any:
+    def score(self, names: Sequence[str], pairs: Pairs, scores: dict[str, Scores]) -> Scores:
         """The score of each pair by all these columns; numbers whose changes go together are taken together. ``scores`` keeps
         what was worked out for single columns."""
         sides = [self.numbers[c] for c in names if c in self.numbers]
-        out: Any = np.zeros(len(pairs.record))
+        out: Scores = np.zeros(len(pairs.record))
         rest = list(names)
         if go_together(sides):
             rng = np.random.default_rng([self.seed, 40])
@@ -212,7 +213,7 @@ class External:
         """The fewest columns that find more than the limit: every set of one, two and three columns, then the best sets of each
         size with one column more."""
         pairs, limit = self.pairs, default_limit(k)
-        scores: dict[str, Any] = {}
+        scores: dict[str, Scores] = {}
         rates: dict[tuple[str, ...], float] = {}
         best: tuple[str, ...] = ()
         for size in range(1, len(self.columns) + 1):
@@ -240,10 +241,10 @@ class External:
         return sorted({tuple(c for c in names if c in s or c == more) for s in first for more in names if more not in s})
 
 
-def _moved_dates(own: Any, published: Any, steps: Sequence[DateShift]) -> dict[str, tuple[Any, Any]]:
+def _moved_dates(own: pa.Table, published: pa.Table, steps: Sequence[DateShift]) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Dates that a secret key moves: how far and which of them together is known, and tried on the own table."""
     rng, out = np.random.default_rng(_OWN_SEED), {}
-    shifts: dict[str, Any] = {}
+    shifts: dict[str, npt.NDArray[np.int64]] = {}
     for step in steps:
         true, real = (_days(side[step.column]) for side in (own, published))
         domain = step.domain or f"\0{step.column}"
@@ -254,7 +255,7 @@ def _moved_dates(own: Any, published: Any, steps: Sequence[DateShift]) -> dict[s
     return out
 
 
-def _days(column: Any) -> npt.NDArray[np.float64] | None:
+def _days(column: pa.ChunkedArray) -> npt.NDArray[np.float64] | None:
     """Dates and moments in days; None if the column has neither."""
     try:
         return np.asarray(numbers_of(column.cast(pa.timestamp("us")))) / 86_400e6
@@ -272,7 +273,7 @@ def _named(columns: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _filled(own: Any, published: Any, plan: Plan, mapped: Sequence[str]) -> Any:
+def _filled(own: pa.Table, published: pa.Table, plan: Plan, mapped: Sequence[str]) -> pa.Table:
     """The people with columns that a step changes together with theirs: values that the attacker does not know are drawn from the
     published ones."""
     rng = np.random.default_rng(_OWN_SEED)
@@ -282,7 +283,7 @@ def _filled(own: Any, published: Any, plan: Plan, mapped: Sequence[str]) -> Any:
     return own
 
 
-def _carried(own: Any, plan: Plan, mapped: Sequence[str], random: Sequence[str], claims: Certificate) -> Any:
+def _carried(own: pa.Table, plan: Plan, mapped: Sequence[str], random: Sequence[str], claims: Certificate) -> pa.Table:
     """The people as the plan would publish them: fixed rules as they are, random steps tried once with other random numbers."""
     table = own
     for c in random:

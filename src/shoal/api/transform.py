@@ -36,6 +36,7 @@ from shoal.hierarchies import from_policy, infer
 from shoal.hierarchies.builders.infer import Apart
 from shoal.kernels.codes import is_code
 from shoal.kernels.text import canonical_text
+from shoal.model.counts.classes import IntArray
 from shoal.model.display import Progress
 from shoal.model.exclusion import Excluded
 from shoal.model.plan import Plan, Step, Suppression
@@ -47,6 +48,12 @@ from shoal.techniques.perturb.noise import Spread, noise_of
 if TYPE_CHECKING:
     from shoal.hierarchies.rule import Rule
 
+
+Counted = tuple[pa.Array, IntArray]
+"""Values of a column, and how many records have each."""
+Settings = dict[str, Any]
+"""What a step of the page states, by name; the technique checks each."""
+Builder = Callable[[Table, str, Settings, Path], Step]
 
 _TOP = ("seed", "sample", "steps", "suppress", "shuffle")
 
@@ -74,7 +81,7 @@ def read_plan(path: str | Path, table: Table) -> Plan:
     return plan_for(table, data, folder=file.parent)
 
 
-def plan_for(table: Table, spec: Any, *, folder: str | Path = ".") -> Plan:
+def plan_for(table: Table, spec: object, *, folder: str | Path = ".") -> Plan:
     """The plan that ``spec`` (the content of a plan file) asks for, on this table.
 
     >>> import pyarrow as pa, shoal
@@ -98,7 +105,7 @@ def plan_for(table: Table, spec: Any, *, folder: str | Path = ".") -> Plan:
     return Plan(tuple(steps), _suppression(spec.get("suppress")), seed, bool(spec.get("shuffle", True)))
 
 
-def _step(table: Table, entry: Any, folder: Path, before: Sequence[Step], *, sampled: bool) -> Step:
+def _step(table: Table, entry: object, folder: Path, before: Sequence[Step], *, sampled: bool) -> Step:
     if not isinstance(entry, Mapping) or len(entry) != 2 or not isinstance(entry.get("column"), str):
         raise PolicyError("each step names a column and one technique.", hint="For example: {column: pay, round: {base: 100}}")
     column = str(entry["column"])
@@ -124,7 +131,7 @@ def _step(table: Table, entry: Any, folder: Path, before: Sequence[Step], *, sam
         ) from None
 
 
-def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+def _generalize(table: Table, column: str, words: Settings, folder: Path) -> Step:
     asked = words.pop("hierarchy", None)
     if asked is None:
         values, counts = table.few_values(column)
@@ -149,7 +156,7 @@ def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) 
     return best_cut(levels, int(number), counts).step(missing_label=label)
 
 
-def _needed_by(rule: Rule, table: Table, column: str, *, at_level: bool) -> tuple[Any, Any]:
+def _needed_by(rule: Rule, table: Table, column: str, *, at_level: bool) -> tuple[pa.Array, IntArray | None]:
     """The values of a column with their records; of a rule that is fitted to a few of them, those few where they are many."""
     few = rule.enough(column, pa.array([], pa.string())) if at_level and not table.schema[column].user_missing else None
     try:
@@ -162,24 +169,24 @@ def _needed_by(rule: Rule, table: Table, column: str, *, at_level: bool) -> tupl
     return few, None
 
 
-def _ranked(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
+def _ranked(name: str) -> Builder:
     """A technique that takes the numbers of a column by their ranks."""
 
-    def build(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+    def build(table: Table, column: str, words: Settings, folder: Path) -> Step:
         step: Step = getattr(tf, name)(column, *_substantive(table, column), **words)
         return step
 
     return build
 
 
-def _rare(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+def _rare(table: Table, column: str, words: Settings, folder: Path) -> Step:
     try:
         return tf.suppress_rare(column, *table.few_values(column, least=_least(words)), **words)
     except TooManyValues:
         return tf.Rare(column, **words)
 
 
-def _pram(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+def _pram(table: Table, column: str, words: Settings, folder: Path) -> Step:
     """Of a column of many values those that can be categories are held; the others are suppressed."""
     try:
         return tf.pram(column, *_substantive(table, column), **words)
@@ -192,7 +199,7 @@ def _pram(table: Table, column: str, words: dict[str, Any], folder: Path) -> Ste
         return replace(tf.pram(column, *few, **words), on_gap="suppress")
 
 
-def _among(values: Any, counts: Any, names: Sequence[str] | None) -> tuple[Any, Any]:
+def _among(values: pa.Array, counts: IntArray, names: Sequence[str] | None) -> Counted:
     """The values that are named; all where no names are given."""
     if names is None:
         return values, counts
@@ -200,22 +207,22 @@ def _among(values: Any, counts: Any, names: Sequence[str] | None) -> tuple[Any, 
     return values.filter(named), counts[named.to_numpy(zero_copy_only=False)]
 
 
-def _noise(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+def _noise(table: Table, column: str, words: Settings, folder: Path) -> Step:
     return noise_of(column, Spread.of(_numbers(table, (column,)), (column,)), **words)
 
 
-def _correlated(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
+def _correlated(table: Table, column: str, words: Settings, folder: Path) -> Step:
     columns = (column, *words.pop("others"))
     return CorrelatedNoise.fit(_numbers(table, columns), columns, **words)
 
 
-def _numbers(table: Table, columns: tuple[str, ...]) -> Iterator[Any]:
+def _numbers(table: Table, columns: tuple[str, ...]) -> Iterator[pa.Table]:
     """Tables of some rows each, without the codes that are declared missing."""
     declared = {n: table.schema[n].user_missing for n in columns}
     return (without_codes(pa.Table.from_batches([b]), declared) for b in table.scan(columns))
 
 
-BUILDERS: dict[str, Callable[[Any, str, dict[str, Any], Path], Step]] = {
+BUILDERS: dict[str, Builder] = {
     "generalize": _generalize,
     "quantiles": _ranked("quantile_transform"),
     "groups": _ranked("microaggregate_1d"),
@@ -235,28 +242,28 @@ _BY_PEOPLE = ("groups", "quantiles", "top_bottom")
 """Techniques that promise how many records share a value or lie at a limit."""
 
 
-def _least(words: Mapping[str, Any]) -> int:
+def _least(words: Mapping[str, object]) -> int:
     """Records that a value needs to be named in the plan; the technique reports a wrong setting."""
     least = words.get("min_count")
     return least if isinstance(least, int) and least > 1 else 1
 
 
-def _substantive(table: Table, column: str) -> tuple[Any, Any]:
+def _substantive(table: Table, column: str) -> Counted:
     """Those of the values that are not declared missing: what is calculated or exchanged."""
     return _undeclared(table, column, *table.few_values(column))
 
 
-def _substantive_batches(table: Table, column: str, least: int = 1) -> Iterator[tuple[Any, Any]]:
+def _substantive_batches(table: Table, column: str, least: int = 1) -> Iterator[Counted]:
     """As :func:`_substantive`, some at a time."""
     return (_undeclared(table, column, values, counts) for values, counts in table.value_batches(column, least=least))
 
 
-def _undeclared(table: Table, column: str, values: Any, counts: Any) -> tuple[Any, Any]:
+def _undeclared(table: Table, column: str, values: pa.Array, counts: IntArray) -> Counted:
     stays = pc.invert(is_code(values, table.schema[column].user_missing))
     return values.filter(stays), counts[stays.to_numpy(zero_copy_only=False)]
 
 
-def _suppression(spec: Any) -> Suppression:
+def _suppression(spec: object) -> Suppression:
     if spec is None:
         return Suppression(scope="none")
     words = _words(spec, "suppress")
@@ -275,7 +282,7 @@ def _suppression(spec: Any) -> Suppression:
     return Suppression(k, tuple(map(str, columns)), words.get("scope", "rows"), words.get("unit"))
 
 
-def _words(value: Any, what: str) -> dict[str, Any]:
+def _words(value: object, what: str) -> Settings:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -283,7 +290,7 @@ def _words(value: Any, what: str) -> dict[str, Any]:
     return {str(k): v for k, v in value.items()}
 
 
-def _list(value: Any, what: str) -> list[Any]:
+def _list(value: object, what: str) -> list[object]:
     if value is None:
         return []
     if not isinstance(value, list):
@@ -291,7 +298,7 @@ def _list(value: Any, what: str) -> list[Any]:
     return value
 
 
-def _only(words: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+def _only(words: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
     for key in words:
         if key not in known:
             close = nearest(str(key), known)
@@ -337,7 +344,7 @@ class Transformed:
             changed = None if done is None else {c: done.changed[c] for c in step.columns}
             about = {"kind": step.kind, "columns": list(step.columns), "changed": changed, "truthful": said.truthful}
             steps.append({**about, "keeps": said.keeps, "loses": said.loses})
-        out: dict[str, Any] = {"truthful": self.truthful, "steps": steps}
+        out: dict[str, object] = {"truthful": self.truthful, "steps": steps}
         if done is not None:
             out |= {
                 "records_in": done.records_in,
@@ -355,13 +362,13 @@ class Transformed:
 
 def transform(
     table: Source,
-    plan: Plan | Mapping[str, Any] | str | Path,
+    plan: Plan | Mapping[str, object] | str | Path,
     out: str | Path | None = None,
     *,
     seed: int | None = None,
     private: str | Path | None = None,
     format: str | None = None,
-    exclude: str | Path | Iterable[Any] | None = None,
+    exclude: str | Path | Iterable[object] | None = None,
     exclude_by: str | None = None,
     progress: Progress | None = None,
 ) -> Transformed:
@@ -413,7 +420,7 @@ def transform(
     return Transformed(made if done.drawn is None else replace(made, seed=done.drawn), done, told)
 
 
-def _plan(table: Table, plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
+def _plan(table: Table, plan: Plan | Mapping[str, object] | str | Path) -> Plan:
     if isinstance(plan, Plan):
         return plan
     return read_plan(plan, table) if isinstance(plan, str | Path) else plan_for(table, plan)

@@ -74,11 +74,11 @@ SPOKEN = {
 """Keys of the JSON object in words."""
 
 
-def _is_table(value: Any) -> bool:
+def _is_table(value: object) -> bool:
     return isinstance(value, list) and len(value) > 0 and all(isinstance(row, dict) for row in value)
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):

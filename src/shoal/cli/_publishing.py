@@ -23,7 +23,15 @@ from shoal.model.roles import look
 
 if TYPE_CHECKING:
     from shoal.kernels.signatures import Signer
+    from shoal.model.counts.classes import IntArray
+    from shoal.registry.keep.remote import Remote
+    from shoal.registry.keep.store import Store
     from shoal.registry.publish.bulk import Bulk
+    from shoal.registry.publish.proposals import Ledger
+    from shoal.registry.records.population import Population
+    from shoal.registry.records.record import Record
+
+    Latest = Callable[[tuple[str, ...], Population], Record | None]
 
 
 People = Annotated[str, typer.Option("--population", help="place@period;filters, for instance NL/Utrecht@2021.")]
@@ -101,14 +109,14 @@ def token(
     _shared.tell({"token": made}, made, as_json=as_json)
 
 
-def store_of(source: str) -> Any:
+def store_of(source: str) -> Store:
     """The store at a file or database URL."""
     from shoal.registry.keep.store import Store
 
     return Store(source if "://" in source else f"sqlite:///{source}")
 
 
-def submit_to(source: str) -> Any:
+def submit_to(source: str) -> Store | Remote:
     """Where records and statements go: a service over HTTP, or a store."""
     if source.startswith(("http://", "https://")):
         from shoal.registry.keep.remote import Remote
@@ -194,9 +202,9 @@ def publish(
         return
     how = Publishing(holder, registry, ledger, key, noise, sample=sample, dry_run=dry_run, cells=cells)
 
-    def proposed(book: Any, latest: Any, options: dict[str, Any]) -> Bulk:
+    def proposed(book: Ledger, latest: Latest, options: dict[str, Any]) -> Bulk:
         if study:
-            return _studied(_read_study(table), columns, codes, people, book, latest, options)
+            return _studied(_read_study(table), dict(zip(columns, codes, strict=True)), people, book, latest, options)
         counted = _count(table, columns, codes, unit, count, by)
         return _counted(counted if by is not None else counted[""], codes, people, book, latest, options)
 
@@ -221,7 +229,7 @@ class Publishing:
     dry_run: bool = False
     cells: int | None = None
 
-    def carry_out(self, proposed: Callable[[Any, Any, dict[str, Any]], Bulk]) -> tuple[Bulk, list[Any], bool]:
+    def carry_out(self, proposed: Callable[[Ledger, Latest, dict[str, Any]], Bulk]) -> tuple[Bulk, list[Record], bool]:
         """Propose, sign and submit; the records, and whether anything was submitted."""
         from shoal.registry.publish.bulk import publish_each
         from shoal.registry.publish.proposals import Ledger
@@ -238,7 +246,7 @@ class Publishing:
             "method": "sample" if self.sample else "complete count",
         }  # fmt: skip
 
-        def latest(wanted: tuple[str, ...], place: Any) -> Any:
+        def latest(wanted: tuple[str, ...], place: Population) -> Record | None:
             return target.latest(wanted, str(place), own.public) if target and own else None
 
         bulk = proposed(book, latest, options)
@@ -255,25 +263,33 @@ def publish_study(content: dict[str, Any], codes: str, population: str, how: Pub
     """Publish the result of a study as it stands, tell what leaves, and give it back for the JSON."""
     from shoal.registry.records.population import Population
 
-    columns, coded = _columns(codes)
+    coded = dict(zip(*_columns(codes), strict=True))
     people = Population.parse(population)
     bulk, records, submitted = how.carry_out(
-        lambda book, latest, options: _studied(content, columns, coded, people, book, latest, options)
+        lambda book, latest, options: _studied(content, coded, people, book, latest, options)
     )
     if not as_json:
         _tell_many(bulk, records, submitted, how.dry_run, as_json)
     return _many(bulk, records, submitted, how.dry_run)
 
 
-def _counted(counted: Any, codes: tuple[str, ...], people: Any, book: Any, latest: Any, options: dict[str, Any]) -> Bulk:
-    """One proposal for everybody, or one for each place where cell sizes come by place."""
-    from shoal.registry.publish.bulk import propose_each
+def _counted(
+    counted: IntArray | dict[str, IntArray],
+    codes: tuple[str, ...],
+    people: Population,
+    book: Ledger,
+    latest: Latest,
+    options: dict[str, Any],
+) -> Bulk:
+    """One proposal for everybody, or one for each place if cell sizes come by place."""
+    from shoal.registry.publish.bulk import Bulk, propose_each
+    from shoal.registry.publish.proposals import propose
     from shoal.registry.records.vocabulary import canonical
 
     wanted = canonical(codes)
-    if not isinstance(counted, dict):
-        return _single(counted, codes, people, book, latest(wanted, people), options)
-    return propose_each(counted, codes, people, ledger=book, published=lambda p: latest(wanted, p), **options)
+    if isinstance(counted, dict):
+        return propose_each(counted, codes, people, ledger=book, published=lambda p: latest(wanted, p), **options)
+    return Bulk((propose(counted, codes, people, ledger=book, published=latest(wanted, people), **options),), {})
 
 
 def _read_study(file: str) -> dict[str, Any]:
@@ -287,31 +303,17 @@ def _read_study(file: str) -> dict[str, Any]:
 
 
 def _studied(
-    content: dict[str, Any],
-    columns: tuple[str, ...],
-    codes: tuple[str, ...],
-    people: Any,
-    book: Any,
-    latest: Any,
-    options: dict[str, Any],
+    content: dict[str, Any], coded: dict[str, str], people: Population, book: Ledger, latest: Latest, options: dict[str, Any]
 ) -> Bulk:
     """Proposals for every set of columns of a study, of everybody and of each subpopulation."""
     from shoal.registry.publish.bulk import propose_study
 
-    coded = dict(zip(columns, codes, strict=True))
     return propose_study(content, coded, people, ledger=book, published=latest, **options)
-
-
-def _single(counts: Any, codes: tuple[str, ...], people: Any, book: Any, published: Any, options: dict[str, Any]) -> Bulk:
-    from shoal.registry.publish.bulk import Bulk
-    from shoal.registry.publish.proposals import propose
-
-    return Bulk((propose(counts, codes, people, ledger=book, published=published, **options),), {})
 
 
 def _count(
     table: str, columns: tuple[str, ...], codes: tuple[str, ...], unit: str | None, count: str | None, by: str | None
-) -> dict[str, Any]:
+) -> dict[str, IntArray]:
     """Cell sizes, by place; under no name without a column of places."""
     from shoal.registry.publish.bulk import by_place, whole_numbers
     from shoal.registry.records.vocabulary import check_values
@@ -336,7 +338,7 @@ def _count(
     return {"": sizes} if by is None else by_place(sizes, counts.codes[-1], counts.categories[-1].to_pylist())
 
 
-def _tell_one(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, as_json: bool) -> None:
+def _tell_one(bulk: Bulk, records: list[Record], submitted: bool, dry_run: bool, as_json: bool) -> None:
     (proposal,), (record,) = bulk.proposals, records
     leaves = proposal.shown() if dry_run else record.to_json()
     if as_json:
@@ -355,7 +357,7 @@ def _tell_one(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, as
         typer.echo(f"Signed as {record.id}." + (" Submitted." if submitted else ""))
 
 
-def _tell_many(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, as_json: bool) -> None:
+def _tell_many(bulk: Bulk, records: list[Record], submitted: bool, dry_run: bool, as_json: bool) -> None:
     """One preview for all places: what leaves of each, who is left out, and what it costs."""
     details = _many(bulk, records, submitted, dry_run)
     if as_json:
@@ -377,7 +379,7 @@ def _tell_many(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, a
         typer.echo(f"Signed: {len(bulk.new):,} new." + (" Submitted." if submitted else ""))
 
 
-def _many(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool) -> dict[str, Any]:
+def _many(bulk: Bulk, records: list[Record], submitted: bool, dry_run: bool) -> dict[str, Any]:
     leaves = [r.content() if dry_run else r.to_json() for r in records]
     notes = sorted({note for p in bulk.proposals for note in p.notes})
     return {"leaves": leaves, "records": len(records), "new": len(bulk.new), "left_out": dict(bulk.left_out),

@@ -64,7 +64,7 @@ LONG_JSON = 1_000_000
 """Characters from which an object is written without indentation: it is for programs, and takes a third of the time."""
 
 
-def put_json(value: Any) -> None:
+def put_json(value: object) -> None:
     """One object on stdout, indented unless it is very long. Infinite and undefined numbers become null."""
     made = plain(value)
     text = json.dumps(made, ensure_ascii=False)
@@ -115,7 +115,7 @@ def tell_losses(sentences: Iterable[str], *, after: bool = False) -> None:
         line(told) if after else typer.echo(told, err=True)
 
 
-def tell(result: dict[str, Any], words: Any, *, as_json: bool) -> None:
+def tell(result: Mapping[str, object], words: RenderableType, *, as_json: bool) -> None:
     """The answer: one object, or a sentence or table."""
     if as_json:
         put_json(result)

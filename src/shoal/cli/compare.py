@@ -1,7 +1,7 @@
 """``shoal compare`` and ``shoal study``: what a release cost; many quasi-identifiers and subpopulations of one table."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,11 @@ from shoal.cli._shell.options import Option, from_verb
 from shoal.errors import UnreadableError, UsageError
 
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
+
+
+if TYPE_CHECKING:
+    from shoal import Comparison, Study
+    from shoal.studies.result import SetResult
 
 
 OPTIONS = {
@@ -61,7 +66,7 @@ def compare(
         _shared.next_step(f"shoal compare {one} {two} --report compare.html", within=True)
 
 
-def _show(c: Any) -> None:
+def _show(c: "Comparison") -> None:
     _shared.line(c.sentence, style="bold")
     rows = [
         (x.name, x.kind, f"{x.values[0]:,} → {x.values[1]:,}", _percent(x.losses["granularity"], kept=True), _said(x.distance))
@@ -188,7 +193,7 @@ def study(
         _shared.next_step(f"shoal study {named} … --report study.html", within=True)
 
 
-def _show_study(s: Any) -> None:
+def _show_study(s: "Study") -> None:
     _shared.line(s.sentence, style="bold")
     if s.sets:
         rows = [
@@ -219,7 +224,7 @@ def _show_study(s: Any) -> None:
     _shared.notes(s.notes)
 
 
-def _by_cells(x: Any) -> list[str]:
+def _by_cells(x: "SetResult") -> list[str]:
     r = x.regression
     found = (x.pearson, x.spearman, None if r is None else r.slope, None if r is None else r.r2)
     return [f"{len(x.groups):,}", *("" if v is None else _shared.shown(v, 3) for v in found)]
