@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from linkage_trial import linkage_trial
 from shoal.api.attack_external import as_published
-from shoal.attacks.linkage import closest_classes, linkage_trial
+from shoal.attacks.linkage import closest_classes
 from shoal.kernels.text import canonical_text
 from shoal.release.plan.plan_json import read_plan
 from shoal.release.verification import verify

@@ -9,12 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import shoal
-from shoal.datasets.country import age_pyramid
 from shoal.disk.atomic import publish, staged
 from shoal.errors import OutputError
 from shoal.model.display import Progress
-from shoal.release.verification import verify
 
 MARK = "README.txt"
 FIRST_LINE = "Made by shoal demo; the people in it do not exist."
@@ -81,6 +78,8 @@ def _ours(folder: Path) -> bool:
 
 
 def _walk(work: Path, target: Path, people: int, seed: int, progress: Progress) -> Demo:
+    import shoal
+
     progress(0.02, "generating people")
     source = shoal.datasets.write_people(work / "people.parquet", people, seed)
     (work / "policy.yml").write_bytes(files("shoal.api").joinpath("demo_policy.yml").read_bytes())
@@ -100,11 +99,15 @@ def _walk(work: Path, target: Path, people: int, seed: int, progress: Progress) 
 
 
 def _inspect(source: Path) -> dict[str, Any]:
+    import shoal
+
     roles = {c.name: c.role.value for c in shoal.inspect(shoal.open(source)).columns}
     return {"columns": len(roles), "direct": [n for n, r in roles.items() if r == "direct"], "roles": roles}
 
 
 def _measure(table: Any) -> dict[str, Any]:
+    import shoal
+
     found = shoal.measure(table)
     three = table.count(("date_of_birth", "sex", "postcode"))
     return {
@@ -120,6 +123,9 @@ def _measure(table: Any) -> dict[str, Any]:
 
 def _predict(group_size: int = 100) -> dict[str, Any]:
     """From the country's age pyramid alone: no table is needed."""
+    import shoal
+    from shoal.datasets.country import age_pyramid
+
     joint = [share * half for share in age_pyramid() for half in (0.5, 0.5)]
     found = shoal.predict.singletons(joint, group_size=group_size)
     return {
@@ -131,6 +137,9 @@ def _predict(group_size: int = 100) -> dict[str, Any]:
 
 
 def _release(table: Any, work: Path) -> dict[str, Any]:
+    import shoal
+    from shoal.release.verification import verify
+
     made = shoal.anonymize(table, work / "policy.yml")
     made.write(work / "release")
     found = made.to_json()

@@ -10,12 +10,12 @@ import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from shoal.api.arguments import Names, Source, population_of
 from shoal.api.arguments import names as names_of
 from shoal.api.table_predictions import from_pilot, with_pilot
-from shoal.errors import PolicyError, UnreadableError, UsageError
+from shoal.errors import PolicyError, UnreadableError, UsageError, check_options
 from shoal.forms.files import parse_target, read_questionnaire, read_yaml
 from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
@@ -27,19 +27,21 @@ if TYPE_CHECKING:
     from shoal.registry.records.record import Record
 
 
-def design(
-    questions: Questionnaire | str | Path | None = None,
-    *,
-    registry: str | Path | None = None,
-    population: int | str | None = None,
-    respondents: int | None = None,
-    target: float | str | None = None,
-    sensitive: Names | None = None,
-    trust: Names | None = None,
-    pilot: Source | None = None,
-    columns: Names | None = None,
-    unit: str | None = None,
-) -> Meter:
+class QuestionnaireOptions(TypedDict, total=False):
+    """What is known of a questionnaire beside its file, as keywords."""
+
+    registry: str | Path | None
+    population: int | str | None
+    respondents: int | None
+    target: float | str | None
+    sensitive: Names | None
+    trust: Names | None
+    pilot: Source | None
+    columns: Names | None
+    unit: str | None
+
+
+def design(questions: Questionnaire | str | Path | None = None, **options: Unpack[QuestionnaireOptions]) -> Meter:
     """The meter of a questionnaire: how many respondents are expected to be one of a kind, and through which questions.
 
     Parameters
@@ -69,30 +71,15 @@ def design(
     >>> design(q).light
     'amber'
     """
-    said: dict[str, Any] = {"registry": registry, "population": population, "respondents": respondents, "target": target}
-    said |= {"sensitive": sensitive, "trust": trust}
-    tried: dict[str, Any] = {"pilot": pilot, "columns": columns, "unit": unit}
     if not isinstance(questions, Questionnaire):
-        return questionnaire(questions, **said, **tried).meter()
-    given = [word for word, value in (said | tried).items() if value is not None]
+        return questionnaire(questions, **options).meter()
+    given = [option for option, value in options.items() if value is not None]
     if given:
         raise UsageError(f"a Questionnaire says its own {given[0]}.", hint="Set it where the Questionnaire is made.")
     return questions.meter()
 
 
-def questionnaire(
-    path: str | Path | None = None,
-    *,
-    registry: str | Path | None = None,
-    population: int | str | None = None,
-    respondents: int | None = None,
-    target: float | str | None = None,
-    sensitive: Names | None = None,
-    trust: Names | None = None,
-    pilot: Source | None = None,
-    columns: Names | None = None,
-    unit: str | None = None,
-) -> Questionnaire:
+def questionnaire(path: str | Path | None = None, **options: Unpack[QuestionnaireOptions]) -> Questionnaire:
     """A questionnaire from a file; questions left to a registry are asked there.
 
     Parameters
@@ -106,47 +93,35 @@ def questionnaire(
     sensitive, trust, pilot, columns, unit : optional
         See :func:`design`.
     """
+    check_options(options, QuestionnaireOptions.__annotations__)
+    pilot, columns, unit = options.get("pilot"), options.get("columns"), options.get("unit")
+    population = options.get("population")
     people = None if population is None else population_of(population)
     if pilot is None and (columns or unit):
         raise UsageError("columns and a unit are those of a pilot.", hint="Name the pilot as well.")
     if path is None:
-        return _of_pilot(pilot, columns, unit, people, respondents, target)
+        return _of_pilot(people, options)
     if columns:
         raise UsageError("the questions are those of the file.", hint="Leave out the columns, or the file.")
-    asked = _read(path, registry, people, respondents, target, trust)
-    for name in names_of(sensitive):
+    registry = options.get("registry")
+    resolve = resolver(registry if registry is not None else _named(Path(path)) or "", trust=names_of(options.get("trust")))
+    respondents, target = options.get("respondents"), options.get("target")
+    asked = read_questionnaire(path, resolve=resolve, population=people, respondents=respondents, target=target)
+    for name in names_of(options.get("sensitive")):
         asked.mark(name, "sensitive")
     return asked if pilot is None else with_pilot(asked, pilot, unit=unit)
 
 
-def _of_pilot(
-    pilot: Source | None,
-    columns: Names | None,
-    unit: str | None,
-    people: int | None,
-    respondents: int | None,
-    target: float | str | None,
-) -> Questionnaire:
+def _of_pilot(people: int | None, options: QuestionnaireOptions) -> Questionnaire:
     """A questionnaire whose questions are the columns of a pilot."""
+    pilot, target = options.get("pilot"), options.get("target")
     if pilot is None:
         raise UsageError("no questions are named.", hint="Name questions.yml, or a pilot with its columns.")
     if people is None:
         raise UsageError("a pilot does not say how many people could be asked.", hint="Add population=… or --population N.")
+    about = {"population": people, "respondents": options.get("respondents")}
     aim = parse_target(0.05 if target is None else target)
-    return from_pilot(pilot, columns, unit=unit, population=people, respondents=respondents, target=aim)
-
-
-def _read(
-    path: str | Path,
-    registry: str | Path | None,
-    people: int | None,
-    respondents: int | None,
-    target: float | str | None,
-    trust: Names | None,
-) -> Questionnaire:
-    source = registry if registry is not None else _named(Path(path)) or ""
-    resolve = resolver(source, trust=names_of(trust))
-    return read_questionnaire(path, resolve=resolve, population=people, respondents=respondents, target=target)
+    return from_pilot(pilot, options.get("columns"), unit=options.get("unit"), target=aim, **about)
 
 
 def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:

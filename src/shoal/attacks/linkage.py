@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attacks._common import expected_rate, shared_codes, sizes_in, wilson
-from shoal.errors import UsageError
+from shoal.attacks._common import expected_rate, shared_codes, sizes_in
 from shoal.kernels.group import project
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import MISSING, ClassCounts
@@ -107,31 +106,3 @@ def closest_classes(released: ClassCounts, external: ClassCounts, *, rng: np.ran
         pick = order[score[:, order].argmax(axis=1)]
         best[low : low + block] = np.where(score[np.arange(len(pick)), pick] > 0, pick, -1)
     return best
-
-
-def linkage_trial(
-    record_class: npt.ArrayLike,
-    record_owner: npt.ArrayLike,
-    target_class: npt.ArrayLike,
-    target: npt.ArrayLike,
-    *,
-    rng: np.random.Generator,
-) -> tuple[float, float, float]:
-    """Play the prosecutor once for every target and count: the success rate with its 95 % interval.
-
-    Only for tests and exercises where the owners of the records are known. A target whose class has no record fails.
-
-    >>> linkage_trial([0, 0, 1], [7, 8, 9], [0, 1], [7, 9], rng=np.random.default_rng(0))[0] in (0.5, 1.0)
-    True
-    """
-    classes, owners = np.asarray(record_class), np.asarray(record_owner)
-    wanted, who = np.asarray(target_class), np.asarray(target)
-    if len(wanted) == 0:
-        raise UsageError("there is nobody to look for.", hint="Give at least one target.")
-    order = np.argsort(classes, kind="stable")
-    sorted_classes = classes[order]
-    first, last = np.searchsorted(sorted_classes, wanted, "left"), np.searchsorted(sorted_classes, wanted, "right")
-    size = last - first
-    guess = first + (rng.random(len(wanted)) * np.maximum(size, 1)).astype(np.int64)
-    found = (size > 0) & (owners[order][np.minimum(guess, len(order) - 1)] == who)
-    return float(found.mean()), *wilson(float(found.sum()), len(wanted))

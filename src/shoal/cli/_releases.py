@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shoal.api.inspect import Inspection
     from shoal.model.attack import AttackResult
     from shoal.model.certificate.events import EventCertificate, EventSteps
-    from shoal.model.certificate.parts import Classing
+    from shoal.model.certificate.parts import Classing, Key
     from shoal.release.events.release import EventRelease
     from shoal.release.make.release import Release
     from shoal.release.plan.prepare import Prepared
@@ -70,13 +70,16 @@ def show_release(release: Release, out: Path, place: str = "", earlier: AttackRe
         else:
             _shared.line(f"The whole plan, with rare values that are not published, is in {release.private_file}: keep it apart.")
     _shared.tell_losses(release.not_kept, after=True)
-    if made.key is not None:
-        _shared.line(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
-    where = f" --table {shell_word(place)}" if place else ""
-    again = f"shoal verify {shell_word(out)}{where}"
-    _shared.line(f"Written and counted again: {out}/")
     step = "Run again with --previous FOLDER: a release that singles people out is refused."
-    _shared.next_step(step if together else f"{again} proves it again, any time.", within=True)
+    _show_end(made.key, out, f" --table {shell_word(place)}" if place else "", step if together else "")
+
+
+def _show_end(key: Key | None, out: Path, where: str = "", step: str = "") -> None:
+    """Who signed, where the folder is, and the next step: verify, unless another ``step`` comes first."""
+    if key is not None:
+        _shared.line(f"Signed with key {key.fingerprint} ({key.origin}).")
+    _shared.line(f"Written and counted again: {out}/")
+    _shared.next_step(step or f"shoal verify {shell_word(out)}{where} proves it again, any time.", within=True)
 
 
 def _show_ledger(earlier: AttackResult, kept: Path | None) -> bool:
@@ -124,11 +127,7 @@ def show_event_release(release: EventRelease, out: Path) -> None:
     beside = _shared.printable(str(release.private_file))
     drawn = "of what was drawn" if made.steps.vault else "of the pseudonyms"
     _shared.line(f"The seed {drawn} is in {beside}: keep it apart, with the table it undoes them.")
-    if made.key is not None:
-        _shared.line(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
-    place = _shared.printable(str(out))
-    _shared.line(f"Written and counted again: {place}/")
-    _shared.next_step(f"shoal verify {shell_word(place)} proves it again, any time.", within=True)
+    _show_end(made.key, out)
 
 
 def _done(steps: EventSteps) -> str:
@@ -170,10 +169,7 @@ def release_linked(policy: Path, out: Path, form: str, key: Path | None, exclude
             _shared.line(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
     if release.private_file is not None:
         _shared.line(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
-    if made.key is not None:
-        _shared.line(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
-    _shared.line(f"Written and counted again: {out}/")
-    _shared.next_step(f"shoal verify {shell_word(out)} proves it again, any time.", within=True)
+    _show_end(made.key, out)
 
 
 FEW_UNDECIDED = 8

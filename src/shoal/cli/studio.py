@@ -164,16 +164,11 @@ def add(
 ) -> None:
     """Add a user. Asks for a password at a terminal; otherwise generates one and shows it once."""
     with _people(workspace, store) as people:
-        given = _password(typed)
-        secret = given or _invented()
+        given, secret = _passwords(typed)
         user = people.users.add(name, role, secret, beside=beside)
     told = {"name": user.name, "role": user.role, "workspace": user.space} | ({} if given else {"password": secret})
-    if as_json:
-        _shared.put_json(told)
-        return
-    typer.echo(f"Added {user.name} as {user.role}.")
-    if not given:
-        typer.echo(f"First password, shown this once: {secret}")
+    once = "" if given else f"\nFirst password, shown this once: {secret}"
+    _shared.tell(told, f"Added {user.name} as {user.role}.{once}", as_json=as_json)
 
 
 def listed(workspace: Place = None, store: Store = None, as_json: options.Json = False) -> None:
@@ -231,15 +226,11 @@ def password(
 ) -> None:
     """Change a user's password and end all their sessions."""
     with _people(workspace, store) as people:
-        given = _password(typed)
-        secret = given or _invented()
+        given, secret = _passwords(typed)
         people.users.give_password(name, secret)
-    if as_json:
-        _shared.put_json({"name": name} | ({} if given else {"password": secret}))
-        return
-    typer.echo(f"{name} has another password and is logged out everywhere.")
-    if not given:
-        typer.echo(f"It is shown this once: {secret}")
+    once = "" if given else f"\nIt is shown this once: {secret}"
+    told = {"name": name} | ({} if given else {"password": secret})
+    _shared.tell(told, f"{name} has another password and is logged out everywhere.{once}", as_json=as_json)
 
 
 def _people(workspace: Path | None, store: str | None) -> People:
@@ -248,10 +239,12 @@ def _people(workspace: Path | None, store: str | None) -> People:
     return People(folder_of(workspace), store=store)
 
 
-def _invented() -> str:
+def _passwords(typed: bool) -> tuple[str, str]:
+    """The password that somebody types, or nothing, and the one that holds: a generated one if nobody typed any."""
     from shoal.studio.workspace.people.passwords import invented
 
-    return invented()
+    given = _password(typed)
+    return given, given or invented()
 
 
 def _password(typed: bool) -> str:

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linkage_trial import linkage_trial
 from shoal.attacks import Scene, run_all
 from shoal.attacks._common import sizes_in, wilson
 from shoal.attacks.composition import intersection, joined_records
 from shoal.attacks.downcoding import Recoded, _several, downcoding, joint_sizes
 from shoal.attacks.homogeneity import background, homogeneity, skewness
-from shoal.attacks.linkage import linkage, linkage_trial
+from shoal.attacks.linkage import linkage
 from shoal.attacks.minimality import minimality
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
