@@ -15,7 +15,7 @@ from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Secti
 from shoal.report.charts import Chart, Revealed, known_records, svg
 from shoal.report.numbers import number, percent
 from shoal.report.pages import title_in
-from shoal.report.release_report import attack_table, file_table, recipient_table, requirement_table, signoff_blocks
+from shoal.report.release_report import attack_table, check_blocks, recipient_table, requirement_table, signoff_blocks
 
 
 def render(body: EventCertificate) -> str:
@@ -51,7 +51,7 @@ def _sections(body: EventCertificate) -> list[Section]:
         Section("attacks", "Attacks that were tried", [attack_table(body.attacks)] if body.attacks else []),
         Section("recipient", "Who receives it", recipient_table(body.release)),
         Section("limits", "Limits", [Items(body.limits)]),
-        Section("check", "Check it yourself", _check(body)),
+        Section("check", "Check it yourself", check_blocks(body)),
         Section("sign-off", "Sign-off", signoff_blocks(body.release)),
     ]
 
@@ -139,8 +139,3 @@ def _uses(body: EventCertificate) -> list[Block]:
         heads.append("error")
         rows = [[*row, "" if u.error is None else percent(u.error)] for row, u in zip(rows, body.uses, strict=True)]
     return [Table(heads, rows, right=tuple(range(2, len(heads))))] if rows else []
-
-
-def _check(body: EventCertificate) -> list[Block]:
-    words = "Everything on this page that can be counted from the data is counted again, offline, by:"
-    return [Words(body.proof.sentence), Words(words, code=body.verify), file_table(body.files)]

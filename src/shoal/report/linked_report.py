@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from shoal.model.certificate.form import plain
 from shoal.model.display import one_in
-from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
+from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words, report_page
 from shoal.report.charts import class_sizes, fish, svg
 from shoal.report.charts.sizes import caption
 from shoal.report.numbers import number, percent
-from shoal.report.pages import page
-from shoal.report.release_report import FISHES, SIGNS
+from shoal.report.release_report import FISHES, SIGNATURES, SIGNS, file_table
 
 if TYPE_CHECKING:
     from shoal.release.linked.certificate import LinkedCertificate
@@ -20,16 +19,12 @@ if TYPE_CHECKING:
 
 def render(body: LinkedCertificate) -> str:
     """The page of a certificate that is not signed yet."""
-    return page(
-        "report.html.j2",
-        title=body.title,
+    return report_page(
+        body.title,
         subtitle=f"{body.title} · Report of {len(body.tables)} tables released together, {body.date}, made with {body.tool}",
         accent=f"✓ Everyone hides among at least {body.k:,}",
         accent_kind="met",
-        rest="",
         says=body.verdict,
-        cost=None,
-        notes=[],
         shoal=_shoal(body),
         numbers=_numbers(body),
         points=_points(body),
@@ -46,7 +41,7 @@ def _sections(body: LinkedCertificate) -> list[Section]:
         Section("recipient", "Who receives it", _recipient(body)),
         Section("limits", "Limits", [Items(body.limits)]),
         Section("check", "Check it yourself", _check(body)),
-        Section("sign-off", "Sign-off", [Lines(["Data protection officer, date", "Data owner, date"])]),
+        Section("sign-off", "Sign-off", [SIGNATURES]),
     ]
 
 
@@ -129,6 +124,5 @@ def _recipient(body: LinkedCertificate) -> list[Block]:
 
 
 def _check(body: LinkedCertificate) -> list[Block]:
-    rows = [(f.name, f"{f.bytes:,}", Tag(f.sha256, "code")) for f in body.files]
     words = "Every number of people and every attack on this page is counted again from the files, offline, by:"
-    return [Words(words, code="shoal verify FOLDER"), Table(["file", "bytes", "SHA-256"], rows, right=(1,))]
+    return [Words(words, code="shoal verify FOLDER"), file_table(body.files)]

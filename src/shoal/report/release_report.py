@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import ACCEPTED, FORMAT_1, Certificate, cost_of
@@ -19,7 +20,10 @@ from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point
 from shoal.report.charts import class_sizes, fish, frontier, svg
 from shoal.report.charts.sizes import caption
 from shoal.report.numbers import number, percent, risk
-from shoal.report.pages import page, title_in
+from shoal.report.pages import title_in
+
+if TYPE_CHECKING:
+    from shoal.model.certificate.events import EventCertificate
 
 NOT_STATED = "not stated"
 NOT_SEARCHED = (
@@ -61,7 +65,7 @@ def _sections(body: Certificate) -> list[Section]:
         Section("questions", "Singling out, linking, inference", _questions(body.wp216)),
         Section("recipient", "Who receives it", _recipient(body)),
         Section("limits", "Limits", [Items(body.limits), Words(body.triggers)]),
-        Section("check", "Check it yourself", _check(body)),
+        Section("check", "Check it yourself", check_blocks(body)),
         Section("sign-off", "Sign-off", signoff_blocks(body.release)),
     ]
 
@@ -277,7 +281,8 @@ def recipient_table(release: Purpose, *more: tuple[str, str]) -> list[Block]:
     return [Table(["", ""], rows)]
 
 
-def _check(body: Certificate) -> list[Block]:
+def check_blocks(body: Certificate | EventCertificate) -> list[Block]:
+    """What can be counted again, how, and the files with their hashes."""
     words = "Everything on this page that can be counted from the data is counted again, offline, by:"
     return [Words(body.proof.sentence), Words(words, code=body.verify), file_table(body.files)]
 
@@ -322,19 +327,12 @@ def render_signing_page(made: Certificate) -> str:
     judged = [(r.sentence, number(r.asked), number(r.found), _met(r.met)) for r in (*made.requirements, *people)]
     signed = f"Signed with key {made.key.fingerprint}." if made.key else "Not signed."
     digest = next((f"{f.name}: SHA-256 {f.sha256[:32]}…" for f in made.files if f.name == made.data.file), "")
-    return page(
-        "report.html.j2",
-        title=f"Signing page: {made.title}",
+    return report_page(
+        f"Signing page: {made.title}",
         subtitle=f"{made.title} · Signing page, {made.date}, made with {made.tool}",
         accent=_headline(made),
         accent_kind="met" if made.k > 1 else "risk",
-        rest="",
-        says="",
-        cost=None,
-        notes=[],
-        shoal=None,
         numbers=[],
-        points=[],
         sections=[
             Section("leaves", "What leaves", [Table(["", ""], _leaving(made))]),
             Section("recipient", "To whom, and who answers for it", [Table(["", ""], _to_whom(made.release))]),

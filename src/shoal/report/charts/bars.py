@@ -1,4 +1,4 @@
-"""Horizontal bars: a share per name, with an earlier state as a line where there is one."""
+"""Charts of shares by name: bars, boxes, a heat map, a dial, and values before and after they are grouped."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from shoal.report.numbers import compact, percent, short_percent
 HIGH = 26
 
 
-def bars(
-    names: Sequence[str], shares: Sequence[float | None], *, title: str, x: str, marks_at: Sequence[float | None] = ()
-) -> Chart:
-    """One bar per name from 0 to 100 %; a place without a number says so. ``marks_at`` are dashes across the bars."""
+def bars(names: Sequence[str], shares: Sequence[float | None], *, title: str, x: str) -> Chart:
+    """One bar per name from 0 to 100 %; a place without a number says so."""
     shown = [shortened(name, 24) for name in names]
     left = 24 + int(6.6 * max(map(len, shown), default=4))
     right = max(left + 320, 640)
@@ -30,9 +28,6 @@ def bars(
         wide = along(min(max(share, 0.0), 1.0)) - left
         drawn.append(rect(left, y + 3, wide, HIGH - 8, "safe" if share > 0.005 else "risk", round_=2))
         drawn.append(text(right + 12, y + 15, percent(share), anchor="start"))
-        mark = marks_at[i] if i < len(marks_at) else None
-        if mark is not None:
-            drawn.append(line(along(mark), y, along(mark), y + HIGH - 2, "limit"))
     drawn += [text(along(t), floor + 18, f"{100 * t:g} %") for t in (0, 0.25, 0.5, 0.75, 1)]
     drawn.append(text((left + right) / 2, floor + 38, x, "t-soft"))
     told = "; ".join(f"{n}: {'not known' if s is None else percent(s)}" for n, s in zip(names, shares, strict=True))

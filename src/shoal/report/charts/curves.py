@@ -149,9 +149,7 @@ def rising(
     return Chart(int(right) + 16, floor + 30 + below, title, f"{y} of {total:,}. {told}.", tuple(marks))
 
 
-def staircase(
-    names: Sequence[str], crowd: Sequence[float], *, title: str, y: str, few: float = 10, few_words: str = "too small to hide in"
-) -> Chart:
+def staircase(names: Sequence[str], crowd: Sequence[float], *, title: str, y: str, few: float = 10) -> Chart:
     """One step per name on a logarithmic scale, the figure on its step; steps below ``few`` are hatched."""
     shown = [shortened(name, 24) for name in names]
     step = max(64.0, min(120.0, 640 / len(names)))
@@ -171,7 +169,7 @@ def staircase(
     level = up(few)
     marks += [
         line(left, level, right, level, "limit"),
-        text(right, level - 6, f"under {compact(few)}: {few_words}", "t-ink", anchor="end"),
+        text(right, level - 6, f"under {compact(few)}: too small to hide in", "t-ink", anchor="end"),
     ]
     turned = not fits(shown, step - 8)
     for i, (name, people) in enumerate(zip(shown, crowd, strict=True)):

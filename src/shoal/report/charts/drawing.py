@@ -191,13 +191,11 @@ def left_axis(
     return marks
 
 
-def bottom_axis(
-    scale: Scale, ticks: Sequence[float], floor: float, title: str, say: Callable[[float], str] = compact
-) -> list[Mark]:
+def bottom_axis(scale: Scale, ticks: Sequence[float], floor: float, title: str) -> list[Mark]:
     """The base line with numbers and the title below."""
     low, high = sorted((scale.start, scale.end))
     marks = [line(low, floor, high, floor, "axis")]
-    marks += [text(scale(value), floor + 18, say(value)) for value in ticks]
+    marks += [text(scale(value), floor + 18, compact(value)) for value in ticks]
     return [*marks, text((low + high) / 2, floor + 38, title, "t-soft")]
 
 
@@ -273,9 +271,9 @@ def text(x: float, y: float, words: str, kind: str = "t", *, anchor: str = "midd
     return Mark("text", kind, tuple(more), words)
 
 
-def hatched(x: float, y: float, width: float, height: float, kind: str, stripes: str, gap: float = 6) -> list[Mark]:
+def hatched(x: float, y: float, width: float, height: float, kind: str, stripes: str) -> list[Mark]:
     """A rectangle under diagonal stripes, so that it can be distinguished without colour."""
-    said, start = [], gap
+    said, start, gap = [], 6.0, 6.0
     while start < width + height:
         one = (x + min(start, width), y + max(0.0, start - width))
         other = (x + max(0.0, start - height), y + min(start, height))
