@@ -22,8 +22,8 @@ from shoal.model.certificate.halves import flat_form
 from shoal.release.certificate.signing import signed
 from shoal.release.claim import tried
 from shoal.release.linked import search as crowd
-from shoal.release.linked.certificate import LinkedCertificate, read_linked, verdict
-from shoal.release.linked.verify import LinkedClaim
+from shoal.release.linked.certificate import LinkedCertificate, LinkedColumn, read_linked, verdict
+from shoal.release.linked.verify import LinkedClaim, _treated
 
 N = 120
 
@@ -409,3 +409,39 @@ def test_a_column_is_treated_as_its_role_and_level_say(tmp_path: Path, role: str
 
     claim.certificate = replace(claim.certificate, tables=tuple(map(lie, claim.certificate.tables)))
     assert not tried("", claim.sentences).ok
+
+
+@pytest.mark.parametrize(
+    ("treatment", "level", "height", "fits"),
+    [
+        ("retained", 0, 2, True),
+        ("generalized", 2, 2, True),
+        ("generalized", 3, 2, False),
+        ("generalized", -1, 2, False),
+        ("retained", None, 2, False),
+        ("generalized", 1, None, False),
+        ("generalized", 0, 2, False),
+        ("retained", 1, 2, False),
+    ],
+)
+def test_a_quasi_identifier_is_treated_as_its_level_says(
+    treatment: str, level: int | None, height: int | None, fits: bool
+) -> None:
+    assert _treated(LinkedColumn("a", "quasi", treatment, level, height)) is fits
+
+
+@pytest.mark.parametrize(
+    ("role", "treatment", "level", "height", "fits"),
+    [
+        ("key", "fresh pseudonym", None, None, True),
+        ("key", "retained", None, None, False),
+        ("key", "fresh pseudonym", 0, None, False),
+        ("direct", "removed", None, None, True),
+        ("sensitive", "retained", None, 1, False),
+        ("insensitive", "as it was", None, None, False),
+    ],
+)
+def test_other_columns_have_no_level_and_the_name_of_a_step(
+    role: str, treatment: str, level: int | None, height: int | None, fits: bool
+) -> None:
+    assert _treated(LinkedColumn("a", role, treatment, level, height)) is fits

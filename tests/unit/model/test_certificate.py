@@ -16,7 +16,7 @@ import pytest
 import shoal
 from shoal.errors import TamperError
 from shoal.model.certificate.certificate import FORMAT, Certificate
-from shoal.model.certificate.file import read_certificate
+from shoal.model.certificate.file import is_of_events, read_certificate, stated_format
 from shoal.model.certificate.halves import document, flat_form
 
 SECRET = "Secretsville"
@@ -239,3 +239,28 @@ def test_a_pickled_release_can_be_read_and_holds_no_record_key_or_seed(releases,
     with pytest.raises(shoal.errors.UsageError, match="pickled can be read, not written"):
         again.write(tmp_path / "again")
     assert pickle.loads(pickle.dumps(again)).k == release.k
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ('{"format": "shoal-certificate/2"}', "shoal-certificate/2"),
+        ('{"format": ["shoal-certificate/2"]}', ""),
+        ('{"format": {}}', ""),
+        ("{}", ""),
+        ('["format"]', ""),
+        ("{", ""),
+        ("[" * 200_000, ""),
+    ],
+)
+def test_the_format_that_a_file_states_is_a_text_or_nothing(tmp_path, text, stated):
+    """Whoever forges a certificate may put anything there."""
+    (tmp_path / "certificate.json").write_text(text)
+    assert stated_format(tmp_path / "certificate.json") == stated
+    assert not is_of_events(tmp_path)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_folder_of_events_says_so(tmp_path, version):
+    (tmp_path / "certificate.json").write_text(json.dumps({"format": f"shoal-event-certificate/{version}"}))
+    assert is_of_events(tmp_path)
