@@ -105,7 +105,7 @@ def token(
     """Make a token that may publish over HTTP, for one holder and one key. It is shown once; only its hash is kept."""
     if not look(holder):
         raise UsageError("a token is for a holder with a name.", hint='Write: shoal registry token "A hospital" --registry …')
-    made = store_of(registry).add_token(holder, holder=holder, key=public_key)
+    made = store_of(registry).tokens.add(holder, holder=holder, key=public_key)
     _shared.tell({"token": made}, made, as_json=as_json)
 
 

@@ -148,7 +148,7 @@ class TestJson:
             yield TestClient(create_app(store), base_url="http://127.0.0.1")
 
     def test_names_given_twice_and_numbers_that_are_none_are_refused(self, client, store):
-        token = {"Authorization": f"Bearer {store.add_token('x')}"}
+        token = {"Authorization": f"Bearer {store.tokens.add('x')}"}
         good = json.dumps(make(AGES).to_json())
         for bad in (good[:-1] + ',"holder":"Other"}', good.replace('"size":', '"size":NaN,"x":'), good + good, "NaN"):
             answer = client.post("/registry/v1/records", content=bad.encode(), headers=token)

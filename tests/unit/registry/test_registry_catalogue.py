@@ -187,7 +187,7 @@ def test_so_many_matches_are_shown_and_the_rest_is_said():
 
 def test_over_http_as_in_the_library(three, tmp_path):
     store = Store(f"sqlite:///{tmp_path / 'r.db'}")
-    token = store.add_token("Hospital", holder=three[0].holder)
+    token = store.tokens.add("Hospital", holder=three[0].holder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         service = TestClient(create_app(store), base_url="http://127.0.0.1")

@@ -194,14 +194,14 @@ def test_tokens_and_names_in_every_store(store):
     store.check_name("statistics office", first.public)
     with pytest.raises(AccessError, match="another key"):
         store.check_name("Statistics Office", second.public)
-    token = store.add_token("A hospital", holder="Statistics Office")
+    token = store.tokens.add("A hospital", holder="Statistics Office")
     store.tokens.admit_record(token, record)
     with pytest.raises(AccessError, match="another holder"):
         store.tokens.admit_record(token, make(AGES, holder="B", key=first))
     with pytest.raises(AccessError, match="another key"):
         store.tokens.admit_record(token, make(AGES, holder="Statistics Office", key=second))
-    assert store.knows_token(token)
-    assert not store.knows_token(token[:-1])
+    assert store.tokens.knows(token)
+    assert not store.tokens.knows(token[:-1])
 
 
 SHARES = {"F": 0.5062, "M": 0.4938}

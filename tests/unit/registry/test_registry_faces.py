@@ -216,7 +216,7 @@ def test_publishing_endorsing_and_mirroring_over_http(shoal, people, store, monk
         assert "SHOAL_REGISTRY_TOKEN" in refused["error"]["message"]
         monkeypatch.setenv("SHOAL_REGISTRY_TOKEN", "wrong")
         assert "token" in shoal(*PUBLISH, "--holder", "A hospital", "--registry", url, expect=1)["error"]["message"]
-        monkeypatch.setenv("SHOAL_REGISTRY_TOKEN", store.add_token("A hospital"))
+        monkeypatch.setenv("SHOAL_REGISTRY_TOKEN", store.tokens.add("A hospital"))
         first = shoal(*PUBLISH, "--holder", "A hospital", "--registry", url)
         Path("registry-ledger.json").unlink()
         assert shoal(*PUBLISH, "--holder", "A hospital", "--registry", url)["id"] == first["id"]

@@ -83,7 +83,7 @@ def test_a_wrong_record_is_refused_with_a_reason(name):
 
 
 def test_wrong_records_over_http_are_answers_not_errors(client, store):
-    token = {"Authorization": f"Bearer {store.add_token('x')}", "Content-Type": "application/json"}
+    token = {"Authorization": f"Bearer {store.tokens.add('x')}", "Content-Type": "application/json"}
     before = store.head()
     for name, data in WRONG.items():
         answer = client.post(f"{BASE}/records", content=json.dumps(data).encode(), headers=token)
@@ -105,7 +105,7 @@ def test_wrong_records_over_http_are_answers_not_errors(client, store):
 def test_wrong_statements_are_refused(client, store, fields):
     key = signer()
     good = Statement("endorse", signer().public, "", "2025-01-01", 1).signed(key).to_json()
-    token = {"Authorization": f"Bearer {store.add_token('x')}", "Content-Type": "application/json"}
+    token = {"Authorization": f"Bearer {store.tokens.add('x')}", "Content-Type": "application/json"}
     answer = client.post(f"{BASE}/statements", content=json.dumps({**good, **fields}).encode(), headers=token)
     assert answer.status_code in (400, 409)
     assert client.post(f"{BASE}/statements", json=good, headers=token).status_code == 201

@@ -67,7 +67,7 @@ def test_publishing_needs_a_token_and_a_sound_record(client, store):
     record = make(AGES, population=Population.parse("NL/Drenthe@2021"), holder="Drenthe")
     assert client.post(f"{BASE}/records", json=record.to_json()).status_code == 401
     assert client.post(f"{BASE}/records", json=record.to_json(), headers={"Authorization": "Bearer wrong"}).status_code == 401
-    token = {"Authorization": f"Bearer {store.add_token('Drenthe')}"}
+    token = {"Authorization": f"Bearer {store.tokens.add('Drenthe')}"}
     taken = client.post(f"{BASE}/records", json=record.to_json(), headers=token)
     assert taken.status_code == 201
     assert store.get(taken.json()["id"]) is not None
@@ -155,7 +155,7 @@ def test_schemathesis_finds_no_server_error(store):
     )
 
     store.submit(make(AGES, cells=95))
-    token = store.add_token("fuzz")
+    token = store.tokens.add("fuzz")
     schema = schemathesis.openapi.from_asgi("/openapi.json", create_app(store, hosts=("127.0.0.1", "localhost", "testserver")))
     seen: dict[str, set[int]] = {}
     checks = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)

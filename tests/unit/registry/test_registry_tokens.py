@@ -42,7 +42,7 @@ def service(tmp_path):
 def test_a_token_is_for_one_key_named_or_first_used(service, bound):
     store, post = service
     mine, other = signer(), signer()
-    token = store.add_token("A hospital", holder="A hospital", key=mine.public if bound else "")
+    token = store.tokens.add("A hospital", holder="A hospital", key=mine.public if bound else "")
     if not bound:
         assert post(token, make(AGES, holder="A Hospital", key=mine)).status_code == 201
     stolen = post(token, make(AGES, holder="A hospital", key=other, population=BE))
@@ -55,7 +55,7 @@ def test_a_token_is_for_one_key_named_or_first_used(service, bound):
 def test_a_token_is_for_one_name(service):
     store, post = service
     key = signer()
-    token = store.add_token("A hospital", holder="A hospital")
+    token = store.tokens.add("A hospital", holder="A hospital")
     refused = post(token, make(AGES, holder="Statistics Office", key=key))
     assert refused.status_code == 403
     assert "another holder" in refused.json()["message"]
@@ -65,7 +65,7 @@ def test_a_token_is_for_one_name(service):
 def test_a_forged_or_refused_record_settles_nothing(service):
     store, post = service
     mine, other = signer(), signer()
-    token = store.add_token("A hospital", holder="A hospital")
+    token = store.tokens.add("A hospital", holder="A hospital")
     forged = {**make(AGES, holder="A hospital", key=other).to_json(), "signature": "A" * 86 + "=="}
     thing = make(AGES, holder="A hospital", key=other)
     object.__setattr__(thing, "signature", forged["signature"])
@@ -77,7 +77,7 @@ def test_a_name_belongs_to_the_first_key(service):
     store, post = service
     first, second = signer(), signer()
     store.submit(make(AGES, holder="Statistics Office", key=first))
-    token = store.add_token("anybody")
+    token = store.tokens.add("anybody")
     taken = post(token, make(AGES, holder="Statistics Оffice", key=second, population=BE))  # with a Cyrillic O
     assert taken.status_code == 403
     assert "belongs to another key" in taken.json()["message"]

@@ -11,16 +11,13 @@ import datetime
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from shoal.disk.atomic import atomic, state_folder
 from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.kernels.merkle import Frontier, leaf
 from shoal.kernels.signatures import Signer, canonical, check_signature, fingerprint, sha256_file
 from shoal.model import strict_json
-
-if TYPE_CHECKING:
-    from shoal.registry.keep.mirror import Mirror
 
 NAME = "head.json"
 FORMAT = "shoal-tree-head/1"
@@ -71,7 +68,16 @@ def sign_head(folder: Path, tree: Frontier, signer: Signer) -> None:
     (folder / NAME).write_bytes(canonical({**content, "signature": signer.sign(content)}) + b"\n")
 
 
-def meet(mirror: Mirror) -> list[str]:
+class Copy(Protocol):
+    """What is asked of a mirror."""
+
+    folder: Path
+    signed: Head | None
+
+    def tree(self, size: int | None = None) -> Frontier: ...
+
+
+def meet(mirror: Copy) -> list[str]:
     """Compare a mirror with the heads that this machine saw before, and remember it; what stays unknown, in sentences.
 
     Refused: a copy without the head that it had, signed by another key, shorter than before at the same place, or whose log does
@@ -113,7 +119,7 @@ def meet(mirror: Mirror) -> list[str]:
     return notes
 
 
-def require_tree(mirror: Mirror, head: Head | None, problem: str) -> None:
+def require_tree(mirror: Copy, head: Head | None, problem: str) -> None:
     """Refuse a mirror whose log does not begin with the tree of a head; its own signed head, with nothing behind it."""
     if head is not None:
         tree = mirror.tree(None if head is mirror.signed else head.size)

@@ -28,9 +28,8 @@ from shoal.registry.records.record import LARGEST_BYTES, Record, check_id
 from shoal.registry.records.trust import Statement
 
 if TYPE_CHECKING:
-    from shoal.registry.keep.notices import Notices
     from shoal.registry.keep.remote import Remote, RemoteNotices
-    from shoal.registry.keep.store import Store
+    from shoal.registry.keep.store import Notices, Store
 
 FORMAT = "shoal-registry/1"
 LONGEST_LINE = 2000

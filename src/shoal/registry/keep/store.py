@@ -8,41 +8,28 @@ Speed    frequent questions are read by plain SQL on the driver's own connection
 
 from __future__ import annotations
 
+import hashlib
 import json
+import secrets
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from threading import local
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, EngineError, TamperError
+from shoal.errors import AccessError, DataError, EngineError, TamperError
 from shoal.kernels.signatures import canonical
 from shoal.model.roles import look
-from shoal.registry.keep.database import open_database, writing
-from shoal.registry.keep.notices import Notices, withdraw, withdraw_all
-from shoal.registry.keep.submissions import (
-    EVERYTHING,
-    HEAD,
-    NAMES,
-    OWNER,
-    SAID,
-    Tokens,
-    append,
-    check_key_stands,
-    check_next,
-    check_owner,
-    check_time,
-    owner_of_like,
-    revoked,
-    run,
-    take_name,
-)
+from shoal.registry.keep import submissions
+from shoal.registry.keep.database import TOKENS, open_database, sa, writing
+from shoal.registry.keep.submissions import EVERYTHING, HEAD, MINE, NAMES, OWNER, SAID, append, revoked, run
 from shoal.registry.records.chain import START
+from shoal.registry.records.notice import Notice
 from shoal.registry.records.population import key_of
-from shoal.registry.records.record import LARGEST_BYTES, Record
+from shoal.registry.records.record import LARGEST_BYTES, Record, check_key
 from shoal.registry.records.trust import Statement
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, PoolProxiedConnection
+    from sqlalchemy import PoolProxiedConnection
 
 _TOPIC = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND status = 'current' ORDER BY id LIMIT 1000"
 _CODES = "SELECT DISTINCT codes FROM registry_records WHERE population = ? AND status = 'current' ORDER BY codes LIMIT 1000"
@@ -60,20 +47,23 @@ _EVER = "SELECT body, status FROM registry_records WHERE id > ? ORDER BY id LIMI
 _ONE = "SELECT body, status FROM registry_records WHERE id = ?"
 _LOG = "SELECT line, kind, subject, digest, hash FROM registry_log WHERE line > ? ORDER BY line LIMIT ?"
 _NEXT = "SELECT max(number) FROM registry_statements WHERE key = ?"
-_SUPERSEDE = (
-    "UPDATE registry_records SET status = 'superseded' WHERE codes = ? AND population = ? AND key = ? AND status = 'current'"
+_REVOKE_ALL = (
+    "UPDATE registry_records SET status = 'revoked' WHERE key = ? AND status = 'current'",
+    "UPDATE registry_notices SET status = 'revoked' WHERE key = ? AND status = 'current'",
 )
-_REVOKE_ALL = "UPDATE registry_records SET status = 'revoked' WHERE key = ? AND status = 'current'"
-_INSERT = (
-    "INSERT INTO registry_records (id, codes, population, key, area, holder, version, status, kappa, body) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_REVOKE = (
+    "UPDATE registry_records SET status = 'revoked' WHERE id = ? AND key = ? RETURNING id",
+    "UPDATE registry_notices SET status = 'revoked' WHERE id = ? AND key = ? RETURNING id",
 )
 _STATE = "INSERT INTO registry_statements (key, number, kind, subject, body) VALUES (?, ?, ?, ?, ?)"
 _NAMESAKES = (
     "SELECT key FROM registry_records WHERE holder = ? AND key < ? LIMIT 1",
     "SELECT key FROM registry_records WHERE holder = ? AND key > ? LIMIT 1",
 )
-_MINE = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND key = ? ORDER BY version DESC LIMIT 1"
+_NOTICED = "SELECT body, status FROM registry_notices WHERE id > ? ORDER BY id LIMIT ?"
+_NOTICES = (
+    "SELECT body FROM registry_notices WHERE status = 'current' AND population LIKE ? ESCAPE '!' ORDER BY population, id LIMIT ?"
+)
 _MOST_KEYS = 10_000
 """Keys that one reading is limited to: more than any database takes are not asked for."""
 
@@ -90,12 +80,6 @@ class Store:
 
     def close(self) -> None:
         self.engine.dispose()
-
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        """One writer at a time, so that the log stays a chain."""
-        with writing(self.engine) as db:
-            yield db
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -135,36 +119,33 @@ class Store:
         bodies = [canonical(record.verify().to_json()).decode("utf-8") for record in records]
         if any(len(body.encode("utf-8")) > LARGEST_BYTES for body in bodies):
             raise DataError("the record is larger than a record can be.")
-        with self._writing() as db:
+        with writing(self.engine) as db:
             for record, body in zip(records, bodies, strict=True):
-                self._take(db, record, body)
+                topic = (_codes(record.codes), record.population.key, record.key)
+                columns = (record.population.area.casefold(), look(record.holder), record.summary.statistics["kappa"].value)
+                submissions.take(db, "record", record, body, topic, *columns)
         return list(records)
-
-    def _take(self, db: Connection, record: Record, body: str) -> None:
-        _check_new(db, record)
-        take_name(db, record.holder, record.key)
-        topic = (_codes(record.codes), record.population.key, record.key)
-        run(db, _SUPERSEDE, *topic)
-        kappa = record.summary.statistics["kappa"].value
-        area = record.population.area.casefold()
-        run(db, _INSERT, record.id, *topic, area, look(record.holder), record.version, "current", kappa, body)
-        append(db, "record", record.id, body)
 
     def state(self, statement: Statement) -> Statement:
         """Take an endorsement or revocation; numbers of one key must rise, so nothing can be replayed."""
         body = canonical(statement.verify().to_json()).decode("utf-8")
-        check_time(statement.date)
-        with self._writing() as db:
+        submissions.check_time(statement.date)
+        with writing(self.engine) as db:
             due = int(run(db, _NEXT, statement.key)[0][0] or 0) + 1
             if statement.number != due:
                 raise DataError(f"statement {statement.number} came where {due} is next.", hint="A statement cannot be replayed.")
             if revoked(db, statement.key):
                 raise TamperError("the key of this statement was revoked.")
-            if statement.kind == "revoke-record":
-                _revoke_record(db, statement)
+            if statement.kind == "revoke-record" and not any(
+                run(db, query, statement.subject, statement.key) for query in _REVOKE
+            ):
+                raise TamperError(
+                    "only the holder that signed a record can revoke it.",
+                    hint="Publish a record of your own: a dispute shows both.",
+                )
             if statement.kind == "revoke-key" and statement.subject == statement.key:
-                run(db, _REVOKE_ALL, statement.key)
-                withdraw_all(db, statement.key)
+                for query in _REVOKE_ALL:
+                    run(db, query, statement.key)
             run(db, _STATE, statement.key, statement.number, statement.kind, statement.subject, body)
             append(db, statement.kind, statement.subject, body)
         return statement
@@ -184,7 +165,7 @@ class Store:
 
     def latest(self, codes: Sequence[str], population: str, key: str) -> Record | None:
         """The newest record of one holder's key about a topic, revoked or not."""
-        rows = self.rows(_MINE, _codes(codes), key_of(population), key)
+        rows = self.rows(MINE["record"], _codes(codes), key_of(population), key)
         return Record.stored(rows[0][0]) if rows else None
 
     def codings(self, population: str) -> list[tuple[str, ...]]:
@@ -201,8 +182,7 @@ class Store:
 
     def topics(self, text: str = "", *, limit: int = 1000) -> list[tuple[str, tuple[str, ...]]]:
         """Population and codes of current records whose population contains the text."""
-        wanted = "".join(f"!{c}" if c in "!%_" else c for c in text.casefold())
-        found = [Record.stored(body) for (body,) in self.rows(_LISTED, f"%{wanted}%", limit)]
+        found = [Record.stored(body) for (body,) in self.rows(_LISTED, _containing(text), limit)]
         return [(str(r.population), r.codes) for r in found]
 
     def neighbours(
@@ -223,21 +203,10 @@ class Store:
         """Whether another key publishes, or published, under a name that looks the same."""
         return any(self.rows(query, look(holder), key) for query in _NAMESAKES)
 
-    def add_token(self, label: str, *, holder: str = "", key: str = "") -> str:
-        """A new token that may publish, for one holder and one key (:mod:`~.keep.tokens`)."""
-        return self.tokens.add(label, holder=holder, key=key)
-
-    def knows_token(self, token: str) -> bool:
-        """Whether a token may publish."""
-        return self.tokens.knows(token)
-
     def check_name(self, holder: str, key: str) -> None:
         """Refuse a name that belongs to another key, before anything is counted; :meth:`submit` refuses it for certain."""
-        check_owner(
-            self.rows(OWNER, look(holder)) or owner_of_like(self.rows(NAMES), look(holder)),
-            key,
-            lambda: self.rows(SAID, *EVERYTHING),
-        )
+        owner = self.rows(OWNER, look(holder)) or submissions.owner_of_like(self.rows(NAMES), look(holder))
+        submissions.check_owner(owner, key, lambda: self.rows(SAID, *EVERYTHING))
 
     def statements(self, *, after: tuple[str, int] = ("", 0), limit: int = 10**9) -> list[Statement]:
         """Endorsements and revocations in order of key and number."""
@@ -258,25 +227,85 @@ def _silent(error: BaseException) -> EngineError:
     return EngineError(f"the registry's database did not answer: {type(error).__name__}.", hint="See whether it still runs.")
 
 
-def _check_new(db: Connection, record: Record) -> None:
-    if run(db, _ONE, record.id):
-        raise DataError("this record was submitted before.", hint="Nothing needs to be done.")
-    check_key_stands(db, record.key)
-    mine = run(db, _MINE, _codes(record.codes), record.population.key, record.key)
-    latest: dict[str, Any] = json.loads(mine[0][0]) if mine else {"version": 0, "id": None, "date": ""}
-    check_next((record.version, record.supersedes), latest, record.date)
-
-
-def _revoke_record(db: Connection, statement: Statement) -> None:
-    if withdraw(db, statement.subject, statement.key):
-        return
-    found = run(db, "SELECT key FROM registry_records WHERE id = ?", statement.subject)
-    if not found or found[0][0] != statement.key:
-        raise TamperError(
-            "only the holder that signed a record can revoke it.", hint="Publish a record of your own: a dispute shows both."
-        )
-    run(db, "UPDATE registry_records SET status = 'revoked' WHERE id = ?", statement.subject)
-
-
 def _codes(codes: Sequence[str]) -> str:
     return ",".join(codes)
+
+
+class Notices:
+    """The catalogue of a store: notices of what holders hold and ask for, taken like records, in the same log."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def submit(self, notice: Notice) -> Notice:
+        """Take a notice: verified, not seen before, the next version of its holder's title."""
+        body = canonical(notice.verify().to_json()).decode("utf-8")
+        with writing(self._store.engine) as db:
+            submissions.take(db, "notice", notice, body, (*notice.topic, notice.key))
+        return notice
+
+    def latest(self, notice: Notice) -> Notice | None:
+        """The newest notice of the same key, kind, title and population, withdrawn or not."""
+        rows = self._store.rows(MINE["notice"], *notice.topic, notice.key)
+        return Notice.from_json(json.loads(rows[0][0])) if rows else None
+
+    def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Notice, str]]:
+        """Notices ever taken, with their status, in order of their id."""
+        return [(Notice.from_json(json.loads(body)), status) for body, status in self._store.rows(_NOTICED, after, limit)]
+
+    def current(self, text: str = "", *, limit: int = 1000) -> list[Notice]:
+        """Current notices about populations whose name contains the text."""
+        return [Notice.from_json(json.loads(body)) for (body,) in self._store.rows(_NOTICES, _containing(text), limit)]
+
+
+def _containing(text: str) -> str:
+    """What LIKE is asked with for names that contain a text."""
+    return "%" + "".join(f"!{c}" if c in "!%_" else c for c in text.casefold()) + "%"
+
+
+class Tokens:
+    """The tokens of one registry; only their hashes are kept, so timing tells nothing of them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, label: str, *, holder: str = "", key: str = "") -> str:
+        """A new token, shown once: for ``holder`` and ``key``, or for those of the first record under it."""
+        token = secrets.token_urlsafe(32)
+        row = {"digest": _digest(token), "label": label[:120], "holder": look(holder) or None}
+        row["key"] = check_key(key) if key else None
+        with writing(self._store.engine) as db:
+            db.execute(TOKENS.insert().values(**row))
+        return token
+
+    def knows(self, token: str) -> bool:
+        """Whether a token may publish at all."""
+        with self._store.engine.connect() as db:
+            return db.execute(sa.select(TOKENS.c.label).where(TOKENS.c.digest == _digest(token))).first() is not None
+
+    def admit_record(self, token: str, record: Record | Notice) -> None:
+        """Refuse a record or notice under another name or key than the token's, or under a name that belongs to another key."""
+        self._store.check_name(record.holder, record.key)
+        self._bind(token, record.key, look(record.holder))
+
+    def admit_statement(self, token: str, statement: Statement) -> None:
+        """Refuse a statement of another key than the token's."""
+        self._bind(token, statement.key, None)
+
+    def _bind(self, token: str, key: str, holder: str | None) -> None:
+        """Settle what the token left open; refuse where it says otherwise."""
+        mine = TOKENS.c.digest == _digest(token)
+        with writing(self._store.engine) as db:
+            row = db.execute(sa.select(TOKENS.c.holder, TOKENS.c.key).where(mine)).first()
+            for what, bound, given in (("holder", row and row.holder, holder), ("key", row and row.key, key)):
+                if bound is not None and given is not None and bound != given:
+                    raise AccessError(
+                        f"this token publishes for another {what}.",
+                        hint="Ask the operator of the registry for a token of your own.",
+                    )
+            if row is not None and (row.key is None or (row.holder is None and holder is not None)):
+                db.execute(TOKENS.update().where(mine).values(key=key, holder=row.holder or holder))
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(b"shoal registry token|" + token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,28 +1,22 @@
-"""Checks of every signed submission (key, owner of the name, date, line of the log), and the tokens that may submit."""
+"""How a signed submission is taken: its key, version, date and name are checked, and the log gets a line."""
 
 from __future__ import annotations
 
 import datetime
-import hashlib
 import json
-import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import AccessError, DataError, TamperError
 from shoal.model.names import alike, require_plain
 from shoal.model.roles import look
-from shoal.registry.keep.database import TOKENS, sa, writing
 from shoal.registry.records.chain import START, digest_of, link
 from shoal.registry.records.notice import Notice
-from shoal.registry.records.record import Record, check_key
+from shoal.registry.records.record import Record
 from shoal.registry.records.trust import Statement, trusted_keys
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-    from shoal.registry.keep.store import Store
-
 
 HEAD = "SELECT line, hash FROM registry_log ORDER BY line DESC LIMIT 1"
 NAMES = "SELECT holder, key FROM registry_names ORDER BY holder"
@@ -30,6 +24,28 @@ OWNER = "SELECT key FROM registry_names WHERE holder = ?"
 SAID = "SELECT body FROM registry_statements WHERE key > ? OR (key = ? AND number > ?) ORDER BY key, number LIMIT ?"
 EVERYTHING = ("", "", 0, 10**9)
 """What :data:`SAID` is asked with for all statements."""
+_SUBMITTED = {
+    "record": "SELECT id FROM registry_records WHERE id = ?",
+    "notice": "SELECT id FROM registry_notices WHERE id = ?",
+}
+MINE = {
+    "record": "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND key = ? ORDER BY version DESC LIMIT 1",
+    "notice": "SELECT body FROM registry_notices WHERE kind = ? AND title = ? AND population = ? AND key = ? "
+    "ORDER BY version DESC LIMIT 1",
+}
+"""The newest version of a holder's topic."""
+_SUPERSEDE = {
+    "record": "UPDATE registry_records SET status = 'superseded' "
+    "WHERE codes = ? AND population = ? AND key = ? AND status = 'current'",
+    "notice": "UPDATE registry_notices SET status = 'superseded' "
+    "WHERE kind = ? AND title = ? AND population = ? AND key = ? AND status = 'current'",
+}
+_INSERT = {
+    "record": "INSERT INTO registry_records (id, codes, population, key, version, body, area, holder, kappa, status) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'current')",
+    "notice": "INSERT INTO registry_notices (id, kind, title, population, key, version, body, status) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, 'current')",
+}
 _REVOKED = "SELECT number FROM registry_statements WHERE kind = 'revoke-key' AND subject = ? AND key = ? LIMIT 1"
 _LOGGED = "INSERT INTO registry_log (line, kind, subject, digest, hash) VALUES (?, ?, ?, ?, ?)"
 
@@ -38,6 +54,21 @@ def run(db: Connection, query: str, *values: Any) -> list[Any]:
     """Run a plain query inside a transaction; its rows, if it has any."""
     done = db.exec_driver_sql(query if db.dialect.name == "sqlite" else query.replace("?", "%s"), values)
     return list(done.fetchall()) if done.returns_rows else []
+
+
+def take(db: Connection, kind: str, given: Record | Notice, body: str, topic: Sequence[str], *more: Any) -> None:
+    """Take a record or notice: not seen before, the next version of its holder's ``topic``; ``more`` are further columns."""
+    if run(db, _SUBMITTED[kind], given.id):
+        raise DataError(f"this {kind} was submitted before.", hint="Nothing needs to be done.")
+    if revoked(db, given.key):
+        raise TamperError("the key of this record was revoked.", hint="Publish under a new, endorsed key.")
+    mine = run(db, MINE[kind], *topic)
+    latest: dict[str, Any] = json.loads(mine[0][0]) if mine else {"version": 0, "id": None, "date": ""}
+    check_next((given.version, given.supersedes), latest, given.date)
+    take_name(db, given.holder, given.key)
+    run(db, _SUPERSEDE[kind], *topic)
+    run(db, _INSERT[kind], given.id, *topic, given.version, body, *more)
+    append(db, kind, given.id, body)
 
 
 def append(db: Connection, kind: str, subject: str, body: str) -> None:
@@ -51,12 +82,6 @@ def append(db: Connection, kind: str, subject: str, body: str) -> None:
 def revoked(db: Connection, key: str) -> bool:
     """Whether a key revoked itself."""
     return bool(run(db, _REVOKED, key, key))
-
-
-def check_key_stands(db: Connection, key: str) -> None:
-    """Refuse whatever a revoked key signed."""
-    if revoked(db, key):
-        raise TamperError("the key of this record was revoked.", hint="Publish under a new, endorsed key.")
 
 
 def take_name(db: Connection, holder: str, key: str) -> None:
@@ -109,51 +134,3 @@ def check_time(date: str, before: str = "") -> None:
         raise DataError("the date is still to come.", hint="Date it today; see whether your clock is right.")
     if date < before:
         raise DataError("the date is before that of the version it follows.", hint="Date it today.")
-
-
-class Tokens:
-    """The tokens of one registry; only their hashes are kept, so timing tells nothing of them."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def add(self, label: str, *, holder: str = "", key: str = "") -> str:
-        """A new token, shown once: for ``holder`` and ``key``, or for those of the first record under it."""
-        token = secrets.token_urlsafe(32)
-        row = {"digest": _digest(token), "label": label[:120], "holder": look(holder) or None}
-        row["key"] = check_key(key) if key else None
-        with writing(self._store.engine) as db:
-            db.execute(TOKENS.insert().values(**row))
-        return token
-
-    def knows(self, token: str) -> bool:
-        """Whether a token may publish at all."""
-        with self._store.engine.connect() as db:
-            return db.execute(sa.select(TOKENS.c.label).where(TOKENS.c.digest == _digest(token))).first() is not None
-
-    def admit_record(self, token: str, record: Record | Notice) -> None:
-        """Refuse a record or notice under another name or key than the token's, or under a name that belongs to another key."""
-        self._store.check_name(record.holder, record.key)
-        self._bind(token, record.key, look(record.holder))
-
-    def admit_statement(self, token: str, statement: Statement) -> None:
-        """Refuse a statement of another key than the token's."""
-        self._bind(token, statement.key, None)
-
-    def _bind(self, token: str, key: str, holder: str | None) -> None:
-        """Settle what the token left open; refuse where it says otherwise."""
-        mine = TOKENS.c.digest == _digest(token)
-        with writing(self._store.engine) as db:
-            row = db.execute(sa.select(TOKENS.c.holder, TOKENS.c.key).where(mine)).first()
-            for what, bound, given in (("holder", row and row.holder, holder), ("key", row and row.key, key)):
-                if bound is not None and given is not None and bound != given:
-                    raise AccessError(
-                        f"this token publishes for another {what}.",
-                        hint="Ask the operator of the registry for a token of your own.",
-                    )
-            if row is not None and (row.key is None or (row.holder is None and holder is not None)):
-                db.execute(TOKENS.update().where(mine).values(key=key, holder=row.holder or holder))
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(b"shoal registry token|" + token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from shoal.errors import DataError, TamperError, UsageError
-from shoal.kernels.signatures import Signer, canonical, check_signature
 from shoal.model.roles import look
 from shoal.registry.records.population import Population
-from shoal.registry.records.record import check_date, check_holder, check_id, check_key
+from shoal.registry.records.record import Published
 from shoal.registry.records.vocabulary import canonical as canonical_codes
 
 FORMAT = "shoal-notice/1"
@@ -24,7 +21,7 @@ MOST_TITLE = 120
 
 
 @dataclass(frozen=True)
-class Notice:
+class Notice(Published):
     """``title`` names the data set or questionnaire; a later version of it supersedes the one before, as with records."""
 
     kind: str
@@ -37,6 +34,7 @@ class Notice:
     version: int = 1
     supersedes: str | None = None
     signature: str = ""
+    OF: ClassVar[str] = "notice"
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -44,16 +42,7 @@ class Notice:
         plain = self.title.isprintable() and self.title == " ".join(self.title.split())
         if not 1 <= len(self.title) <= MOST_TITLE or not plain or not look(self.title):
             raise UsageError(f"a title has 1 to {MOST_TITLE} printable characters, single blanks.", hint="Add --title NAME.")
-        check_holder(self.holder)
-        if canonical_codes(self.codes) != self.codes:
-            raise UsageError("the attributes of a notice must be sorted.", hint="Use vocabulary.canonical().")
-        if self.version < 1 or (self.version > 1) != (self.supersedes is not None):
-            raise UsageError("a later version names the notice it supersedes, a first one does not.")
-        if self.supersedes is not None:
-            check_id(self.supersedes)
-        if self.key:
-            check_key(self.key)
-        check_date(self.date)
+        self.check_holder_and_version()
 
     @property
     def topic(self) -> tuple[str, str, str]:
@@ -61,28 +50,11 @@ class Notice:
         return self.kind, look(self.title), self.population.key
 
     def content(self) -> dict[str, Any]:
-        """What is hashed and signed."""
         return {
             "format": FORMAT, "kind": self.kind, "title": self.title, "attributes": list(self.codes),
             "population": str(self.population), "holder": self.holder, "key": self.key, "date": self.date,
             "version": self.version, "supersedes": self.supersedes,
         }  # fmt: skip
-
-    @cached_property
-    def id(self) -> str:
-        return hashlib.sha256(canonical(self.content())).hexdigest()
-
-    def signed(self, signer: Signer) -> Notice:
-        own = replace(self, key=signer.public, signature="")
-        return replace(own, signature=signer.sign(own.content()))
-
-    def verify(self) -> Notice:
-        """The notice itself when its signature fits."""
-        check_signature(self.content(), self.signature, self.key, of="notice")
-        return self
-
-    def to_json(self) -> dict[str, Any]:
-        return {**self.content(), "id": self.id, "signature": self.signature}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Notice:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from shoal.errors import DataError, TamperError, UsageError
 from shoal.kernels.signatures import Signer, canonical, check_signature
@@ -29,8 +29,60 @@ _ID = re.compile(r"[0-9a-f]{64}\Z")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
+class Signed:
+    """What a key signs: :meth:`content` without the signature. ``OF`` is what messages call it."""
+
+    OF: ClassVar[str]
+    key: str
+    signature: str
+
+    def content(self) -> dict[str, Any]:
+        """What is hashed and signed."""
+        raise NotImplementedError
+
+    @cached_property
+    def id(self) -> str:
+        return hashlib.sha256(canonical(self.content())).hexdigest()
+
+    def signed(self, signer: Signer) -> Self:
+        """The same under a key."""
+        own = replace(self, key=signer.public, signature="")  # type: ignore[type-var]
+        return replace(own, signature=signer.sign(own.content()))  # type: ignore[type-var]
+
+    def verify(self) -> Self:
+        """The same, if its signature fits."""
+        check_signature(self.content(), self.signature, self.key, of=self.OF)
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.content(), "id": self.id, "signature": self.signature}
+
+
+class Published(Signed):
+    """What a holder publishes about a population, in versions."""
+
+    codes: tuple[str, ...]
+    holder: str
+    date: str
+    version: int
+    supersedes: str | None
+
+    def check_holder_and_version(self) -> None:
+        """Refuse a holder, attributes, a version, a key or a date that are not well formed."""
+        if canonical_codes(self.codes) != self.codes:
+            raise UsageError(f"the attributes of a {self.OF} must be sorted.", hint="Use vocabulary.canonical().")
+        check_holder(self.holder)
+        if self.version < 1 or (self.version > 1) != (self.supersedes is not None):
+            raise UsageError(f"a later version names the {self.OF} it supersedes, a first one does not.")
+        if self.supersedes is not None:
+            check_id(self.supersedes)
+        if self.key:
+            check_key(self.key)
+        check_date(self.date)
+
+
 @dataclass(frozen=True)
-class Record:
+class Record(Published):
     """What a holder publishes: quasi-identifier, population, rounded summary, who, when, and a signature.
 
     ``version`` counts the holder's statements about the same quasi-identifier and population; ``supersedes`` is the id of the one
@@ -52,27 +104,18 @@ class Record:
     signature: str = ""
     source: str = ""
     shares: Mapping[str, float] | None = None
+    OF: ClassVar[str] = "record"
 
     def __post_init__(self) -> None:
-        if canonical_codes(self.codes) != self.codes:
-            raise UsageError("the attributes of a record must be sorted.", hint="Use vocabulary.canonical().")
         if self.method not in METHODS:
             raise UsageError(f"the method of a record is one of: {', '.join(METHODS)}.")
-        check_holder(self.holder)
-        if self.version < 1 or (self.version > 1) != (self.supersedes is not None):
-            raise UsageError("a later version names the record it supersedes, a first one does not.")
-        if self.supersedes is not None:
-            check_id(self.supersedes)
-        if self.key:
-            check_key(self.key)
-        check_date(self.date)
+        self.check_holder_and_version()
         if self.source and not (len(self.source) <= 200 and self.source.isprintable() and self.source == self.source.strip()):
             raise UsageError("the source of a record has 1 to 200 printable characters.", hint="Name the public table.")
         if self.shares is not None:
             check_shares(self.shares, self.codes, self.source)
 
     def content(self) -> dict[str, Any]:
-        """What is hashed and signed."""
         numbers = {k: [r.value, r.step] for k, r in self.summary.statistics.items()}
         drawn: dict[str, Any] = {} if self.summary.noise is None else {"noise": noise_of(self.summary.noise)}
         drawn |= ({"source": self.source} if self.source else {}) | ({} if self.shares is None else {"shares": dict(self.shares)})
@@ -92,10 +135,6 @@ class Record:
             **drawn,
         }
 
-    @cached_property
-    def id(self) -> str:
-        return hashlib.sha256(canonical(self.content())).hexdigest()
-
     @property
     def topic(self) -> tuple[tuple[str, ...], str]:
         """Quasi-identifier and population: what several holders may disagree about."""
@@ -106,19 +145,11 @@ class Record:
         """Whether the numbers are those of a sample, not of everybody."""
         return self.method == "sample"
 
-    def signed(self, signer: Signer) -> Record:
-        """The same record under a holder's key."""
-        own = replace(self, key=signer.public, signature="")
-        return replace(own, signature=signer.sign(own.content()))
-
-    def verify(self) -> Record:
+    def verify(self) -> Self:
         """The record itself when its signature fits and its numbers are possible."""
-        check_signature(self.content(), self.signature, self.key, of="record")
+        super().verify()
         plausible(self.summary)
         return self
-
-    def to_json(self) -> dict[str, Any]:
-        return {**self.content(), "id": self.id, "signature": self.signature}
 
     @classmethod
     def stored(cls, body: str | bytes) -> Record:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import statistics as stats
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 from shoal.errors import DataError, TamperError, UsageError
-from shoal.kernels.signatures import Signer, check_signature
-from shoal.registry.records.record import Record, check_date, check_id, check_key
+from shoal.registry.records.record import Record, Signed, check_date, check_id, check_key
 from shoal.registry.records.summary import GROUP_SIZES
 from shoal.registry.records.vocabulary import compare, most_merged
 
@@ -27,7 +26,7 @@ ROOM = 1.25
 
 
 @dataclass(frozen=True)
-class Statement:
+class Statement(Signed):
     """One key says something of another key or of a record: signed, dated, numbered per signer so that it cannot be replayed."""
 
     kind: str
@@ -36,6 +35,7 @@ class Statement:
     date: str
     number: int
     signature: str = ""
+    OF: ClassVar[str] = "statement"
 
     def content(self) -> dict[str, Any]:
         return {
@@ -47,19 +47,14 @@ class Statement:
             "number": self.number,
         }
 
-    def signed(self, signer: Signer) -> Statement:
-        own = replace(self, key=signer.public, signature="")
-        return replace(own, signature=signer.sign(own.content()))
-
-    def verify(self) -> Statement:
+    def verify(self) -> Self:
         """The statement itself when it is well formed and its signature fits."""
         if self.kind not in KINDS:
             raise UsageError(f"a statement is one of: {', '.join(KINDS)}.")
         (check_id if self.kind == "revoke-record" else check_key)(self.subject)
         check_key(self.key)
         check_date(self.date)
-        check_signature(self.content(), self.signature, self.key, of="statement")
-        return self
+        return super().verify()
 
     def to_json(self) -> dict[str, Any]:
         return {**self.content(), "signature": self.signature}

@@ -236,7 +236,7 @@ def _split(names: str) -> list[str]:
 
 def add_publishing(router: APIRouter, store: Store) -> None:
     def holder(credentials: Credentials) -> None:
-        if credentials is None or not store.knows_token(credentials.credentials):
+        if credentials is None or not store.tokens.knows(credentials.credentials):
             raise AccessError("publishing needs a token of this registry.", hint="Send: Authorization: Bearer TOKEN", status=401)
 
     def taken(identity: str) -> models.Submitted:
