@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from public_tables import first_age, place_name, public_topics
 from shoal.errors import DataError, RequirementError
 from shoal.kernels.signatures import signer
 from shoal.registry.keep import builtin
@@ -45,7 +46,7 @@ REGIONS = ("North East", "North West", "Yorkshire and The Humber", "East Midland
 def main(data: Path) -> None:
     key, shares = signer(), _shares(data)
     rows: dict[str, list[builtin.Row]] = defaultdict(list)
-    for topics in (seed._public(data), _regions(data)):  # regions overlap the places in them: a book of their own
+    for topics in (public_topics(data), _regions(data)):  # regions overlap the places in them: a book of their own
         book, left_out = Ledger(), 0
         for codes, population, counts, cells in topics:
             if codes not in KEPT:
@@ -122,14 +123,14 @@ def _uk(data: Path):
             continue
         place = known[name.casefold()] if wide else name
         first = {s[0].upper(): c for s, c in by_sex.items()}
-        yield (f"UK/{seed._name(place)}@2019" if place else "UK@2019"), first
+        yield (f"UK/{place_name(place)}@2019" if place else "UK@2019"), first
 
 
 def _nl_areas(data: Path) -> dict[str, dict[str, np.ndarray]]:
     """Men and women by five years of age in every province and NUTS 3 region, from the postcodes."""
     folder = data / "pop_nl_postcode"
     of = {r["postcode"]: (r["provincie"], r["nuts3"]) for r in _rows(folder / "nl_pc4_gemeente.csv")}
-    bands = sorted({r["leeftijd"] for r in _rows(folder / "nl_2021_pc4_age5_sex.csv")}, key=seed._first_age)
+    bands = sorted({r["leeftijd"] for r in _rows(folder / "nl_2021_pc4_age5_sex.csv")}, key=first_age)
     out: dict[str, dict[str, np.ndarray]] = defaultdict(lambda: {s: np.zeros(len(bands), dtype=np.int64) for s in "MF"})
     provinces = {p for p, _ in of.values()}
     for row in _rows(folder / "nl_2021_pc4_age5_sex.csv"):
@@ -142,7 +143,7 @@ def _nl_areas(data: Path) -> dict[str, dict[str, np.ndarray]]:
 
 
 def _nl(data: Path):
-    rows = sorted(_rows(data / "pop_nl_postcode" / "nl_2021_gemeente_age5_sex.csv"), key=lambda r: seed._first_age(r["leeftijd"]))
+    rows = sorted(_rows(data / "pop_nl_postcode" / "nl_2021_gemeente_age5_sex.csv"), key=lambda r: first_age(r["leeftijd"]))
     places: dict[str, dict[str, list[int]]] = defaultdict(lambda: {"M": [], "F": []})
     for row in rows:
         places[row["gemeente"]]["M"].append(int(row["inwoners_man"] or 0))
@@ -150,7 +151,7 @@ def _nl(data: Path):
     made = {name: {s: np.array(c) for s, c in sexes.items()} for name, sexes in places.items()}
     yield "NL@2021", {s: np.sum([sexes[s] for sexes in made.values()], axis=0) for s in "MF"}
     for name, sexes in (*made.items(), *_nl_areas(data).items()):
-        yield f"NL/{seed._name(name)}@2021", sexes
+        yield f"NL/{place_name(name)}@2021", sexes
 
 
 def _postcodes(data: Path):
@@ -166,7 +167,7 @@ def _postcodes(data: Path):
         here[of[code]][code] = people
         two[code[:2]] += people
     for name, named in here.items():
-        yield ("postcode/NL/pc4",), f"NL/{seed._name(name)}@2021", named
+        yield ("postcode/NL/pc4",), f"NL/{place_name(name)}@2021", named
     yield ("postcode/NL/pc2",), "NL@2021", dict(two)
 
 
@@ -183,9 +184,9 @@ def _regions(data: Path):
     regions = {f"UK/{r}@2019" for r in REGIONS}
     for population, by_sex in _uk(data):
         if population in regions:
-            yield from seed._age_topics(population, by_sex)
+            yield from seed.age_topics(population, by_sex)
     for name, by_sex in sorted(_nl_areas(data).items()):
-        yield from seed._age_topics(f"NL/{seed._name(name)}@2021", by_sex, width=5)
+        yield from seed.age_topics(f"NL/{place_name(name)}@2021", by_sex, width=5)
 
 
 if __name__ == "__main__":

@@ -19,12 +19,13 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 from common import record
 
+from public_tables import public_topics
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.builtin import BuiltIn
-from shoal.registry.publish import seed
 from shoal.registry.records.population import key_of
 from shoal.registry.records.record import Record
 
@@ -71,7 +72,7 @@ def main() -> None:
     asked = options.parse_args()
     source, found = HeldBack(), defaultdict(list)
     registry = Registry(source)
-    counted = [t for t in seed._public(Path(os.environ["SHOAL_DATA"])) if source.topic(t[0], t[1])]
+    counted = [t for t in public_topics(Path(os.environ["SHOAL_DATA"])) if source.topic(t[0], t[1])]
     for i, (codes, population, counts, _) in enumerate(counted):
         k = GROUPS[i % len(GROUPS)]
         real, key = truth(counts, k), key_of(population)

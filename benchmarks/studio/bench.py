@@ -22,8 +22,8 @@ sys.path.insert(0, str(HERE.parent))
 sys.path.insert(0, str(HERE.parent.parent / "tools"))
 
 import common  # noqa: E402
-import programs  # noqa: E402
 
+import programs  # noqa: E402
 import shoal  # noqa: E402
 
 COLUMNS = (

@@ -12,12 +12,12 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln
 
+from public_tables import public_topics
 from shoal.kernels.signatures import signer
 from shoal.registry.answer.analyse import everybody_unique, expected_crowd, unique_share
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.store import Store
 from shoal.registry.publish.proposals import Ledger, propose, publish
-from shoal.registry.publish.seed import _public
 from shoal.registry.records.population import Population
 from shoal.registry.records.summary import summarize
 
@@ -26,7 +26,7 @@ SIZES = (2, 7, 10, 33, 100, 250, 777, 1000, 3100, 12_345, 100_000, 700_000)
 
 @pytest.fixture(scope="module")
 def topics(shared_data):
-    found = [t for t in _public(shared_data) if sum(t[2]) >= 1000 and len(t[2]) > 1]
+    found = [t for t in public_topics(shared_data) if sum(t[2]) >= 1000 and len(t[2]) > 1]
     assert {t[1].partition("@")[0].split("/")[0] for t in found} >= {"UK", "NL"}
     return found
 

@@ -246,17 +246,16 @@ def list_populations(
 
 def seed(
     registry: Filled,
-    data: Annotated[Path | None, typer.Option("--data", help="Folder with the public population tables.")] = None,
     generated: Annotated[bool, typer.Option("--generated", help="Only generated people, no real places.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Fill a registry with a first set of records: the real places in Shoal and generated people, or the public tables given."""
+    """Fill a registry with a first set of records: the real places in Shoal and generated people."""
     from shoal.registry.publish.seed import fill, fill_built_in
 
     with _shared.progress("summarising populations") as details:
         store = _publishing.store_of(registry)
-        found = fill(store, data, progress=details)
-        if data is None and not generated:
+        found = fill(store, progress=details)
+        if not generated:
             found = fill_built_in(store, found)
     _shared.tell(
         found,

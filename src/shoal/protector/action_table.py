@@ -72,11 +72,6 @@ class Action:
         return self.route.split()[1]
 
     @property
-    def permission(self) -> str:
-        """What the action requires of a role (:data:`.people.accounts.PERMITS`); empty if any valid token will do."""
-        return _PERMISSIONS.get(self.name, self.name)
-
-    @property
     def created(self) -> bool:
         """Whether the answer over HTTP is 201: something new was made or proposed."""
         return self.name in _CREATED
@@ -438,26 +433,6 @@ _CREATED = frozenset(
         *"set_witness require_factor set_up_factor delegate renew".split(),
     ]
 )
-
-_PERMISSIONS = {
-    **dict.fromkeys(("issuers", "domains", "set_up_factor", "renew", "delegate"), ""),
-    **dict.fromkeys(("verify_log", "read_log", "log_segment", "report", "reveals"), "audit"),
-    **dict.fromkeys(("create_domain", "allow_translation"), "domain"),
-    **dict.fromkeys(("plant_honeytoken", "withdraw_honeytoken"), "honeytoken"),
-    **dict.fromkeys(("rotate_domain", "destroy_key", "rotate_signer"), "rotate"),
-    **dict.fromkeys(("add_actor", "issue_token", "grant", "require_factor"), "actor"),
-    **dict.fromkeys(("merge", "split"), "correct"),
-    **dict.fromkeys(("changes", "refuse"), "confirm"),
-    **dict.fromkeys(("challenge", "check_ownership"), "prove"),
-    "find_many": "find",
-    "waiting": "decide",
-    "create_issuer": "issuer",
-    "retire_log": "retire",
-    "revoke_tokens": "revoke",
-    "set_limit": "limit",
-    "set_witness": "witness",
-}
-"""The permission of each action that is not called like it."""
 
 
 def reference() -> str:

@@ -14,7 +14,7 @@ from protector_support import House
 from shoal.errors import AccessError, MissingColumnError, PolicyError, UsageError
 from shoal.model.plan import Plan
 from shoal.protector.pseudonyms import plan_step as step
-from shoal.protector.pseudonyms.tables import mapping, pseudonymize_table, translate_table
+from shoal.protector.pseudonyms.tables import pseudonymize_table, translate_table
 from shoal.steps import Drop
 
 TEXT = pa_csv.ConvertOptions(
@@ -105,12 +105,6 @@ def test_nothing_is_left_after_a_failure(ready: House, tmp_path: Path) -> None:
         pseudonymize_table(ready.operator, source, tmp_path / "out.csv", domain="none", columns=["patient"])
     assert not list(tmp_path.glob("out*"))
     assert not list(tmp_path.glob(".shoal*"))
-
-
-def test_mapping_for_a_join(ready: House) -> None:
-    table = mapping(ready.operator, "study", pa.array(["b", "a", None, "b"]))
-    assert table["value"].to_pylist() == ["b", "a"]
-    assert table["pseudonym"].to_pylist() == ready.operator.pseudonymize("study", ["b", "a"])
 
 
 def test_plan_step(ready: House) -> None:

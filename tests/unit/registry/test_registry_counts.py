@@ -120,12 +120,14 @@ def test_places_see_each_other_and_the_ledger_and_are_counted_when_left_out():
 
 @pytest.mark.data
 def test_the_built_in_records_are_signed_and_are_what_the_public_tables_give(shared_data):
-    from shoal.registry.publish.seed import _public
+    from public_tables import public_topics
 
     source = builtin.BuiltIn()
     rows = builtin._rows()
     assert len(rows) > 3500
-    topics = {(codes, Population.parse(people).key): (counts, cells) for codes, people, counts, cells in _public(shared_data)}
+    topics = {
+        (codes, Population.parse(people).key): (counts, cells) for codes, people, counts, cells in public_topics(shared_data)
+    }
     shared = sorted(set(topics) & set(rows))
     assert len(shared) > 3000
     for codes, people in shared[::97]:

@@ -195,8 +195,8 @@ def test_the_generated_seed_equals_direct_computation(tmp_path):
 
 
 def test_the_public_seed_equals_direct_computation(tmp_path, shared_data):
+    from public_tables import public_topics
     from shoal.registry.keep.store import Store
-    from shoal.registry.publish.seed import _public
 
     folder = tmp_path / "data"
     (folder / "pop_uk_la").mkdir(parents=True)
@@ -204,8 +204,8 @@ def test_the_public_seed_equals_direct_computation(tmp_path, shared_data):
     (folder / "pop_uk_la" / "uk_mid2019_area_sex_age.csv").write_text("\n".join(source[:1] + source[600:640]) + "\n")
     (folder / "us_zip").symlink_to(shared_data / "us_zip")
     store = Store(f"sqlite:///{tmp_path / 'seed.db'}")
-    assert fill(store, folder)["records"] > 50
-    topics = list(_public(folder))
+    assert fill(store, public_topics(folder))["records"] > 50
+    topics = list(public_topics(folder))
     assert {t[0] for t in topics} >= {
         ("age/years",),
         ("age/years", "sex"),

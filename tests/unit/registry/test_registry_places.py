@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from public_tables import public_topics
 from registry_support import AGES, make
 from shoal.errors import RequirementError, UsageError
 from shoal.kernels.signatures import signer
@@ -16,7 +17,6 @@ from shoal.registry.answer.decide import decide
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.mirror import Mirror, write_mirror
 from shoal.registry.keep.store import Store
-from shoal.registry.publish import seed
 from shoal.registry.publish.differencing import same_people, written
 from shoal.registry.publish.proposals import Ledger
 from shoal.registry.records.population import Population, key_of, official_codes
@@ -32,7 +32,7 @@ REAL = [
 @pytest.mark.parametrize("country", ["NL", "UK"])
 def test_every_statement_about_a_real_place_is_true_and_none_is_missing(country, k, shared_data):
     """The decision against the whole table of the place: kept answers are within the target, refused ones are beyond it."""
-    tables = {(codes, place): np.array(counts) for codes, place, counts, _ in seed._public(shared_data) if country == place[:2]}
+    tables = {(codes, place): np.array(counts) for codes, place, counts, _ in public_topics(shared_data) if country == place[:2]}
     asked = ("age/5y" if country == "NL" else "age/years", "sex")
 
     def unique(codes, place):

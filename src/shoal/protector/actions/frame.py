@@ -30,10 +30,15 @@ class Frame:
         self.token = digest
 
     @contextlib.contextmanager
+    def writing(self, action: str, **details: Any) -> Iterator[tuple[Tx, float]]:
+        """A transaction, and its time. A refusal is logged with ``details`` and raised; the caller's rights are not looked at."""
+        with self.vault.recorder.refusals(self.name, action, **details), self.vault.store.write() as tx:
+            yield tx, tx.now(self.vault.clock)
+
+    @contextlib.contextmanager
     def acting(self, action: str, domain: str | None = None, **details: Any) -> Iterator[tuple[Tx, float]]:
-        """A transaction for one action, and its time. A refusal is logged with ``details`` and raised."""
-        with self.vault.recorder.refusals(self.name, action, domain=domain, **details), self.vault.store.write() as tx:
-            now = tx.now(self.vault.clock)
+        """The same for an action that the caller's roles must permit."""
+        with self.writing(action, domain=domain, **details) as (tx, now):
             self.require(tx, now, action, domain)
             yield tx, now
 
@@ -154,6 +159,12 @@ class SessionPart:
     """A part of :class:`~shoal.protector.session.Session`: the actions of some roles, all in the session's frame."""
 
     _frame: Frame
+
+
+def for_log(text: str, prefix: str) -> str:
+    """An id that was typed in, for the log; anything else (an identity, say) is not written there."""
+    plain = text.strip().upper()
+    return plain if plain.startswith(prefix) and len(plain) <= 16 and plain.isascii() else "malformed"
 
 
 def log_names(tx: Tx, opened: OpenDomain, identities: Sequence[bytes | None], *, most: int) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from shoal.errors import UsageError
 from shoal.model.names import alike, require_plain
-from shoal.protector.actions.frame import Frame, SessionPart
+from shoal.protector.actions.frame import Frame, SessionPart, for_log
 from shoal.protector.actions.pseudonyms import Honeytoken, any_planted, plant_identity, withdraw_identity
 from shoal.protector.log import witness
 from shoal.protector.log.audit import actor_pseudonym
@@ -20,7 +20,7 @@ from shoal.protector.people.limits import Limit
 from shoal.protector.pseudonyms.domains import Context, Domain, Renewal
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store.database import Tx
-from shoal.protector.store.state import ACTOR, DOMAIN
+from shoal.protector.store.state import ACTOR, DOMAIN, ENROLMENT
 
 
 class OwnerActions(SessionPart):
@@ -130,7 +130,7 @@ class OwnerActions(SessionPart):
             if change is not None:
                 self._frame.use(tx, now, change)
             gone = accounts.revoke_tokens(tx, name)
-            accounts.withdraw(tx, name)
+            accounts.revoke_tokens(tx, name, kind=ENROLMENT)
             factors.withdraw(tx, name)
             log_grant(self._frame, tx, now, name, (), detail=f"{gone} tokens revoked")
         return gone
@@ -212,7 +212,7 @@ class ConfirmingActions(SessionPart):
         """
         frame = self._frame
         frame.decide_with("confirm", factor)
-        with frame.acting("confirm", change=_for_log(change_id)) as (tx, now):
+        with frame.acting("confirm", change=for_log(change_id, "CHG-")) as (tx, now):
             made = changes.decide(tx, change_id, second=frame.name, token=frame.token, agree=True, time=now)
             frame.log(tx, now, "confirm", change=made.id, detail=made.action)
             mine = ""
@@ -229,7 +229,7 @@ class ConfirmingActions(SessionPart):
     def refuse(self, change_id: str) -> Change:
         """Refuse somebody else's change."""
         frame = self._frame
-        with frame.acting("confirm", change=_for_log(change_id)) as (tx, now):
+        with frame.acting("confirm", change=for_log(change_id, "CHG-")) as (tx, now):
             made = changes.decide(tx, change_id, second=frame.name, token=frame.token, agree=False, time=now)
             frame.log(tx, now, "confirm", change=made.id, detail=made.action, outcome="refused")
         return replace(made, code="", tokens=())
@@ -292,20 +292,13 @@ _AT_ONCE: dict[str, Callable[[Frame, Tx, float, Mapping[str, Any]], None]] = {
 }
 
 
-def _for_log(change_id: str) -> str:
-    """The id of a change for the log; anything else that was typed in is not written there."""
-    text = change_id.strip().upper()
-    return text if text.startswith("CHG-") and len(text) <= 16 and text.isascii() else "malformed"
-
-
 class OwnActions(SessionPart):
     """The part of a session that every role has."""
 
     def set_up_factor(self) -> str:
         """Your second factor, as an ``otpauth://`` address for an authenticator app: told once."""
         frame = self._frame
-        with frame.vault.recorder.refusals(frame.name, "factor"), frame.vault.store.write() as tx:
-            now = tx.now(frame.vault.clock)
+        with frame.writing("factor") as (tx, now):
             frame.caller(tx, now).require_whole()
             made = factors.set_up(tx, frame.name, f"Shoal vault {frame.vault.id[:8]}")
             frame.log(tx, now, "factor", detail="set up")
@@ -314,8 +307,7 @@ class OwnActions(SessionPart):
     def renew(self) -> str:
         """A new token in place of yours, for as long again; what you approved or confirmed with the old one ends with it."""
         frame = self._frame
-        with frame.vault.recorder.refusals(frame.name, "renew"), frame.vault.store.write() as tx:
-            now = tx.now(frame.vault.clock)
+        with frame.writing("renew") as (tx, now):
             made = accounts.renew_token(tx, frame.token, now)
             frame.log(tx, now, "renew")
         return made
@@ -326,8 +318,7 @@ class OwnActions(SessionPart):
         It ends with your own token. What takes a second person cannot be lent, nor can a delegated token lend.
         """
         frame = self._frame
-        with frame.vault.recorder.refusals(frame.name, "delegate"), frame.vault.store.write() as tx:
-            now = tx.now(frame.vault.clock)
+        with frame.writing("delegate") as (tx, now):
             made = accounts.lend(tx, frame.token, action, domains=list(domains), seconds=seconds, time=now)
             frame.log(tx, now, "delegate", detail=action)
         return made

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shoal.errors import AccessError, EngineError, UsageError
-from shoal.protector.actions.frame import SessionPart, log_names, require_typed
+from shoal.protector.actions.frame import SessionPart, for_log, log_names, require_typed
 from shoal.protector.actions.pseudonyms import any_planted, sealed_identity
 from shoal.protector.crypto import recipients
 from shoal.protector.log import checkpoints, witness
@@ -67,22 +67,12 @@ class RequestActions(SessionPart):
             frame.count(tx, now, "request", purpose, len(pseudonyms), domain=domain, case=case)
             context = Context(role, relation) if role or relation else None
             plain = _resolved(tx, opened, pseudonyms, version=version, context=context, time=now)
-            made = requests.create(
-                tx,
-                requester=frame.name,
-                domain=domain,
-                pseudonyms=pseudonyms,
-                purpose=purpose,
-                case=case,
-                time=now,
-                seconds=seconds,
-                key_version=version,
-                role=role,
-                relation=relation,
-                recipient=recipient,
-                flagged=any_planted(tx, opened, plain),
-            )
-            details = {"request": made.id, "domain": domain, "purpose": purpose, "case": case, "count": made.records}
+            asked = Request(
+                "", frame.name, domain, tuple(pseudonyms), purpose, case, created=now, expires=now, key_version=version,
+                role=role, relation=relation, recipient=recipient, flagged=any_planted(tx, opened, plain),
+            )  # fmt: skip
+            made = requests.create(tx, asked, seconds)
+            details = {**_told(made), "purpose": purpose, "case": case}
             frame.log(tx, now, "request", **details)
             if made.flagged:
                 frame.log(tx, now, "request", outcome="alarm", reason="honeytoken", **details)
@@ -111,7 +101,7 @@ class RequestActions(SessionPart):
     def _decide(self, request_id: str, *, approve: bool, digest: str | None = None) -> Request:
         frame = self._frame
         action = "approve" if approve else "deny"
-        with frame.acting(action, request=_for_log(request_id)) as (tx, now):
+        with frame.acting(action, request=for_log(request_id, "REQ-")) as (tx, now):
             made = requests.decide(
                 tx, request_id, approver=frame.name, token=frame.token, approve=approve, time=now, digest=digest
             )
@@ -122,7 +112,7 @@ class RequestActions(SessionPart):
     def withdraw(self, request_id: str) -> Request:
         """Take back one's own request."""
         frame = self._frame
-        with frame.acting("withdraw", request=_for_log(request_id)) as (tx, now):
+        with frame.acting("withdraw", request=for_log(request_id, "REQ-")) as (tx, now):
             made = requests.withdraw(tx, request_id, requester=frame.name)
             frame.require(tx, now, "withdraw", made.domain)
             frame.log(tx, now, "withdraw", request=made.id, domain=made.domain)
@@ -136,7 +126,7 @@ class RequestActions(SessionPart):
         """
         frame = self._frame
         self._announce(request_id)
-        with frame.acting("reveal", request=_for_log(request_id)) as (tx, now):
+        with frame.acting("reveal", request=for_log(request_id, "REQ-")) as (tx, now):
             self._require_oversight(tx, now)
             made = requests.deliver(tx, request_id, requester=frame.name, time=now)
             frame.require(tx, now, "reveal", made.domain)
@@ -161,7 +151,7 @@ class RequestActions(SessionPart):
             places = witness.places(tx)
         if not places:
             return
-        with frame.acting("reveal", request=_for_log(request_id)) as (tx, now):
+        with frame.acting("reveal", request=for_log(request_id, "REQ-")) as (tx, now):
             self._require_oversight(tx, now)
             made = requests.deliverable(tx, request_id, requester=frame.name, time=now)
             frame.require(tx, now, "reveal", made.domain)
@@ -205,9 +195,3 @@ def _resolved(
 def _told(made: Request) -> dict[str, str | int]:
     """What the log says of a request."""
     return {"request": made.id, "domain": made.domain, "purpose": made.purpose, "case": made.case, "count": made.records}
-
-
-def _for_log(request_id: str) -> str:
-    """A request id for the log; anything else that was typed in (an identity, say) is not written there."""
-    text = request_id.strip().upper()
-    return text if text.startswith("REQ-") and len(text) <= 16 and text.isascii() else "malformed"

@@ -41,13 +41,7 @@ class Findings:
     problems: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "ok": self.ok,
-            "rows": self.rows,
-            "objects": self.objects,
-            "log": self.log.to_json(),
-            "problems": list(self.problems),
-        }
+        return {**vars(self), "log": self.log.to_json(), "problems": list(self.problems)}
 
 
 def verify(session: Session, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: int = 0) -> Findings:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from shoal.errors import EngineError, TamperError, need
-from shoal.protector.crypto.master_keys import KeyProvider, KeyRefusedError, from_file, read_private, write_file
+from shoal.errors import EngineError, need
+from shoal.protector.crypto.master_keys import KeyProvider, KeyRefusedError, from_file, read_private, write_file, wrong_key
 
 SCHEME = "pkcs11:"
 PIN = "SHOAL_VAULT_PIN"
@@ -50,10 +50,7 @@ class HsmKey:
         try:
             return bytes(self._run("decrypt", data[_NONCE:], data[:_NONCE], context))
         except (pkcs11.PKCS11Error, ValueError):
-            raise TamperError(
-                "the master key does not open this vault, or the vault's key record was altered.",
-                hint=f"The key given has id {self._key_id}; `shoal vault status` shows the id the vault expects.",
-            ) from None
+            raise wrong_key(self._key_id) from None
 
     def _run(self, what: str, data: bytes, nonce: bytes, context: bytes) -> Any:
         from pkcs11 import GCMParams, Mechanism

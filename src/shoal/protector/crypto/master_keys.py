@@ -9,7 +9,6 @@ or a URL is refused, and so is a short, guessable or patterned one.
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import ctypes
 import hashlib
@@ -94,16 +93,21 @@ class LocalKey:
         try:
             return self._box.decrypt(data[:12], data[12:], context)
         except (InvalidTag, ValueError):
-            raise TamperError(
-                "the master key does not open this vault, or the vault's key record was altered.",
-                hint=f"The key given has id {self._key_id}; `shoal vault status` shows the id the vault expects.",
-            ) from None
+            raise wrong_key(self._key_id) from None
 
     def __repr__(self) -> str:
         return f"<master key {self._key_id}>"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a master key cannot be pickled or copied")
+
+
+def wrong_key(key_id: str) -> TamperError:
+    """The error for a master key that does not open a vault."""
+    return TamperError(
+        "the master key does not open this vault, or the vault's key record was altered.",
+        hint=f"The key given has id {key_id}; `shoal vault status` shows the id the vault expects.",
+    )
 
 
 def generate() -> str:
@@ -339,29 +343,14 @@ def check_strength(secret: Secret) -> None:
 
 def _decode(text: str, where: str) -> Secret:
     plain = text.strip()
-    for reader in (_hex, _base64):
-        value = reader(plain)
-        if value is not None:
-            return Secret(value)
+    if len(plain) == 2 * KEY_BYTES:
+        with contextlib.suppress(ValueError):
+            return Secret(bytes.fromhex(plain))
+    with contextlib.suppress(ValueError):  # also what base64 raises
+        return Secret(base64.b64decode(plain.replace("-", "+").replace("_", "/"), validate=True))
     raise KeyRefusedError(
         f"{where} does not hold a key: base64 or hexadecimal of 32 bytes is expected.", hint="Make one with `shoal vault key`."
     )
-
-
-def _hex(text: str) -> bytes | None:
-    if len(text) != 2 * KEY_BYTES:
-        return None
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        return None
-
-
-def _base64(text: str) -> bytes | None:
-    try:
-        return base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
-    except (binascii.Error, ValueError):
-        return None
 
 
 def _fingerprint(secret: Secret) -> str:

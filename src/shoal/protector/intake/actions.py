@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector.actions.frame import SessionPart, log_names
+from shoal.protector.actions.frame import SessionPart, for_log, log_names
 from shoal.protector.actions.pseudonyms import column_has_planted
 from shoal.protector.intake import waiting
 from shoal.protector.intake.recognise import MATCH, POSSIBLE, Answer, recognise
@@ -150,7 +150,7 @@ class IntakeActions(SessionPart):
         import pyarrow as pa
 
         frame = self._frame
-        with frame.acting("decide", waiting=_for_log(number)) as (tx, now):
+        with frame.acting("decide", waiting=for_log(number, "WAIT-")) as (tx, now):
             body = waiting.load(tx, number)
             frame.require(tx, now, "decide", body["domain"])
             if body["operator"] == frame.name:
@@ -173,9 +173,3 @@ class IntakeActions(SessionPart):
 
 def _words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-
-
-def _for_log(number: str) -> str:
-    """A number for the log; anything else that was typed in is not written there."""
-    text = number.strip().upper()
-    return text if text.startswith("WAIT-") and len(text) <= 16 and text.isascii() else "malformed"

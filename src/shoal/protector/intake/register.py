@@ -24,6 +24,7 @@ from shoal.model.roles import Column
 from shoal.protector.pseudonyms import merges
 from shoal.protector.pseudonyms.domains import Domain, Renewal
 from shoal.protector.pseudonyms.minting import OpenDomain
+from shoal.protector.pseudonyms.tables import opened_as_text, require_new
 from shoal.protector.store import pages
 from shoal.protector.store.database import Tx
 from shoal.protector.store.state import MERGES
@@ -223,19 +224,16 @@ def intake_table(
     """
     import pyarrow as pa
 
-    from shoal.engines import open as opening
     from shoal.engines.files.writers import output_format, write_file
 
     path = Path(out)
     form = output_format(path, None)
     columns = list(fields_of(fields))
     keys = keys_of(fields)
-    csv = isinstance(source, str | Path) and Path(str(source)).suffix.lower() in (".csv", ".tsv", ".txt")
-    with opening.open(source, types=dict.fromkeys(columns, "text")) if csv else opening.open(source) as table:
+    require_new(path, source)
+    with opened_as_text(source, columns) as table:
         for name in columns:
             table.schema.require(name, what="column of a person's data")
-        if path.exists() and csv and Path(str(source)).exists() and path.samefile(str(source)):
-            raise UsageError(f"'{path.name}' is the table itself.", hint="Name another output file.")
         kept = [c for c in table.schema.columns if c.name not in columns]
         if {PSEUDONYM, OUTCOME} & {c.name for c in kept}:
             raise UsageError(f"the table has a column '{PSEUDONYM}' or '{OUTCOME}' already.", hint="Rename it first.")

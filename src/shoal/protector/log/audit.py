@@ -65,15 +65,7 @@ class Verdict:
     trial: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "accepted": list(self.accepted),
-            "trial": self.trial,
-            "ok": self.ok,
-            "events": self.events,
-            "checkpoints": self.checkpoints,
-            "head": self.head,
-            "problems": list(self.problems),
-        }
+        return {**vars(self), "problems": list(self.problems), "accepted": list(self.accepted)}
 
 
 def actor_pseudonym(store: Store, actor: str) -> str:

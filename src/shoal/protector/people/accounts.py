@@ -25,29 +25,10 @@ PERMITS: Mapping[str, frozenset[str]] = {
     "approver": frozenset({"approve", "deny", "requests"}),
     "auditor": frozenset({"audit", "resolve", "requests", "confirm"}),
     "owner": frozenset(
-        {
-            "domain",
-            "issuer",
-            "actor",
-            "limit",
-            "honeytoken",
-            "rotate",
-            "shred",
-            "anchor",
-            "checkpoint",
-            "verify",
-            "resolve",
-            "requests",
-            "confirm",
-            "backup",
-            "forget",
-            "export",
-            "correct",
-            "witness",
-            "retire",
-            "revoke",
-            "time",
-        }
+        [
+            *"domain issuer actor limit honeytoken rotate shred anchor checkpoint verify resolve requests confirm backup".split(),
+            *"forget export correct witness retire revoke time".split(),
+        ]
     ),
 }
 """What each role may do. Approving one's own request or confirming one's own change is not among it for anybody."""
@@ -199,9 +180,13 @@ def check_token(
     if not wanted <= set(actor["roles"]):
         raise UsageError("a token cannot have more roles than its actor.", hint=f"The actor has: {', '.join(actor['roles'])}.")
     for domain in domains:
-        if tx.get(DOMAIN, domain) is None:
-            raise UsageError(f"domain '{domain}' is not in this vault.", hint="`shoal vault domain list` shows them.")
+        _require_domain(tx, domain)
     return {"scopes": sorted(wanted), "domains": sorted(domains), "expires": expires, "label": label}
+
+
+def _require_domain(tx: Tx, name: str) -> None:
+    if tx.get(DOMAIN, name) is None:
+        raise UsageError(f"domain '{name}' is not in this vault.", hint="`shoal vault domain list` shows them.")
 
 
 def token_digest(store: Store, token: str) -> str:
@@ -222,9 +207,9 @@ def caller(tx: Tx, digest: str, time: float) -> Caller:
     return Caller(actor["name"], roles, frozenset(token["domains"]), actor.get("losses", 0), token.get("action", ""))
 
 
-def revoke_tokens(tx: Tx, name: str) -> int:
-    """Take back every token of an actor; how many there were."""
-    mine = [tag for tag, body in tx.items(TOKEN) if body["actor"] == name]
+def revoke_tokens(tx: Tx, name: str, *, kind: int = TOKEN) -> int:
+    """Take back every token of an actor (or every invitation, the kind ENROLMENT); how many there were."""
+    mine = [tag for tag, body in tx.items(kind) if body["actor"] == name]
     for tag in mine:
         tx.remove_tag(tag)
     return len(mine)
@@ -258,14 +243,6 @@ def claim(tx: Tx, codes: Sequence[str], time: float) -> tuple[str, str]:
     return found["actor"], issue_token(tx, found["actor"], time, **found["token"])
 
 
-def withdraw(tx: Tx, name: str) -> int:
-    """Take back every invitation of an actor; how many there were."""
-    mine = [tag for tag, body in tx.items(ENROLMENT) if body["actor"] == name]
-    for tag in mine:
-        tx.remove_tag(tag)
-    return len(mine)
-
-
 def _digest(tx: Tx, codes: Sequence[str]) -> str:
     """The keyed digest of the codes together, in any order and however they are written."""
     parts = sorted(base32.decode(code.strip().lower().removeprefix(PREFIX)) or b"" for code in codes)
@@ -290,8 +267,7 @@ def lend(tx: Tx, own: str, action: str, *, domains: Sequence[str], seconds: floa
     lender.require(action)
     for domain in domains:
         lender.require(action, domain)
-        if tx.get(DOMAIN, domain) is None:
-            raise UsageError(f"domain '{domain}' is not in this vault.", hint="`shoal vault domain list` shows them.")
+        _require_domain(tx, domain)
     for tag, body in tx.items(TOKEN):
         if body["actor"] == lender.name and body.get("own") and time >= body["expires"]:
             tx.remove_tag(tag)  # what has ended does not pile up

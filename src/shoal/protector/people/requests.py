@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -68,19 +68,8 @@ class Request:
 
     def to_json(self, *, pseudonyms: bool = True) -> dict[str, Any]:
         """What requester and approver may see."""
-        body: dict[str, Any] = {
-            "id": self.id,
-            "domain": self.domain,
-            "purpose": self.purpose,
-            "case": self.case,
-            "records": self.records,
-            "created": self.created,
-            "expires": self.expires,
-            "status": self.status,
-            "recipient": self.recipient,
-            "digest": self.digest,
-        }
-        return body | ({"pseudonyms": list(self.pseudonyms)} if pseudonyms else {})
+        parts = "id domain purpose case records created expires status recipient digest".split()
+        return {part: getattr(self, part) for part in parts} | ({"pseudonyms": list(self.pseudonyms)} if pseudonyms else {})
 
 
 @dataclass(frozen=True)
@@ -97,48 +86,20 @@ class ServedRequest(Request):
         return {name: value for name, value in self.body.items() if pseudonyms or name != "pseudonyms"}
 
 
-def create(
-    tx: Tx,
-    *,
-    requester: str,
-    domain: str,
-    pseudonyms: Sequence[str],
-    purpose: str,
-    case: str,
-    time: float,
-    seconds: float,
-    key_version: int | None,
-    role: str = "",
-    relation: str = "",
-    recipient: str = "",
-    flagged: bool = False,
-) -> Request:
-    """A new request; its answer says nothing about whether a pseudonym exists."""
-    unique = tuple(dict.fromkeys(pseudonyms))
+def create(tx: Tx, asked: Request, seconds: float) -> Request:
+    """Keep a new request, under an id of its own and for so long; its answer says nothing about whether a pseudonym exists."""
+    unique = tuple(dict.fromkeys(asked.pseudonyms))
     if not unique or len(unique) > MOST_RECORDS:
         raise UsageError(f"a request names 1 to {MOST_RECORDS:,} pseudonyms; found {len(unique):,}.")
     if any(not p or len(p) > 20_000 or _SURROGATE.search(p) for p in unique):
         raise UsageError("a pseudonym in the request is empty, too long, or no text.")
-    for what, text in (("purpose", purpose), ("case number", case)):
+    for what, text in (("purpose", asked.purpose), ("case number", asked.case)):
         if not text.strip() or len(text) > 200:
             raise UsageError(f"a request needs a {what} of at most 200 characters.", hint="Say why, for which case.")
     if not 0 < seconds <= LONGEST_LIFE:
         raise UsageError(f"a request lives at most {LONGEST_LIFE / 86400:g} days.", hint="Choose a shorter expiry.")
-    request = Request(
-        id="REQ-" + base32.encode(os.urandom(5)),
-        requester=requester,
-        domain=domain,
-        pseudonyms=unique,
-        purpose=purpose.strip(),
-        case=case.strip(),
-        created=time,
-        expires=time + seconds,
-        key_version=key_version,
-        role=role,
-        relation=relation,
-        flagged=flagged,
-        recipient=recipient,
-    )
+    name, purpose, case = "REQ-" + base32.encode(os.urandom(5)), asked.purpose.strip(), asked.case.strip()
+    request = replace(asked, id=name, pseudonyms=unique, purpose=purpose, case=case, expires=asked.created + seconds)
     save(tx, request)
     return request
 

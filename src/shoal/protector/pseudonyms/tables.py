@@ -102,10 +102,10 @@ def pseudonymize_table(
 
     path = Path(out)
     output_format(path, None)
-    _require_new(path, source)
+    require_new(path, source)
     if not columns:
         raise UsageError("name at least one column of identities.", hint="Pass columns=['patient_id'], or --id patient_id.")
-    with _opened(source, columns) as opened:
+    with opened_as_text(source, columns) as opened:
         table, told = opened, None
         for name in (*columns, *drop):
             table.schema.require(name, what="identity column" if name in columns else "column to drop")
@@ -144,7 +144,7 @@ def replace_in_table(
 
     path = Path(out)
     output_format(path, None)
-    _require_new(path, table)
+    require_new(path, table)
     missing = 0
 
     def replaced(text: Any) -> Any:
@@ -155,7 +155,7 @@ def replace_in_table(
         missing += column.null_count
         return column
 
-    with _opened(table, columns) as opened:
+    with opened_as_text(table, columns) as opened:
         for name in columns:
             opened.schema.require(name, what="column to be replaced")
         work = _Work(tuple(columns), replaced)
@@ -184,21 +184,12 @@ def values_of(table: Any, column: str) -> list[str]:
     from shoal.kernels.text import canonical_text
 
     found: dict[str, None] = {}
-    with _opened(table, [column]) as opened:
+    with opened_as_text(table, [column]) as opened:
         opened.schema.require(column, what="column of pseudonyms")
         for batch in opened.scan([column], batch_size=BATCH_ROWS):
             texts = canonical_text(batch.column(column)).unique().drop_null().to_pylist()
             found.update(dict.fromkeys(texts))
     return list(found)
-
-
-def mapping(session: Session, domain: str, values: Any, *, purpose: str = "") -> Any:
-    """An Arrow table (``value``, ``pseudonym``) of the different identities, for a join inside an engine."""
-    import pyarrow as pa
-
-    distinct = values.unique() if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(sorted(set(values)), pa.string())
-    distinct = distinct.drop_null()
-    return pa.table({"value": distinct, "pseudonym": session.pseudonymize(domain, distinct, purpose=purpose)})
 
 
 class _Work:
@@ -247,13 +238,13 @@ class _Work:
         return table.set_column(place, name, self.replace(text))
 
 
-def _require_new(path: Path, source: Any) -> None:
+def require_new(path: Path, source: Any) -> None:
     """Refuse to write over the source: from a one-way domain nothing would lead back."""
     if isinstance(source, str | Path) and path.exists() and Path(str(source)).exists() and path.samefile(str(source)):
         raise UsageError(f"'{path.name}' is the table itself: its identities would be lost.", hint="Name another output file.")
 
 
-def _opened(source: Any, columns: Sequence[str]) -> Table:
+def opened_as_text(source: Any, columns: Sequence[str]) -> Table:
     """The source with its identity columns as text."""
     from shoal.engines import open as opening
 
