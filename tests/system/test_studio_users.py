@@ -156,8 +156,8 @@ def test_strangers_other_origins_and_ended_sessions_stay_outside(house: tuple[st
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
     anna = people.users.get("anna")
-    ends = people.visits.begin(anna, hours=0)
-    holds = people.visits.begin(anna, hours=0.1)
+    ends = people.visits.begin(name=anna.name, hours=0)
+    holds = people.visits.begin(name=anna.name, hours=0.1)
     for token, status in ((ends, 401), (holds, 200)):
         with httpx.Client(base_url=address, cookies={"shoal_studio": token}, timeout=120) as late:
             assert late.get("/account").status_code == status

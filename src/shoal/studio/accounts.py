@@ -39,7 +39,7 @@ def create_users_router(people: People) -> APIRouter:
         if await run_in_threadpool(people.users.check, person.name, fields.get("old", "")) is None:
             raise UsageError("the old password is another one.", hint="Type it again; nothing was changed.")
         await run_in_threadpool(people.users.give_password, person.name, fields.get("new", ""))
-        token = await run_in_threadpool(people.visits.begin, person)
+        token = await run_in_threadpool(lambda: people.visits.begin(name=person.name))
         return with_session(to("/account"), token, request)
 
     @router.get("/users")
@@ -234,7 +234,7 @@ def create_login_router(people: People, throttle: Throttle | None = None) -> API
             limits.failed(name, address)
             return _page(request, "This name and this password do not go together.", status=401)
         limits.succeeded(name, address)
-        token = await run_in_threadpool(people.visits.begin, user)
+        token = await run_in_threadpool(lambda: people.visits.begin(name=user.name))
         return with_session(to("/"), token, request)
 
     @router.post("/leave")

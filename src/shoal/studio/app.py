@@ -88,9 +88,8 @@ def pages_of(
     app = FastAPI(title="Shoal studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     tables = (uploads.create_home_router, uploads.create_upload_router, uploads.create_tables_router)
     facts = (measure.create_measure_router, measure.create_understand_router, measure.create_events_router)
-    proofs = (prove.create_prove_router, prove.create_folders_router, prove.create_attack_router)
-    others = [part.create_router for part in (policy, jobs, questions, registry, vaults)]
-    for create in (*tables, *facts, improve.create_router, column_levels.create_router, *proofs, *others):
+    others = [part.create_router for part in (improve, column_levels, prove, policy, jobs, questions, registry, vaults)]
+    for create in (*tables, *facts, *others):
         app.include_router(create(studio))
     app.include_router(create_static_router())
     app.add_middleware(Compressed)

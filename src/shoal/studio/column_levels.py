@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,9 +16,8 @@ from shoal.errors import ShoalError, UsageError
 from shoal.hierarchies import SCHEMES
 from shoal.hierarchies.builders.explicit import parse_rows, sniff
 from shoal.release.policy.policy import Policy
-from shoal.studio import forms, words
-from shoal.studio.answers import WHILE_CHANGING, patience
-from shoal.studio.here import Here, Studio, change_policy, fields_of, here, require_ours, table_page, to
+from shoal.studio import words
+from shoal.studio.here import Here, Studio, change_policy, download, fields_of, file_of, here, table_page, to
 from shoal.studio.value_groups import apart, groups_of, is_group, rule_of, together, tree_of
 from shoal.studio.views import improved, measured
 from shoal.studio.workspace import edits
@@ -45,12 +43,7 @@ def create_router(studio: Studio) -> APIRouter:
 
     @router.post("/t/{table_id}/levels-file/{number}")
     async def bring(request: Request, table_id: str, number: str) -> Response:
-        boundary = forms.boundary_of(request.headers.get("content-type", ""))
-        if boundary is None:
-            raise UsageError("no file was chosen.", hint="Choose one.")
-        with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
-            sent = await forms.read_parts(request.stream(), boundary, arrived, MOST_FILE)
-            require_ours(request, sent.fields)
+        async with file_of(request, studio, MOST_FILE) as (arrived, _):
             raw = arrived.read_bytes()
         return await run_in_threadpool(_brought, studio, table_id, number, raw)
 
@@ -60,8 +53,7 @@ def create_router(studio: Studio) -> APIRouter:
         rows = studio.answers.improvement(at.kept, at.policy, measured.rows, _column(at, number))
         out = io.StringIO(newline="")
         csv.writer(out, delimiter=";", lineterminator="\n").writerows(rows)
-        headers = {"content-disposition": 'attachment; filename="levels.csv"'}
-        return Response(out.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
+        return download(out.getvalue(), "levels.csv", "text/csv; charset=utf-8")
 
     return router
 
@@ -195,7 +187,6 @@ RULES: dict[str, Callable[[Mapping[str, str]], tuple[str, Any]]] = {
 
 def _brought(studio: Studio, table_id: str, number: str, raw: bytes) -> RedirectResponse:
     """Levels from a file of ARX: they become part of the policy, so that no file has to stand beside it."""
-    patience.set(WHILE_CHANGING)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:

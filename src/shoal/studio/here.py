@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from shoal.errors import ShoalError, UsageError
 from shoal.find import ColumnFinding
@@ -183,18 +186,27 @@ def waiting_page(request: Request, studio: Studio, table_id: str) -> HTMLRespons
     return page(request, "wait.html", kept=kept, tab=WHERE.get(tab, tab), again=again, **context)
 
 
+def problem_of(error: ShoalError) -> dict[str, str]:
+    """What the pages say about an error: what was found, and what to do."""
+    found = error.message.removeprefix("Found: ")
+    return {"found": found[:1].upper() + found[1:], "do": error.hint}
+
+
+def download(content: str, name: str, media_type: str = "application/yaml", **headers: str) -> Response:
+    """A text as a file to be saved."""
+    return Response(content, media_type=media_type, headers={"content-disposition": f'attachment; filename="{name}"', **headers})
+
+
 def trouble(request: Request, error: ShoalError, *, status: int, back: str = "/") -> HTMLResponse:
     """An error as a page: what is wrong, what to do, and a link to go on."""
     words = "Back" if back != "/" else "Back to the tables"
-    found = error.message[:1].upper() + error.message[1:]
     return page(
         request,
         "trouble.html",
         status=status,
         title="Something is in the way.",
         asked="",
-        found=found.removeprefix("Found: "),
-        do=error.hint,
+        **problem_of(error),
         back=back,
         back_words=words,
         answers=getattr(error, "answers", ()),
@@ -208,6 +220,19 @@ async def fields_of(request: Request) -> dict[str, str]:
     fields = await forms.read_fields(request.stream())
     require_ours(request, fields)
     return fields
+
+
+@asynccontextmanager
+async def file_of(request: Request, studio: Studio, limit: int | None = None) -> AsyncIterator[tuple[Path, forms.Sent]]:
+    """The file of a form that our own page made, in a private place while the block runs, and what was sent with it."""
+    boundary = forms.boundary_of(request.headers.get("content-type", ""))
+    if boundary is None:
+        raise UsageError("no file was chosen.", hint="Choose one.")
+    with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
+        sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit if limit is None else limit)
+        patience.set(WHILE_CHANGING)
+        require_ours(request, sent.fields)
+        yield arrived, sent
 
 
 def require_ours(request: Request, fields: dict[str, str]) -> None:

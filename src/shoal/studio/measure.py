@@ -48,18 +48,15 @@ def create_measure_router(studio: Studio) -> APIRouter:
             _told(studio, at, m)
         return table_page(request, studio, at, "measure", **shown(at, m), why=_why(request, studio, at))
 
-    def changed(request: Request, table_id: str, change: Callable[[Here, dict[str, str]], tuple[str, str]]) -> Any:
-        async def done() -> Response:
+    def changing(path: str, change: Callable[[Here, dict[str, str]], tuple[str, str]]) -> None:
+        @router.post("/t/{table_id}/" + path, name=path)
+        async def changed(request: Request, table_id: str) -> Response:
             fields = await fields_of(request)
             await run_in_threadpool(change_policy, studio, table_id, lambda at: (*change(at, fields), at.step.locked))
             return to(f"/t/{table_id}/measure")
 
-        return done()
-
-    @router.post("/t/{table_id}/role")
-    async def role(request: Request, table_id: str) -> Response:
-        answer: Response = await changed(request, table_id, _role)
-        return answer
+    for path, change in (("role", _role), ("rest", _rest), ("scale", _scale), ("unit", _unit), ("audience", _audience)):
+        changing(path, change)
 
     @router.post("/t/{table_id}/read")
     async def read(request: Request, table_id: str) -> Response:
@@ -67,26 +64,6 @@ def create_measure_router(studio: Studio) -> APIRouter:
         fields = await fields_of(request)
         await run_in_threadpool(_read, studio, table_id, fields)
         return to(f"/t/{table_id}/measure")
-
-    @router.post("/t/{table_id}/rest")
-    async def rest(request: Request, table_id: str) -> Response:
-        answer: Response = await changed(request, table_id, _rest)
-        return answer
-
-    @router.post("/t/{table_id}/scale")
-    async def scale(request: Request, table_id: str) -> Response:
-        answer: Response = await changed(request, table_id, _scale)
-        return answer
-
-    @router.post("/t/{table_id}/unit")
-    async def unit(request: Request, table_id: str) -> Response:
-        answer: Response = await changed(request, table_id, _unit)
-        return answer
-
-    @router.post("/t/{table_id}/audience")
-    async def audience(request: Request, table_id: str) -> Response:
-        answer: Response = await changed(request, table_id, _audience)
-        return answer
 
     return router
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -11,9 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from shoal.errors import PolicyError, UsageError
 from shoal.release.policy.policy import Policy
-from shoal.studio import forms
-from shoal.studio.answers import WHILE_CHANGING, patience
-from shoal.studio.here import Conflict, Studio, change_policy, fields_of, here, require_ours, to
+from shoal.studio.here import Conflict, Studio, change_policy, download, fields_of, file_of, here, to
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.history import Superseded
 
@@ -33,19 +29,11 @@ def create_router(studio: Studio) -> APIRouter:
 
     @router.get("/t/{table_id}/policy.yml")
     def save(table_id: str) -> Response:
-        at = here(studio, table_id)
-        headers = {"content-disposition": 'attachment; filename="policy.yml"'}
-        return Response(at.step.policy, media_type="application/yaml", headers=headers)
+        return download(here(studio, table_id).step.policy, "policy.yml")
 
     @router.post("/t/{table_id}/policy")
     async def use(request: Request, table_id: str) -> Response:
-        boundary = forms.boundary_of(request.headers.get("content-type", ""))
-        if boundary is None:
-            raise UsageError("no file was chosen.", hint="Choose one.")
-        with workspace.files.incoming(secrets.token_hex(8)) as arrived:
-            sent = await forms.read_parts(request.stream(), boundary, arrived, MOST_POLICY)
-            patience.set(WHILE_CHANGING)
-            require_ours(request, sent.fields)
+        async with file_of(request, studio, MOST_POLICY) as (arrived, sent):
             raw = arrived.read_bytes()
         await run_in_threadpool(_use, studio, table_id, raw)
         return to(f"/t/{table_id}/{_tab(sent.fields)}?panel=policy")

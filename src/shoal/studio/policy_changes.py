@@ -95,7 +95,7 @@ def bands(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, t
     name = at.column(fields.get("column", ""))
     widths = [finite(part) for part in fields.get("widths", "").replace(";", ",").split(",") if part.strip()]
     whole = [int(w) if w.is_integer() else w for w in widths]
-    text = edits.with_bands(at.step.policy, name, whole)
+    text = edits.with_hierarchy(at.step.policy, name, {"intervals": whole} if whole else None)
     studio.answers.improvement(at.kept, Policy.parse(text), improved.heights)
     said = f"bands of {', '.join(f'{w:g}' for w in whole)}" if whole else "bands as Shoal builds them"
     return f"{words.plain(name)}: {said}", text, at.step.locked

@@ -23,12 +23,24 @@ from shoal.errors import ShoalError, UsageError
 from shoal.release.claim import Verification
 from shoal.release.make import private_file
 from shoal.server.common import status_of
-from shoal.studio import forms, packed, words
+from shoal.studio import packed, words
 from shoal.studio.guard import POLICY
-from shoal.studio.here import Here, Studio, change_policy, fields_of, here, page, require_ours, table_page, to
+from shoal.studio.here import (
+    Here,
+    Studio,
+    change_policy,
+    download,
+    fields_of,
+    file_of,
+    here,
+    page,
+    problem_of,
+    table_page,
+    to,
+)  # fmt: skip
 from shoal.studio.policy_changes import least_plan, levels_of, search_of
 from shoal.studio.views import improved
-from shoal.studio.workspace import edits
+from shoal.studio.workspace import Workspace, edits
 from shoal.studio.workspace.rows import Job, Kept, Made
 from shoal.studio.workspace.work.release import line_of, verdict_of
 
@@ -59,8 +71,10 @@ WORDS = {
 }
 
 
-def create_prove_router(studio: Studio) -> APIRouter:
+def create_router(studio: Studio) -> APIRouter:
     router = APIRouter()
+    _add_files(router, studio.workspace)
+    _add_brought(router, studio)
 
     @router.get("/t/{table_id}/prove")
     def prove(request: Request, table_id: str) -> Response:
@@ -285,9 +299,8 @@ def _said(job: Job | None, made: Made | None) -> tuple[str, str, str]:
     return "Recounted from the written file:", said, "met"
 
 
-def create_folders_router(studio: Studio) -> APIRouter:
-    router = APIRouter()
-    workspace = studio.workspace
+def _add_files(router: APIRouter, workspace: Workspace) -> None:
+    """The files of a release, and its policy."""
 
     @router.get("/r/{release_id}/{name}.zip")
     def whole(release_id: str, name: str) -> Response:
@@ -313,9 +326,7 @@ def create_folders_router(studio: Studio) -> APIRouter:
 
     @router.get("/r/{release_id}/policy.yml")
     def asked(release_id: str) -> Response:
-        made = workspace.releases.get(release_id)
-        headers = {"content-disposition": 'attachment; filename="policy.yml"'}
-        return Response(made.told.get("policy", ""), media_type="application/yaml", headers=headers)
+        return download(workspace.releases.get(release_id).told.get("policy", ""), "policy.yml")
 
     @router.post("/r/{release_id}/policy-with-seed.yml")
     async def repeats(request: Request, release_id: str) -> Response:
@@ -323,8 +334,12 @@ def create_folders_router(studio: Studio) -> APIRouter:
         await fields_of(request)
         made = await run_in_threadpool(workspace.releases.get, release_id)
         text = await run_in_threadpool(_with_seed, made, workspace.releases.folder(made))
-        headers = {"content-disposition": 'attachment; filename="policy-with-seed.yml"', "cache-control": "no-store"}
-        return Response(text, media_type="application/yaml", headers=headers)
+        return download(text, "policy-with-seed.yml", **{"cache-control": "no-store"})
+
+
+def _add_brought(router: APIRouter, studio: Studio) -> None:
+    """What is done with files that people bring: any release checked, a release attacked with what somebody else may have."""
+    workspace = studio.workspace
 
     @router.get("/verify")
     def ask(request: Request) -> Response:
@@ -332,21 +347,39 @@ def create_folders_router(studio: Studio) -> APIRouter:
 
     @router.post("/verify")
     async def verify(request: Request) -> Response:
-        boundary = forms.boundary_of(request.headers.get("content-type", ""))
-        if boundary is None:
-            raise UsageError("no file was chosen.", hint="Choose one.")
         try:
-            with workspace.files.incoming(secrets.token_hex(8)) as arrived:
-                sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
-                require_ours(request, sent.fields)
+            async with file_of(request, studio) as (arrived, _):
                 found = await run_in_threadpool(_verified, arrived, studio.limit)
         except ShoalError as error:
-            said = error.message.removeprefix("Found: ")
-            problem = {"found": said[:1].upper() + said[1:], "do": error.hint}
-            return page(request, "verify.html", status=status_of(error), found=None, problem=problem)
+            return page(request, "verify.html", status=status_of(error), found=None, problem=problem_of(error))
         return page(request, "verify.html", found=found, problem=None)
 
-    return router
+    @router.post("/r/{release_id}/with")
+    async def outside(request: Request, release_id: str) -> Response:
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        async with file_of(request, studio) as (arrived, sent):
+            other = await run_in_threadpool(workspace.tables.add, arrived, sent.file)
+        return _try(made, other=other.id)
+
+    @router.post("/r/{release_id}/earlier")
+    async def earlier(request: Request, release_id: str) -> Response:
+        fields = await fields_of(request)
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        before = await run_in_threadpool(workspace.releases.get, fields.get("release", ""))
+        return _try(made, earlier=before.id)
+
+    @router.post("/r/{release_id}/earlier-file")
+    async def dropped(request: Request, release_id: str) -> Response:
+        """An earlier release as a zip: kept until it was tried, then gone."""
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        async with file_of(request, studio) as (arrived, _):
+            key = await run_in_threadpool(_unpacked, studio, arrived)
+        return _try(made, dropped=key)
+
+    def _try(made: Made, **against: str) -> Response:
+        workspace.jobs.add(made.table_id, "tries", {"release": made.id, **against})
+        studio.runner.wake()
+        return to(f"/t/{made.table_id}/prove?release={made.id}")
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -364,53 +397,6 @@ def _verified(arrived: Path, limit: int) -> Verification:
     with scratch() as place:
         folder = packed.unpack(arrived, place / "release", limit)
         return shoal.verify(folder)
-
-
-def create_attack_router(studio: Studio) -> APIRouter:
-    router = APIRouter()
-    workspace = studio.workspace
-
-    @router.post("/r/{release_id}/with")
-    async def outside(request: Request, release_id: str) -> Response:
-        made = await run_in_threadpool(workspace.releases.get, release_id)
-        boundary = _boundary(request)
-        with workspace.files.incoming(secrets.token_hex(8)) as arrived:
-            sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
-            require_ours(request, sent.fields)
-            other = await run_in_threadpool(workspace.tables.add, arrived, sent.file)
-        return _try(made, {"release": made.id, "other": other.id})
-
-    @router.post("/r/{release_id}/earlier")
-    async def earlier(request: Request, release_id: str) -> Response:
-        fields = await fields_of(request)
-        made = await run_in_threadpool(workspace.releases.get, release_id)
-        before = await run_in_threadpool(workspace.releases.get, fields.get("release", ""))
-        return _try(made, {"release": made.id, "earlier": before.id})
-
-    @router.post("/r/{release_id}/earlier-file")
-    async def dropped(request: Request, release_id: str) -> Response:
-        """An earlier release as a zip: kept until it was tried, then gone."""
-        made = await run_in_threadpool(workspace.releases.get, release_id)
-        boundary = _boundary(request)
-        with workspace.files.incoming(secrets.token_hex(8)) as arrived:
-            sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
-            require_ours(request, sent.fields)
-            key = await run_in_threadpool(_unpacked, studio, arrived)
-        return _try(made, {"release": made.id, "dropped": key})
-
-    def _try(made: Made, asked: dict[str, str]) -> Response:
-        workspace.jobs.add(made.table_id, "tries", asked)
-        studio.runner.wake()
-        return to(f"/t/{made.table_id}/prove?release={made.id}")
-
-    return router
-
-
-def _boundary(request: Request) -> bytes:
-    found = forms.boundary_of(request.headers.get("content-type", ""))
-    if found is None:
-        raise UsageError("no file was chosen.", hint="Choose one.")
-    return found
 
 
 def _unpacked(studio: Studio, arrived: Path) -> str:

@@ -18,7 +18,7 @@ from shoal.report.charts import fish
 from shoal.server.common import status_of
 from shoal.studio import forms
 from shoal.studio.answers import WHILE_CHANGING, patience
-from shoal.studio.here import LOOK, THEMES, Studio, fields_of, page, require_ours, to
+from shoal.studio.here import LOOK, THEMES, Studio, fields_of, page, problem_of, require_ours, to
 from shoal.studio.workspace.rows import Kept
 
 DEMO = 20_000
@@ -134,11 +134,10 @@ def create_home_router(studio: Studio) -> APIRouter:
 
 def home_page(request: Request, studio: Studio, error: ShoalError | None = None) -> Response:
     """The first page; with what was wrong about a file that somebody dropped."""
-    problem, status = None, 200
+    problem: dict[str, str] | None = None
+    status = 200
     if error is not None:
-        status = status_of(error)
-        message = error.message[:1].upper() + error.message[1:]
-        problem = {"found": message.removeprefix("Found: "), "do": error.hint}
+        status, problem = status_of(error), problem_of(error)
     try:
         databases, wrong = studio.databases.names(), ""
     except DataError as unread:

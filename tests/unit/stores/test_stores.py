@@ -22,7 +22,6 @@ from shoal.registry.keep.store import Store
 from shoal.stores import Schema, Versions
 from shoal.studio.workspace import database as workspace_database
 from shoal.studio.workspace.people import People
-from shoal.studio.workspace.people import database as people_database
 from shoal.studio.workspace.workspace import Workspace
 
 
@@ -214,6 +213,6 @@ def test_only_sqlite_and_postgresql(tmp_path: Path) -> None:
 
 
 def test_every_store_declares_its_schema() -> None:
-    schemas = (registry_database.SCHEMA, workspace_database.SCHEMA, people_database.SCHEMA)
+    schemas = (registry_database.SCHEMA, workspace_database.SCHEMA, workspace_database.PEOPLE_SCHEMA)
     assert [s.versions.newest for s in schemas] == [3, 1, 1]
     assert len({s.lock for s in schemas}) == 2  # users and workspaces share a database and its queue

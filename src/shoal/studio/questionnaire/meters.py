@@ -24,6 +24,7 @@ from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.suggest import Suggestion
 from shoal.report.charts import dial, staircase
 from shoal.report.charts.bars import share_words as percent
+from shoal.studio.here import problem_of
 from shoal.studio.workspace import Workspace, question_edits
 from shoal.studio.workspace.question_edits import document_of
 
@@ -121,7 +122,6 @@ questions:
 
 MOST_TEXT = 500
 MOST_NAME = 60
-HOW = ("values", "range", "answers", "registry")
 
 
 def spec_of(fields: dict[str, str]) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def shown(meters: Meters, text: str) -> dict[str, Any]:
         found = meters.metered(text)
         suggested = meters.suggested(text)
     except ShoalError as error:
-        return out | {"problem": {"found": error.message[:1].upper() + error.message[1:], "do": error.hint}}
+        return out | {"problem": problem_of(error)}
     steps = {step.question: step for step in found.meter.waterfall}
     for card in out["cards"]:
         factor = f"{steps[card['name']].factor:.1f}" if card["name"] in steps else ""

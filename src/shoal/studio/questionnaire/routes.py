@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from shoal.forms import read_form
 from shoal.forms.files import ENDINGS
 from shoal.server.common import status_of
 from shoal.studio import forms
-from shoal.studio.here import Studio, fields_of, here, page, require_ours, steps_of, to
+from shoal.studio.here import Studio, download, fields_of, file_of, here, page, problem_of, steps_of, to
 from shoal.studio.questionnaire.meters import EXAMPLE, Meters, about_of, name_of, shown, spec_of, whole
 from shoal.studio.workspace import question_edits
 
@@ -49,13 +48,8 @@ def _add_list(router: APIRouter, studio: Studio) -> None:
     @router.post("/questions/import")
     async def bring(request: Request) -> Response:
         """A form of another tool, or a questions.yml."""
-        boundary = forms.boundary_of(request.headers.get("content-type", ""))
-        if boundary is None:
-            raise UsageError("no file was chosen.", hint="Choose one.")
         try:
-            with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
-                sent = await forms.read_parts(request.stream(), boundary, arrived, MOST_BYTES)
-                require_ours(request, sent.fields)
+            async with file_of(request, studio, MOST_BYTES) as (arrived, sent):
                 made = await run_in_threadpool(_brought, studio, arrived, sent)
         except ShoalError as error:
             return await run_in_threadpool(_listed, request, studio, error)
@@ -68,9 +62,7 @@ def _add_page(router: APIRouter, studio: Studio, meters: Meters) -> None:
 
     @router.get("/questions/{key}")
     def one(request: Request, key: str) -> Response:
-        found = kept.get(key)
-        now = kept.history.now(found.id)
-        assert now is not None
+        found, now = kept.get(key), kept.now(key)
         extra = shown(meters, now.policy)
         return page(
             request,
@@ -85,16 +77,11 @@ def _add_page(router: APIRouter, studio: Studio, meters: Meters) -> None:
 
     @router.get("/questions/{key}/questions.yml")
     def save(key: str) -> Response:
-        now = kept.history.now(kept.get(key).id)
-        assert now is not None
-        headers = {"content-disposition": 'attachment; filename="questions.yml"'}
-        return Response(question_edits.exported(now.policy), media_type="application/yaml", headers=headers)
+        return download(question_edits.exported(kept.now(key).policy), "questions.yml")
 
     @router.get("/questions/{key}/meter.json")
     def numbers(key: str) -> Response:
-        now = kept.history.now(kept.get(key).id)
-        assert now is not None
-        found = meters.metered(now.policy)
+        found = meters.metered(kept.now(key).policy)
         headers = {"content-disposition": 'attachment; filename="meter.json"'}
         return JSONResponse(found.meter.to_json() | {"letter": found.asked.paragraph()}, headers=headers)
 
@@ -109,9 +96,7 @@ def _add_changes(router: APIRouter, studio: Studio, meters: Meters) -> None:
             fields = await fields_of(request)
 
             def work() -> None:
-                now = kept.history.now(kept.get(key).id)
-                assert now is not None
-                words, text = change(now.policy, fields)
+                words, text = change(kept.now(key).policy, fields)
                 kept.history.add(key, words, text)
 
             await run_in_threadpool(work)
@@ -140,7 +125,7 @@ def _add_changes(router: APIRouter, studio: Studio, meters: Meters) -> None:
 
 
 def _listed(request: Request, studio: Studio, error: ShoalError | None = None) -> Response:
-    problem = None if error is None else {"found": error.message[:1].upper() + error.message[1:], "do": error.hint}
+    problem = None if error is None else problem_of(error)
     status = 200 if error is None else status_of(error)
     kept, tables = studio.workspace.questionnaires.all(), studio.workspace.tables.all()
     return page(request, "questionnaire/list.html", status=status, kept=kept, tables=tables, problem=problem)

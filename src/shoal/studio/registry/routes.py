@@ -22,7 +22,7 @@ from shoal.registry.records.vocabulary import label
 from shoal.report import pages
 from shoal.report.numbers import percent
 from shoal.server.common import status_of
-from shoal.studio.here import Studio, fields_of, page
+from shoal.studio.here import Studio, fields_of, page, problem_of
 from shoal.studio.registry import publishing
 from shoal.studio.registry.publishing import OWN, SHIPPED, Shelf
 
@@ -65,8 +65,9 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
             with shelf.asked(which) as registry:
                 found = question(registry, codes, place, group)
         except ShoalError as error:
-            problem = {"found": error.message[:1].upper() + error.message[1:], "do": error.hint}
-            return page(request, "registry/question.html", status=status_of(error), **shown, found=None, problem=problem)
+            return page(
+                request, "registry/question.html", status=status_of(error), **shown, found=None, problem=problem_of(error)
+            )
         return page(request, "registry/question.html", **shown, found=found, problem=None)
 
 
@@ -98,8 +99,7 @@ def _publishing(router: APIRouter, studio: Studio, shelf: Shelf) -> None:
                 return form(request, fields, leaves=text, notes=found.notes, proposal=found)
             record = publishing.published(shelf, found)
         except ShoalError as error:
-            problem = {"found": error.message[:1].upper() + error.message[1:], "do": error.hint}
-            return form(request, fields, problem=problem, status=status_of(error))
+            return form(request, fields, problem=problem_of(error), status=status_of(error))
         return form(request, fields, leaves=publishing.as_file(record), notes=found.notes, record=record)
 
     @router.get("/registry/publish")

@@ -20,7 +20,7 @@ from shoal.protector.people.changes import SecondPersonNeeded
 from shoal.protector.pseudonyms.tables import pseudonymize_table
 from shoal.protector.remote import RemoteVault
 from shoal.server.common import status_of
-from shoal.studio.here import Studio, fields_of, page, to
+from shoal.studio.here import Studio, fields_of, page, problem_of, to
 from shoal.studio.vault.consoles import ROLES, Console, Consoles, shown
 
 Fields = dict[str, str]
@@ -45,7 +45,7 @@ class Pages:
             told = shown(found)
         except ShoalError as error:
             self.consoles.leave(request.scope["session"])
-            return self.door(request, status=status_of(error), problem=_problem(error))
+            return self.door(request, status=status_of(error), problem=problem_of(error))
         return page(request, "vault/console.html", **told, **context)
 
     def here(self, request: Request) -> Console:
@@ -81,7 +81,7 @@ def _add_entrance(router: APIRouter, pages: Pages) -> None:
             try:
                 session.domains() if fields["role"] == "operator" else session.requests()
             except ShoalError as error:
-                return pages.door(request, status=status_of(error), problem=_problem(error))
+                return pages.door(request, status=status_of(error), problem=problem_of(error))
             pages.consoles.enter(request.scope["session"], Console(fields["role"], session))
             return to("/vault")
 
@@ -98,7 +98,7 @@ def _add_entrance(router: APIRouter, pages: Pages) -> None:
             try:
                 token = pages.vault.enrol(*codes)
             except ShoalError as error:
-                return pages.door(request, status=status_of(error), problem=_problem(error))
+                return pages.door(request, status=status_of(error), problem=problem_of(error))
             return pages.door(request, token_shown=token)
 
         return await run_in_threadpool(work)
@@ -125,7 +125,7 @@ def _add_acts(router: APIRouter, pages: Pages) -> None:
                 except SecondPersonNeeded as error:
                     told = {"done": error.message}
                 except ShoalError as error:
-                    return pages.console(request, found, problem=_problem(error), status=status_of(error))
+                    return pages.console(request, found, problem=problem_of(error), status=status_of(error))
                 return pages.console(request, found, **told)
 
             return await run_in_threadpool(work)
@@ -163,7 +163,7 @@ def _pseudonymized(studio: Studio, found: Console, fields: Fields, again: Callab
         )
     except ShoalError as error:
         place.unlink(missing_ok=True)
-        return again(problem=_problem(error), status=status_of(error))
+        return again(problem=problem_of(error), status=status_of(error))
     done = BackgroundTask(place.unlink, missing_ok=True)
     return FileResponse(place, filename=f"{kept.name}-pseudonyms.csv", media_type="text/csv", background=done)
 
@@ -212,7 +212,3 @@ ACTS: dict[str, Act] = {
     "actor": _actor,
     "domain": _domain,
 }
-
-
-def _problem(error: ShoalError) -> dict[str, str]:
-    return {"found": error.message[:1].upper() + error.message[1:], "do": error.hint}

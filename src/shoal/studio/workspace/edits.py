@@ -6,11 +6,13 @@ command line, given the same text, can only take the same plan.
 
 from __future__ import annotations
 
+import functools
 import json
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from shoal.errors import PolicyError, UsageError
 from shoal.model.roles import DECIDED, Role
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from shoal.api.inspect import Inspection
 
 Document = dict[str, Any]
+P = ParamSpec("P")
 LONGEST_RULE = 100_000
 """Characters of guessed levels that are written into a policy; of longer ones only the number, which the release reports."""
 ABOUT = ("approved_by", "recipient", "purpose", "review", "contact")
@@ -46,222 +49,18 @@ def first_policy(found: Inspection, read: Mapping[str, Any] | None = None) -> st
     return _text(document)
 
 
-def with_role(text: str, columns: Sequence[str], role: Role) -> str:
-    """Another role of some columns; what a role said of them (their levels, their hierarchies) goes with the role."""
+def _edit(change: Callable[Concatenate[Document, P], None]) -> Callable[Concatenate[str, P], str]:
+    """A change of the document of a policy, as a function from text to text; what is then not a policy is refused."""
 
-    def change(document: Document) -> None:
-        roles = _roles(document)
-        for column in columns:
-            if roles[role.value].get(column) is None:
-                for named in roles.values():
-                    named.pop(column, None)
-                roles[role.value][column] = {}
-        document["roles"] = _written(roles, document["roles"].get("rest"))
-        for key in ("unit", "weight"):
-            if _column(document.get(key)) in columns:
-                document.pop(key)
-        if role is not Role.QUASI and "keep" in document:
-            document["keep"] = {column: word for column, word in document["keep"].items() if column not in columns}
+    @functools.wraps(change)
+    def edited(text: str, /, *given: P.args, **named: P.kwargs) -> str:
+        document: Document = policy_file.plain(parsed(text).document)
+        change(document, *given, **named)
+        written = _text(document)
+        parsed(written)
+        return written
 
-    return _changed(text, change)
-
-
-def with_read(text: str, read: Mapping[str, Any]) -> str:
-    """How the file is read."""
-    return _changed(text, lambda document: document.update(read=dict(read)))
-
-
-def with_rest(text: str, rest: str) -> str:
-    """What becomes of the columns that the policy does not name."""
-    return _changed(text, lambda document: document["roles"].update(rest=rest))
-
-
-def with_unit(text: str, column: str | None) -> str:
-    """Which column names a person; None where each row is one."""
-
-    def change(document: Document) -> None:
-        roles = _roles(document)
-        before = _column(document.pop("unit", None))
-        if before is not None and before not in {c for named in roles.values() for c in named}:
-            roles[Role.DIRECT.value][before] = {}
-        if column is not None:
-            for named in roles.values():
-                named.pop(column, None)
-            document["unit"] = column
-        document["roles"] = _written(roles, document["roles"].get("rest"))
-
-    return _changed(text, change)
-
-
-def with_preset(text: str, name: str) -> str:
-    """Who will see it: a named rule; what was required by hand gives way to it."""
-
-    def change(document: Document) -> None:
-        document.pop("require", None)
-        document["preset"] = name
-
-    return _changed(text, change)
-
-
-def with_k(text: str, k: int) -> str:
-    """The smallest group that is asked for, by hand. A preset stays, unless it asks for more: what a person says then holds."""
-
-    def change(document: Document) -> None:
-        require = document.get("require")
-        document["require"] = {**require, "k": k} if isinstance(require, Mapping) else {"k": k}
-
-    def alone(document: Document) -> None:
-        change(document)
-        document.pop("preset", None)
-
-    try:
-        changed = _changed(text, change)
-    except PolicyError:
-        return _changed(text, alone)
-    return changed if Policy.parse(changed).smallest_class <= k else _changed(text, alone)
-
-
-def without_k(text: str) -> Document:
-    """Everything but the size of the smallest group, as plain values: what two policies have in common that differ in it only."""
-    document = _document(text)
-    require = document.pop("require", None)
-    left = {name: value for name, value in require.items() if name != "k"} if isinstance(require, Mapping) else require
-    return {**document, "require": left} if left else document
-
-
-def with_suppress(text: str, share: float) -> str:
-    """How many may be left out."""
-
-    def change(document: Document) -> None:
-        allow = document.get("allow")
-        document["allow"] = {**(allow if isinstance(allow, Mapping) else {}), "suppress": share}
-
-    return _changed(text, change)
-
-
-def with_levels(text: str, levels: Mapping[str, int], guessed: Mapping[str, Mapping[str, Any]]) -> str:
-    """The level of some quasi-identifiers, fixed; with the levels that were guessed, so that the numbers keep their meaning."""
-
-    def change(document: Document) -> None:
-        roles = _roles(document)
-        quasi = roles[Role.QUASI.value]
-        for column, level in levels.items():
-            if column not in quasi:
-                raise UsageError(f"column '{column}' is not generalized.", hint="Give it the role Q first.")
-            rule = quasi[column] if isinstance(quasi[column], Mapping) else {}
-            own = "hierarchy" in rule and not is_guessed(rule["hierarchy"])
-            fits = column in guessed and len(json.dumps(guessed[column])) <= LONGEST_RULE
-            stated = {"hierarchy": dict(guessed[column])} if fits and not own else {}
-            quasi[column] = {**rule, **stated, "min_level": level, "max_level": level}
-        document["roles"] = _written(roles, document["roles"].get("rest"))
-        if document.get("method") not in (None, "best", "lattice"):  # it fixes no level
-            document.pop("method")
-            document.pop("cells", None)
-
-    return _changed(text, change)
-
-
-def is_guessed(hierarchy: Any) -> bool:
-    """Whether levels in a policy were written down by Shoal: then they say why they were chosen."""
-    return isinstance(hierarchy, Mapping) and "why" in hierarchy
-
-
-def freed(text: str, locked: Sequence[str] = ()) -> str:
-    """What a search may choose from: without the levels of columns that are not locked, and without the sign-off.
-
-    Levels that were guessed are guessed again; those that a person stated stay.
-    """
-
-    def change(document: Document) -> None:
-        roles = _roles(document)
-        for column, rule in roles[Role.QUASI.value].items():
-            if column not in locked and isinstance(rule, Mapping):
-                left = {name: value for name, value in rule.items() if name not in ("min_level", "max_level")}
-                if is_guessed(left.get("hierarchy")):
-                    left.pop("hierarchy")
-                roles[Role.QUASI.value][column] = left
-        document["roles"] = _written(roles, document["roles"].get("rest"))
-        for name in ABOUT:
-            document.pop(name, None)
-
-    return _changed(text, change)
-
-
-def with_keep(text: str, column: str, word: str) -> str:
-    """How detailed a column has to stay, in one of the policy's words; a weight that was a number gives way to it."""
-
-    def change(document: Document) -> None:
-        roles = _roles(document)
-        rule = roles[Role.QUASI.value].get(column)
-        if isinstance(rule, Mapping):
-            roles[Role.QUASI.value][column] = {name: value for name, value in rule.items() if name != "weight"}
-        document["roles"] = _written(roles, document["roles"].get("rest"))
-        document["keep"] = {**document.get("keep", {}), column: word}
-
-    return _changed(text, change)
-
-
-def with_bands(text: str, column: str, widths: Sequence[float]) -> str:
-    """Bands of these widths as the levels of a column, each inside the next; none: as Shoal builds them."""
-    return with_hierarchy(text, column, {"intervals": list(widths)} if widths else None)
-
-
-def with_hierarchy(text: str, column: str, rule: Any) -> str:
-    """How a column's levels are built; None: as Shoal builds them. The level that was chosen is let go."""
-
-    def change(document: Document) -> None:
-        roles = _roles(document)
-        quasi = roles[Role.QUASI.value]
-        if column not in quasi:
-            raise UsageError(f"column '{column}' is not generalized.", hint="Give it the role Q first.")
-        kept = quasi[column] if isinstance(quasi[column], Mapping) else {}
-        left = {name: value for name, value in kept.items() if name not in ("hierarchy", "min_level", "max_level")}
-        quasi[column] = left if rule is None else {**left, "hierarchy": rule}
-        document["roles"] = _written(roles, document["roles"].get("rest"))
-
-    return _changed(text, change)
-
-
-def with_scale(text: str, column: str, scale: str) -> str:
-    """What the values of a column are."""
-
-    def change(document: Document) -> None:
-        said = document.get("scale")
-        document["scale"] = {**(said if isinstance(said, Mapping) else {}), column: scale}
-
-    return _changed(text, change)
-
-
-def with_about(text: str, said: Mapping[str, str]) -> str:
-    """The sign-off: who approves, for whom, what for. An empty field is taken out."""
-
-    def change(document: Document) -> None:
-        for name in ABOUT:
-            value = " ".join(said.get(name, "").split())
-            document.pop(name, None)
-            if value:
-                document[name] = value
-
-    return _changed(text, change)
-
-
-def with_seed(text: str, seed: int) -> str:
-    """The seed that a release was drawn with, so that a run of the policy repeats its random changes."""
-    return _changed(text, lambda document: document.update(seed=seed))
-
-
-def taken(text: str) -> str:
-    """A policy that somebody brought, if it can be read; as it was written."""
-    Policy.parse(text)
-    return text
-
-
-def _changed(text: str, change: Callable[[Document], None]) -> str:
-    document = _document(text)
-    change(document)
-    written = _text(document)
-    parsed(written)
-    return written
+    return edited
 
 
 @lru_cache(maxsize=256)
@@ -270,10 +69,166 @@ def parsed(text: str) -> Policy:
     return Policy.parse(text)
 
 
-def _document(text: str) -> Document:
-    """The plain values of a text that is a policy, made for the caller to change."""
+@_edit
+def with_role(document: Document, columns: Sequence[str], role: Role) -> None:
+    """Another role of some columns; what a role said of them (their levels, their hierarchies) goes with the role."""
+    with _roles(document) as roles:
+        for column in columns:
+            if roles[role.value].get(column) is None:
+                for named in roles.values():
+                    named.pop(column, None)
+                roles[role.value][column] = {}
+    for key in ("unit", "weight"):
+        if _column(document.get(key)) in columns:
+            document.pop(key)
+    if role is not Role.QUASI and "keep" in document:
+        document["keep"] = {column: word for column, word in document["keep"].items() if column not in columns}
+
+
+@_edit
+def with_read(document: Document, read: Mapping[str, Any]) -> None:
+    """How the file is read."""
+    document["read"] = dict(read)
+
+
+@_edit
+def with_rest(document: Document, rest: str) -> None:
+    """What becomes of the columns that the policy does not name."""
+    document["roles"]["rest"] = rest
+
+
+@_edit
+def with_unit(document: Document, column: str | None) -> None:
+    """Which column names a person; None where each row is one."""
+    with _roles(document) as roles:
+        before = _column(document.pop("unit", None))
+        if before is not None and before not in {c for named in roles.values() for c in named}:
+            roles[Role.DIRECT.value][before] = {}
+        if column is not None:
+            for named in roles.values():
+                named.pop(column, None)
+            document["unit"] = column
+
+
+@_edit
+def with_preset(document: Document, name: str) -> None:
+    """Who will see it: a named rule; what was required by hand gives way to it."""
+    document.pop("require", None)
+    document["preset"] = name
+
+
+@_edit
+def _with_k(document: Document, k: int, *, alone: bool = False) -> None:
+    document["require"] = {**_mapping(document.get("require")), "k": k}
+    if alone:
+        document.pop("preset", None)
+
+
+def with_k(text: str, k: int) -> str:
+    """The smallest group that is asked for, by hand. A preset stays, unless it asks for more: what a person says then holds."""
+    try:
+        changed = _with_k(text, k)
+    except PolicyError:
+        return _with_k(text, k, alone=True)
+    return changed if Policy.parse(changed).smallest_class <= k else _with_k(text, k, alone=True)
+
+
+def without_k(text: str) -> Document:
+    """Everything but the size of the smallest group, as plain values: what two policies have in common that differ in it only."""
     document: Document = policy_file.plain(parsed(text).document)
-    return document
+    require = document.pop("require", None)
+    left = {name: value for name, value in require.items() if name != "k"} if isinstance(require, Mapping) else require
+    return {**document, "require": left} if left else document
+
+
+@_edit
+def with_suppress(document: Document, share: float) -> None:
+    """How many may be left out."""
+    document["allow"] = {**_mapping(document.get("allow")), "suppress": share}
+
+
+@_edit
+def with_levels(document: Document, levels: Mapping[str, int], guessed: Mapping[str, Mapping[str, Any]]) -> None:
+    """The level of some quasi-identifiers, fixed; with the levels that were guessed, so that the numbers keep their meaning."""
+    for column, level in levels.items():
+        with _rule(document, column) as rule:
+            own = "hierarchy" in rule and not is_guessed(rule["hierarchy"])
+            if column in guessed and len(json.dumps(guessed[column])) <= LONGEST_RULE and not own:
+                rule["hierarchy"] = dict(guessed[column])
+            rule |= {"min_level": level, "max_level": level}
+    if document.get("method") not in (None, "best", "lattice"):  # it fixes no level
+        document.pop("method")
+        document.pop("cells", None)
+
+
+def is_guessed(hierarchy: Any) -> bool:
+    """Whether levels in a policy were written down by Shoal: then they say why they were chosen."""
+    return isinstance(hierarchy, Mapping) and "why" in hierarchy
+
+
+@_edit
+def freed(document: Document, locked: Sequence[str] = ()) -> None:
+    """What a search may choose from: without the levels of columns that are not locked, and without the sign-off.
+
+    Levels that were guessed are guessed again; those that a person stated stay.
+    """
+    with _roles(document) as roles:
+        for column, rule in roles[Role.QUASI.value].items():
+            if column not in locked and isinstance(rule, Mapping):
+                left = {name: value for name, value in rule.items() if name not in ("min_level", "max_level")}
+                if is_guessed(left.get("hierarchy")):
+                    left.pop("hierarchy")
+                roles[Role.QUASI.value][column] = left
+    for name in ABOUT:
+        document.pop(name, None)
+
+
+@_edit
+def with_keep(document: Document, column: str, word: str) -> None:
+    """How detailed a column has to stay, in one of the policy's words; a weight that was a number gives way to it."""
+    with _roles(document) as roles:
+        rule = roles[Role.QUASI.value].get(column)
+        if isinstance(rule, Mapping):
+            roles[Role.QUASI.value][column] = {name: value for name, value in rule.items() if name != "weight"}
+    document["keep"] = {**document.get("keep", {}), column: word}
+
+
+@_edit
+def with_hierarchy(document: Document, column: str, new: Any) -> None:
+    """How a column's levels are built; None: as Shoal builds them. The level that was chosen is let go."""
+    with _rule(document, column) as rule:
+        for name in ("hierarchy", "min_level", "max_level"):
+            rule.pop(name, None)
+        if new is not None:
+            rule["hierarchy"] = new
+
+
+@_edit
+def with_scale(document: Document, column: str, scale: str) -> None:
+    """What the values of a column are."""
+    document["scale"] = {**_mapping(document.get("scale")), column: scale}
+
+
+@_edit
+def with_about(document: Document, said: Mapping[str, str]) -> None:
+    """The sign-off: who approves, for whom, what for. An empty field is taken out."""
+    for name in ABOUT:
+        value = " ".join(said.get(name, "").split())
+        document.pop(name, None)
+        if value:
+            document[name] = value
+
+
+@_edit
+def with_seed(document: Document, seed: int) -> None:
+    """The seed that a release was drawn with, so that a run of the policy repeats its random changes."""
+    document["seed"] = seed
+
+
+def taken(text: str) -> str:
+    """A policy that somebody brought, if it can be read; as it was written."""
+    Policy.parse(text)
+    return text
 
 
 def _text(document: Document) -> str:
@@ -307,14 +262,31 @@ def _short(part: Any) -> Any:
     return flat
 
 
-def _roles(document: Document) -> dict[str, dict[str, Any]]:
-    """The roles with a mapping for each, whether they were written as lists or mappings."""
+@contextmanager
+def _roles(document: Document) -> Iterator[dict[str, dict[str, Any]]]:
+    """The roles with a mapping for each, whether they were written as lists or mappings; written back at the end."""
     given = document.setdefault("roles", {})
     out: dict[str, dict[str, Any]] = {}
     for role in DECIDED:
         named = given.get(role.value) or {}
         out[role.value] = dict(named) if isinstance(named, Mapping) else {str(c): {} for c in named}
-    return out
+    yield out
+    document["roles"] = _written(out, given.get("rest"))
+
+
+@contextmanager
+def _rule(document: Document, column: str) -> Iterator[Document]:
+    """What the policy says of one quasi-identifier, to be changed."""
+    with _roles(document) as roles:
+        quasi = roles[Role.QUASI.value]
+        if column not in quasi:
+            raise UsageError(f"column '{column}' is not generalized.", hint="Give it the role Q first.")
+        quasi[column] = _mapping(quasi[column])
+        yield quasi[column]
+
+
+def _mapping(given: Any) -> Document:
+    return dict(given) if isinstance(given, Mapping) else {}
 
 
 def _written(roles: Mapping[str, Mapping[str, Any]], rest: str | None = None) -> Document:

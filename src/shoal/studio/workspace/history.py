@@ -1,15 +1,16 @@
-"""The history of a table: each step has a name and the whole policy after it; steps are taken back and done again."""
+"""The history of a table or questionnaire: steps with a name and the whole text after each, taken back and done again."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
-from shoal.studio.workspace.database import STEPS, TABLES, sa, writing
-from shoal.studio.workspace.rows import Step
+from shoal.stores import sa
+from shoal.studio.workspace.database import QUESTION_STEPS, QUESTIONNAIRES, STEPS, TABLES, writing
+from shoal.studio.workspace.rows import KeptQuestions, Rows, Step
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -36,15 +37,11 @@ class History:
         with writing(self._engine) as db:
             at = self._at(db, table_id)
             if at >= 0:
-                here = (
-                    db.execute(sa.select(self._steps).where(self._steps.c.table_id == table_id, self._steps.c.number == at))
-                    .mappings()
-                    .one()
-                )
-                if after is not None and _step(here).version != after.version:
+                here = self._steps_where(db, table_id, self._steps.c.number == at)[0]
+                if after is not None and here.version != after.version:
                     raise Superseded
-                if (here["policy"], here["locked"]) == (policy, kept):
-                    return _step(here)
+                if (here.policy, here.locked) == (policy, tuple(locked)):
+                    return here
             db.execute(self._steps.delete().where(self._steps.c.table_id == table_id, self._steps.c.number > at))
             made = time.time()
             db.execute(
@@ -55,44 +52,32 @@ class History:
 
     def now(self, table_id: str) -> Step | None:
         """The step that holds; None where nothing was done yet."""
+        at = sa.select(self._owners.c.at).where(self._owners.c.id == table_id).scalar_subquery()
         with self._engine.connect() as db:
-            joined = self._steps.join(
-                self._owners, (self._owners.c.id == self._steps.c.table_id) & (self._owners.c.at == self._steps.c.number)
-            )
-            row = (
-                db.execute(sa.select(self._steps).select_from(joined).where(self._steps.c.table_id == table_id))
-                .mappings()
-                .first()
-            )
-        return None if row is None else _step(row)
+            found = self._steps_where(db, table_id, self._steps.c.number == at)
+        return found[0] if found else None
 
     def steps(self, table_id: str) -> list[Step]:
         """Every step, those that were taken back included, in order."""
         with self._engine.connect() as db:
-            rows = (
-                db.execute(sa.select(self._steps).where(self._steps.c.table_id == table_id).order_by(self._steps.c.number))
-                .mappings()
-                .all()
-            )
-        return [_step(row) for row in rows]
+            return self._steps_where(db, table_id)
 
     def go(self, table_id: str, number: int, *, seen: str = "") -> Step:
         """Back or forward to a step; if ``seen`` is not the version that holds, :class:`Superseded` is raised instead."""
         with writing(self._engine) as db:
-            if seen:
-                at = self._at(db, table_id)
-                now = db.execute(sa.select(self._steps).where(self._steps.c.table_id == table_id, self._steps.c.number == at))
-                if _step(now.mappings().one()).version != seen:
-                    raise Superseded
-            row = (
-                db.execute(sa.select(self._steps).where(self._steps.c.table_id == table_id, self._steps.c.number == number))
-                .mappings()
-                .first()
-            )
-            if row is None:
+            at = self._at(db, table_id) if seen else -1
+            if seen and self._steps_where(db, table_id, self._steps.c.number == at)[0].version != seen:
+                raise Superseded
+            found = self._steps_where(db, table_id, self._steps.c.number == number)
+            if not found:
                 raise UsageError("this step does not exist.", hint="Choose one of the list.")
             self._move(db, table_id, number)
-        return _step(row)
+        return found[0]
+
+    def _steps_where(self, db: Connection, table_id: str, *wanted: Any) -> list[Step]:
+        mine = sa.select(self._steps).where(self._steps.c.table_id == table_id, *wanted).order_by(self._steps.c.number)
+        rows = db.execute(mine).mappings().all()
+        return [Step(r["number"], r["words"], r["policy"], tuple(json.loads(r["locked"])), r["made"]) for r in rows]
 
     def _at(self, db: Connection, table_id: str) -> int:
         at = db.execute(sa.select(self._owners.c.at).where(self._owners.c.id == table_id)).scalar()
@@ -104,5 +89,26 @@ class History:
         db.execute(self._owners.update().where(self._owners.c.id == table_id).values(at=number, touched=time.time()))
 
 
-def _step(row: sa.RowMapping) -> Step:
-    return Step(row["number"], row["words"], row["policy"], tuple(json.loads(row["locked"])), row["made"])
+class Questionnaires(Rows[KeptQuestions]):
+    """Questionnaires of a workspace: each is the text of a ``questions.yml``, with every step that can be taken back."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine, QUESTIONNAIRES, KeptQuestions, "questionnaire", newest="touched", home="Questionnaire")
+        self.history = History(engine, steps=QUESTION_STEPS, owners=QUESTIONNAIRES)
+
+    def add(self, name: str, words: str, text: str) -> KeptQuestions:
+        """A new one with its first step."""
+        made = self.insert(name=name, at=-1, touched=time.time())
+        self.history.add(made.id, words, text)
+        return self.get(made.id)
+
+    def now(self, key: str) -> Step:
+        """The step that holds of one that is there."""
+        found = self.history.now(self.get(key).id)
+        assert found is not None
+        return found
+
+    def delete(self, key: str) -> None:
+        with writing(self._engine) as db:
+            db.execute(QUESTION_STEPS.delete().where(QUESTION_STEPS.c.table_id == key))
+        self.remove(key)

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shoal.disk.atomic import hold, is_free
-from shoal.errors import UsageError
-from shoal.studio.workspace.database import JOBS, sa, writing
+from shoal.stores import sa
+from shoal.studio.workspace.database import JOBS, writing
 from shoal.studio.workspace.files import Files
-from shoal.studio.workspace.rows import OPEN, Job, State
+from shoal.studio.workspace.rows import OPEN, Job, Rows, State
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -28,11 +28,11 @@ YOUNG = 10.0
 """Seconds in which a job that was just claimed is not called lost: its worker may be about to lock it."""
 
 
-class Jobs:
-    """The queue and the past of every table."""
+class Jobs(Rows[Job]):
+    """The queue and the past of every table; the newest comes first."""
 
     def __init__(self, engine: Engine, files: Files) -> None:
-        self._engine = engine
+        super().__init__(engine, JOBS, Job, "job", newest="made")
         self._files = files
 
     def add(self, table_id: str, kind: str, asked: Mapping[str, Any]) -> Job:
@@ -48,22 +48,8 @@ class Jobs:
                 db.execute(JOBS.insert().values(**row, **empty))
         return self.get(there)
 
-    def get(self, job_id: str) -> Job:
-        with self._engine.connect() as db:
-            row = db.execute(sa.select(JOBS).where(JOBS.c.id == job_id)).mappings().first()
-        if row is None:
-            raise UsageError("this job is not here any more.", hint="Begin at Tables.", reason="unknown")
-        return _job(row)
-
     def of_table(self, table_id: str, kind: str | None = None) -> list[Job]:
-        """The newest comes first."""
-        wanted = JOBS.c.table_id == table_id
-        if kind is not None:
-            wanted &= JOBS.c.kind == kind
-        return self._some(sa.select(JOBS).where(wanted).order_by(JOBS.c.made.desc(), JOBS.c.id))
-
-    def all(self) -> list[Job]:
-        return self._some(sa.select(JOBS).order_by(JOBS.c.made.desc(), JOBS.c.id))
+        return self.some(JOBS.c.table_id == table_id, *(() if kind is None else (JOBS.c.kind == kind,)))
 
     def claim(self) -> Job | None:
         """The oldest job that waits, now running; None where none waits. Two who ask at once never get the same."""
@@ -113,7 +99,7 @@ class Jobs:
     def sweep(self) -> list[Job]:
         """Mark running jobs without a worker as lost; waiting jobs go on waiting."""
         now, lost = time.time(), []
-        for job in self._some(sa.select(JOBS).where(JOBS.c.state == "running")):
+        for job in self.some(JOBS.c.state == "running"):
             place = self._files.lock_of(job.id)
             gone = is_free(place) if place.exists() else now - job.begun > YOUNG
             if gone and self.end(job.id, "lost", message=LOST, hint="Run it again."):
@@ -125,11 +111,3 @@ class Jobs:
         with writing(self._engine) as db:
             done = db.execute(JOBS.update().where(JOBS.c.id == job_id, JOBS.c.state.in_(OPEN)).values(**values))
         return bool(done.rowcount)
-
-    def _some(self, query: sa.Select[Any]) -> list[Job]:
-        with self._engine.connect() as db:
-            return [_job(row) for row in db.execute(query).mappings().all()]
-
-
-def _job(row: sa.RowMapping) -> Job:
-    return Job(**{**row, "asked": json.loads(row["asked"]), "found": json.loads(row["found"])})

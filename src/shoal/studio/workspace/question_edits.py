@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from shoal.prediction.summaries.published import Resolver
 from shoal.release.policy import file as policy_file
 
 Document = dict[str, Any]
+P = ParamSpec("P")
 NOWHERE = Path("/nonexistent/shoal")
 """The folder of a questionnaire that has no file: nothing is read beside it."""
 MOST_QUESTIONS = 200
@@ -46,15 +48,24 @@ def pilot_of(text: str) -> str:
     return str(document_of(text).get(PILOT, ""))
 
 
-def with_pilot(text: str, table_id: str) -> str:
+def _edit(change: Callable[Concatenate[Document, P], None]) -> Callable[Concatenate[str, P], str]:
+    """A change of the content of a questionnaire, as a function from text to text; what is then not one is refused."""
+
+    @functools.wraps(change)
+    def edited(text: str, /, *given: P.args, **named: P.kwargs) -> str:
+        document = document_of(text)
+        change(document, *given, **named)
+        return _checked(document)
+
+    return edited
+
+
+@_edit
+def with_pilot(document: Document, table_id: str) -> None:
     """Shares and dependence from a table of the workspace; an empty id takes it away."""
-
-    def change(document: Document) -> None:
-        document.pop(PILOT, None)
-        if table_id:
-            document[PILOT] = table_id
-
-    return _changed(text, change)
+    document.pop(PILOT, None)
+    if table_id:
+        document[PILOT] = table_id
 
 
 def exported(text: str) -> str:
@@ -80,80 +91,67 @@ def brought(document: Document) -> str:
     return _checked(document)
 
 
-def with_question(text: str, name: str, spec: Mapping[str, Any], *, new: bool) -> str:
+@_edit
+def with_question(document: Document, name: str, spec: Mapping[str, Any], *, new: bool) -> None:
     """A question added at the end, or described again in its place."""
-
-    def change(document: Document) -> None:
-        asked = document["questions"]
-        if new and name in asked:
-            raise UsageError("there is a question of this name already.", hint="Take another name.")
-        if not new and name not in asked:
-            raise _unknown()
-        if len(asked) >= MOST_QUESTIONS:
-            raise UsageError(f"a questionnaire here has at most {MOST_QUESTIONS} questions.", hint="Leave some out.")
-        asked[name] = dict(spec)
-
-    return _changed(text, change)
+    asked = document["questions"]
+    if new and name in asked:
+        raise UsageError("there is a question of this name already.", hint="Take another name.")
+    if not new and name not in asked:
+        raise _unknown()
+    if len(asked) >= MOST_QUESTIONS:
+        raise UsageError(f"a questionnaire here has at most {MOST_QUESTIONS} questions.", hint="Leave some out.")
+    asked[name] = dict(spec)
 
 
-def without_question(text: str, name: str) -> str:
-    def change(document: Document) -> None:
-        if name not in document["questions"]:
-            raise _unknown()
-        _forget(document, name)
-
-    return _changed(text, change)
+@_edit
+def without_question(document: Document, name: str) -> None:
+    if name not in document["questions"]:
+        raise _unknown()
+    _forget(document, name)
 
 
-def moved(text: str, name: str, to: int) -> str:
+@_edit
+def moved(document: Document, name: str, to: int) -> None:
     """A question asked earlier or later; the first is 0."""
-
-    def change(document: Document) -> None:
-        names = list(document["questions"])
-        if name not in names:
-            raise _unknown()
-        names.remove(name)
-        names.insert(max(0, min(to, len(names))), name)
-        document["questions"] = {n: document["questions"][n] for n in names}
-
-    return _changed(text, change)
+    names = list(document["questions"])
+    if name not in names:
+        raise _unknown()
+    names.remove(name)
+    names.insert(max(0, min(to, len(names))), name)
+    document["questions"] = {n: document["questions"][n] for n in names}
 
 
-def with_about(text: str, **about: Any) -> str:
+@_edit
+def with_about(document: Document, /, **about: Any) -> None:
     """Who could be asked, who answers, what is aimed for."""
-    return _changed(text, lambda document: document.update(about))
+    document.update(about)
 
 
-def without_open(text: str, name: str) -> str:
+@_edit
+def without_open(document: Document, name: str) -> None:
     """An open question that is asked no more."""
-
-    def change(document: Document) -> None:
-        left = {n: kind for n, kind in (document.get("open") or {}).items() if n != name}
-        document.pop("open", None)
-        if left:
-            document["open"] = left
-
-    return _changed(text, change)
+    left = {n: kind for n, kind in (document.get("open") or {}).items() if n != name}
+    document.pop("open", None)
+    if left:
+        document["open"] = left
 
 
-def with_changes(text: str, asked: Questionnaire, changes: tuple[Change, ...]) -> str:
+@_edit
+def with_changes(document: Document, asked: Questionnaire, changes: tuple[Change, ...]) -> None:
     """What a suggestion says, done: bands joined, rare answers joined, questions left out."""
-
-    def change(document: Document) -> None:
-        for one in changes:
-            if one.question not in document["questions"]:
-                if one.groups is None and one.question in asked.questions:  # it went with the question that led to it
-                    continue
-                raise _unknown()
-            if one.groups is None:
-                _forget(document, one.question)
+    for one in changes:
+        if one.question not in document["questions"]:
+            if one.groups is None and one.question in asked.questions:  # it went with the question that led to it
                 continue
-            if any("joint" in link and one.question in link["questions"] for link in document.get("linked") or []):
-                raise UsageError("this question is tied to others by a table.", hint="Change it in the file, and bring it again.")
-            spec = document["questions"][one.question]
-            document["questions"][one.question] = _coarser(spec, asked.questions[one.question], np.asarray(one.groups))
-
-    return _changed(text, change)
+            raise _unknown()
+        if one.groups is None:
+            _forget(document, one.question)
+            continue
+        if any("joint" in link and one.question in link["questions"] for link in document.get("linked") or []):
+            raise UsageError("this question is tied to others by a table.", hint="Change it in the file, and bring it again.")
+        spec = document["questions"][one.question]
+        document["questions"][one.question] = _coarser(spec, asked.questions[one.question], np.asarray(one.groups))
 
 
 def _coarser(spec: Mapping[str, Any], question: Question, groups: Any) -> Document:
@@ -192,12 +190,6 @@ def _forget(document: Document, name: str) -> None:
         document.pop(key, None)
         if value:
             document[key] = value
-
-
-def _changed(text: str, change: Callable[[Document], None]) -> str:
-    document = document_of(text)
-    change(document)
-    return _checked(document)
 
 
 def _checked(document: Document) -> str:

@@ -1,10 +1,20 @@
-"""What the database holds, as frozen values."""
+"""What the database holds, as frozen values, and how they are read and written."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from shoal.errors import UsageError
+from shoal.stores import sa
+from shoal.studio.workspace.database import writing
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 State = Literal["queued", "running", "done", "failed", "cancelled", "lost"]
 OPEN: tuple[State, ...] = ("queued", "running")
@@ -79,3 +89,61 @@ class Made:
     name: str
     made: float
     told: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class KeptQuestions:
+    """A questionnaire of the workspace."""
+
+    id: str
+    name: str
+    at: int
+    made: float
+    touched: float
+
+
+Row = TypeVar("Row", Kept, Job, Made, KeptQuestions)
+_JSON = {"told", "asked", "found"}
+
+
+class Rows(Generic[Row]):
+    """One table of the database, its rows as values of ``kind``; the newest by the column ``newest`` comes first."""
+
+    def __init__(self, engine: Engine, table: sa.Table, kind: type[Row], what: str, *, newest: str, home: str = "Tables") -> None:
+        self._engine, self._table, self._what, self._home = engine, table, what, home
+        self._kind: type[Row] = kind
+        self._order = (table.c[newest].desc(), table.c.id)
+
+    def get(self, key: str) -> Row:
+        found = self.some(self._table.c.id == key)
+        if not found:
+            raise UsageError(f"this {self._what} is not here any more.", hint=f"Begin at {self._home}.", reason="unknown")
+        return found[0]
+
+    def all(self) -> list[Row]:
+        return self.some()
+
+    def some(self, *wanted: Any) -> list[Row]:
+        with self._engine.connect() as db:
+            rows = db.execute(sa.select(self._table).where(*wanted).order_by(*self._order)).mappings().all()
+        return [self._kind(**{k: json.loads(v) if k in _JSON else v for k, v in row.items()}) for row in rows]
+
+    def insert(self, *, id: str = "", **values: Any) -> Row:
+        """A new row, under an id of its own unless one is given."""
+        key = id or secrets.token_hex(8)
+        with writing(self._engine) as db:
+            db.execute(self._table.insert().values(id=key, made=time.time(), **values))
+        return self.get(key)
+
+    def remove(self, key: str) -> None:
+        with writing(self._engine) as db:
+            db.execute(self._table.delete().where(self._table.c.id == key))
+
+    def note(self, key: str, more: Callable[[dict[str, Any]], Mapping[str, Any]], **values: Any) -> None:
+        """Add to what is told of a row what ``more`` makes of it, and set other columns; nothing where the row is gone."""
+        with writing(self._engine) as db:
+            mine = self._table.c.id == key
+            before = db.execute(sa.select(self._table.c.told).where(mine)).scalar()
+            if before is not None:
+                told = json.loads(before)
+                db.execute(self._table.update().where(mine).values(told=json.dumps({**told, **more(told)}), **values))

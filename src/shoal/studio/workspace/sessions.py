@@ -7,7 +7,8 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from shoal.studio.workspace.database import SESSIONS, sa, writing
+from shoal.stores import sa
+from shoal.studio.workspace.database import SESSIONS, writing
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -17,32 +18,31 @@ HOURS = 12.0
 
 
 class Sessions:
-    """Open sessions of a studio; they outlive a restart."""
+    """Open sessions of a studio; they outlive a restart, and end after their hours."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, table: sa.Table = SESSIONS) -> None:
+        self._engine, self._table = engine, table
 
-    def begin(self, *, hours: float = HOURS) -> str:
+    def begin(self, *, hours: float = HOURS, **whose: str) -> str:
         """A new session's token: shown once, to the browser."""
-        token, now = new_token(), time.time()
+        token, now = secrets.token_urlsafe(32), time.time()
         with writing(self._engine) as db:
-            db.execute(SESSIONS.delete().where(SESSIONS.c.ends <= now))
-            db.execute(SESSIONS.insert().values(digest=digest(token), ends=now + 3600 * hours))
+            db.execute(self._table.delete().where(self._table.c.ends <= now))
+            db.execute(self._table.insert().values(digest=digest(token), ends=now + 3600 * hours, **whose))
         return token
 
     def holds(self, token: str) -> bool:
         """Whether a session of this token is open."""
         with self._engine.connect() as db:
-            ends = db.execute(sa.select(SESSIONS.c.ends).where(SESSIONS.c.digest == digest(token))).scalar()
-        return ends is not None and ends > time.time()
+            return db.execute(sa.select(self._table.c.ends).where(self.is_open(token))).first() is not None
+
+    def is_open(self, token: str) -> sa.ColumnElement[bool]:
+        """The condition that a row is the open session of this token."""
+        return sa.and_(self._table.c.digest == digest(token), self._table.c.ends > time.time())
 
     def end(self, token: str) -> None:
         with writing(self._engine) as db:
-            db.execute(SESSIONS.delete().where(SESSIONS.c.digest == digest(token)))
-
-
-def new_token() -> str:
-    return secrets.token_urlsafe(32)
+            db.execute(self._table.delete().where(self._table.c.digest == digest(token)))
 
 
 def digest(token: str) -> str:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import UsageError
-from shoal.studio.workspace.database import TABLES, sa, writing
+from shoal.studio.workspace.database import TABLES
 from shoal.studio.workspace.files import Files, safe_name
 from shoal.studio.workspace.kinds import HEAD, ending_of
-from shoal.studio.workspace.rows import Kept
+from shoal.studio.workspace.rows import Kept, Rows
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 
-class Tables:
-    """The tables that people brought."""
+class Tables(Rows[Kept]):
+    """The tables that people brought; the one that was touched last comes first."""
 
     def __init__(self, engine: Engine, files: Files) -> None:
-        self._engine = engine
+        super().__init__(engine, TABLES, Kept, "table", newest="touched")
         self._files = files
 
     def add(self, arrived: Path, name: str) -> Kept:
@@ -34,56 +32,25 @@ class Tables:
         """
         with arrived.open("rb") as file:
             ending = ending_of(file.read(HEAD), name)
-        key, now = secrets.token_hex(8), time.time()
+        key = secrets.token_hex(8)
         placed = self._files.take(arrived, key, safe_name(name, ending))
+        about = {"name": placed.name.removesuffix(ending), "file": placed.name, "form": ending, "bytes": placed.stat().st_size}
         try:
-            with writing(self._engine) as db:
-                db.execute(
-                    TABLES.insert().values(
-                        id=key,
-                        name=placed.name.removesuffix(ending),
-                        file=placed.name,
-                        form=ending,
-                        bytes=placed.stat().st_size,
-                        at=-1,
-                        told="{}",
-                        made=now,
-                        touched=now,
-                    )
-                )
+            return self.insert(id=key, **about, at=-1, told="{}", touched=time.time())
         except BaseException:
             self._files.forget(placed.parent)
             raise
-        return self.get(key)
-
-    def get(self, table_id: str) -> Kept:
-        with self._engine.connect() as db:
-            row = db.execute(sa.select(TABLES).where(TABLES.c.id == table_id)).mappings().first()
-        if row is None:
-            raise UsageError("this table is not here any more.", hint="Begin at Tables.", reason="unknown")
-        return _kept(row)
-
-    def all(self) -> list[Kept]:
-        """The one that was touched last comes first."""
-        with self._engine.connect() as db:
-            rows = db.execute(sa.select(TABLES).order_by(TABLES.c.touched.desc(), TABLES.c.id)).mappings().all()
-        return [_kept(row) for row in rows]
 
     def path(self, kept: Kept) -> Path:
         return self._files.of_table(kept.id) / kept.file
 
     def tell(self, table_id: str, told: Mapping[str, Any]) -> None:
         """Add to what the card says."""
-        with writing(self._engine) as db:
-            before = db.execute(sa.select(TABLES.c.told).where(TABLES.c.id == table_id)).scalar()
-            if before is not None:
-                said = json.dumps({**json.loads(before), **told})
-                db.execute(TABLES.update().where(TABLES.c.id == table_id).values(told=said, touched=time.time()))
+        self.note(table_id, lambda _: told, touched=time.time())
 
     def delete(self, table_id: str) -> None:
         """Forget a table: first the row, with all that hangs on it, then the files."""
-        with writing(self._engine) as db:
-            db.execute(TABLES.delete().where(TABLES.c.id == table_id))
+        self.remove(table_id)
         self._files.forget(self._files.of_table(table_id))
 
     def sweep(self) -> None:
@@ -94,7 +61,3 @@ class Tables:
         for folder in (self._files.root / "tables").iterdir():
             if folder.name not in here:
                 self._files.forget(folder)
-
-
-def _kept(row: sa.RowMapping) -> Kept:
-    return Kept(**{**row, "told": json.loads(row["told"])})

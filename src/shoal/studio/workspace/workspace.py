@@ -6,9 +6,8 @@ from pathlib import Path
 
 from shoal.studio.workspace.database import open_database
 from shoal.studio.workspace.files import Files
-from shoal.studio.workspace.history import History
+from shoal.studio.workspace.history import History, Questionnaires
 from shoal.studio.workspace.jobs import Jobs
-from shoal.studio.workspace.questionnaires import Questionnaires
 from shoal.studio.workspace.releases import Releases
 from shoal.studio.workspace.sessions import Sessions
 from shoal.studio.workspace.tables import Tables

@@ -68,12 +68,12 @@ def test_what_has_to_stay_detailed(first: str) -> None:
 
 
 def test_bands_replace_levels_and_are_taken_away_again(first: str) -> None:
-    made = edits.with_bands(edits.with_levels(first, {"age": 1}, {}), "age", [5, 10])
+    made = edits.with_hierarchy(edits.with_levels(first, {"age": 1}, {}), "age", {"intervals": [5, 10]})
     rule = Policy.parse(made).quasi["age"]
     assert (rule.hierarchy, rule.min_level) == ({"intervals": [5, 10]}, None)
-    assert Policy.parse(edits.with_bands(made, "age", [])).quasi["age"].hierarchy is None
+    assert Policy.parse(edits.with_hierarchy(made, "age", None)).quasi["age"].hierarchy is None
     with pytest.raises(UsageError):
-        edits.with_bands(first, "diagnosis", [5])
+        edits.with_hierarchy(first, "diagnosis", {"intervals": [5]})
 
 
 def test_what_differs_in_k_only_is_the_same_without_it(first: str) -> None:

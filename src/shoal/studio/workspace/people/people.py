@@ -3,45 +3,27 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shoal.studio.workspace.database import connect, sa, writing
+from shoal.errors import EngineError
+from shoal.stores import sa
+from shoal.studio.workspace.database import PEOPLE_SCHEMA, USERS, VISITS, connect, open_database
 from shoal.studio.workspace.files import Files, known
-from shoal.studio.workspace.people.database import USERS, VISITS, open_people, unopened
 from shoal.studio.workspace.people.users import User, Users, user_of
-from shoal.studio.workspace.sessions import HOURS, digest, new_token
+from shoal.studio.workspace.sessions import Sessions
 from shoal.studio.workspace.workspace import Workspace
 
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
 
-
-class Visits:
-    """Sessions of users; they outlive a restart, and end with the user, the password or the hours."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def begin(self, user: User, *, hours: float = HOURS) -> str:
-        """A new session's token: shown once, to the browser."""
-        token, now = new_token(), time.time()
-        with writing(self._engine) as db:
-            db.execute(VISITS.delete().where(VISITS.c.ends <= now))
-            db.execute(VISITS.insert().values(digest=digest(token), name=user.name, ends=now + 3600 * hours))
-        return token
+class Visits(Sessions):
+    """Sessions of users; they end with the user and with the password, too."""
 
     def who(self, token: str) -> User | None:
         """Whose session this is, with the role that holds now."""
-        mine = sa.and_(VISITS.c.digest == digest(token), VISITS.c.ends > time.time())
+        mine = sa.select(USERS).join(VISITS, VISITS.c.name == USERS.c.name).where(self.is_open(token))
         with self._engine.connect() as db:
-            row = db.execute(sa.select(USERS).join(VISITS, VISITS.c.name == USERS.c.name).where(mine)).mappings().first()
+            row = db.execute(mine).mappings().first()
         return None if row is None else user_of(row)
-
-    def end(self, token: str) -> None:
-        with writing(self._engine) as db:
-            db.execute(VISITS.delete().where(VISITS.c.digest == digest(token)))
 
 
 class People:
@@ -50,9 +32,9 @@ class People:
     def __init__(self, folder: str | Path, *, store: str | None = None) -> None:
         self.files = Files(Path(folder))
         self._store = store
-        self._engine = open_people(store or f"sqlite:///{self.files.root / 'people.db'}")
+        self._engine = open_database(store or f"sqlite:///{self.files.root / 'people.db'}", PEOPLE_SCHEMA)
         self.users = Users(self._engine)
-        self.visits = Visits(self._engine)
+        self.visits = Visits(self._engine, VISITS)
 
     def workspace(self, space: str) -> Workspace:
         """The workspace of an id: a folder of its own and, in PostgreSQL, a schema of its own."""
@@ -100,7 +82,7 @@ def has_users(folder: str | Path, *, store: str | None = None) -> bool:
                 if not sa.inspect(db).has_table(USERS.name):
                     return False
         except sa.exc.SQLAlchemyError as error:
-            raise unopened(error) from None
+            raise EngineError(f"the database of users cannot be opened: {type(error).__name__}.", hint="Check --store.") from None
         finally:
             engine.dispose()
     with People(folder, store=store) as people:

@@ -10,9 +10,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from shoal.errors import UsageError
-from shoal.studio.workspace.database import sa, writing
+from shoal.stores import sa
+from shoal.studio.workspace.database import USERS, VISITS, writing
 from shoal.studio.workspace.people import passwords
-from shoal.studio.workspace.people.database import USERS, VISITS
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
