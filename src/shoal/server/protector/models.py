@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
 Short = Annotated[str, StringConstraints(max_length=200)]
@@ -12,26 +12,6 @@ Short = Annotated[str, StringConstraints(max_length=200)]
 
 class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class ArchiveEnd(Body):
-    """The last event of an archive of the log, and the hash there."""
-
-    upto: Annotated[int, Field(ge=1, le=2**53)]
-    head: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
-
-
-class Retired(ArchiveEnd):
-    """How many events left the database, and how many of them stay readable in it."""
-
-    events: int
-    kept: int
-
-
-class Factor(BaseModel):
-    """A second factor as an authenticator app reads it; told once."""
-
-    uri: str
 
 
 class Find(Body):
@@ -51,102 +31,16 @@ class Problem(BaseModel):
     hint: str = ""
 
 
-class Pseudonyms(BaseModel):
-    pseudonyms: list[str | None]
-
-
 class Found(BaseModel):
     pseudonym: str | None
-
-
-class Honeytoken(BaseModel):
-    identity: str
-    pseudonym: str
-
-
-class RequestView(BaseModel):
-    """A request as requester and approver see it."""
-
-    id: str
-    domain: str
-    purpose: str
-    case: str
-    records: int
-    created: float
-    expires: float
-    status: str
-    recipient: str
-    digest: str
-    pseudonyms: list[str]
-
-
-class Requests(BaseModel):
-    requests: list[RequestView]
-
-
-class Revealed(BaseModel):
-    """The identities of a request, or, where it names a recipient's key, only what is sealed to it."""
-
-    request: str
-    identities: dict[str, str | None]
-    sealed: str = ""
-
-
-class RevealView(BaseModel):
-    """One identity revealed once, under audit pseudonyms."""
-
-    subject: str
-    n: int
-    time: str
-    actor: str
-    request: str
-    domain: str
-    purpose: str
-    case: str
-
-
-class Reveals(BaseModel):
-    reveals: list[RevealView]
 
 
 class Enrolled(BaseModel):
     token: str
 
 
-class KeyInUse(BaseModel):
-    key_id: str
-
-
-class ChangeView(BaseModel):
-    """A change as the two people see it; ``code`` only in the answer to the one whose half it is."""
-
-    id: str
-    action: str
-    what: dict[str, Any]
-    proposer: str
-    created: float
-    expires: float
-    status: str
-    second: str
-    code: str = ""
-
-
-class Changes(BaseModel):
-    changes: list[ChangeView]
-
-
-class DomainView(BaseModel):
-    name: str
-    id: str
-    kind: str
-    scope: str
-    key_id: str
-    shredded: str
-    settings: dict[str, Any]
-
-
-class Domains(BaseModel):
-    domains: list[DomainView]
+class Done(BaseModel):
+    done: bool
 
 
 class Verdict(BaseModel):
@@ -159,56 +53,74 @@ class Verdict(BaseModel):
     problems: list[str]
 
 
-class Events(BaseModel):
-    events: list[dict[str, Any]]
+def _shape(name: str, doc: str = "", /, **fields: Any) -> Any:
+    """A model of an answer from the types of its fields; a field with a default is a pair."""
+    given: dict[str, Any] = {field: kind if isinstance(kind, tuple) else (kind, ...) for field, kind in fields.items()}
+    return create_model(name, __doc__=doc or None, **given)
 
 
-class Done(BaseModel):
-    done: bool
+def _many(of: Any) -> Any:
+    return list[of]
 
 
-class Recognized(BaseModel):
-    pseudonyms: list[str | None]
-    outcomes: list[str]
-    waiting: list[str]
-    changes: dict[str, dict[str, int]]
+_DICT = dict[str, Any]
+_CANDIDATE = _shape("CandidateView", pseudonym=str, probability=float, record=dict[str, str])
+_WAITING = _shape("WaitingView", id=str, domain=str, created=float, record=dict[str, str], candidates=_many(_CANDIDATE))
+_ISSUER = _shape("IssuerView", "A public key; everybody must see the same ``key``.", name=str, domain=str, key=str, n=str, e=str)
+_REQUEST = _shape(
+    "RequestView", "A request as requester and approver see it.",
+    id=str, domain=str, purpose=str, case=str, records=int, created=float, expires=float, status=str, recipient=str, digest=str,
+    pseudonyms=list[str],
+)  # fmt: skip
+_REVEAL = _shape(
+    "RevealView", "One identity revealed once, under audit pseudonyms.",
+    subject=str, n=int, time=str, actor=str, request=str, domain=str, purpose=str, case=str,
+)  # fmt: skip
+_CHANGE = _shape(
+    "ChangeView", "A change as the two people see it; ``code`` only in the answer to the one whose half it is.",
+    id=str, action=str, what=_DICT, proposer=str, created=float, expires=float, status=str, second=str, code=(str, ""),
+)  # fmt: skip
+_DOMAIN = _shape("DomainView", name=str, id=str, kind=str, scope=str, key_id=str, shredded=str, settings=_DICT)
 
-
-class CandidateView(BaseModel):
-    pseudonym: str
-    probability: float
-    record: dict[str, str]
-
-
-class WaitingView(BaseModel):
-    id: str
-    domain: str
-    created: float
-    record: dict[str, str]
-    candidates: list[CandidateView]
-
-
-class WaitingRecords(BaseModel):
-    waiting: list[WaitingView]
-
-
-class Decided(BaseModel):
-    pseudonym: str
-
-
-class IssuerView(BaseModel):
-    """A public key; everybody must see the same ``key``."""
-
-    name: str
-    domain: str
-    key: str
-    n: str
-    e: str
-
-
-class Issuers(BaseModel):
-    issuers: list[IssuerView]
-
-
-class Signed(BaseModel):
-    answer: str
+ANSWERS: dict[str, Any] = {
+    "Object": _DICT,
+    "Revoked": dict[str, int],
+    "Challenge": dict[str, str],
+    "ChangeView | None": _CHANGE | None,
+    "Enrolled": Enrolled,
+    "Done": Done,
+    "Verdict": Verdict,
+    **{
+        made.__name__: made
+        for made in (
+            _ISSUER, _REQUEST, _CHANGE, _DOMAIN,
+            _shape(
+                "Retired", "How many events left the database, and how many of them stay readable in it.",
+                upto=Annotated[int, Field(ge=1, le=2**53)], head=Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")],
+                events=int, kept=int,
+            ),
+            _shape("Factor", "A second factor as an authenticator app reads it; told once.", uri=str),
+            _shape("Pseudonyms", pseudonyms=list[str | None]),
+            _shape("Honeytoken", identity=str, pseudonym=str),
+            _shape("Requests", requests=_many(_REQUEST)),
+            _shape(
+                "Revealed", "The identities of a request, or, where it names a recipient's key, only what is sealed to it.",
+                request=str, identities=dict[str, str | None], sealed=(str, ""),
+            ),
+            _shape("Reveals", reveals=_many(_REVEAL)),
+            _shape("KeyInUse", key_id=str),
+            _shape("Changes", changes=_many(_CHANGE)),
+            _shape("Domains", domains=_many(_DOMAIN)),
+            _shape("Events", events=list[_DICT]),
+            _shape(
+                "Recognized", pseudonyms=list[str | None], outcomes=list[str], waiting=list[str],
+                changes=dict[str, dict[str, int]],
+            ),
+            _shape("WaitingRecords", waiting=_many(_WAITING)),
+            _shape("Decided", pseudonym=str),
+            _shape("Issuers", issuers=_many(_ISSUER)),
+            _shape("Signed", answer=str),
+        )
+    },
+}  # fmt: skip
+"""The model of each answer, by the name that :mod:`shoal.protector.replies` gives its shape."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from shoal.protector.vault import Vault
 
 
-_SHAPES: dict[str, Any] = {"Object": dict[str, Any], "ChangeView | None": models.ChangeView | None, "Revoked": dict[str, int]}
-_SHAPES["Challenge"] = dict[str, str]
 Code = Annotated[str, StringConstraints(min_length=1, max_length=60)]
 
 
@@ -49,7 +47,6 @@ CurrentSession = Annotated[Any, Depends(current_session)]
 def add_action_routes(router: APIRouter) -> None:
     """A route for each action."""
     for action in ACTIONS:
-        shape = REPLIES[action.reply].shape
         summary = f"{action.help} ({action.roles})" if action.roles else action.help
         router.add_api_route(
             action.path,
@@ -57,7 +54,7 @@ def add_action_routes(router: APIRouter) -> None:
             methods=[action.method],
             summary=summary,
             status_code=201 if action.created else 200,
-            response_model=_SHAPES.get(shape) or getattr(models, shape),
+            response_model=models.ANSWERS[REPLIES[action.reply].shape],
         )
 
     @router.get("/audit/verify", summary="Check the log (auditor)")
@@ -242,35 +239,32 @@ _OUTCOMES: dict[int | str, dict[str, Any]] = {
 def add_fhir_routes(router: APIRouter) -> None:
     options: dict[str, Any] = {"responses": _OUTCOMES, "response_model": Answers, "response_model_exclude_none": True}
 
-    @router.post("/fhir/$pseudonymize", summary="Pseudonyms that identities have (operator; FHIR)", **options)
-    async def find(body: Parameters, session: CurrentSession) -> Any:
-        return await _answered(lambda: run_in_threadpool(_pseudonymized, session.find_many, body))
+    def operation(path: str, name: str, summary: str, work: Callable[[Any, Parameters], Any]) -> None:
+        @router.post(f"/fhir/${path}", name=name, summary=summary, **options)
+        async def answer(body: Parameters, session: CurrentSession) -> Any:
+            return await _answered(work, session, body)
 
-    @router.post("/fhir/$pseudonymize-allow-create", summary="Pseudonyms, made where needed (operator; FHIR)", **options)
-    async def make(body: Parameters, session: CurrentSession) -> Any:
-        return await _answered(lambda: run_in_threadpool(_pseudonymized, session.pseudonymize, body))
-
-    @router.post("/fhir/$de-pseudonymize", summary="Request identities, fetch them once approved (requester; FHIR)", **options)
-    async def reveal(body: Parameters, session: CurrentSession) -> Any:
-        return await _answered(lambda: run_in_threadpool(_revealed, session, body))
-
+    find, make = "Pseudonyms that identities have (operator; FHIR)", "Pseudonyms, made where needed (operator; FHIR)"
+    operation("pseudonymize", "find", find, lambda session, body: _pseudonymized(session.find_many, body))
+    operation("pseudonymize-allow-create", "make", make, lambda session, body: _pseudonymized(session.pseudonymize, body))
+    operation("de-pseudonymize", "reveal", "Request identities, fetch them once approved (requester; FHIR)", _revealed)
     tasks: dict[str, Any] = {"responses": _OUTCOMES, "response_model": dict[str, Any]}
 
     @router.get("/fhir/Task", summary="List requests as Tasks (FHIR)", **tasks)
     async def list_tasks(session: CurrentSession) -> Any:
-        return await _answered(lambda: run_in_threadpool(_bundle, session))
+        return await _answered(_bundle, session)
 
     @router.get("/fhir/Task/{request_id}", summary="Show a request as a Task (FHIR)", **tasks)
     async def show_task(request_id: str, session: CurrentSession) -> Any:
-        return await _answered(lambda: run_in_threadpool(_found_task, session, request_id))
+        return await _answered(_found_task, session, request_id)
 
     @router.post("/fhir/Task/{request_id}/$approve", summary="Approve somebody else's request (approver; FHIR)", **tasks)
     async def approve(request_id: str, session: CurrentSession, body: Parameters | None = None) -> Any:
-        return await _answered(lambda: run_in_threadpool(_decided, session.approve, session, request_id, body))
+        return await _answered(_decided, session.approve, session, request_id, body)
 
     @router.post("/fhir/Task/{request_id}/$deny", summary="Deny somebody else's request (approver; FHIR)", **tasks)
     async def deny(request_id: str, session: CurrentSession) -> Any:
-        return await _answered(lambda: run_in_threadpool(_decided, session.deny, session, request_id, None))
+        return await _answered(_decided, session.deny, session, request_id, None)
 
 
 def add_open_fhir_routes(router: APIRouter) -> None:
@@ -331,10 +325,10 @@ def _decided(decide: Callable[..., Any], session: Any, request_id: str, body: Pa
     return _task(decide(request_id, **given), session.vault.clock())
 
 
-async def _answered(work: Callable[[], Awaitable[Any]]) -> Any:
+async def _answered(work: Callable[..., Any], *given: Any) -> Any:
     """The answer, or a refusal as an OperationOutcome: words that hold no value."""
     try:
-        return await work()
+        return await run_in_threadpool(work, *given)
     except ShoalError as error:
         status = status_of(error)
         if status not in _OUTCOMES:
