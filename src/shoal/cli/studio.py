@@ -60,7 +60,8 @@ def studio(
     """
     if ctx.invoked_subcommand is not None:
         return
-    from shoal.server.common import LOOPBACK, check_address, run
+    from shoal.server.common import LOOPBACK, check_address
+    from shoal.server.limited_http import run
     from shoal.studio.workspace.people.people import has_users
 
     folder, own = folder_of(workspace), host in LOOPBACK

@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 
 from shoal.registry.keep.store import Store
-from shoal.server.common import LOOPBACK, check_address, new_app, run
+from shoal.server.common import LOOPBACK, check_address, new_app
 from shoal.server.registry import api as registry_api
 from shoal.server.registry.workers import Workers
 
@@ -80,6 +80,8 @@ class Address:
 
 def serve_registry(url: str, at: Address) -> None:
     """Serve the registry in a database until stopped."""
+    from shoal.server.limited_http import run
+
     app = create_app(Store(url), hosts=(*LOOPBACK, at.host, *at.names), workers=Workers(url))
     run(app, host=at.host, port=at.port, tls_cert=at.tls_cert, tls_key=at.tls_key, proxy=at.proxy)
 

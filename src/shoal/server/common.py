@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import ipaddress
 import os
 import time
@@ -119,42 +118,6 @@ def status_of(error: ShoalError) -> int:
 
 def _problem(kind: str, message: str, hint: str) -> dict[str, str]:
     return {"error": kind, "message": message, "hint": hint}
-
-
-def run(
-    app: FastAPI,
-    *,
-    host: str,
-    port: int,
-    socket: Path | None = None,
-    tls_cert: Path | None = None,
-    tls_key: Path | None = None,
-    proxy: str = "",
-    limits: Limits | None = None,
-    secrets: bool = False,
-) -> None:
-    """Serve until stopped: on ``host`` and ``port``, or on a unix ``socket``.
-
-    Beyond loopback, TLS is required. Only ``proxy`` may say on whose behalf it asks. ``secrets``: the process holds keys that
-    other processes must not read.
-    """
-    import uvicorn
-
-    from shoal.server.limited_http import limited
-
-    check_address(host, tls_cert, tls_key)
-    harden_process(secrets=secrets)
-    options: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
-    options |= {"http": limited(limits or Limits()), "timeout_graceful_shutdown": 10}
-    if tls_cert is not None or proxy:
-        options["headers"] = [("strict-transport-security", "max-age=31536000")]
-    options |= {"proxy_headers": True, "forwarded_allow_ips": proxy} if proxy else {"proxy_headers": False}
-    if tls_cert is not None:
-        options |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)}
-    where = {"uds": str(socket)} if socket is not None else {"host": host, "port": port}
-    gc.collect()
-    gc.freeze()  # what is loaded by now stays: looking through it again would hold up every answer
-    uvicorn.run(app, **where, **options)
 
 
 def check_address(host: str, tls_cert: Path | None, tls_key: Path | None) -> None:

@@ -1,14 +1,20 @@
-"""uvicorn's HTTP protocol with the limits of :mod:`shoal.server.common`; imported when a service starts."""
+"""Serving: uvicorn's HTTP protocol with the limits of :mod:`shoal.server.common`; imported when a service starts."""
 
 from __future__ import annotations
 
+import gc
 from asyncio import TimerHandle, Transport
 from collections import Counter
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from shoal.server.common import Limiter, Limits, is_here, neighbourhood
+from shoal.server.common import Limiter, Limits, check_address, harden_process, is_here, neighbourhood
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 
 class Front:
@@ -183,3 +189,35 @@ class Limited(HttpToolsProtocol):
 def limited(limits: Limits) -> Any:
     """The HTTP protocol with these limits, for ``uvicorn.run(http=…)``; all its connections are counted together."""
     return type("Limited", (Limited,), {"front": Front(limits)})
+
+
+def run(
+    app: FastAPI,
+    *,
+    host: str,
+    port: int,
+    socket: Path | None = None,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+    proxy: str = "",
+    limits: Limits | None = None,
+    secrets: bool = False,
+) -> None:
+    """Serve until stopped: on ``host`` and ``port``, or on a unix ``socket``.
+
+    Beyond loopback, TLS is required. Only ``proxy`` may say on whose behalf it asks. ``secrets``: the process holds keys that
+    other processes must not read.
+    """
+    check_address(host, tls_cert, tls_key)
+    harden_process(secrets=secrets)
+    options: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
+    options |= {"http": limited(limits or Limits()), "timeout_graceful_shutdown": 10}
+    if tls_cert is not None or proxy:
+        options["headers"] = [("strict-transport-security", "max-age=31536000")]
+    options |= {"proxy_headers": True, "forwarded_allow_ips": proxy} if proxy else {"proxy_headers": False}
+    if tls_cert is not None:
+        options |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)}
+    where = {"uds": str(socket)} if socket is not None else {"host": host, "port": port}
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays: looking through it again would hold up every answer
+    uvicorn.run(app, **where, **options)

@@ -193,11 +193,11 @@ class TestLimits:
     def test_nobody_but_a_proxy_that_was_named_speaks_for_others(self, monkeypatch, proxy):
         import uvicorn
 
-        from shoal.server import common
+        from shoal.server import common, limited_http
 
         given = {}
         monkeypatch.setattr(uvicorn, "run", lambda app, **options: given.update(options))
-        common.run(common.new_app("x"), host="127.0.0.1", port=1, proxy=proxy)
+        limited_http.run(common.new_app("x"), host="127.0.0.1", port=1, proxy=proxy)
         assert given["proxy_headers"] is bool(proxy)
         assert given.get("forwarded_allow_ips") == (proxy or None)
         assert given["access_log"] is False
