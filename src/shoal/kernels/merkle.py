@@ -13,6 +13,8 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+SMALL = 256
+"""Leaves of the largest subtree whose root is computed again each time; those of larger complete ones are remembered."""
 EMPTY = hashlib.sha256(b"").digest()
 """The root of a tree without leaves."""
 
@@ -76,6 +78,11 @@ class Tree:
             self._known[first, last] = peak
             first = last
 
+    def add(self, leaves: Iterable[bytes]) -> None:
+        """Append the hashes of leaves."""
+        self._leaves.extend(leaves)
+        self.size = self._start + len(self._leaves)
+
     def root(self, size: int | None = None) -> bytes:
         """The root of the tree, or that of its first leaves."""
         return self._root(0, self.size if size is None else size)
@@ -83,12 +90,15 @@ class Tree:
     def _root(self, first: int, last: int) -> bytes:
         if (first, last) in self._known:
             return self._known[first, last]
-        if first >= self._start:
+        if first >= self._start and last - first <= SMALL:
             return Frontier().add(*self._leaves[first - self._start : last - self._start]).root
         if last - first < 2:
             raise IndexError("this leaf is not known")
         middle = first + _split(last - first)
-        return node(self._root(first, middle), self._root(middle, last))
+        found = node(self._root(first, middle), self._root(middle, last))
+        if last - first == _largest_power(last - first) and last <= self.size:
+            self._known[first, last] = found  # a complete subtree stays as it is, however the tree grows
+        return found
 
     def inclusion(self, place: int) -> list[bytes]:
         """The proof that the leaf at a place (from 0) is in the tree."""

@@ -5,21 +5,30 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
 from registry_support import AGES, UTRECHT, make
 from shoal.cli import main
-from shoal.errors import TamperError, UnreadableError
-from shoal.kernels.signatures import canonical, signer
+from shoal.errors import DataError, OutputError, TamperError, UnreadableError
+from shoal.kernels.signatures import Signer, canonical, signer
 from shoal.registry.answer.query import Registry
+from shoal.registry.keep import heads
 from shoal.registry.keep.heads import FILES, NAME, Head
 from shoal.registry.keep.mirror import Mirror, write_mirror
+from shoal.registry.keep.remote import Remote
 from shoal.registry.keep.store import Store
 from shoal.registry.records.population import Population
 from shoal.registry.records.trust import Statement
+from shoal.server.registry.api import create_router
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from fastapi.testclient import TestClient
 
 STEEP = [9 * i + 1 for i in range(95)]
 OPERATOR = signer()
@@ -222,3 +231,125 @@ def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypa
     assert run("verify", "copy", "--earlier", os.path.join("copy", NAME))[0] == 0
     (tmp_path / "copy" / "statements.json").write_text("[ ]\n")
     assert run("verify", "copy")[0] != 0
+
+
+class Served:
+    """A registry that a service offers with its own key, as the client sees it; ``tampered`` changes its answers."""
+
+    def __init__(self, store: Store, own: Signer | None = OPERATOR) -> None:
+        app = FastAPI()
+        app.include_router(create_router(store, signer=own))
+        self.client = TestClient(app)
+
+    def remote(self, monkeypatch: pytest.MonkeyPatch, **tampered: Any) -> Remote:
+        def call(self_: Remote, path: str, body: Any = None, **asked: Any) -> Any:
+            found = self.client.get(f"/registry/v1{path}", params=asked)
+            assert found.status_code == 200, found.text
+            return {**found.json(), **(tampered if path == "/" else {})}
+
+        monkeypatch.setattr(Remote, "call", call)
+        return Remote("http://127.0.0.1:1")
+
+
+def filled(path: Path, *counts: list[int]) -> Store:
+    made = Store(f"sqlite:///{path}")
+    for number, ages in enumerate(counts):
+        made.submit(make(ages, holder=f"Holder {number}", key=KEYS[number]))
+    return made
+
+
+KEYS = [signer() for _ in range(4)]
+
+
+def test_a_service_whose_log_goes_on_is_mirrored_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(tmp_path / "a.db", AGES)
+    write_mirror(Served(store).remote(monkeypatch), tmp_path / "one")
+    for number in (1, 2, 3):
+        store.submit(make(STEEP, holder=f"Holder {number}", key=KEYS[number]))
+        assert write_mirror(Served(store).remote(monkeypatch), tmp_path / f"more {number}").is_dir()
+    head = Served(store).remote(monkeypatch).signed_head()
+    assert head is not None
+    assert (head.size, head.key) == (4, OPERATOR.public)
+    assert Served(store).remote(monkeypatch).query(["age/years"], str(UTRECHT)).records
+
+
+@pytest.mark.parametrize("others", [[AGES, AGES], [STEEP], [STEEP, AGES], [STEEP, STEEP, AGES]])
+def test_a_service_that_drops_or_rewrites_a_record_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: list[list[int]]
+) -> None:
+    """The same key signs a log of other, fewer, exchanged or more lines: each is consistent in itself."""
+    Served(filled(tmp_path / "a.db", AGES, STEEP)).remote(monkeypatch).signed_head()
+    liar = Served(filled(tmp_path / "b.db", *others)).remote(monkeypatch)
+    with pytest.raises(TamperError, match="history was rewritten or cut"):
+        write_mirror(liar, tmp_path / "copy")
+    with pytest.raises(TamperError, match="history was rewritten or cut"):
+        liar.query(["age/years"], str(UTRECHT))
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_service_that_signs_another_log_than_it_serves_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Served(filled(tmp_path / "b.db", STEEP, AGES)).client.get("/registry/v1/").json()
+    liar = Served(filled(tmp_path / "a.db", AGES, STEEP)).remote(monkeypatch, signed=other["signed"])
+    with pytest.raises(TamperError, match="not the one that was signed"):
+        write_mirror(liar, tmp_path / "copy")
+
+
+def test_a_service_cannot_lose_its_head_or_change_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(tmp_path / "a.db", AGES)
+    assert Served(store, None).remote(monkeypatch).signed_head() is None, "a service without a key signs nothing"
+    assert Served(store).remote(monkeypatch).signed_head()
+    with pytest.raises(TamperError, match="no longer"):
+        Served(store, None).remote(monkeypatch).signed_head()
+    with pytest.raises(TamperError, match="another key"):
+        Served(store, signer()).remote(monkeypatch).signed_head()
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("size", -1),
+        ("size", True),
+        ("root", "0" * 63),
+        ("root", "0" * 64),
+        ("files", {"x": "y"}),
+        ("signature", ""),
+        ("format", "x"),
+    ],
+)
+def test_a_head_that_was_not_signed_so_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, value: object
+) -> None:
+    served = Served(filled(tmp_path / "a.db", AGES))
+    signed = served.client.get("/registry/v1/").json()["signed"] | {part: value}
+    with pytest.raises((TamperError, DataError)):
+        served.remote(monkeypatch, signed=signed).signed_head()
+
+
+@pytest.mark.parametrize("proof", [None, [], ["00" * 32], ["no hex"], [1], "ab"])
+def test_a_proof_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proof: object) -> None:
+    store = filled(tmp_path / "a.db", AGES)
+    Served(store).remote(monkeypatch).signed_head()
+    store.submit(make(STEEP, holder="B", key=KEYS[1]))
+    with pytest.raises((TamperError, DataError)):
+        Served(store).remote(monkeypatch, consistency=proof).signed_head()
+
+
+def test_nothing_is_remembered_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise OutputError("no home")
+
+    monkeypatch.setattr(heads, "state_folder", homeless)
+    assert Served(filled(tmp_path / "a.db", AGES)).remote(monkeypatch).signed_head() is None
+
+
+def test_the_service_signs_with_the_key_of_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.registry.publish.proposals import make_key
+    from shoal.server.app import create_app
+
+    store = filled(tmp_path / "a.db", AGES)
+    assert "signed" not in TestClient(create_app(store), base_url="http://localhost").get("/registry/v1/").json()
+    make_key(tmp_path / "key")
+    monkeypatch.setenv("SHOAL_SIGNING_KEY_FILE", str(tmp_path / "key"))
+    found = TestClient(create_app(store), base_url="http://localhost").get("/registry/v1/").json()
+    assert found["signed"]["key"] == signer(tmp_path / "key").public
+    assert found["signed"]["size"] == found["line"] == 1

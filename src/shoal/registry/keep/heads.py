@@ -1,21 +1,25 @@
-"""Signed tree heads of a mirror: who made the copy, of how long a log, with which records, and what this machine saw before.
+"""Signed tree heads of a mirror or a service: who signed how long a log, with which records, and what this machine saw before.
 
 ``head.json`` names the size and the root of the Merkle tree over the lines of the log (:mod:`shoal.kernels.merkle`) and the
 digest of every file that answers are read from. Anyone who leaves a record, a statement or a notice out of a copy contradicts
-the digests. Anyone who signs another copy, or puts back an older one, contradicts the head that this machine saw last.
+the digests. Anyone who signs another copy, or puts back an older one, contradicts the head that this machine saw last. A service
+with a key signs the head of its log, and proves with each that it continues the one before (RFC 9162).
 """
 
 from __future__ import annotations
 
 import datetime
 import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 from shoal.disk.atomic import atomic, state_folder
-from shoal.errors import OutputError, TamperError, UnreadableError
-from shoal.kernels.merkle import Frontier, leaf
+from shoal.errors import DataError, OutputError, TamperError, UnreadableError
+from shoal.kernels.merkle import Frontier, Tree, is_consistent, leaf
 from shoal.kernels.signatures import Signer, canonical, check_signature, fingerprint, sha256_file
 from shoal.model import strict_json
 
@@ -50,22 +54,32 @@ class Head:
             body = strict_json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size < 10_000 else None
         except (OSError, ValueError, RecursionError):
             raise wrong from None
+        return cls.parse(body, FILES, wrong)
+
+    @classmethod
+    def parse(cls, body: Any, files: Sequence[str], wrong: Exception) -> Head:
+        """A head over these files from its JSON form, if its signature fits; ``wrong`` is raised for anything else."""
         types = {"format": str, "size": int, "root": str, "files": dict, "date": str, "key": str, "signature": str}
-        if not isinstance(body, dict) or {k: type(v) for k, v in body.items()} != types or body.pop("format") != FORMAT:
+        if not isinstance(body, dict) or {k: type(v) for k, v in body.items()} != types or body["format"] != FORMAT:
             raise wrong
-        head = cls(**body)
-        if head.size < 0 or sorted(head.files) != sorted(FILES):
+        head = cls(**{name: value for name, value in body.items() if name != "format"})
+        if head.size < 0 or sorted(head.files) != sorted(files) or not re.fullmatch("[0-9a-f]{64}", head.root):
             raise wrong
         check_signature(head.content(), head.signature, head.key, of="head")
         return head
+
+    @classmethod
+    def made(cls, size: int, root: bytes, files: dict[str, str], signer: Signer) -> dict[str, Any]:
+        """A new head in its JSON form."""
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        content = cls(size, root.hex(), files, today, signer.public).content()
+        return {**content, "signature": signer.sign(content)}
 
 
 def sign_head(folder: Path, tree: Frontier, signer: Signer) -> None:
     """Write the head of a mirror whose files are complete."""
     files = {name: sha256_file(folder / name) for name in FILES}
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    content = Head(tree.size, tree.root.hex(), files, today, signer.public).content()
-    (folder / NAME).write_bytes(canonical({**content, "signature": signer.sign(content)}) + b"\n")
+    (folder / NAME).write_bytes(canonical(Head.made(tree.size, tree.root, files, signer)) + b"\n")
 
 
 class Copy(Protocol):
@@ -117,6 +131,55 @@ def meet(mirror: Copy) -> list[str]:
         except (OSError, OutputError):
             notes.append("This head cannot be remembered: the next copy will not be compared with it.")
     return notes
+
+
+class ServedHeads:
+    """The heads that a service signs: of its log as it stands, with the proof that it continues an earlier one."""
+
+    def __init__(self, log: Callable[..., list[dict[str, Any]]], signer: Signer) -> None:
+        self._log, self._signer = log, signer
+        self._lock, self._tree = Lock(), Tree(())
+
+    def since(self, size: int) -> dict[str, Any]:
+        """The head, and the proof for whoever saw the one of so many lines; no proof if the log was never so long."""
+        with self._lock:
+            tree = self._tree
+            while page := self._log(after=tree.size):
+                tree.add(leaf(canonical(line)) for line in page)
+            proof = [part.hex() for part in tree.consistency(size)] if size <= tree.size else []
+            return {"signed": Head.made(tree.size, tree.root(), {}, self._signer), "consistency": proof}
+
+
+def meet_service(place: str, ask: Callable[[int], Mapping[str, Any]]) -> Head | None:
+    """The signed head of the service at ``place``, compared with the one seen there before, and remembered.
+
+    ``ask`` gets the head and the proof that it continues one of so many lines. None if the service signs no head, or nothing can
+    be remembered here. Refused: a service that has lost its head, signs with another key, or whose log does not continue the one
+    that it signed before.
+    """
+    wrong = DataError("the head of the registry cannot be read.", hint="Is this the address of a registry?")
+    try:
+        seen = _seen()
+    except OutputError:  # a user without a home folder: nothing is remembered
+        return None
+    before = seen.get(place)
+    answer = ask(0 if before is None else before.size)
+    if answer.get("signed") is None:
+        if before is not None:
+            raise TamperError("the registry signs its log no longer.", hint=f"{_AGAIN} {_forget()}")
+        return None
+    head = Head.parse(answer["signed"], (), wrong)
+    if before is not None:
+        try:
+            proof = [bytes.fromhex(part) for part in answer.get("consistency") or ()]
+        except (TypeError, ValueError):
+            raise wrong from None
+        if before.key != head.key:
+            raise TamperError("the registry signs with another key than before.", hint=f"{_AGAIN} {_forget()}")
+        if not is_consistent(before.size, head.size, bytes.fromhex(before.root), bytes.fromhex(head.root), proof):
+            raise TamperError(REWRITTEN, hint=f"{_AGAIN} {_forget()}")
+    _remember({**seen, place: head})
+    return head
 
 
 def require_tree(mirror: Copy, head: Head | None, problem: str) -> None:

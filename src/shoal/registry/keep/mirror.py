@@ -21,6 +21,7 @@ from shoal.kernels.signatures import Signer, canonical
 from shoal.model import strict_json
 from shoal.model.roles import look
 from shoal.registry.keep.heads import NAME, NOT_SIGNED, REWRITTEN, Head, require_tree, sign_head, tree_of
+from shoal.registry.keep.remote import Remote, RemoteNotices
 from shoal.registry.records.chain import START, Replay, digest_of
 from shoal.registry.records.notice import Notice
 from shoal.registry.records.population import key_of
@@ -28,7 +29,6 @@ from shoal.registry.records.record import LARGEST_BYTES, Record, check_id
 from shoal.registry.records.trust import Statement
 
 if TYPE_CHECKING:
-    from shoal.registry.keep.remote import Remote, RemoteNotices
     from shoal.registry.keep.store import Notices, Store
 
 FORMAT = "shoal-registry/1"
@@ -53,8 +53,10 @@ def write_mirror(
     """
     target = free(folder)
     with staged(target.absolute().parent) as work:
+        promised = source.signed_head() if isinstance(source, Remote) else None
         _write(source, work)
         Mirror(work).verify(earlier=earlier)  # a source that lies makes no mirror
+        require_tree(Mirror(work), promised, NOT_SIGNED)  # and one that shows others another log, neither
         if signer is not None:
             sign_head(work, Mirror(work).tree(), signer)
         for name, content in also(Mirror(work)).items():

@@ -21,6 +21,7 @@ from typing import Any
 
 from shoal.errors import DataError, EngineError, RequirementError, UsageError
 from shoal.model import strict_json
+from shoal.registry.keep.heads import Head, meet_service
 from shoal.registry.records.notice import Notice
 from shoal.registry.records.record import Record
 from shoal.registry.records.trust import Statement
@@ -87,6 +88,10 @@ class Remote:
             raise _unreadable()
         return page
 
+    def signed_head(self) -> Head | None:
+        """The head that the service signs, if it does: a log that does not continue the one seen here before is refused."""
+        return meet_service(self._base, lambda size: self.call("/", since=size))
+
     def _token(self) -> str:
         if not self._safe:
             raise UsageError("a token would go over the net in the clear.", hint="Use the https address of the registry.")
@@ -114,6 +119,7 @@ class Remote:
 
     def query(self, codes: Sequence[str], population: str) -> Known:
         """What the service knows, each record checked here; ``best`` is the one that it plans by."""
+        self.signed_head()
         found = self.call("/query", attributes=",".join(codes), population=population)
         listed, notes = found.get("records"), found.get("notes")
         if not isinstance(listed, list) or not isinstance(notes, list) or not isinstance(found.get("fit"), str):

@@ -19,10 +19,12 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import StringConstraints
 
 from shoal.errors import AccessError, DataError
+from shoal.kernels.signatures import Signer
 from shoal.model import strict_json
 from shoal.registry.answer.answer import shown
 from shoal.registry.answer.exposure import places_of
 from shoal.registry.answer.query import Registry
+from shoal.registry.keep.heads import ServedHeads
 from shoal.registry.keep.store import Store
 from shoal.registry.records.notice import Notice
 from shoal.registry.records.record import LARGEST_BYTES, SHARE_STEP, Record
@@ -52,9 +54,18 @@ LONG_RATE, LONG_BURST = 50.0, 2500
 
 
 def create_router(
-    store: Store, *, prefix: str = "/registry/v1", rate: float = 2000.0, burst: int = 4000, workers: Workers | None = None
+    store: Store,
+    *,
+    prefix: str = "/registry/v1",
+    rate: float = 2000.0,
+    burst: int = 4000,
+    workers: Workers | None = None,
+    signer: Signer | None = None,
 ) -> APIRouter:
-    """Routes of the registry over one store; with ``workers`` long questions are answered in processes of their own."""
+    """Routes of the registry over one store; with ``workers`` long questions are answered in processes of their own.
+
+    ``signer`` signs the head of the log (:mod:`shoal.registry.keep.heads`).
+    """
     limiter = Limiter(rate, burst)
 
     async def calm(request: Request) -> None:
@@ -64,7 +75,7 @@ def create_router(
     problems: dict[int | str, dict[str, Any]] = {c: {"model": models.Problem} for c in (400, 401, 403, 404, 409, 413, 422, 429)}
     router = APIRouter(prefix=prefix, tags=["registry"], dependencies=[Depends(calm)], responses=problems)
     reply_long = _add_questions(router, store, calm, workers)  # first: the most frequent questions match first
-    _add_reading(router, store)
+    _add_reading(router, store, None if signer is None else ServedHeads(store.log, signer))
     add_publishing(router, store)
     add_catalogue(router, store, reply_long)
     _add_page(router, store)
@@ -97,13 +108,13 @@ def _answer(request: Request, body: bytes) -> Response:
     return Response(body, media_type="application/json", headers=headers)
 
 
-def _add_reading(router: APIRouter, store: Store) -> None:
+def _add_reading(router: APIRouter, store: Store, heads: ServedHeads | None) -> None:
     as_given: dict[str, Any] = {"response_model_exclude_unset": True}
 
-    @router.get("/", summary="Head of the log")
-    def head() -> models.Head:
+    @router.get("/", summary="Head of the log, signed where the service has a key", response_model=models.Head, **as_given)
+    def head(since: Annotated[int, Query(ge=0, le=2**53, description="Lines of a log that you saw before.")] = 0) -> Any:
         line, digest = store.head()
-        return models.Head(format="shoal-registry/1", line=line, head=digest)
+        return {"format": "shoal-registry/1", "line": line, "head": digest, **(heads.since(since) if heads else {})}
 
     @router.get("/records", summary="Current records, a page at a time", response_model=models.RecordPage, **as_given)
     def records(after: After = "", limit: Limit = 100) -> dict[str, Any]:

@@ -63,10 +63,26 @@ class StatementBody(Strict):
     signature: str
 
 
+class SignedHead(Strict):
+    """Size and root of the Merkle tree over the lines of the log (RFC 9162), signed by the service."""
+
+    format: Literal["shoal-tree-head/1"]
+    size: int
+    root: str
+    files: dict[str, str]
+    date: str
+    key: str
+    signature: str
+
+
 class Head(Strict):
+    """``consistency`` proves that the signed head continues the tree of the lines that were seen before."""
+
     format: Literal["shoal-registry/1"]
     line: int
     head: str
+    signed: SignedHead | None = None
+    consistency: list[str] | None = None
 
 
 class RecordPage(Strict):
