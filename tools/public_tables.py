@@ -24,7 +24,7 @@ def public_topics(data: Path) -> Iterator[Topic]:
     nl = data / "pop_nl_postcode" / "nl_2021_gemeente_age5_sex.csv"
     if nl.is_file():
         yield from _nl(nl)
-    pc4 = [nl.withplace_name(name) for name in ("nl_2021_pc4_age5_sex.csv", "nl_pc4_gemeente.csv")]
+    pc4 = [nl.with_name(name) for name in ("nl_2021_pc4_age5_sex.csv", "nl_pc4_gemeente.csv")]
     if all(p.is_file() for p in pc4):
         yield from _nl_postcodes(*pc4)
     us = data / "us_zip" / "us_zip_2010_population.csv"
