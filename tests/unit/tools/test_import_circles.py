@@ -14,11 +14,7 @@ import pytest
 SOURCE = Path(__file__).parents[3] / "src"
 BUILDERS = "categories codes dates explicit infer number_texts numbers policy postcodes"
 LEFT = [
-    {"find.safe_harbor.classes", "find.safe_harbor.coarse"},
     {"hierarchies", "hierarchies.rule", *(f"hierarchies.builders.{name}" for name in BUILDERS.split())},
-    {"registry.keep.heads", "registry.keep.mirror"},
-    {"registry.keep.notices", "registry.keep.store", "registry.keep.submissions"},
-    {"server.common", "server.limited_http"},
 ]
 """Circles that remain, without ``shoal.`` in front."""
 
