@@ -354,7 +354,7 @@ def test_tables_by_command(clinic: House, tmp_path: Path, capsys: pytest.Capture
     token = tmp_path / "olga.token"
     token.write_text(clinic.tokens["Olga"] + "\n")
     token.chmod(0o600)
-    from shoal.protector.intake.register import intake_table
+    from shoal.protector.pseudonyms.tables import intake_table
 
     done = intake_table(
         clinic.operator, tmp_path / "t.csv", tmp_path / "o.csv", domain="clinic",

@@ -263,7 +263,7 @@ def intake(
     possible: Annotated[float, typer.Option("--possible", help="And from which a clerk decides.")] = 0.05,
 ) -> shared.Answer:
     """Make pseudonyms for people recognized by name, birth date … despite typing errors. A clerk decides uncertain cases."""
-    from shoal.protector.intake.register import intake_table
+    from shoal.protector.pseudonyms.tables import intake_table
 
     details: dict[str, Any] = {
         "domain": domain,

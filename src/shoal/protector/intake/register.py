@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,10 @@ from shoal.errors import DataError, UsageError
 from shoal.linkage import spelling
 from shoal.linkage.blocking import Known
 from shoal.linkage.model import Model
-from shoal.linkage.records import CHECK_DIGITS, Field, Records, days_before_months, fields_of, records_of, text_columns
-from shoal.model.roles import Column
+from shoal.linkage.records import CHECK_DIGITS, Field, Records, days_before_months, fields_of, records_of
 from shoal.protector.pseudonyms import merges
 from shoal.protector.pseudonyms.domains import Domain, Renewal
 from shoal.protector.pseudonyms.minting import OpenDomain
-from shoal.protector.pseudonyms.tables import opened_as_text, require_new
 from shoal.protector.store import pages
 from shoal.protector.store.database import Tx
 from shoal.protector.store.state import MERGES
@@ -201,57 +198,3 @@ def _days_first(people: Sequence[Person]) -> int:
 def _field(key: str) -> Field:
     kind, _, rest = key.partition(":")
     return Field(key, kind, rest if kind == "number" else "")
-
-
-PSEUDONYM, OUTCOME = "pseudonym", "outcome"
-"""The columns an output has beside those that stay."""
-
-
-def intake_table(
-    session: Any,
-    source: Any,
-    out: str | Path,
-    *,
-    domain: str,
-    fields: Mapping[str, str],
-    purpose: str = "",
-    match: float,
-    possible: float,
-) -> dict[str, Any]:
-    """Pseudonyms for the people of a table, written with the columns that are not fields; what was done, in numbers.
-
-    Rows whose person is not decided have no pseudonym: after the clerk's decisions the same call completes them.
-    """
-    import pyarrow as pa
-
-    from shoal.engines.files.writers import output_format, write_file
-
-    path = Path(out)
-    form = output_format(path, None)
-    columns = list(fields_of(fields))
-    keys = keys_of(fields)
-    require_new(path, source)
-    with opened_as_text(source, columns) as table:
-        for name in columns:
-            table.schema.require(name, what="column of a person's data")
-        kept = [c for c in table.schema.columns if c.name not in columns]
-        if {PSEUDONYM, OUTCOME} & {c.name for c in kept}:
-            raise UsageError(f"the table has a column '{PSEUDONYM}' or '{OUTCOME}' already.", hint="Rename it first.")
-        batches = [pa.Table.from_batches([b]) for b in table.scan([*columns, *(c.name for c in kept)])]
-        whole = pa.concat_tables(batches).combine_chunks() if batches else None
-    texts = text_columns(whole.select(columns).to_batches(), columns) if whole is not None else {c: [] for c in columns}
-    rows = len(texts[columns[0]])
-    records = [{keys[c]: texts[c][i] for c in columns} for i in range(rows)]
-    done = session.intake(domain, records, purpose=purpose, source=path.name, match=match, possible=possible)
-    new = pa.table({PSEUDONYM: pa.array(done.pseudonyms, pa.string()), OUTCOME: pa.array(done.outcomes, pa.string())})
-    rest = whole.select([c.name for c in kept]) if whole is not None else None
-    made = new if rest is None else pa.table([*new.columns, *rest.columns], names=[*new.column_names, *rest.column_names])
-    write_file(path, form, made.schema, iter(made.to_batches()), [Column(PSEUDONYM), Column(OUTCOME), *kept])
-    return {
-        "rows": rows,
-        "out": path.name,
-        "domain": domain,
-        "counts": done.counts,
-        "waiting": sorted(set(done.waiting)),
-        "changes": {name: dict(seen) for name, seen in done.changes.items()},
-    }

@@ -18,8 +18,10 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.find import ColumnFacts, find_columns
+from shoal.linkage.records import fields_of, text_columns
 from shoal.model.exclusion import Excluded
 from shoal.model.roles import Column, Role
+from shoal.protector.intake.register import keys_of
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -102,10 +104,10 @@ def pseudonymize_table(
 
     path = Path(out)
     output_format(path, None)
-    require_new(path, source)
+    _require_new(path, source)
     if not columns:
         raise UsageError("name at least one column of identities.", hint="Pass columns=['patient_id'], or --id patient_id.")
-    with opened_as_text(source, columns) as opened:
+    with _opened(source, columns) as opened:
         table, told = opened, None
         for name in (*columns, *drop):
             table.schema.require(name, what="identity column" if name in columns else "column to drop")
@@ -144,7 +146,7 @@ def replace_in_table(
 
     path = Path(out)
     output_format(path, None)
-    require_new(path, table)
+    _require_new(path, table)
     missing = 0
 
     def replaced(text: Any) -> Any:
@@ -155,7 +157,7 @@ def replace_in_table(
         missing += column.null_count
         return column
 
-    with opened_as_text(table, columns) as opened:
+    with _opened(table, columns) as opened:
         for name in columns:
             opened.schema.require(name, what="column to be replaced")
         work = _Work(tuple(columns), replaced)
@@ -184,12 +186,66 @@ def values_of(table: Any, column: str) -> list[str]:
     from shoal.kernels.text import canonical_text
 
     found: dict[str, None] = {}
-    with opened_as_text(table, [column]) as opened:
+    with _opened(table, [column]) as opened:
         opened.schema.require(column, what="column of pseudonyms")
         for batch in opened.scan([column], batch_size=BATCH_ROWS):
             texts = canonical_text(batch.column(column)).unique().drop_null().to_pylist()
             found.update(dict.fromkeys(texts))
     return list(found)
+
+
+PSEUDONYM, OUTCOME = "pseudonym", "outcome"
+"""The columns an output has beside those that stay."""
+
+
+def intake_table(
+    session: Session,
+    source: Any,
+    out: str | Path,
+    *,
+    domain: str,
+    fields: Mapping[str, str],
+    purpose: str = "",
+    match: float,
+    possible: float,
+) -> dict[str, Any]:
+    """Pseudonyms for the people of a table, written with the columns that are not fields; what was done, in numbers.
+
+    Rows whose person is not decided have no pseudonym: after the clerk's decisions the same call completes them.
+    """
+    import pyarrow as pa
+
+    from shoal.engines.files.writers import output_format, write_file
+
+    path = Path(out)
+    form = output_format(path, None)
+    columns = list(fields_of(fields))
+    keys = keys_of(fields)
+    _require_new(path, source)
+    with _opened(source, columns) as table:
+        for name in columns:
+            table.schema.require(name, what="column of a person's data")
+        kept = [c for c in table.schema.columns if c.name not in columns]
+        if {PSEUDONYM, OUTCOME} & {c.name for c in kept}:
+            raise UsageError(f"the table has a column '{PSEUDONYM}' or '{OUTCOME}' already.", hint="Rename it first.")
+        batches = [pa.Table.from_batches([b]) for b in table.scan([*columns, *(c.name for c in kept)])]
+        whole = pa.concat_tables(batches).combine_chunks() if batches else None
+    texts = text_columns(whole.select(columns).to_batches(), columns) if whole is not None else {c: [] for c in columns}
+    rows = len(texts[columns[0]])
+    records = [{keys[c]: texts[c][i] for c in columns} for i in range(rows)]
+    done = session.intake(domain, records, purpose=purpose, source=path.name, match=match, possible=possible)
+    new = pa.table({PSEUDONYM: pa.array(done.pseudonyms, pa.string()), OUTCOME: pa.array(done.outcomes, pa.string())})
+    rest = whole.select([c.name for c in kept]) if whole is not None else None
+    made = new if rest is None else pa.table([*new.columns, *rest.columns], names=[*new.column_names, *rest.column_names])
+    write_file(path, form, made.schema, iter(made.to_batches()), [Column(PSEUDONYM), Column(OUTCOME), *kept])
+    return {
+        "rows": rows,
+        "out": path.name,
+        "domain": domain,
+        "counts": done.counts,
+        "waiting": sorted(set(done.waiting)),
+        "changes": {name: dict(seen) for name, seen in done.changes.items()},
+    }
 
 
 class _Work:
@@ -238,13 +294,13 @@ class _Work:
         return table.set_column(place, name, self.replace(text))
 
 
-def require_new(path: Path, source: Any) -> None:
+def _require_new(path: Path, source: Any) -> None:
     """Refuse to write over the source: from a one-way domain nothing would lead back."""
     if isinstance(source, str | Path) and path.exists() and Path(str(source)).exists() and path.samefile(str(source)):
         raise UsageError(f"'{path.name}' is the table itself: its identities would be lost.", hint="Name another output file.")
 
 
-def opened_as_text(source: Any, columns: Sequence[str]) -> Table:
+def _opened(source: Any, columns: Sequence[str]) -> Table:
     """The source with its identity columns as text."""
     from shoal.engines import open as opening
 
