@@ -80,9 +80,11 @@ def _facts_and_rows(columns: Sequence[Column], whole: Any, records: int) -> tupl
     """The facts about columns whose values are in memory, and some of their rows."""
     facts, rows = [], SomeRows(whole)
     for i, column in enumerate(columns):
-        values, at = coded(whole.column(i).combine_chunks())
+        held = whole.column(i)
+        values, at = coded(held.chunk(0) if held.num_chunks == 1 else held.combine_chunks())
         rows.keep(column.name, at)
-        sizes, missing = np.bincount(at + 1, minlength=1)[1:], int(np.count_nonzero(at < 0))
+        missing = held.null_count
+        sizes = np.bincount(at[at >= 0] if missing else at, minlength=len(values))
         if not has_order(values.type):
             order = pc.sort_indices(values)
             values, sizes = values.take(order), sizes[to_numpy(order)]

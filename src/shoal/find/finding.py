@@ -121,9 +121,16 @@ class ColumnFacts:
     def numbers(self) -> npt.NDArray[np.float64] | None:
         """The values as numbers, where all of them are; a decimal comma is read too."""
         try:
+            if self.kind in NUMBERS:
+                return np.array(list(map(float, self.values)), dtype=np.float64)
             return np.array([float(v.replace(",", ".") if v.count(",") == 1 else v) for v in self.values], dtype=np.float64)
         except ValueError:
             return None
+
+    @cached_property
+    def signed(self) -> list[str]:
+        """The values with a minus sign."""
+        return [v for v in self.values if v.startswith("-")]
 
     @cached_property
     def whole(self) -> bool:

@@ -116,8 +116,8 @@ def spread(values: Sequence[str], most: int = MOST) -> list[str]:
 
 def identifier_form(values: Sequence[str], kind: str) -> tuple[Form, Evidence] | None:
     """The form of identifier that the values have, with the share that has it; None where they have none."""
-    looked = spread(values)
-    if not looked or kind not in ("text", "other", "integer") or max(map(len, looked)) < SHORTEST:
+    looked = spread(values) if kind in ("text", "other", "integer") else []
+    if not looked or max(map(len, looked)) < SHORTEST:
         return None
     for form in FORMS:
         if kind == "integer" and not form.by_chance:

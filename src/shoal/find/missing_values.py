@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
+import numpy as np
+
 from shoal.find.bands import band_order
 from shoal.find.dates import CACHED
 from shoal.find.finding import ColumnFacts
@@ -52,9 +54,9 @@ def missing_spellings(
     ``shared`` are number codes that several columns of the table use so (see :func:`number_codes`); ``own`` what that function
     says of the column alone, where it was asked already.
     """
-    declared = [v for v in facts.values if v in facts.declared_missing]
-    labelled = [v for v in facts.values if v in facts.labels and _LABEL.match(folded(facts.labels[v]))]
-    alone = own is not None and shared.isdisjoint(v.removesuffix(".0") for v in facts.values)
+    declared = [v for v in facts.values if v in facts.declared_missing] if facts.declared_missing else []
+    labelled = [v for v in facts.values if v in facts.labels and _LABEL.match(folded(facts.labels[v]))] if facts.labels else []
+    alone = own is not None and (not shared or shared.isdisjoint(v.removesuffix(".0") for v in facts.values))
     numbers = own if own is not None and alone else number_codes(facts, set(shared))
     days = no_days(facts) if facts.kind not in NUMBERS else []
     spelled = [] if facts.kind not in ("text", "other") else _words(facts)
@@ -149,6 +151,8 @@ def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str
     >>> number_codes(ColumnFacts("age", "integer", ages, np.ones(101, dtype=np.int64), 101))
     []
     """
+    if _only_amounts(facts):
+        return []
     texts = {v: _number(v) for v in facts.values}
     numbers = {v: n for v, n in texts.items() if n is not None}
     shared = shared or set()
@@ -167,6 +171,17 @@ def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str
     found = found or _few_negative(numbers, facts)
     rest = {v: n for v, n in numbers.items() if n >= 0 and v not in found}
     return found + (_nines(rest, shared, facts) or _far_repeated(rest, facts, shared)) or _lone_far(numbers, facts)
+
+
+def _only_amounts(facts: ColumnFacts) -> bool:
+    """Whether all values are numbers from 0, some not whole, none of nines or far from the others: none of them is a code."""
+    numbers = facts.numbers
+    if facts.kind not in NUMBERS or facts.whole or numbers is None or len(numbers) < 3 or not np.all(np.isfinite(numbers)):
+        return False
+    low, second = np.partition(numbers, 1)[:2]
+    before, high = np.partition(numbers, len(numbers) - 2)[-2:]
+    gap = max(second - low, high - before)
+    return bool(low >= 0 and gap < LONE_GAP * (high - low - gap) and all(high != nines for nines, _ in _NINES))
 
 
 def no_days(facts: ColumnFacts) -> list[str]:
@@ -189,7 +204,7 @@ def below_codes(facts: ColumnFacts) -> tuple[str, ...]:
     >>> below_codes(ColumnFacts("x", "integer", ["-2", "-1", "0", "1"], np.ones(4), 9))
     ()
     """
-    signed = [v for v in facts.values if v.startswith("-")]
+    signed = facts.signed
     if not signed or len(signed) > MOST_BELOW or facts.distinct < len(signed) + 2:
         return ()
     if not all(_ONE_DIGIT.fullmatch(v) for v in signed):

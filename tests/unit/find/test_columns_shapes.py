@@ -11,7 +11,7 @@ import shoal
 from shoal.find import ColumnFacts, Scale, find_column, find_columns
 from shoal.find.bands import band_order
 from shoal.find.dates import compact_date, written_as_date
-from shoal.find.missing_values import missing_spellings
+from shoal.find.missing_values import missing_spellings, number_codes
 from shoal.find.orders import ladder_order
 from shoal.find.people import full_names_share
 from shoal.find.roles.keys import drawn_key
@@ -255,3 +255,19 @@ def test_a_table_of_health_whose_other_names_say_nothing() -> None:
     assert two["pep"] is Role.UNDECIDED
     three = {c.name: c.role for c in shoal.inspect(known | marks | {"diagnosis": marks["sod"]}).columns}
     assert three["pep"] is Role.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ([*(f"{i / 2}" for i in range(9)), "99.0"], ["99.0"]),  # nines beyond a gap
+        ([*(f"{i / 2}" for i in range(9)), "98.5"], []),
+        ([*(f"{i / 2}" for i in range(41)), "80.0"], ["80.0"]),  # three ranges from all others
+        ([*(f"{i / 2}" for i in range(41)), "79.5"], []),
+        (["-9.0", *(f"{i / 2}" for i in range(9))], ["-9.0"]),
+        (["-0.5", "1.5", "2.5"], []),
+    ],
+)
+def test_codes_among_numbers_that_are_not_whole(values: list[str], codes: list[str]) -> None:
+    facts = ColumnFacts("x", "float", values, np.full(len(values), 5), 5 * len(values))
+    assert number_codes(facts) == codes

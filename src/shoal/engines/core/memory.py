@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 from shoal.errors import MemoryBudgetError, UsageError
@@ -80,6 +81,10 @@ def _limit_in(file: Path) -> int | None:
     except OSError:
         return None
     return int(text) if text.isdecimal() and int(text) < 1 << 60 else None
+
+
+BUDGET: ContextVar[int | None] = ContextVar("BUDGET", default=None)
+"""The budget of the table that is being opened; None without one."""
 
 
 def budget_of_process() -> int | None:

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from shoal.disk.atomic import disk_full
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
+from shoal.engines.core.memory import BUDGET
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.sql import UNEVEN, identifier, literal, path_literal
 from shoal.engines.files.csv.encodings import SAMPLE_BYTES, UnknownEncodingError, guess_encoding
@@ -268,7 +269,8 @@ class _File:
 
     def _content(self) -> bytes | None:
         """The whole file in UTF-8, without what is not a record, where that can be had in memory."""
-        packed, wide = packing_of(self.path) != "none", len(self.names) > WIDE and self.path.stat().st_size <= WIDE_BYTES
+        most = WIDE_BYTES if BUDGET.get() is None else WIDE_BYTES >> 4  # it takes up to ten times as much memory
+        packed, wide = packing_of(self.path) != "none", len(self.names) > WIDE and self.path.stat().st_size <= most
         if packed or not (self.encoding == "utf-8" or self.dialect.repaired):
             return None
         if len(self.raw) >= SAMPLE_BYTES:

@@ -199,31 +199,52 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
 
 
+@dataclass(frozen=True)
+class _Texts:
+    """The different texts of a column without what is not part of its values: blanks around them, marks, quoted empties."""
+
+    values: list[str]
+    padded: bool
+    empty: bool
+    marks: bool
+
+    @classmethod
+    def of(cls, column: Any, dialect: Dialect) -> _Texts:
+        values = [v for v in column.unique().to_pylist() if v is not None]
+        if empty := dialect.quoted_empty == "numbers" and "" in values:
+            values.remove("")
+        if padded := _padded_numbers(values) or (dialect.padded and _padded_texts(values)):
+            values = [v.strip(" ") for v in values]
+        if marks := _has_marks(values):
+            values = [_without_marks(v) for v in values]
+        return cls(values, padded, empty, marks)
+
+    def field(self, decimal: str) -> Field:
+        """How the texts are read."""
+        plain = not (self.padded or self.empty or self.marks)
+        if plain and (amount := written_amount(self.values)) and (found := _amount_field(self.values, amount)):
+            return found
+        sql_type, exact, comma = _guess(self.values, decimal)
+        shortest, typed = sql_type == SHORTEST, sql_type != "VARCHAR"
+        kind, marks = "DOUBLE" if shortest else sql_type, self.marks and typed and not self.padded
+        return Field(0, "", kind, exact, comma, None, shortest, self.padded, self.empty and typed, marks)
+
+
 def guess_types(sample: Sequence[Any], dialect: Dialect, decimal: str | None) -> tuple[list[Field], str]:
     """For each column how its texts are read, from its sampled values; and the decimal mark."""
-    spelled = [[v for v in column.unique().to_pylist() if v is not None] for column in sample]
-    empties = [dialect.quoted_empty == "numbers" and "" in values for values in spelled]
-    spelled = [[v for v in values if v] if empty else values for values, empty in zip(spelled, empties, strict=True)]
-    padded = [_padded_numbers(values) or (dialect.padded and _padded_texts(values)) for values in spelled]
-    distinct = [[v.strip(" ") for v in values] if blanks else values for values, blanks in zip(spelled, padded, strict=True)]
-    marked = [_has_marks(values) for values in distinct]
-    distinct = [[_without_marks(v) for v in values] if marks else values for values, marks in zip(distinct, marked, strict=True)]
+    columns = [_Texts.of(column, dialect) for column in sample]
     if decimal is None:
-        decimal = "," if dialect.delimiter != "," and any(_comma_decimals(v) for v in distinct) else "."
-    fields = []
-    for values, blanks, empty, marks in zip(distinct, padded, empties, marked, strict=True):
-        amount = None if blanks or empty or marks else written_amount(values)
-        if amount is not None:
-            plain = [found[1].replace(amount.thousands, "") for v in values if (found := re.fullmatch(amount.pattern, v))]
-            sql_type, exact, comma = _guess(plain, "," if any("," in v for v in plain) else ".")
-            if sql_type in ("BIGINT", "DOUBLE") or sql_type.startswith("DECIMAL"):
-                fields.append(Field(0, "", sql_type, exact, comma, amount=amount))
-                continue
-        sql_type, exact, comma = _guess(values, decimal)
-        shortest, typed = sql_type == SHORTEST, sql_type != "VARCHAR"
-        kind = "DOUBLE" if shortest else sql_type
-        fields.append(Field(0, "", kind, exact, comma, None, shortest, blanks, empty and typed, marks and typed and not blanks))
-    return fields, decimal
+        decimal = "," if dialect.delimiter != "," and any(_comma_decimals(c.values) for c in columns) else "."
+    return [c.field(decimal) for c in columns], decimal
+
+
+def _amount_field(values: Sequence[str], amount: Amount) -> Field | None:
+    """How amounts are read that are all written so; None where they are not numbers."""
+    plain = [found[1].replace(amount.thousands, "") for v in values if (found := re.fullmatch(amount.pattern, v))]
+    sql_type, exact, comma = _guess(plain, "," if any("," in v for v in plain) else ".")
+    if sql_type in ("BIGINT", "DOUBLE") or sql_type.startswith("DECIMAL"):
+        return Field(0, "", sql_type, exact, comma, amount=amount)
+    return None
 
 
 _WRITTEN = re.compile(f"({SIGN})?{BLANK}(-?[0-9][0-9.,]*){BLANK}({SIGN})?")
