@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from shoal.engines.recode.write import Recoded
 from shoal.engines.spark.files import PART_ROWS, _gather, number_of_parts, publish_parts
 from shoal.errors import DataError, InternalError, TamperError, VerificationError
 from shoal.model.certificate.parts import FileEntry
-from shoal.release.certificate.signing import digest_of_data, file_entry, listed_parts, signed_digest
+from shoal.release.certificate.signing import check_bytes, digest_of_data, file_entry, listed_parts, signed_digest
 from shoal.release.make.recode import ByEngine, remove_passing
 from shoal.release.proof.facts import Facts
 from shoal.release.proof.read import header, rows
@@ -175,3 +176,20 @@ def test_the_engine_must_find_the_same_classes() -> None:
         for wrong in ({"records": 6}, {"sizes": {1: 1, 4: 1}}, {"people": 4, "classes": 3}, {"people": 4, "records": 4}):
             with pytest.raises(VerificationError, match="disagree"):
                 seen.require_same(_facts(**wrong))
+
+
+def test_every_listed_file_is_an_ordinary_one_with_the_bytes_that_were_signed(tmp_path):
+    (tmp_path / "data.csv").write_text("a\n1\n")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "data.csv")
+    (tmp_path / "folder.csv").mkdir()
+    entry = file_entry(tmp_path / "data.csv")
+    assert check_bytes(tmp_path, (entry,)) == "all 1 files have the bytes that were signed"
+    lies = {
+        "was changed": [replace(entry, bytes=entry.bytes + 1), replace(entry, sha256="0" * 64)],
+        "is a link": [replace(entry, name="link.csv")],
+        "not an ordinary file": [replace(entry, name="folder.csv")],
+    }
+    for words, entries in lies.items():
+        for one in entries:
+            with pytest.raises(TamperError, match=words):
+                check_bytes(tmp_path, (entry, one))
