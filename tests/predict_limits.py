@@ -1,4 +1,4 @@
-r"""Singletons when group and cells grow together (k = aN, N to infinity): an oracle for the exact sums, not part of the product.
+r"""Singletons when group and cells grow together (k = aN, N to infinity), and formulas of the sources that no product code uses.
 
 Per cell, with :math:`q_i=a\alpha_ie^{-a\alpha_i}`: mean :math:`\sum f_iq_i`, variance
 :math:`\sum f_iq_i(1-q_i)-\tfrac1a(\sum f_iq_i(1-a\alpha_i))^2` (METHODS §4.3, corrected).
@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+
+from shoal.prediction import Zipf
 
 
 def mean_limit(a: float, alpha: Sequence[float] = (1.0,), share: Sequence[float] = (1.0,)) -> float:
@@ -105,3 +107,42 @@ def _groups(a: float, alpha: Sequence[float], share: Sequence[float]) -> tuple[n
     assert abs(f.sum() - 1) <= 1e-9
     assert abs((x * f).sum() - a) <= 1e-9 * max(1, a)
     return x, f
+
+
+def joint_exponent(c1: float, d1: int, c2: float, d2: int) -> float:
+    """The source's single exponent for two attributes; it matches only the corner cells and bounds nothing.
+
+    >>> round(joint_exponent(0.4, 100, 1.0, 50), 7)
+    0.6755854
+    """
+    return (c1 * math.log(d1) + c2 * math.log(d2)) / (math.log(d1) + math.log(d2))
+
+
+def hard_threshold_share(laws: Sequence[Zipf], people: int, *, k: int = 2) -> float:
+    """Share of people in cells that *expect* fewer than k people, for several attributes."""
+    cells = laws[0].distribution.expanded()
+    for law in laws[1:]:
+        cells = np.multiply.outer(cells, law.distribution.expanded()).ravel()
+    return float(cells[cells * people < k].sum())
+
+
+def groups_expansion(f2: float, f3: float, width: float, group_size: int) -> tuple[float, float, float]:
+    r"""Shares of people alone, in pairs and in threes to second order in the width."""
+    k = group_size
+    one, two = (k - 1) * width * f2, (k - 1) * (k - 2) * width**2 * f3
+    return 1 - one + two / 2, one - two, two / 2
+
+
+def variance_expansion(f2: float, width: float, group_size: int) -> float:
+    r"""First order of the variance of the number of unique people, :math:`2k(k-1)\Delta\int f^2`."""
+    k = group_size
+    return 2 * k * (k - 1) * width * f2
+
+
+def excess_probability(people: int, excess: float) -> float:
+    """P(the share of unique people exceeds its expectation by ``excess``) is at most exp(-n excess²/2) (McDiarmid).
+
+    >>> round(excess_probability(32561, 0.01), 9)
+    0.19631201
+    """
+    return math.exp(-people * max(0.0, excess) ** 2 / 2)

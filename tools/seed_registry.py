@@ -1,9 +1,12 @@
 """Make the registry's built-in records about real places from public population tables.
 
-    python tools/seed_registry.py FOLDER
+    python tools/seed_registry.py FOLDER MORE
 
-FOLDER holds pop_uk_la, pop_nl_postcode and us_zip. What is written are summaries (and shares of the answers of one attribute),
-signed with a key that is made for the run and thrown away; its public half goes into the package. No table is copied.
+FOLDER holds pop_uk_la, pop_nl_postcode and us_zip. MORE holds further public tables: wpp2019_popM.txt and wpp2019_popF.txt (World
+Population Prospects 2019, five years of age and sex, as in the R package wpp2019), sc-est2021-agesex-civ.csv (US Census Bureau),
+kenya_2019_county_age_sex.csv (County, Age, Male, Female: census 2019, volume III, table 2.3), countries.csv (numeric, code).
+What is written are summaries, shares of the answers of one attribute, and joint counts of age and sex, signed with a key that is
+made for the run and thrown away; its public half goes into the package.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import lzma
 import re
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +28,10 @@ from shoal.kernels.signatures import signer
 from shoal.registry.keep import builtin
 from shoal.registry.publish import seed
 from shoal.registry.publish.proposals import Ledger, propose
-from shoal.registry.records.population import Population
-from shoal.registry.records.record import MOST_SHARES
+from shoal.registry.records.counts import JointCounts
+from shoal.registry.records.population import Population, official_codes
+from shoal.registry.records.record import MOST_SHARES, Record
+from shoal.registry.records.summary import summarize
 
 HOLDER = "Shoal seed"
 DATE = "2026-11-15"
@@ -33,6 +39,9 @@ SOURCES = {
     "uk": "ONS mid-2019 population estimates (Open Government Licence v3)",
     "nl": "CBS StatLine 83502NED, 1 January 2021, counts rounded to 5 (CC BY 4.0)",
     "us": "US Census 2010 by ZIP code tabulation area",
+    "world": "United Nations, World Population Prospects 2019: estimates for mid-2020, five years of age and sex (CC BY 3.0 IGO)",
+    "states": "US Census Bureau, civilian population of states by year of age and sex, estimates of July 2021 (public domain)",
+    "ke": "Kenya National Bureau of Statistics, census of August 2019, volume III, table 2.3 (as compiled by rKenyaCensus, MIT)",
 }
 KEPT = {
     ("sex",), *((age, *more) for age in ("age/years", "age/5y", "age/10y", "age/20y") for more in ((), ("sex",))),
@@ -43,8 +52,9 @@ REGIONS = ("North East", "North West", "Yorkshire and The Humber", "East Midland
            "South East", "South West", "Wales", "Scotland", "Northern Ireland", "England")  # fmt: skip
 
 
-def main(data: Path) -> None:
+def main(data: Path, more: Path) -> None:
     key, shares = signer(), _shares(data)
+    joint = {population: _joint(1, by_sex) for population, by_sex in _uk(data)}
     rows: dict[str, list[builtin.Row]] = defaultdict(list)
     for topics in (public_topics(data), _regions(data)):  # regions overlap the places in them: a book of their own
         book, left_out = Ledger(), 0
@@ -61,9 +71,23 @@ def main(data: Path) -> None:
             except (DataError, RequirementError):
                 left_out += 1
                 continue
+            if codes == ("age/years", "sex"):  # only the United Kingdom's tables have single years
+                proposal = replace(proposal, record=replace(proposal.record, counts=joint[population]))
             record = seed.publish(proposal, key, book)
             rows[country].append(builtin.pack(record))
         sys.stdout.write(f"left out: {left_out}\n")
+    for file, method, width, places in (
+        ("world", "estimate", 5, _world),
+        ("states", "estimate", 1, _states),
+        ("ke", "complete count", 1, _kenya),
+    ):
+        for population, by_sex in places(more):
+            counts, codes = _joint(width, by_sex), ("age/years" if width == 1 else "age/5y", "sex")
+            summary = summarize(np.array(counts.people), len(counts.people))
+            record = Record(
+                codes, Population.parse(population), summary, method, HOLDER, "", DATE, source=SOURCES[file], counts=counts
+            )
+            rows[file].append(builtin.pack(record.signed(key).verify()))
     folder = Path(builtin.__file__).parent
     for country, listed in rows.items():
         header = {"holder": HOLDER, "key": key.public, "date": DATE, "source": SOURCES[country], "method": "complete count"}
@@ -72,6 +96,51 @@ def main(data: Path) -> None:
         sys.stdout.write(f"{country}: {len(listed)} records\n")
     code = Path(builtin.__file__)
     code.write_text(re.sub(r'(?m)^KEY = ".*"$', f'KEY = "{key.public}"', code.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _joint(width: int, by_sex: dict[str, np.ndarray]) -> JointCounts:
+    """Joint counts of age and sex."""
+    many = len(by_sex["F"])
+    ages = tuple(_age(i, width, many) for i in range(many))
+    people = tuple(int(by_sex[sex][i]) for i in range(many) for sex in "FM")
+    return JointCounts({"age/years" if width == 1 else "age/5y": ages, "sex": ("F", "M")}, people)
+
+
+def _world(more: Path):
+    """Countries that have no table of their own here."""
+    codes = {row["numeric"]: row["code"] for row in _rows(more / "countries.csv")}
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: {"M": [], "F": []})
+    for sex in "MF":
+        with (more / f"wpp2019_pop{sex}.txt").open(encoding="utf-8", newline="") as source:
+            for row in csv.DictReader(source, delimiter="\t"):
+                found[codes.get(row["country_code"].zfill(3), "")][sex].append(round(1000 * float(row["2020"])))
+    for code in sorted(found.keys() - {"", "UK", "NL", "US", "KE"}):
+        yield f"{code}@2020", {sex: np.array(people) for sex, people in found[code].items()}
+
+
+def _states(more: Path):
+    postal = {fips: place for (scheme, fips), place in official_codes().items() if scheme == "FIPS"}
+    found: dict[str, dict[str, list[int]]] = defaultdict(lambda: {"M": [], "F": []})
+    with (more / "sc-est2021-agesex-civ.csv").open(encoding="latin-1", newline="") as source:
+        for row in csv.DictReader(source):
+            if row["SEX"] != "0" and row["AGE"] != "999":
+                place = "US" if row["STATE"] == "0" else postal[row["STATE"].zfill(2)]
+                found[place]["MF"[int(row["SEX"]) - 1]].append(int(row["POPEST2021_CIV"]))
+    for place, by_sex in sorted(found.items()):
+        yield f"{place}@2021", {sex: np.array(people) for sex, people in by_sex.items()}
+
+
+def _kenya(more: Path):
+    found: dict[str, dict[str, list[int]]] = defaultdict(lambda: {"M": [], "F": []})
+    for row in _rows(more / "kenya_2019_county_age_sex.csv"):
+        if row["Age"].rstrip("+").isdigit():
+            for sex, column in (("M", "Male"), ("F", "Female")):
+                found[row["County"]][sex].append(int(float(row[column] or 0)))
+    counties = {name: {s: np.array(c) for s, c in by_sex.items()} for name, by_sex in found.items()}
+    yield "KE@2019", {s: np.sum([by_sex[s] for by_sex in counties.values()], axis=0) for s in "MF"}
+    for name, by_sex in sorted(counties.items()):
+        words = re.sub(r"[A-Z]+(?:'[A-Z]+)?", lambda m: m[0].capitalize(), name.replace("/ ", "-"))
+        yield f"KE/{words}@2019", by_sex
 
 
 def _share(counts: dict[str, int]) -> dict[str, float]:
@@ -190,4 +259,4 @@ def _regions(data: Path):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -17,11 +17,10 @@ from scipy import optimize, stats
 import predict_limits as limits
 from shoal import predict
 from shoal.prediction import Distribution, Zipf
-from shoal.prediction.attributes.quasi_identifier import excess_probability, unique_share_limit
-from shoal.prediction.attributes.rounding import density_integral, groups_expansion, variance_expansion
+from shoal.prediction.attributes.quasi_identifier import unique_share_limit
+from shoal.prediction.attributes.rounding import density_integral
 from shoal.prediction.population.class_size_models import ewens_uniques, pitman_uniques, poisson_gamma_uniques
 from shoal.prediction.summaries.kappa import singletons_from_kappa, variance_from_kappa
-from shoal.prediction.zipf.records import hard_threshold_share, joint_exponent
 
 N_KANTO, D_KANTO = 42_598_300, 2_497
 KANTO = Zipf(0.632, D_KANTO)
@@ -318,7 +317,7 @@ for k, w, h in ((10, 1, 1), (10, 2, 2), (20, 1, 1), (40, 1, 1), (10, 5, 5), (10,
 for rho in ("0", "0.5", "0.9", "0.99"):
     C000[f"ch6.bvn_unit_rho{rho}_D0.2_k10"] = bivariate_case(10, (0.2, 0.2), (1, 1), float(rho))
 for k in (2, 5, 10):
-    C000[f"ch6.var_const_k{k}"] = lambda e, k=k: variance_expansion(1.0, 1.0, k)
+    C000[f"ch6.var_const_k{k}"] = lambda e, k=k: limits.variance_expansion(1.0, 1.0, k)
 NORMAL = stats.norm()
 SIGMA = 5.66516167783795
 C000 |= {
@@ -332,7 +331,7 @@ C000 |= {
     "ch6.int_f3_sigma1": lambda e: density_integral(NORMAL, 3),
     "ch6.phi_norm_sigma1_D0.01_k6": lambda e: {
         "exact": [predict.singletons(predict.rounded(NORMAL, 0.01), 6).in_groups_of(j).value for j in (1, 2, 3, 4)],
-        "approx": list(groups_expansion(density_integral(NORMAL, 2), density_integral(NORMAL, 3), 0.01, 6)),
+        "approx": list(limits.groups_expansion(density_integral(NORMAL, 2), density_integral(NORMAL, 3), 0.01, 6)),
     },
     "ch6.mvn_int_f2_d3": lambda e: predict.normal_power_integral([[1, 0.3, 0.2], [0.3, 2, 0.5], [0.2, 0.5, 1.5]], 2),
     "ch6.rule_sigma_linear": lambda e: predict.sd_from_singletons(8, 10, 0.5, method="first"),
@@ -413,7 +412,7 @@ C001: dict[str, Callable[[Any], Any]] = {
     ],
     "ex3_fraction": lambda e: unique_share_limit(4e9 / 3e8),
     "ex3_fraction_unrounded": lambda e: unique_share_limit(4.38e9 / 3e8),
-    "mcdiarmid_n32561_eps0.01": lambda e: excess_probability(32561, 0.01),
+    "mcdiarmid_n32561_eps0.01": lambda e: limits.excess_probability(32561, 0.01),
     "thm4_exact_binomial_D_k100_beta.1_n3e8": lambda e: predict.cell_budget(300_000_000, 100, 0.1).cells,
     "thm4_chernoff_D_k100_beta.1_n3e8": lambda e: predict.cell_budget(300_000_000, 100, 0.1, bound="chernoff").cells,
     "thm4_actual_beta_at_n_over_125": lambda e: float(predict.cell_failure(2**52, 100, 125 / 2**52)),
@@ -517,11 +516,11 @@ C004: dict[str, Callable[[Any], Any]] = {
     "small_mc": lambda e: {
         "sim": predict.expected_share(Zipf(0.632, 30), 2000, 2).value,
         "exact_expected_unique": predict.expected_share(Zipf(0.632, 30), 2000, 2).value,
-        "hard_threshold_ratio": hard_threshold_share([Zipf(0.632, 30), Zipf(0.632, 30)], 2000),
+        "hard_threshold_ratio": limits.hard_threshold_share([Zipf(0.632, 30), Zipf(0.632, 30)], 2000),
     },
-    "thm34": lambda e: {"c12": joint_exponent(0.4, 100, 1.0, 50)},
+    "thm34": lambda e: {"c12": limits.joint_exponent(0.4, 100, 1.0, 50)},
     "multi_attr_exact": lambda e: [
-        hard_threshold_share([Zipf(0.4, 100), Zipf(1.0, 50)], 100_000),
+        limits.hard_threshold_share([Zipf(0.4, 100), Zipf(1.0, 50)], 100_000),
         predict.expected_share([Zipf(0.4, 100), Zipf(1.0, 50)], 100_000).value,
     ],
     "zipf_lsq_top3": lambda e: {

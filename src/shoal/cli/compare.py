@@ -158,10 +158,18 @@ def study(
     ledger: Annotated[Path, typer.Option("--ledger", metavar="FILE", help="Private record of what was published.")] = LEDGER,
     noise: Annotated[float | None, typer.Option("--noise", metavar="EPSILON", help="Publish with noise of this ε.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --publish: show what would be published.")] = False,
+    reproduce: Annotated[
+        bool, typer.Option("--reproduce", help="TABLE is a source (000, 001, 003, 004) or all: its printed numbers beside ours.")
+    ] = False,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="FOLDER", help="With --reproduce: the public tables that some need.")
+    ] = None,
     preview: options.Preview = False,
     as_json: options.Json = False,
 ) -> None:
     """Measure many sets of columns, in the whole table and by subpopulation; find minimal identifying sets."""
+    if reproduce:
+        _show_reproduced(table, data, as_json=as_json)
     if publish is not None and not (codes and population):
         raise UsageError(
             "--publish requires --codes and --population.",
@@ -191,6 +199,25 @@ def study(
     elif report is None and publish is None:
         named = "TABLE" if "://" in table else table  # a URL may hold a password
         _shared.next_step(f"shoal study {named} … --report study.html", within=True)
+
+
+def _show_reproduced(source: str, data: Path | None, *, as_json: bool) -> None:
+    """Printed numbers beside Shoal's; exit code 1 if one differs."""
+    from shoal.studies.reproduce import reproduce
+
+    found = reproduce(source, data)
+    many = {name: sum(x["verdict"] == name for x in found) for name in ("same", "corrected", "differs", "no data")}
+    if as_json:
+        _shared.put_json({"numbers": found, **many})
+    else:
+        ours = ["" if x["ours"] is None else _shared.shown(x["ours"], 7) for x in found]
+        rows = [(*list(x.values())[:5], number, x["verdict"]) for x, number in zip(found, ours, strict=True)]
+        heads = ("source", "where", "what", "printed", "corrected", "ours", "")
+        _shared.show_table("Printed numbers beside Shoal's", heads, rows, right=(3, 4, 5))
+        numbers = f"{many['same']:,} numbers are as printed, {many['corrected']:,} equal the correction"
+        more = f" {many['no data']:,} more need public tables: add --data FOLDER." if many["no data"] else ""
+        _shared.line(f"{numbers}, {many['differs']:,} differ.{more}", style="bold")
+    raise typer.Exit(1 if many["differs"] else 0)
 
 
 def _show_study(s: "Study") -> None:

@@ -212,7 +212,7 @@ def search(
     as_json: options.Json = False,
 ) -> None:
     """Populations whose name contains a text, with what is known about them."""
-    from shoal.registry.answer.plain import countries, nearby
+    from shoal.registry.answer.plain import grouped, nearby
     from shoal.registry.answer.query import populations
 
     source = _asked(registry, "").source
@@ -222,7 +222,9 @@ def search(
         _shared.put_json({"populations": shown, "more": len(found) > most})
         return
     if not text.strip() and found:
-        typer.echo(f"Places: {', '.join(f'{country} {n:,}' for country, n in countries(source).items())}.")
+        for line in grouped(source, most):
+            typer.echo(_shared.printable(line))
+        return
     for listed in found[:most]:
         typer.echo(f"{_shared.printable(listed.population)}: {'; '.join(','.join(c) for c in listed.codings)}")
     if not found:
@@ -421,17 +423,19 @@ def exposed(
 
     found = exposure(Registry(registry).source, population, _pairs(answers), anchors=typed.names(trust))
     if as_json:
-        _shared.put_json({**found.to_json(), "notes": list(found.notes)} if found.notes else found.to_json())
+        counted = {"counted": {"crowd": list(found.counted), "grade": found.best[1]}} if found.counted else {}
+        _shared.put_json({**found.to_json(), **counted, **({"notes": list(found.notes)} if found.notes else {})})
         return
-    value, low, high = found.crowd
-    between = f"between {low:,.0f} and {high:,.0f}, grade {found.grade}"
-    typer.echo(f"You hide among about {value:,.0f} people of {found.population} ({between}).")
+    (value, low, high), grade = found.best
+    between = f"between {low:,.0f} and {high:,.0f}, grade {grade}" if low < high else f"counted, grade {grade}"
+    typer.echo(f"You hide among {'' if low == high else 'about '}{value:,.0f} people of {found.population} ({between}).")
     for step in found.steps:
         typer.echo(f"  {step.code} = {step.answer}: {step.share[0]:.2%} answer so; the crowd is about {step.crowd[0]:,.0f}")
         for text, crowd in step.coarser:
             typer.echo(f"    {text} instead: about {crowd[0]:,.0f}")
     if len(found.steps) > 1:
-        typer.echo(f"Most telling: {found.most_telling}. The number takes your answers as independent of each other.")
+        taken = "The numbers of the single steps take" if found.counted else "The number takes"
+        typer.echo(f"Most telling: {found.most_telling}. {taken} your answers as independent of each other.")
     for note in found.notes:
         typer.echo(f"  {note}")
 

@@ -149,7 +149,7 @@ def test_a_fresh_machine_answers_about_real_places(shoal):
         ("postcode/US/zip3", "FIPS:06@2010"),
     ):
         found = shoal("query", "--attributes", attributes, "--population", population)
-        assert found["fit"] == "exact"
+        assert found["fit"] in ("exact", "joint counts")
         assert found["records"][0]["source"]
         assert (
             shoal("analyse", "--attributes", attributes, "--population", population, "--group", "100")["unique_share"]["grade"]

@@ -107,12 +107,3 @@ def rank_subsets(sizes: Mapping[str, int], people: int, alpha: float = 0.5, *, l
         for subset in itertools.combinations(columns, r)
     ]
     return sorted(tests, key=lambda t: (-t.bound.value, len(t.columns), t.columns))
-
-
-def excess_probability(people: int, excess: float) -> float:
-    """P(the share of unique people exceeds its expectation by ``excess``) is at most exp(-n excess²/2) (McDiarmid).
-
-    >>> round(excess_probability(32561, 0.01), 9)
-    0.19631201
-    """
-    return math.exp(-whole(people, what="people", least=1) * max(0.0, excess) ** 2 / 2)

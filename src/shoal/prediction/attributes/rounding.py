@@ -325,19 +325,6 @@ def expansion(f2: float, f3: float, width: float, group_size: int, *, order: int
     return Estimate(value, max(0.0, value - error), min(float(k), value + error), method=name, details={"unclamped": raw})
 
 
-def groups_expansion(f2: float, f3: float, width: float, group_size: int) -> tuple[float, float, float]:
-    r"""Shares of people alone, in pairs and in threes to second order in the width."""
-    k = whole(group_size, what="group_size", least=1)
-    one, two = (k - 1) * width * f2, (k - 1) * (k - 2) * width**2 * f3
-    return 1 - one + two / 2, one - two, two / 2
-
-
-def variance_expansion(f2: float, width: float, group_size: int) -> float:
-    r"""First order of the variance of the number of unique people, :math:`2k(k-1)\Delta\int f^2`."""
-    k = whole(group_size, what="group_size")
-    return 2 * k * (k - 1) * width * f2
-
-
 def density_integral(law: Any, power: int) -> float:
     r""":math:`\int f^m` of a frozen scipy distribution; closed for normal, exponential and uniform.
 

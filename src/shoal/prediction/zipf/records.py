@@ -12,7 +12,6 @@ Source   Kikuchi & Takahashi 2016, corrected (METHODS §26–31)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -164,26 +163,6 @@ def pseudonym_life(laws: Any, people: int, limit: float, *, k: int = 2, most: in
         if expected_share(laws, people, s, k=k).low > top:
             return s - 1
     return most
-
-
-def joint_exponent(c1: float, d1: int, c2: float, d2: int) -> float:
-    """The source's single exponent for two attributes; it matches only the corner cells and bounds nothing.
-
-    >>> round(joint_exponent(0.4, 100, 1.0, 50), 7)
-    0.6755854
-    """
-    return (c1 * math.log(d1) + c2 * math.log(d2)) / (math.log(d1) + math.log(d2))
-
-
-def hard_threshold_share(laws: Sequence[Any], people: int, *, k: int = 2) -> float:
-    """Share of people in cells that *expect* fewer than k people, for several attributes (at most 50 million cells)."""
-    parts = [_law(x).expanded() for x in laws]
-    if math.prod(p.size for p in parts) > 50_000_000:
-        raise UsageError("too many cells to list.", hint="Use expected_share.")
-    cells = parts[0]
-    for p in parts[1:]:
-        cells = np.multiply.outer(cells, p).ravel()
-    return float(cells[cells * whole(people, what="people", least=1) < k].sum())
 
 
 def uniform_share(places: int, people: int, records: float) -> float:

@@ -35,7 +35,7 @@ def unique_share(summary: Summary, group_size: int, *, sampled: bool = False) ->
     """
     k = checked_group(group_size)
     drawn = _drawn(summary, k, sampling_error(summary.fewest) if sampled and k > 1 else 0.0)
-    return _of_people(drawn, summary.fewest, k, 1.0 if sampled else most_alone(summary.cells, k))
+    return of_people(drawn, summary.fewest, k, 1.0 if sampled else most_alone(summary.cells, k))
 
 
 def _drawn(summary: Summary, k: int, error: float) -> Estimate:
@@ -94,7 +94,7 @@ def sampling_error(people: int) -> float:
     return 1.2 * math.sqrt(math.log(2 / (1 - LEVEL)) / (2 * people))
 
 
-def _of_people(base: Estimate, people: int, k: int, most: float) -> Estimate:
+def of_people(base: Estimate, people: int, k: int, most: float) -> Estimate:
     """The same share for a group drawn from finitely many people: the value none of them twice, the interval either way.
 
     Of a group that may be everybody, only ``most`` is sure: so many can be alone in the cells there are.

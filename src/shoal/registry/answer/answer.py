@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
-from shoal.registry.answer import analyse, estimate
+from shoal.registry.answer import analyse, estimate, joint
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.trust import Dispute, dispute
 from shoal.registry.records.vocabulary import MOST_VALUES, compare, most_merged
 
-Fit = Literal["exact", "finer coding", "coarser coding", "parent population", "margins only", "nothing"]
+Fit = Literal["exact", "joint counts", "finer coding", "coarser coding", "parent population", "margins only", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Answer:
 
     def _beside(self, share: Estimate, other: Record, group_size: int) -> Estimate:
         """The share when it is open which of two records is true: a finer one bounds it from above, a coarser one from below."""
-        said = analyse.unique_share(other.summary, group_size, sampled=other.sampled)
+        said = joint.unique_share(other, group_size)
         finer = compare(other.codes, self.codes) == "finer"
         high = max(share.high, said.high) if finer else 1.0
         wider = replace(share, value=max(share.value, said.value), low=0.0, high=high, log_value=None)
@@ -103,7 +103,7 @@ class Answer:
         if self.fit == "margins only":
             share = analyse.combine([r.summary for r in self.records], group_size)
         else:
-            share = self.cautious([analyse.unique_share(r.summary, group_size, sampled=r.sampled) for r in self.judged])
+            share = self.cautious([joint.unique_share(r, group_size, joint.shared(self.codes, r.codes)) for r in self.judged])
         if self.elsewhere:
             return self._from_neighbours(share, group_size)
         if self.fit == "finer coding":
@@ -155,7 +155,7 @@ class Answer:
             note = f"The record is of a wider population: of this one anything between 0% and {ceiling:.0%} is possible."
             wide = replace(share, value=min(share.value, ceiling), low=0.0, high=ceiling, log_value=None)
             return replace(wide, grade="C", notes=(*share.notes, note), details={})
-        near = [[analyse.unique_share(r.summary, group_size, sampled=r.sampled) for r in group] for group in groups]
+        near = [[joint.unique_share(r, group_size) for r in group] for group in groups]
         found = [
             estimate.estimate(shares, [r.summary.size for r in group], self.size)
             for shares, group in zip(near, groups, strict=True)
@@ -187,6 +187,8 @@ class Answer:
             return math.inf
         if self.fit == "margins only":
             return math.prod(r.summary.cells for r in self.records)
+        if self.fit == "joint counts":
+            return math.prod(MOST_VALUES.get(c, math.inf) for c in self.codes)
         return max(r.summary.cells for r in self.judged)
 
 
@@ -240,9 +242,12 @@ def analysed(answer: Answer, group_size: int) -> dict[str, Any]:
         return {**out, "notes": ["Nothing is known.", *answer.notes], "unique_share": None}
     share = answer.unique_share(group_size)
     out |= {"unique_share": share.to_json(), "unique_people": share.value * group_size, "notes": [*answer.notes, analyse.AVERAGE]}
-    if answer.fit == "exact" and not answer.doubted and not answer.strangers and not answer.rivals:
-        crowds = [analyse.expected_crowd(r.summary, group_size, sampled=r.sampled) for r in answer.judged]
-        alike = [analyse.everybody_unique(r.summary, group_size, sampled=r.sampled) for r in answer.judged]
+    judged = [(joint.fixed(r, answer.codes) if r.counts else r.summary, r.sampled) for r in answer.judged]
+    known = [(summary, sampled) for summary, sampled in judged if summary is not None]
+    own = answer.fit in ("exact", "joint counts") and not answer.elsewhere and len(known) == len(judged)
+    if own and not answer.doubted and not answer.strangers and not answer.rivals:
+        crowds = [analyse.expected_crowd(summary, group_size, sampled=sampled) for summary, sampled in known]
+        alike = [analyse.everybody_unique(summary, group_size, sampled=sampled) for summary, sampled in known]
         smallest, sentence = analyse.smallest_group(share, group_size)
         out |= {
             "everybody_unique": answer.graded(answer.cautious(alike)).to_json(),

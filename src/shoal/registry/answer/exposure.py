@@ -4,7 +4,7 @@ A record of a public table holds the share of people with each answer; of anothe
 chance S_2 that two people answer alike. With N people and shares s_1 … s_m the crowd is :math:`N\prod s_i` if the answers have
 nothing to do with each other; whatever they have, it lies between :math:`N\max(0,\sum s_i-(m-1))` and :math:`N\min s_i`
 (Fréchet), each share taken at its end. The page in the browser does the same arithmetic in the same order
-(``report/templates/exposed.js``).
+(``report/templates/exposed.js``). Where a record has joint counts, the people with all of the answers are counted besides.
 
 Where keys that nobody was asked to choose between say different things, the smallest share and the smallest population count,
 and the grade is C; with anchors only the records of keys that they reach.
@@ -15,22 +15,26 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.errors import UsageError
 from shoal.find.answers import meant
 from shoal.registry.answer.answer import UNKNOWN, one_of
+from shoal.registry.answer.joint import ESTIMATED
 from shoal.registry.answer.plain import codes_of, population_of
 from shoal.registry.answer.source import RecordSource
 from shoal.registry.keep.builtin import KEY as BUILT_IN
+from shoal.registry.records.counts import AGES, JointCounts
 from shoal.registry.records.population import key_of
 from shoal.registry.records.record import SHARE_STEP, Record, check_key
+from shoal.registry.records.summary import summarize
 from shoal.registry.records.trust import dispute, trusted_keys
 from shoal.registry.records.vocabulary import attribute, label
 
-_WIDTHS = {"age/years": 1, "age/5y": 5, "age/10y": 10, "age/20y": 20}
 _BANDS = (5, 10, 20)
+_OLD = 80
+"""Ages from which estimates of a population are hardly reliable."""
 _NUMBER = re.compile(r"(\d+)")
 Ends = tuple[float, float, float]
 """A number and its lower and upper end."""
@@ -58,10 +62,20 @@ class Exposure:
     grade: str
     unknown: bool = False
     """Whether the person named nobody to trust, and a record is signed by a key other than that of Shoal's own records."""
+    counted: Ends | None = None
+    """People with all of the answers, where joint counts have them: no answer is taken as independent of another."""
+    estimated: bool = False
+    """Whether those people were estimated, not counted."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (UNKNOWN,) if self.unknown else ()
+        return ((UNKNOWN,) if self.unknown else ()) + ((ESTIMATED,) if self.estimated else ())
+
+    @property
+    def best(self) -> tuple[Ends, str]:
+        """The best that is known, and its grade: what was counted, else the crowd."""
+        grade = self.grade if self.counted is None else "C" if self.unknown or self.estimated else "B"
+        return self.counted or self.crowd, grade
 
     @property
     def crowd(self) -> Ends:
@@ -95,14 +109,39 @@ def exposure(
     people, anchors = population_of(source, population), tuple(anchors)
     counts = _counting(source, anchors)
     topics = [counts(c, str(people)) for c in source.codings(str(people)) if len(c) == 1]
-    place = place_data(topics, trusting=bool(anchors))
+    joint = _joint(source, str(people), counts)
+    place = place_data(topics, trusting=bool(anchors), joint=joint)
     codes = codes_of(source, [code for code, _ in answers], people)
     answers = [(code, answer) for code, (_, answer) in zip(codes, answers, strict=True)]
     if place is None:
         raise UsageError("no single attribute is known about this population.", hint="See: shoal registry search NAME")
     if len({attribute(code) for code, _ in answers}) != len(answers):
         raise UsageError("an attribute is answered twice.", hint="Answer each once.")
-    return _exposure(str(people), place, answers)
+    return _beside_counts(_exposure(str(people), place, answers), joint, trusting=bool(anchors))
+
+
+def _joint(source: RecordSource, people: str, counts: Callable[[tuple[str, ...], str], list[Record]]) -> Record | None:
+    """The record with joint counts of a population, if there is one that nobody disputes."""
+    for codes in source.codings(people):
+        found = counts(codes, people) if len(codes) > 1 else []
+        if len(found) == 1 and found[0].counts is not None and not found[0].sampled:
+            return found[0]
+    return None
+
+
+def _beside_counts(found: Exposure, joint: Record | None, *, trusting: bool) -> Exposure:
+    """The same with the people who give all of the answers, where joint counts have them.
+
+    An estimate of a cell may be off by half or twice; of people of 80 and older hardly anything is known.
+    """
+    given = {step.code: step.answer for step in found.steps}
+    people = joint.counts.people_with(given) if joint is not None and joint.counts is not None and given else None
+    if joint is None or people is None:
+        return found
+    value, old = max(1.0, people), any(code in AGES and _first(answer) >= _OLD for code, answer in given.items())
+    ends = (value, 1.0 if old else max(1.0, value / 2), 2 * value) if joint.estimated else (value, value, value)
+    unknown = found.unknown or (not trusting and joint.key != BUILT_IN)
+    return replace(found, counted=ends, estimated=joint.estimated, unknown=unknown)
 
 
 def _counting(source: RecordSource, anchors: Iterable[str]) -> Callable[[tuple[str, ...], str], list[Record]]:
@@ -112,12 +151,15 @@ def _counting(source: RecordSource, anchors: Iterable[str]) -> Callable[[tuple[s
     return lambda codes, people: [r for r in source.topic(codes, people) if trust is None or r.key in trust]
 
 
-def place_data(topics: Iterable[Sequence[Record]], *, trusting: bool) -> dict[str, Any] | None:
+def place_data(topics: Iterable[Sequence[Record]], *, trusting: bool, joint: Record | None = None) -> dict[str, Any] | None:
     """What the page needs of one population: its size, and for each attribute the shares or the typical share, and the source.
 
-    ``topics`` are the records that count, attribute by attribute; ``trusting``: they are of keys that the person trusts.
+    ``topics`` are the records that count, attribute by attribute; ``trusting``: they are of keys that the person trusts. Where
+    there are none, those that ``joint`` counts add up to.
     """
     known = sorted((topic for topic in topics if topic), key=lambda topic: topic[0].codes)
+    if not known and joint is not None:
+        known = [[_margin(joint, code)] for code in joint.codes]
     if not known:
         return None
     sizes = [r.summary for topic in known for r in topic]
@@ -125,11 +167,20 @@ def place_data(topics: Iterable[Sequence[Record]], *, trusting: bool) -> dict[st
     return {"people": [float(n) for n in people], "attributes": {topic[0].codes[0]: _about(topic, trusting) for topic in known}}
 
 
+def _margin(joint: Record, code: str) -> Record:
+    """What joint counts say of one attribute, as an unsigned record."""
+    counts: Any = joint.counts
+    listed, people = counts.answers[code], counts.cells([code]).people
+    shares = {answer: round(float(n / people.sum()), 4) for answer, n in zip(listed, people, strict=True)}
+    margin = JointCounts({code: listed}, tuple(people.tolist()))
+    return replace(joint, codes=(code,), summary=summarize(people, len(people)), shares=shares, counts=margin, signature="")
+
+
 def _about(topic: Sequence[Record], trusting: bool) -> dict[str, Any]:
     """One attribute: the cautious of the statements about it, whether it is in doubt, and whether nobody vouches for it."""
     record = one_of(topic)
     listed = [r.shares for r in topic if r.shares is not None]
-    doubt = dispute(topic) is not None or any(shares != listed[0] for shares in listed)
+    doubt = dispute(topic) is not None or any(shares != listed[0] for shares in listed) or any(r.estimated for r in topic)
     ends = [[min(1.0, math.exp(-h)) for h in (s.value, s.high, s.low)] for s in (r.summary.statistics["h2"] for r in topic)]
     typical = [min(e[0] for e in ends), min(e[1] for e in ends), max(e[2] for e in ends)] if doubt else ends[topic.index(record)]
     shares = {a: min(s[a] for s in listed if a in s) for s in listed for a in s} if listed else None
@@ -193,9 +244,9 @@ def _coarser(code: str, shares: dict[str, float] | None, answer: str) -> list[tu
     """Coarser answers with their shares: wider bands of age, the first digits of a postcode."""
     if shares is None:
         return []
-    if code in _WIDTHS:
+    if code in AGES:
         age = _first(answer)
-        wanted = [(w, age // w * w) for w in _BANDS if w > _WIDTHS[code]]
+        wanted = [(w, age // w * w) for w in _BANDS if w > AGES[code]]
         return [_joined(f"{low}-{low + w - 1}", [a for a in shares if low <= _first(a) < low + w], shares) for w, low in wanted]
     if code.startswith("postcode/"):
         starts = [answer[: len(answer) - cut] for cut in (1, 2) if len(answer) > cut]
@@ -225,5 +276,9 @@ def places_of(source: RecordSource, *, most: int = 20_000, anchors: Iterable[str
     for population, codes in sorted(set(source.topics("", limit=most))):
         if len(codes) == 1 and (records := counts(codes, population)):
             found.setdefault(key_of(population), []).append(records)
+    for population in sorted({p for p, _ in source.topics("", limit=most) if key_of(p) not in found}):
+        joint = _joint(source, population, counts)
+        if joint is not None and not joint.estimated:  # of estimates the page could say nothing for sure
+            found[key_of(population)] = [[_margin(joint, code)] for code in joint.codes]
     named = ((str(topics[0][0].population), place_data(topics, trusting=bool(anchors))) for topics in found.values())
     return {name: data for name, data in sorted(named) if data is not None}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from shoal.errors import UsageError, nearest
-from shoal.registry.records.population import Population
+from shoal.registry.records.population import Population, place_names, places_called
 from shoal.registry.records.vocabulary import CHAINS, attribute
 
 MOST = 100_000
@@ -30,9 +30,12 @@ def population_of(source: Places, text: str) -> Population:
     """
     if "@" in text or not text.strip():
         return Population.parse(text)
-    wanted = text.strip().casefold()
-    known = [Population.parse(p) for p in {p for p, _ in source.topics(wanted, limit=MOST)}]
-    found = [p for p in known if not p.filters and wanted in (p.place.casefold(), p.place.rpartition("/")[2].casefold())]
+    wanted, called = text.strip().casefold(), places_called(text, whole=True)
+    known = [Population.parse(p) for p in {p for p, _ in topics_of(source, text.strip(), limit=MOST)}]
+    found = [
+        p for p in known
+        if not p.filters and (wanted in (p.place.casefold(), p.place.rpartition("/")[2].casefold()) or p.place in called)
+    ]  # fmt: skip
     places = sorted({p.place for p in found})
     if len(places) == 1:
         return max(found, key=lambda p: p.period)
@@ -42,6 +45,28 @@ def population_of(source: Places, text: str) -> Population:
     raise UsageError(f"nothing is known about a place called '{text[:60]}'.", hint=" ".join(nearby(source, text)))
 
 
+def topics_of(source: Places, text: str, *, limit: int) -> list[tuple[str, tuple[str, ...]]]:
+    """Population and codes of records whose population contains the text, or whose country or state is called so."""
+    found = list(source.topics(text.casefold(), limit=limit))
+    for place in places_called(text) if text else ():
+        inside = (t for sign in "@/" for t in source.topics(f"{place}{sign}".casefold(), limit=limit))
+        found += [t for t in inside if t not in found and f"{t[0].partition('@')[0]}/".startswith(f"{place}/")]
+    return found
+
+
+def grouped(source: Places, most: int) -> Iterator[str]:
+    """Lines about what there is: each country with the number of its places and one of them, those with most places first."""
+    counted = countries(source)
+    example = {p.partition("@")[0].partition("/")[0]: f"{p} ({', '.join(codes)})" for p, codes in source.topics("", limit=MOST)}
+    yield f"{len(counted):,} countries, {sum(counted.values()):,} places. More about one: shoal registry search NAME"
+    ranked = sorted(counted, key=lambda c: (-counted[c], c))
+    for country in ranked[:most]:
+        name = next(iter(place_names().get(country, ())), country)
+        yield f"{name} ({country}): {counted[country]:,} {'place' if counted[country] == 1 else 'places'}, as {example[country]}"
+    if len(ranked) > most:
+        yield f"… and {len(ranked) - most:,} countries more: add --most."
+
+
 def nearby(source: Places, text: str) -> Iterator[str]:
     """What is there instead of a place that nothing is known about: places of a like name, and countries."""
     names = {p.partition("@")[0].rpartition("/")[2]: p for p, _ in source.topics("", limit=MOST)}
@@ -49,7 +74,12 @@ def nearby(source: Places, text: str) -> Iterator[str]:
     if close:
         yield f"Did you mean {names[close]}?"
     counted = countries(source)
-    yield f"There are records of {', '.join(f'{c} ({n:,} places)' for c, n in counted.items())}." if counted else "It is empty."
+    many = (
+        f"{', '.join(f'{c} ({n:,} places)' for c, n in counted.items())}"
+        if len(counted) <= SHOWN
+        else f"{len(counted)} countries"
+    )
+    yield f"There are records of {many}." if counted else "It is empty."
 
 
 def countries(source: Places) -> dict[str, int]:

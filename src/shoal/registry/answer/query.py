@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 from shoal.errors import UnreadableError, UsageError, nearest
 from shoal.registry.answer.answer import ENOUGH, Answer, Fit, one_of
-from shoal.registry.answer.plain import codes_of, population_of
+from shoal.registry.answer.joint import shared, told
+from shoal.registry.answer.plain import Places, codes_of, population_of, topics_of
 from shoal.registry.answer.source import KeptReadings, RecordSource, View
 from shoal.registry.keep.builtin import KEY as BUILT_IN
 from shoal.registry.keep.builtin import BuiltIn
@@ -70,7 +70,7 @@ class Registry:
         view = View(self.source, self._kept, None)
         found = self._best(wanted, people, view, size)
         if found is None:
-            return Answer(wanted, people, "nothing", (), notes=tuple(next_steps(self.source, wanted, people)))
+            return Answer(wanted, people, "nothing", (), notes=tuple(next_steps(self.source, people)))
         if trust is None:
             answer = self._beside_rivals(found, view)
             return answer if {r.key for r in answer.records} <= {BUILT_IN} else replace(answer, unknown=True)
@@ -110,7 +110,7 @@ class Registry:
 
     def _best(self, wanted: tuple[str, ...], people: Population, view: View, size: int | None) -> Answer | None:
         """The nearest answer that one view of the records gives, here or in a wider population."""
-        for place in _widening(people):
+        for place in (people, *people.parents()):
             found = self._in_population(wanted, place, view)
             if found is None:
                 continue
@@ -126,10 +126,13 @@ class Registry:
     def _in_population(
         self, wanted: tuple[str, ...], people: Population, view: View
     ) -> tuple[Fit, tuple[Record, ...], list[str]] | None:
-        exact = view.topic(wanted, str(people))
+        exact, known = view.topic(wanted, str(people)), view.codings(people)
+        if not exact or any(record.counts is None for record in exact):
+            counted = self._counted(wanted, [c for c in known if c != wanted], people, view)
+            if counted:
+                return "joint counts", counted, [f"Computed from the joint counts of {', '.join(counted[0].codes)}."]
         if exact:
             return "exact", exact, []
-        known = view.codings(people)
         finer = self._nearest([c for c in known if compare(c, wanted) == "finer"], people, view, finer=True)
         if finer:
             return "finer coding", finer, [f"Known only in the finer coding {', '.join(finer[0].codes)}."]
@@ -142,7 +145,21 @@ class Registry:
         coarser = self._nearest([c for c in known if compare(c, wanted) == "coarser"], people, view, finer=False)
         if coarser:
             return "coarser coding", coarser, [f"Known only as {', '.join(coarser[0].codes)}."]
+        for part in sorted({shared(wanted, c) for c in known if len(c) > 1} - {()}, key=lambda p: (-len(p), p)):
+            counted = self._counted(part, known, people, view)
+            if counted:
+                return "coarser coding", counted, [f"Known only are {', '.join(part)}."]
         return None
+
+    def _counted(
+        self, wanted: tuple[str, ...], codings: list[tuple[str, ...]], people: Population, view: View
+    ) -> tuple[Record, ...]:
+        """Records of these people whose joint counts fix or bound what is asked."""
+        for codes in codings:
+            found = view.topic(codes, str(people)) if shared(wanted, codes) == wanted else ()
+            if found and all(told(record, wanted) for record in found):
+                return found
+        return ()
 
     def _nearest(self, codings: list[tuple[str, ...]], people: Population, view: View, *, finer: bool) -> tuple[Record, ...]:
         """Records of the coding that is least finer (fewest attributes, fewest cells), or least coarser (most of both)."""
@@ -209,12 +226,6 @@ class Registry:
         return outlier(record, values, _parent(record, view) if len(values) < 3 else None)
 
 
-def _widening(people: Population) -> Iterator[Population]:
-    """A population and then wider ones, made only as far as they are asked for."""
-    yield people
-    yield from people.parents()
-
-
 def _parent(record: Record, view: View) -> float | None:
     """κ of the same quasi-identifier in the nearest wider population."""
     for wider in record.population.parents():
@@ -250,12 +261,6 @@ def _open(source: str | Path | RecordSource) -> RecordSource:
     return mirror
 
 
-class Shelf(Protocol):
-    """What can be listed."""
-
-    def topics(self, text: str = "", *, limit: int = 1000) -> Iterable[tuple[str, tuple[str, ...]]]: ...
-
-
 @dataclass(frozen=True)
 class Listed:
     """A population and the quasi-identifiers that records are about."""
@@ -264,13 +269,13 @@ class Listed:
     codings: tuple[tuple[str, ...], ...]
 
 
-def populations(source: Shelf, text: str = "", *, limit: int = 50) -> list[Listed]:
+def populations(source: Places, text: str = "", *, limit: int = 50) -> list[Listed]:
     """Populations whose name contains the text, small and capital letters alike, in order of their names.
 
     Without a text, the first of every country come first, so that a page of them shows what there is.
     """
     found: dict[str, list[tuple[str, ...]]] = {}
-    for population, codes in source.topics(text, limit=limit * 40 if text else 100_000):
+    for population, codes in topics_of(source, text, limit=limit * 40 if text else 100_000):
         found.setdefault(population, []).append(codes)
     if not text:
         seen: Counter[str] = Counter()
@@ -281,15 +286,12 @@ def populations(source: Shelf, text: str = "", *, limit: int = 50) -> list[Liste
             seen[country] += 1
         first = sorted(found, key=lambda p: rank[p])[:limit]
         return [Listed(p, tuple(sorted(set(found[p])))) for p in sorted(first)]
-    return [Listed(p, tuple(sorted(set(found[p])))) for p in sorted(found)[:limit]]
+    wide = sorted(found, key=lambda p: (p.count("/"), p))
+    return [Listed(p, tuple(sorted(set(found[p])))) for p in wide[:limit]]
 
 
-def next_steps(source: Shelf, codes: tuple[str, ...], people: Population) -> list[str]:
+def next_steps(source: Places, people: Population) -> Iterator[str]:
     """Sentences about what is known nearby: other periods, other attributes, places of a like name."""
-    return list(_steps(source, codes, people))
-
-
-def _steps(source: Shelf, codes: tuple[str, ...], people: Population) -> Iterator[str]:
     here = [
         x
         for x in populations(source, f"{people.place}@")

@@ -160,6 +160,27 @@ def official_codes() -> dict[tuple[str, str], str]:
     return {(row["scheme"], row["code"]): row["place"] for row in csv.DictReader(listed.splitlines())}
 
 
+@lru_cache(maxsize=1)
+def place_names() -> dict[str, tuple[str, ...]]:
+    """Names of countries and of American states, by the place: in English first, then in the languages of the country."""
+    listed = (resources.files("shoal.registry.records") / "names.csv").read_text(encoding="utf-8")
+    names: dict[str, list[str]] = {}
+    for row in csv.DictReader(listed.splitlines()):
+        names.setdefault(row["place"], []).append(row["name"])
+    return {place: tuple(found) for place, found in names.items()}
+
+
+def places_called(text: str, *, whole: bool = False) -> list[str]:
+    """Countries and states whose name contains a text, or is that text.
+
+    >>> places_called("deutschland"), places_called("Kenya", whole=True), places_called("ny", whole=True)
+    (['DE'], ['KE'], [])
+    """
+    wanted = look(text)
+    called = {place: [look(name) for name in names] for place, names in place_names().items()} if wanted else {}
+    return [place for place, names in called.items() if any(wanted == n or (not whole and wanted in n) for n in names)]
+
+
 _ASCII = re.compile(r"'?[A-Za-z0-9][A-Za-z0-9 .,'&()_-]*\Z")
 _SIGNS = " .,'&()_-"
 _ONE_SPELLING = str.maketrans(

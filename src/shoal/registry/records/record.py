@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 from shoal.errors import DataError, TamperError, UsageError
 from shoal.kernels.signatures import Signer, canonical, check_signature
 from shoal.model.roles import look
+from shoal.registry.records.counts import JointCounts
 from shoal.registry.records.population import Population
 from shoal.registry.records.summary import DELTA, GROUP_SIZES, LEVEL, MIN_POPULATION, STATISTICS, STEPS, Rounded, Summary
 from shoal.registry.records.vocabulary import canonical as canonical_codes
@@ -23,7 +24,7 @@ from shoal.registry.records.vocabulary import canonical as canonical_codes
 FORMAT = "shoal-record/1"
 LARGEST_BYTES = 20_000
 LARGEST_SIZE = 10**11
-METHODS = ("complete count", "sample", "generated")
+METHODS = ("complete count", "sample", "generated", "estimate")
 _KEY = re.compile(r"[A-Za-z0-9+/]{43}=\Z")
 _ID = re.compile(r"[0-9a-f]{64}\Z")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
@@ -88,8 +89,9 @@ class Record(Published):
     ``version`` counts the holder's statements about the same quasi-identifier and population; ``supersedes`` is the id of the one
     before. :attr:`id` is the SHA-256 of the canonical content without the signature.
 
-    A record of a table that is public already names its ``source``; only then, and for one attribute, it may hold the ``shares``
-    of people with each answer.
+    A record of a table that is public already names its ``source``; only then it may hold the ``shares`` of people with each
+    answer (one attribute), or the ``counts`` of people with every combination of answers. Somebody's model of a population, not
+    a count of it, has the method ``estimate``, and counts: every answer then allows for the model's error.
     """
 
     codes: tuple[str, ...]
@@ -104,6 +106,7 @@ class Record(Published):
     signature: str = ""
     source: str = ""
     shares: Mapping[str, float] | None = None
+    counts: JointCounts | None = None
     OF: ClassVar[str] = "record"
 
     def __post_init__(self) -> None:
@@ -114,11 +117,16 @@ class Record(Published):
             raise UsageError("the source of a record has 1 to 200 printable characters.", hint="Name the public table.")
         if self.shares is not None:
             check_shares(self.shares, self.codes, self.source)
+        if self.counts is not None and (not self.source or tuple(self.counts.answers) != self.codes):
+            raise UsageError("joint counts are those of a public table by the record's attributes.", hint="Name the source.")
+        if self.estimated and self.counts is None:
+            raise UsageError("an estimate is published with its joint counts.", hint="Name the source, and give the counts.")
 
     def content(self) -> dict[str, Any]:
         numbers = {k: [r.value, r.step] for k, r in self.summary.statistics.items()}
         drawn: dict[str, Any] = {} if self.summary.noise is None else {"noise": noise_of(self.summary.noise)}
         drawn |= ({"source": self.source} if self.source else {}) | ({} if self.shares is None else {"shares": dict(self.shares)})
+        drawn |= {} if self.counts is None else {"counts": self.counts.to_json()}
         return {
             "format": FORMAT,
             "attributes": list(self.codes),
@@ -145,11 +153,26 @@ class Record(Published):
         """Whether the numbers are those of a sample, not of everybody."""
         return self.method == "sample"
 
+    @property
+    def estimated(self) -> bool:
+        """Whether the numbers are those of a model, not of people who were counted."""
+        return self.method == "estimate"
+
     def verify(self) -> Self:
         """The record itself when its signature fits and its numbers are possible."""
         super().verify()
         plausible(self.summary)
+        if self.counts is not None:
+            self._check_sizes(self.counts)
         return self
+
+    def _check_sizes(self, counts: JointCounts) -> None:
+        """Refuse joint counts that are not those of the summary."""
+        people = sum(counts.people)
+        alike = math.fsum((c / people) ** 2 for c in counts.people) if people else 1.0
+        h2 = self.summary.statistics["h2"]
+        if abs(people - self.summary.size) > self.summary.slack or not h2.low - 1e-9 <= -math.log(alike) <= h2.high + 1e-9:
+            raise DataError("the record's counts contradict its summary.", hint="Publish it again from the counts.")
 
     @classmethod
     def stored(cls, body: str | bytes) -> Record:
@@ -171,7 +194,7 @@ class Record(Published):
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise DataError(f"the record is not of format '{FORMAT}'.", hint="Publish it again with this version of Shoal.")
         wanted = {"id", "signature", *_FIELDS}
-        if set(data) - {"noise", "source", "shares"} != wanted:
+        if set(data) - {"noise", "source", "shares", "counts"} != wanted:
             raise DataError("the record lacks a field or has one too many.", hint=f"Fields: {', '.join(sorted(wanted))}.")
         wrong = [name for name, kind in _FIELDS.items() if not isinstance(data[name], kind) or isinstance(data[name], bool)]
         if type(data.get("source", "")) is not str or type(data.get("shares", {})) is not dict:
@@ -192,6 +215,7 @@ class Record(Published):
         return cls(
             codes, people, summary, data["method"], data["holder"], data["key"], data["date"],
             data["version"], data["supersedes"], data["signature"], data.get("source", ""), data.get("shares"),
+            JointCounts.from_json(data["counts"]) if "counts" in data else None,
         )  # fmt: skip
 
 

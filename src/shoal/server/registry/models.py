@@ -30,7 +30,7 @@ class NoiseBody(Strict):
 
 
 class RecordBody(Strict):
-    """A signed record; ``noise`` only where its numbers were drawn with noise, ``source`` and ``shares`` of public tables."""
+    """A signed record; ``noise`` where its numbers were drawn with noise, ``source``, ``shares``, ``counts`` of public tables."""
 
     format: Literal["shoal-record/1"]
     attributes: list[str]
@@ -49,6 +49,7 @@ class RecordBody(Strict):
     noise: NoiseBody | None = None
     source: str | None = None
     shares: dict[str, float] | None = None
+    counts: dict[str, dict[str, list[str]] | list[int]] | None = None
 
 
 class StatementBody(Strict):

@@ -1,7 +1,8 @@
 """Records about real places that come with Shoal, made by ``tools/seed_registry.py`` from public population tables.
 
-Each file is a header (holder, key, date, source) and rows (codes, population, size, cells, statistics, shares, signature): all
-that a signed record says, and no table. Signatures are checked when a record is read.
+Each file is a header (holder, key, date, source) and rows (codes, population, size, cells, statistics, shares, signature, and the
+method and joint counts of age and sex, where a record has them): all that a signed record says. Signatures are checked when a
+record is read.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from shoal.registry.records.record import Record
 from shoal.registry.records.summary import STATISTICS
 from shoal.registry.records.trust import Statement
 
-KEY = "oYPit0sDMV+ptfbnQvjKN3X6pP8jW+igavJnJZaYeFA="
+KEY = "KBAP4XLRJBZRqlZYBkv1Hivh7/ejz/taaC/zPPHPUGI="
 """The public key of the built-in records; its private half was thrown away when they were made."""
-FILES = ("uk", "nl", "us")
+FILES = ("uk", "nl", "us", "states", "ke", "world")
 Row = list[Any]
 
 
@@ -122,6 +123,7 @@ def pack(record: Record) -> Row:
         numbers,
         shares,
         record.signature,
+        *([record.method, record.counts.to_json()] if record.counts else []),
     ]
 
 
@@ -133,7 +135,7 @@ def _record(header: dict[str, str], row: Row) -> Record:
 
 
 def _rebuilt(header: dict[str, str], row: Row) -> Record:
-    codes, population, size, cells, numbers, shares, signature = row
+    codes, population, size, cells, numbers, shares, signature, *counted = row
     data: dict[str, Any] = {
         "attributes": codes, "population": population, "size": size, "cells": cells, "signature": signature,
         "statistics": {n: numbers[2 * i : 2 * i + 2] for i, n in enumerate(STATISTICS)},
@@ -141,4 +143,6 @@ def _rebuilt(header: dict[str, str], row: Row) -> Record:
     }  # fmt: skip
     if shares:
         data["shares"] = dict(zip(*shares, strict=True))
+    if counted:
+        data["method"], data["counts"] = counted
     return Record.rebuilt(data)

@@ -1,0 +1,114 @@
+r"""Predictions from joint counts: exact in every coding that the counts fix, bounded in a finer one, cautious for estimates.
+
+Of n people c are in a cell, p = c/n. The expected share of a group of k that is unique is :math:`\sum f(p)`,
+:math:`f(p)=p(1-p)^{k-1}`, for independent draws, and :math:`\sum p\binom{n-c}{k-1}/\binom{n-1}{k-1}` if nobody is asked
+twice: the value is the latter, the interval has both. A cell that holds up to m cells of the coding asked for (single ages in a
+band, or above the open end) adds at least f(p), and at most :math:`m\,g(p/m)` with :math:`g(p)=f(\min(p,1/k))`, which is concave
+and never falls.
+
+An estimate (a model of a population, not a count of it) may be off by :data:`DOUBT` in every cell and by :data:`FLOOR` in all:
+between two revisions of the United Nations' estimates no answer for 201 countries differed by more, and no answer differed more
+from the official tables of Kenya, the Netherlands, the United Kingdom and the United States (``benchmarks/registry_decide``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.model.estimate import Estimate
+from shoal.registry.answer import analyse
+from shoal.registry.answer.estimate import most_alone
+from shoal.registry.records.counts import AGES
+from shoal.registry.records.record import Record
+from shoal.registry.records.summary import Summary, alone, summarize
+from shoal.registry.records.vocabulary import attribute
+
+DOUBT = 0.2
+"""By how much of itself a cell of an estimate may be off."""
+FLOOR = 0.002
+"""How far the share of unique people of an estimate may be off beyond that: very old people are hardly known at all."""
+LEVEL = 0.95
+_EXACT = 10**7
+"""People up to which draws without return are computed exactly; beyond it, within proven bounds."""
+ESTIMATED = "The population is an estimate, not a count: grade C, and the interval allows for the error of such estimates."
+Floats = npt.NDArray[np.float64]
+
+
+def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = None) -> Estimate:
+    """Expected share of unique people in a group: from the joint counts of a record where it has them, else from its summary.
+
+    ``codes`` is the coding asked for, which the counts must have (:func:`told`); without it, that of the record.
+    """
+    cells = None if record.counts is None or record.sampled else record.counts.cells(codes or record.codes)
+    if cells is None:
+        found = analyse.unique_share(record.summary, group_size, sampled=record.sampled)
+        return replace(found, low=0.0, high=1.0, grade="C", notes=(*found.notes, ESTIMATED)) if record.estimated else found
+    k, n = analyse.checked_group(group_size), int(cells.people.sum())
+    p, doubt = cells.people / n, DOUBT if record.estimated else 0.0
+    low, high = _ends(p, cells.most, k, doubt)
+    found = Estimate(
+        float((cells.even * alone(p / cells.even, k)).sum()), low, high, level=1.0, method="joint counts",
+        notes=(analyse.ASSUMPTION, *_open_ended(record, codes or record.codes)),
+    )  # fmt: skip
+    plain = doubt == 0 and bool((cells.most == 1).all())
+    if plain and k <= n <= _EXACT:
+        value = float((p * _none_alike(cells.people, n, k)).sum())
+        found = replace(found, value=value, low=min(low, value), high=max(high, value))
+    else:
+        found = analyse.of_people(found, n, k, most_alone(int(cells.most.sum()), k))
+    if not record.estimated:
+        return found
+    low, high = max(0.0, found.low - FLOOR), min(1.0, found.high + FLOOR)
+    return replace(found, low=low, high=high, level=LEVEL, grade="C", notes=(*found.notes, ESTIMATED))
+
+
+def shared(codes: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """What is asked of attributes that are known, in any coding."""
+    attributes = {attribute(code) for code in known}
+    return tuple(code for code in codes if attribute(code) in attributes)
+
+
+def told(record: Record, codes: Sequence[str]) -> bool:
+    """Whether a record has joint counts that fix or bound what is asked."""
+    return record.counts is not None and not record.sampled and record.counts.cells(codes) is not None
+
+
+def fixed(record: Record, codes: Sequence[str]) -> Summary | None:
+    """The summary of a record in a coding that its joint counts fix, where they are of people who were counted."""
+    cells = None if record.counts is None or record.estimated else record.counts.cells(codes)
+    if cells is None or (cells.even > 1).any():
+        return None
+    return record.summary if tuple(codes) == record.codes else summarize(cells.people, len(cells.people))
+
+
+def _ends(p: Floats, most: npt.NDArray[np.int64], k: int, doubt: float) -> tuple[float, float]:
+    """The least and the most that cells can add up to, each off by so much of itself at most and in so many parts at most."""
+    less, more = p * (1 - doubt), np.minimum(1.0, p * (1 + doubt))
+    best = 1 / k
+    one = np.where((less < best) & (best < more), alone(np.full(1, best), k), np.maximum(alone(less, k), alone(more, k)))
+    split = most * alone(np.minimum(more / most, best), k)
+    low = float(np.minimum(alone(less, k), alone(more, k)).sum())
+    return low, min(1.0, float(np.where(most > 1, np.maximum(split, one), one).sum()))
+
+
+def _none_alike(people: npt.NDArray[np.int64], n: int, k: int) -> Floats:
+    """For each cell the chance that none of k − 1 others is in it, nobody drawn twice."""
+    rest = math.lgamma(n) - math.lgamma(n - k + 1)
+    logs = [
+        math.lgamma(n - c + 1) - math.lgamma(n - c - k + 2) - rest if n - c - k + 2 > 0 else -math.inf for c in people.tolist()
+    ]
+    chances: Floats = np.exp(np.minimum(0.0, np.array(logs)))
+    return chances
+
+
+def _open_ended(record: Record, codes: Sequence[str]) -> tuple[str, ...]:
+    """A sentence where the oldest are one answer of the table."""
+    for code, listed in record.counts.answers.items() if record.counts else ():
+        if code in AGES and listed[-1].endswith("+") and any(c in AGES for c in codes):
+            return (f"Everybody of {listed[-1][:-1]} and older is one answer of the table; the upper end allows for more.",)
+    return ()

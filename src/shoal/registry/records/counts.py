@@ -1,0 +1,124 @@
+"""Joint counts: how many people a public table has in every combination of answers. Every coarser coding follows exactly.
+
+Ages are counted from the first number of an answer; the last answer may be open (``85+``). A coding that is finer than the
+counts, or that has single ages where they are open, is bounded: a cell of the counts holds at most so many cells of the coding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import DataError
+from shoal.registry.records.vocabulary import MOST_VALUES, attribute
+
+MOST_CELLS = 1000
+"""Cells that one record may count."""
+AGES = {"age/years": 1, "age/5y": 5, "age/10y": 10, "age/20y": 20}
+"""Codings of an age, with the years in one answer."""
+_BEYOND = MOST_VALUES["age/years"]
+
+
+class Cells(NamedTuple):
+    """People in each cell; how many cells of the coding asked for it can hold at most; and how many if it is split evenly."""
+
+    people: npt.NDArray[np.int64]
+    most: npt.NDArray[np.int64]
+    even: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class JointCounts:
+    """The people of a table by every combination of answers, the last attribute running fastest."""
+
+    answers: Mapping[str, tuple[str, ...]]
+    people: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        texts = [a for listed in self.answers.values() for a in listed]
+        whole = all(type(n) is int and 0 <= n < 2**40 for n in self.people)
+        named = all(type(a) is str and 0 < len(a) <= 40 and a.isprintable() for a in texts)
+        fits = len(self.people) == math.prod(len(listed) for listed in self.answers.values()) <= MOST_CELLS
+        ages = (listed for code, listed in self.answers.items() if code in AGES)
+        if not (self.answers and whole and named and fits and all(_in_order(listed) for listed in ages)):
+            raise DataError(f"joint counts are whole numbers of people, one for each of at most {MOST_CELLS:,} cells.")
+
+    @classmethod
+    def from_json(cls, data: Any) -> JointCounts:
+        try:
+            return cls({str(code): tuple(listed) for code, listed in data["answers"].items()}, tuple(data["people"]))
+        except (AttributeError, KeyError, TypeError):
+            raise DataError("the joint counts of a record are not well formed.") from None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"answers": {code: list(listed) for code, listed in self.answers.items()}, "people": list(self.people)}
+
+    def cells(self, codes: Sequence[str]) -> Cells | None:
+        """The counts in other codings of some of the attributes; nothing where they do not tell.
+
+        >>> ages = JointCounts({"age/5y": ("0-4", "5-9", "10+"), "sex": ("F", "M")}, (1, 2, 3, 4, 5, 6))
+        >>> ages.cells(["age/10y"]).people.tolist(), ages.cells(["sex"]).people.tolist(), ages.cells(["household/size"])
+        ([10, 11], [9, 12], None)
+        """
+        wanted = {attribute(code): code for code in codes}
+        if not wanted.keys() <= {attribute(code) for code in self.answers}:
+            return None
+        grid = self._grid()
+        most = even = np.ones((), dtype=np.int64)
+        for axis, (code, listed) in enumerate(self.answers.items()):
+            asked = wanted.get(attribute(code))
+            if asked is None:
+                starts, here, split = [0], [1], 1
+            elif code in AGES and asked in AGES:
+                starts, here, split = _bands(listed, AGES[code], AGES[asked])
+            elif asked == code:
+                starts, here, split = list(range(len(listed))), [1] * len(listed), 1
+            else:
+                return None
+            grid = np.add.reduceat(grid, starts, axis=axis)
+            most = np.multiply.outer(most, np.array(here))
+            even = np.multiply.outer(even, np.where(_open(listed, starts), 1, split))
+        return Cells(grid.ravel(), most.ravel(), even.ravel())
+
+    def people_with(self, answers: Mapping[str, str]) -> int | None:
+        """How many people gave these answers, each one that is listed under its code; nothing where one is not."""
+        if any(code not in self.answers or answer not in self.answers[code] for code, answer in answers.items()):
+            return None
+        at = tuple(listed.index(answers[c]) if c in answers else slice(None) for c, listed in self.answers.items())
+        return int(self._grid()[at].sum())
+
+    def _grid(self) -> npt.NDArray[np.int64]:
+        """The counts with an axis for each attribute."""
+        return np.array(self.people, dtype=np.int64).reshape([len(listed) for listed in self.answers.values()])
+
+
+def first_age(answer: str) -> int:
+    """The first age of an answer, below 0 where it has none."""
+    digits = answer.partition("-")[0].rstrip("+")
+    return int(digits) if digits.isascii() and digits.isdigit() else -1
+
+
+def _in_order(listed: Sequence[str]) -> bool:
+    firsts = [first_age(answer) for answer in listed]
+    return bool(firsts) and firsts[0] >= 0 and all(a < b for a, b in pairwise(firsts))
+
+
+def _open(listed: Sequence[str], starts: Sequence[int]) -> list[bool]:
+    """Whether each group of answers ends with an open one."""
+    return [listed[end - 1].endswith("+") for end in (*starts[1:], len(listed))]
+
+
+def _bands(listed: Sequence[str], fine: int, asked: int) -> tuple[list[int], list[int], int]:
+    """Where each band of the coding asked for starts, how many of its answers a band can hold, and how many a closed one does."""
+    width, split = max(fine, asked), max(1, fine // asked)
+    bands = [first_age(answer) // width for answer in listed]
+    starts = [i for i, band in enumerate(bands) if i == 0 or band != bands[i - 1]]
+    ends = _open(listed, starts)
+    most = [math.ceil((_BEYOND - bands[i] * width) / asked) if last else split for i, last in zip(starts, ends, strict=True)]
+    return starts, most, split
