@@ -56,8 +56,9 @@ def test_the_command_says_what_differs(capsys: pytest.CaptureFixture[str], monke
     assert [x["printed"] for x in numbers["numbers"] if x["verdict"] == "differs"] == ["0.0084", "0.0095"]
 
 
-def test_what_cannot_be_reproduced_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_reproduced_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'002'"):
         reproduce("002")
     with pytest.raises(UnreadableError, match=r"hw_25000\.csv"):
         reproduce("000", tmp_path)
+    assert run(capsys, "000", "--data", str(tmp_path))[0] == 2

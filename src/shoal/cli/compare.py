@@ -159,10 +159,10 @@ def study(
     noise: Annotated[float | None, typer.Option("--noise", metavar="EPSILON", help="Publish with noise of this ε.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --publish: show what would be published.")] = False,
     reproduce: Annotated[
-        bool, typer.Option("--reproduce", help="TABLE is a source (000, 001, 003, 004) or all: its printed numbers beside ours.")
+        bool, typer.Option("--reproduce", help="TABLE is a source (000 …) or all: its printed numbers beside ours.")
     ] = False,
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="FOLDER", help="With --reproduce: the public tables that some need.")
+        Path | None, typer.Option("--data", metavar="FOLDER", help="With --reproduce: folder of public tables.")
     ] = None,
     preview: options.Preview = False,
     as_json: options.Json = False,
@@ -170,6 +170,8 @@ def study(
     """Measure many sets of columns, in the whole table and by subpopulation; find minimal identifying sets."""
     if reproduce:
         _show_reproduced(table, data, as_json=as_json)
+    if data is not None:
+        raise UsageError("--data requires --reproduce.")
     if publish is not None and not (codes and population):
         raise UsageError(
             "--publish requires --codes and --population.",
