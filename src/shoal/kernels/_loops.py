@@ -139,34 +139,6 @@ def count_hash(key: Any, most: int) -> Any:
 
 
 @njit
-def radix_sort(keys: Any, other: Any, bits: int) -> Any:
-    """Least significant digit first; all histograms in one reading pass; digits that are all alike are skipped."""
-    n = len(keys)
-    passes = (bits + RADIX_BITS - 1) // RADIX_BITS
-    low = np.uint64(RADIX - 1)
-    at = np.zeros((passes, RADIX + 1), np.int64)
-    for i in range(n):
-        k = keys[i]
-        for p in range(passes):
-            at[p, ((k >> np.uint64(p * RADIX_BITS)) & low) + np.uint64(1)] += 1
-    for p in range(passes):
-        largest = 0
-        for d in range(RADIX):
-            largest = max(largest, at[p, d + 1])
-            at[p, d + 1] += at[p, d]
-        if largest == n:
-            continue
-        shift = np.uint64(p * RADIX_BITS)
-        for i in range(n):
-            k = keys[i]
-            digit = (k >> shift) & low
-            other[at[p, digit]] = k
-            at[p, digit] += 1
-        keys, other = other, keys
-    return keys
-
-
-@njit
 def sort_rows(rows: Any, bits: Any) -> Any:
     """Sort rows of numbers by their first ``len(bits)`` numbers, of so many bits each; the others go along. Stable."""
     n, width = rows.shape
@@ -202,25 +174,6 @@ def order_of(key: Any, bits: int) -> Any:
     rows = np.empty((len(key), 2), np.uint64)
     rows[:, 0], rows[:, 1] = key, np.arange(len(key), dtype=np.uint64)
     return sort_rows(rows, np.array([bits]))[:, 1].astype(np.int64)
-
-
-@njit
-def runs(keys: Any) -> Any:
-    """Distinct keys and lengths of their runs, from sorted keys, which are overwritten."""
-    n = len(keys)
-    distinct = 0
-    for i in range(n):
-        if i == 0 or keys[i] != keys[i - 1]:
-            distinct += 1
-    counts = np.zeros(distinct, np.int64)
-    g = -1
-    for i in range(n):
-        k = keys[i]
-        if g < 0 or k != keys[g]:
-            g += 1
-            keys[g] = k
-        counts[g] += 1
-    return keys[:distinct], counts
 
 
 WHOLE = 2.0**63

@@ -3,7 +3,7 @@
 Takes    unsigned 64-bit keys below ``space``
 Returns  the distinct keys, increasing, and how often each occurs
 Keeps    the counts add up to the number of keys
-Cost     O(n): a direct table when the space is at most four times the number of keys; a radix sort when most keys differ;
+Cost     O(n): a direct table when the space is at most four times the number of keys; a sort when most keys differ;
          hash and a sort of the distinct keys otherwise
 """
 
@@ -47,21 +47,21 @@ def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
         keys = np.flatnonzero(table)
         return keys.view(np.uint64), table[keys].astype(np.int64)
     if n < FEW or mostly_distinct(key):
-        return _sorted_runs(key, space)
+        return _sorted_runs(key)
     distinct, counts = loops.count_hash(key, n // 8)  # beyond that a hash table takes more memory than sorting
     if len(distinct) == 0:
-        return _sorted_runs(key, space)
+        return _sorted_runs(key)
     order = np.argsort(distinct)
     return distinct[order], counts[order]
 
 
-def _sorted_runs(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
-    from shoal.kernels import _loops as loops
-
-    distinct, counts = loops.runs(loops.radix_sort(key, np.empty_like(key), max(1, (space - 1).bit_length())))
-    if 2 * len(distinct) < len(key):
-        distinct = distinct.copy()  # a short view should not keep a long array alive
-    return distinct, counts
+def _sorted_runs(key: KeyArray) -> tuple[KeyArray, IntArray]:
+    """The same from the sorted keys; ``key`` is overwritten."""
+    key.sort()
+    starts = np.ones(len(key), np.bool_)
+    starts[1:] = key[1:] != key[:-1]
+    first = np.flatnonzero(starts)
+    return key[first], np.diff(np.append(first, len(key)))
 
 
 def add_digit(

@@ -32,7 +32,6 @@ from shoal.techniques.perturb.noise import CorrelatedNoise, Noise, noise_for
 from shoal.techniques.perturb.permute import Permute, RankSwap
 from shoal.techniques.perturb.pram import Pram, estimate_counts, pram
 from shoal.techniques.perturb.sampling import Sample
-from shoal.techniques.safe_harbor import safe_harbor
 
 __all__ = [
     "GUARANTEES",
@@ -71,7 +70,6 @@ __all__ = [
     "quantile_groups",
     "quantile_transform",
     "rank_difference",
-    "safe_harbor",
     "sample_size",
     "suppress_rare",
     "top_bottom",

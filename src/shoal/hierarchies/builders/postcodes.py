@@ -32,13 +32,10 @@ from shoal.steps import Prefix
 SMALL_ZIP3 = tuple("036 059 063 102 202 203 204 205 369 556 692 753 772 790 821 823 830 831 878 879 884 890 893".split())
 """Three-digit ZIP areas with at most 20,000 people at the census of 2000 or 2010: the cautious union.
 
-The seventeen of 2000 (:data:`SMALL_ZIP3_2000`) are those that the preamble of the rule names (67 FR 53182, at 53233–53234,
+The seventeen of 2000 are those that the preamble of the rule names (67 FR 53182, at 53233–53234,
 14 August 2002) and that the guidance of the Office for Civil Rights of 26 November 2012 repeats; the others have at most 20,000
 residents, or none, in the ZIP code tabulation areas of the census of 2010.
 """
-
-SMALL_ZIP3_2000 = tuple("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split())
-"""Of these, the areas found small at the census of 2000, as the guidance of 2012 lists them."""
 
 _BY_LENGTH: dict[str, tuple[str, tuple[int, ...]]] = {
     **dict.fromkeys(("AT", "AU", "BE", "BG", "CH", "DK", "HU", "LU", "NO", "NZ", "SI", "ZA"), (r"[0-9]{4}", (2, 1))),

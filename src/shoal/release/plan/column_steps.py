@@ -96,17 +96,16 @@ def safe_harbor_steps(prepared: Prepared) -> dict[str, Step]:
 
 def _step(prepared: Prepared, column: Column, classed: Classed) -> Step | None:
     """The list's own step for a column; None where it has none that keeps something."""
-    from shoal.techniques.safe_harbor import ITEMS, step_for
+    from shoal.techniques.safe_harbor import step_for
 
     texts = [v for v in canonical_text(prepared.table.values(column.name)[0]).to_pylist() if v is not None]
     if classed.kind == "zip" and all(len(v) <= 3 for v in texts):
         return None  # areas already: what is too small among them only a person can join
     if classed.kind == "age" and column_names.per_year(column.name) != 1:
         return None
-    name = {"year": "birth"}.get(classed.kind, classed.kind)
-    item = next(i for i in ITEMS if i.name == name)
+    kind: Any = "birth" if classed.kind == "year" else classed.kind
     try:
-        step = step_for(column, item, reference=today(prepared.policy.about.get("date")))
+        step = step_for(column, kind, reference=today(prepared.policy.about.get("date")))
         if isinstance(step, Drop):
             return None
         kept = any(label not in (None, "*") for label in evaluate(step, texts).texts())

@@ -76,76 +76,35 @@ def _median_cost(j: int, e: int, x: FloatArray, w: IntArray, s1: FloatArray, cen
 
 
 @njit
-def best_sse(row: int, a: int, b: int, best: FloatArray, w: IntArray, s1: FloatArray, s2: FloatArray, start: int) -> int:
-    """The cut j in a..b that ends in the least sum for ``row``, squares around the mean."""
-    e1, e2, ew = s1[row - start], s2[row - start], float(w[row])
-    found, where = np.inf, b
-    for j in range(a, b + 1):
-        s = e1 - s1[j - start]
-        v = (e2 - s2[j - start]) - s * s / (ew - w[j])
-        c = best[j] + (v if v > 0.0 else 0.0)
-        if c < found:
-            found, where = c, j
-    best[row] = found
-    return where
+def _sse(j: int, e: int, weight: float, s1: FloatArray, s2: FloatArray) -> float:
+    """Σx² − (Σx)²/w from plain sums."""
+    s = s1[e] - s1[j]
+    return float(max((s2[e] - s2[j]) - s * s / weight, 0.0))
 
 
 @njit
-def best_sse_exact(
-    row: int,
-    a: int,
-    b: int,
-    best: FloatArray,
-    w: IntArray,
-    s1: FloatArray,
-    r1: FloatArray,
-    s2: FloatArray,
-    r2: FloatArray,
-    start: int,
-) -> int:
+def best_cut(
+    row: int, a: int, b: int, best: FloatArray, x: FloatArray, w: IntArray, kind: int, exact: bool, centre: float, start: int,
+    s1: FloatArray, r1: FloatArray, s2: FloatArray, r2: FloatArray,
+) -> int:  # fmt: skip
+    """The cut j in a..b that ends in the least sum for ``row``; the sums of the block begin at ``start``."""
     found, where = np.inf, b
     for j in range(a, b + 1):
-        if best[j] < found:
-            c = best[j] + _sse_exact(j - start, row - start, float(w[row] - w[j]), s1, r1, s2, r2)
-            if c < found:
-                found, where = c, j
-    best[row] = found
-    return where
-
-
-@njit
-def best_median(
-    row: int, a: int, b: int, best: FloatArray, x: FloatArray, w: IntArray, s1: FloatArray, centre: float, start: int
-) -> int:
-    found, where = np.inf, b
-    for j in range(a, b + 1):
-        if best[j] < found:
-            c = best[j] + _median_cost(j, row, x, w, s1, centre, start)
-            if c < found:
-                found, where = c, j
-    best[row] = found
-    return where
-
-
-@njit
-def best_cellular(row: int, a: int, b: int, best: FloatArray, x: FloatArray, w: IntArray) -> int:
-    found, where = np.inf, b
-    for j in range(a, b + 1):
-        c = best[j] + 0.5 * (x[row - 1] - x[j]) * (w[row] - w[j])
-        if c < found:
-            found, where = c, j
-    best[row] = found
-    return where
-
-
-@njit
-def best_rank(row: int, a: int, b: int, best: FloatArray, w: IntArray) -> int:
-    found, where = np.inf, b
-    for j in range(a, b + 1):
+        if best[j] >= found:  # no cost is negative
+            continue
         size = w[row] - w[j]
-        c = best[j] + float((size * size) // 4)
-        if c < found:
-            found, where = c, j
+        if kind == 0 and exact:
+            cost = _sse_exact(j - start, row - start, float(size), s1, r1, s2, r2)
+        elif kind == 0:
+            cost = _sse(j - start, row - start, float(size), s1, s2)
+        elif kind == 1:
+            cost = _median_cost(j, row, x, w, s1, centre, start)
+        elif kind == 2:
+            cost = 0.5 * (x[row - 1] - x[j]) * size
+        else:
+            cost = float((size * size) // 4)
+        if best[j] + cost < found:
+            found, where = best[j] + cost, j
     best[row] = found
     return where
 
@@ -260,16 +219,7 @@ def solve_blocks(
                         a = before[row - step]
                     if row + step <= last and before[row + step] < b and before[row + step] >= 0:
                         b = before[row + step]
-                if kind == 0 and not exact:
-                    before[row] = best_sse(row, a, b, best, w, s1, s2, start)
-                elif kind == 0:
-                    before[row] = best_sse_exact(row, a, b, best, w, s1, r1, s2, r2, start)
-                elif kind == 1:
-                    before[row] = best_median(row, a, b, best, x, w, s1, centre, start)
-                elif kind == 2:
-                    before[row] = best_cellular(row, a, b, best, x, w)
-                else:
-                    before[row] = best_rank(row, a, b, best, w)
+                before[row] = best_cut(row, a, b, best, x, w, kind, exact, centre, start, s1, r1, s2, r2)
                 row += 2 * step if step else 1
             if step <= 1:
                 break
