@@ -23,7 +23,7 @@ from shoal.errors import UnreadableError, UsageError
 from shoal.kernels.text import canonical_text
 from shoal.model.exclusion import Excluded
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, column, exp
+from shoal.steps.sql import aliased, column, count_all, exp, is_null, named
 
 _TEXT = Column("", "text")
 
@@ -103,24 +103,24 @@ def _joined(engine: Engine, relation: Relation, by: str, held: exp.Expr, kind: s
 
 
 def _remaining(engine: Engine, relation: Relation, by: str, held: exp.Expr, unnamed: bool) -> exp.Expr:
-    terms = [exp.alias_(column(n, "t"), exp.to_identifier(n, quoted=True)) for n in relation.in_sql]
+    terms = [named(column(n, "t"), n) for n in relation.in_sql]
     query = _joined(engine, relation, by, held, "LEFT", *terms)
-    query = query.where(exp.Is(this=column("n", "x"), expression=exp.Null()))
+    query = query.where(is_null(column("n", "x")))
     if not unnamed:
         query = query.where(exp.Not(this=_is_missing(engine, relation, by)))
     return exp.Subquery(this=query)
 
 
 def _is_missing(engine: Engine, relation: Relation, by: str) -> exp.Expr:
-    return exp.Is(this=engine.key(column(by, "t"), relation.column(by)), expression=exp.Null())
+    return is_null(engine.key(column(by, "t"), relation.column(by)))
 
 
 def _counted(engine: Engine, relation: Relation, by: str, held: exp.Expr) -> tuple[int, int, int]:
     """People of the list who are there, their rows, and rows without an id."""
     people = exp.Count(this=exp.Distinct(expressions=[column("n", "x")]))
-    both = exp.alias_(people, "p", quoted=True), exp.alias_(exp.Count(this=exp.Star()), "r", quoted=True)
+    both = named(people, "p"), named(count_all(), "r")
     there = engine.fetch(_joined(engine, relation, by, held, "INNER", *both))
-    empty = exp.select(exp.alias_(exp.Count(this=exp.Star()), "r", quoted=True)).from_(aliased(relation.sql, "t"))
+    empty = exp.select(named(count_all(), "r")).from_(aliased(relation.sql, "t"))
     none = engine.fetch(empty.where(_is_missing(engine, relation, by)))
     return int(there["p"][0].as_py()), int(there["r"][0].as_py()), int(none["r"][0].as_py())
 

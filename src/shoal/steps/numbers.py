@@ -90,7 +90,7 @@ class Cut(ExpressionStep):
                 return sql.string(labels[low])
             middle = (low + high) // 2
             test = smaller(this=value.copy(), expression=_sql_point(points[middle], column))
-            return exp.Case(ifs=[exp.If(this=test, true=tree(low, middle))], default=tree(middle + 1, high))
+            return sql.when(test, tree(low, middle), tree(middle + 1, high))
 
         return sql.Expression(sql.unless_missing(value, tree(0, len(labels) - 1), self.missing_label))
 
@@ -215,18 +215,14 @@ class Round(ExpressionStep):
             return sql.cast(exp.convert(n), to)
 
         x = sql.cast(value, to)
-        rest = exp.Paren(this=exp.Mod(this=x, expression=whole(base)))
-        least = exp.Paren(this=exp.Sub(this=x.copy(), expression=rest))
-        up = exp.and_(
-            exp.GTE(this=rest.copy(), expression=whole(half)), exp.LTE(this=least.copy(), expression=whole(high - base))
-        )
-        ifs = [exp.If(this=up, true=exp.Add(this=least.copy(), expression=whole(base)))]
+        rest = x % whole(base)
+        least = x - rest
+        up = exp.and_(rest >= whole(half), least <= whole(high - base))
+        ifs = [exp.If(this=up, true=least + whole(base))]
         if not wide:
-            down = exp.and_(
-                exp.LTE(this=rest.copy(), expression=whole(-half)), exp.GTE(this=least.copy(), expression=whole(low + base))
-            )
-            ifs.append(exp.If(this=down, true=exp.Sub(this=least.copy(), expression=whole(base))))
-        return exp.Case(ifs=ifs, default=least.copy())
+            down = exp.and_(rest <= whole(-half), least >= whole(low + base))
+            ifs.append(exp.If(this=down, true=least - whole(base)))
+        return exp.Case(ifs=ifs, default=least)
 
     def _sql_of_doubles(self, value: exp.Expr) -> exp.Expr:
         """:func:`shoal.kernels.numbers.to_multiple` in double precision, so that every engine gives the same number."""
@@ -237,21 +233,11 @@ class Round(ExpressionStep):
 
         p, q = (number(x) for x in rounding_parts(self.base))
         x = sql.cast(value, "DOUBLE")
-        scaled = exp.Paren(this=exp.Div(this=exp.Paren(this=exp.Mul(this=exp.Abs(this=x), expression=q)), expression=p))
-        nudged = exp.Mul(this=scaled.copy(), expression=number(NUDGE))
-        fine = exp.LT(this=scaled.copy(), expression=number(FINE))
-        coarse = exp.LT(this=scaled.copy(), expression=number(WHOLE))
-        multiples = exp.Case(
-            ifs=[
-                exp.If(this=fine, true=exp.Floor(this=exp.Add(this=nudged, expression=number(0.5)))),
-                exp.If(this=coarse, true=exp.Floor(this=exp.Add(this=scaled.copy(), expression=number(0.5)))),
-            ],
-            default=scaled,
-        )
-        size = exp.Div(this=exp.Paren(this=exp.Mul(this=sql.cast(multiples, "DOUBLE"), expression=p.copy())), expression=q.copy())
-        negative = exp.LT(this=x.copy(), expression=number(0.0))
-        minus = exp.Sub(this=number(0.0), expression=exp.Paren(this=size))
-        return exp.Case(ifs=[exp.If(this=negative, true=minus)], default=size.copy())
+        scaled = exp.Abs(this=x) * q / p
+        fine = exp.If(this=scaled < number(FINE), true=exp.Floor(this=scaled * number(NUDGE) + number(0.5)))
+        coarse = exp.If(this=scaled < number(WHOLE), true=exp.Floor(this=scaled + number(0.5)))
+        size = sql.cast(exp.Case(ifs=[fine, coarse], default=scaled), "DOUBLE") * p / q
+        return sql.when(x < number(0.0), number(0.0) - size, size)
 
     def _arrow(self, values: Any, column: Column) -> Any:
         import pyarrow as pa

@@ -74,10 +74,36 @@ def aliased(relation: exp.Expr, alias: str) -> exp.Expr:
     return exp.alias_(relation.copy(), exp.to_identifier(alias, quoted=True), table=True)
 
 
+def subquery(query: exp.Expr, alias: str) -> exp.Expr:
+    """``(query) AS alias``."""
+    made = exp.Subquery(this=query.copy())
+    return exp.alias_(made, exp.to_identifier(alias, quoted=True), table=True, copy=False)
+
+
+def named(value: exp.Expr, name: str) -> exp.Expr:
+    """``value AS name``, the name quoted."""
+    return exp.alias_(value, name, quoted=True)
+
+
+def call(function: str, *arguments: exp.Expr) -> exp.Expr:
+    """A function of the engine's own, by its name."""
+    return exp.Anonymous(this=function, expressions=list(arguments))
+
+
+def when(test: exp.Expr, then: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Case:
+    """``CASE WHEN test THEN then ELSE otherwise END``; NULL without ``otherwise``."""
+    return exp.Case(ifs=[exp.If(this=test, true=then)], default=otherwise)
+
+
+def count_all() -> exp.Expr:
+    """``COUNT(*)``."""
+    return exp.Count(this=exp.Star())
+
+
 def unless_missing(value: exp.Expr, then: exp.Expr, missing: str | None = None) -> exp.Expr:
     """``then``; where ``value`` is missing, the text ``missing``, or NULL."""
     instead = exp.Null() if missing is None else string(missing)
-    return exp.Case(ifs=[exp.If(this=is_null(value), true=instead)], default=then)
+    return when(is_null(value), instead, then)
 
 
 def is_null(value: exp.Expr) -> exp.Expr:
@@ -109,12 +135,12 @@ def _bound(limit: float, column: Column, inwards: Any) -> exp.Expr:
 def apart(found: Expression, test: exp.Expr, own: exp.Expr) -> Expression:
     """``found``, but codes as they are; where a value map must cover every value, codes that it does not name."""
     if found.lookup is None:
-        return Expression(exp.Case(ifs=[exp.If(this=test, true=own)], default=found.value))
+        return Expression(when(test, own, found.value))
     if found.lookup.gap is None:
         return found
     spared = exp.and_(found.lookup.gap.copy(), test)
     lookup = Lookup(found.lookup.table, found.lookup.on, exp.and_(found.lookup.gap, exp.Not(this=exp.Paren(this=test.copy()))))
-    return Expression(exp.Case(ifs=[exp.If(this=spared, true=own)], default=found.value), lookup)
+    return Expression(when(spared, own, found.value), lookup)
 
 
 if TYPE_CHECKING:

@@ -99,8 +99,7 @@ class MapValues(ExpressionStep):
             pairs = list(self.by_text().items())
             on = exp.EQ(this=dialect.key(dialect.text(value.copy(), column), text), expression=dialect.mapped(key, text))
         table = pa.table({"k": from_texts([k for k, _ in pairs]), "l": from_texts([label for _, label in pairs])})
-        uncovered = exp.If(this=sql.is_null(key), true=sql.string(self.gap_label))
-        label = exp.Case(ifs=[uncovered], default=sql.column("l", alias))
+        label = sql.when(sql.is_null(key), sql.string(self.gap_label), sql.column("l", alias))
         gap = exp.and_(exp.Not(this=sql.is_null(value)), sql.is_null(key)) if self.on_gap == "error" else None
         return sql.Expression(sql.unless_missing(value, label, self.missing_label), sql.Lookup(table, on, gap))
 

@@ -23,7 +23,7 @@ from shoal.engines.core.memory import give_back
 from shoal.engines.core.stored_types import RAW
 from shoal.errors import InternalError, ShoalError, UsageError
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, cast, column, exp, string
+from shoal.steps.sql import aliased, cast, column, count_all, exp, named, string, when
 
 BATCH_ROWS = 131_072
 T = TypeVar("T")
@@ -199,7 +199,7 @@ class Engine(ABC):
     def clean_float(self, value: exp.Expr) -> exp.Expr:
         """A float with −0.0 as 0.0 and NaN as NULL (by comparing with itself where NaN ≠ NaN is not certain: override)."""
         summed = exp.Paren(this=exp.Add(this=cast(value, "DOUBLE"), expression=exp.Literal.number("0.0")))
-        return exp.Case(ifs=[exp.If(this=exp.IsNan(this=cast(value, "DOUBLE")), true=exp.Null())], default=summed)
+        return when(exp.IsNan(this=cast(value, "DOUBLE")), exp.Null(), summed)
 
     def decode(self, values: Any, column: Column) -> Any:
         """A key column of a result as an Arrow array in the type of its kind (:func:`shoal.engines.core.kinds.normalize`)."""
@@ -300,12 +300,12 @@ class Engine(ABC):
 
     def count_rows(self, relation: Relation) -> int:
         """Number of rows."""
-        query = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)).from_(aliased(relation.sql, "t"))
+        query = exp.select(named(count_all(), "n")).from_(aliased(relation.sql, "t"))
         return int(self.fetch(query)["n"][0].as_py())
 
     def scan(self, relation: Relation, names: Sequence[str], batch_rows: int, most: int | None = None) -> Iterator[Any]:
         """Rows of some columns as RecordBatches in the one type of each kind; at most ``most`` of them, if given."""
-        terms = [exp.alias_(column(n, "t"), f"c{i}", quoted=True) for i, n in enumerate(names)]
+        terms = [named(column(n, "t"), f"c{i}") for i, n in enumerate(names)]
         query = exp.select(*terms).from_(aliased(relation.sql, "t"))
         for batch in self.stream(query if most is None else query.limit(most), batch_rows=batch_rows):
             arrays = [self.decode(batch.column(i), relation.column(n)) for i, n in enumerate(names)]
@@ -317,9 +317,7 @@ def inline(data: Any) -> Iterator[exp.Expr]:
     """SELECT … UNION ALL SELECT …: plain SQL that needs no right to create anything."""
     rows = data.to_pylist()
     names = data.column_names
-    selects = [
-        exp.select(*[exp.alias_(exp.convert(row[n]), n, quoted=True) for n in names]) for row in rows or [dict.fromkeys(names)]
-    ]
+    selects = [exp.select(*[named(exp.convert(row[n]), n) for n in names]) for row in rows or [dict.fromkeys(names)]]
     if not rows:
         selects[0] = selects[0].where(exp.false())
     yield exp.Subquery(this=_balanced(selects))

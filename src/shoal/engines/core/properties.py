@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from shoal.engines.core.base import Engine, Relation
 from shoal.errors import UsageError
 from shoal.model.roles import SCALES, Column, Schema
-from shoal.steps.sql import aliased, exp, string
+from shoal.steps.sql import aliased, exp, named, string, when
 from shoal.steps.sql import column as column_of
 
 MOST_SPELLINGS = 1_000
@@ -55,9 +55,9 @@ def without_spellings(engine: Engine, relation: Relation, new: Mapping[str, Sequ
         value: exp.Expr = column_of(c.name, "r")
         if new.get(c.name):
             test = _listed(engine, c, value, [text_of(v) for v in new[c.name]])
-            value = exp.Case(ifs=[exp.If(this=test, true=exp.Null())], default=value) if test is not None else value
-        terms.append(exp.alias_(value, c.name, quoted=True))
-    terms += [exp.alias_(column_of(n, "r"), n, quoted=True) for n in relation.in_sql[len(relation.columns) :]]
+            value = when(test, exp.Null(), value) if test is not None else value
+        terms.append(named(value, c.name))
+    terms += [named(column_of(n, "r"), n) for n in relation.in_sql[len(relation.columns) :]]
     inside = aliased(relation.sql, "r")
     query = exp.Subquery(this=exp.select(*terms).from_(inside))
     return replace(relation, query=query, reader=None)

@@ -17,7 +17,7 @@ from shoal.errors import HierarchyGapError, MemoryBudgetError, UsageError
 from shoal.model.plan import Step
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
-from shoal.steps.sql import aliased, column, exp
+from shoal.steps.sql import aliased, column, count_all, exp, is_null, named, subquery, when
 
 HELD = 3
 """Classes are held about this many times over while they are put in order."""
@@ -98,8 +98,8 @@ def cleaned(engine: Engine, relation: Relation, names: Sequence[str], raw: Colle
         value: exp.Expr = column(name + RAW if name in raw and name in relation.reads_as_text else name, "t")
         if relation.column(name).kind == "float" and name not in raw:
             value = engine.clean_float(value)
-        terms.append(exp.alias_(value, f"c{i}", quoted=True))
-    return exp.select(*(terms or [exp.alias_(exp.convert(1), "c0", quoted=True)])).from_(aliased(relation.sql, "t"))
+        terms.append(named(value, f"c{i}"))
+    return exp.select(*(terms or [named(exp.convert(1), "c0")])).from_(aliased(relation.sql, "t"))
 
 
 def shaped_columns(
@@ -126,7 +126,7 @@ def _shaped(engine: Engine, source: Column, value: exp.Expr, step: ExpressionSte
 
 def shaped_from(query: exp.Select, inner: exp.Expr, shaped: Sequence[Shaped]) -> exp.Select:
     """FROM (inner) AS s and the joins of the value maps."""
-    query = query.from_(aliased(exp.Subquery(this=inner), "s"))
+    query = query.from_(subquery(inner, "s"))
     joins = [s.join.copy() for s in shaped if s.join is not None]
     query.set("joins", [*query.args.get("joins", []), *joins])
     return query
@@ -139,8 +139,8 @@ def check_gaps(engine: Engine, inner: exp.Select, shaped: Sequence[Shaped], name
             continue
         compared = item.join.args["on"].this  # what the map is asked for: text byte for byte
         counted = exp.select(
-            exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True),
-            exp.alias_(exp.Count(this=exp.Distinct(expressions=[compared.copy()])), "v", quoted=True),
+            named(count_all(), "n"),
+            named(exp.Count(this=exp.Distinct(expressions=[compared.copy()])), "v"),
         )
         found = engine.fetch(shaped_from(counted, inner.copy(), [item]).where(item.gap.copy()))
         records, values = int(found["n"][0].as_py()), int(found["v"][0].as_py())
@@ -150,7 +150,5 @@ def check_gaps(engine: Engine, inner: exp.Select, shaped: Sequence[Shaped], name
 
 def people(unit: exp.Expr) -> exp.Expr:
     """Distinct people; rows without an id together count as one more person, the cautious side."""
-    flag = exp.Case(
-        ifs=[exp.If(this=exp.Is(this=unit.copy(), expression=exp.Null()), true=exp.convert(1))], default=exp.convert(0)
-    )
+    flag = when(is_null(unit), exp.convert(1), exp.convert(0))
     return exp.Add(this=exp.Count(this=exp.Distinct(expressions=[unit.copy()])), expression=exp.Max(this=flag))

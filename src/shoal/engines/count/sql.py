@@ -26,7 +26,7 @@ from shoal.kernels.arrow import positions, to_numpy
 from shoal.kernels.group import pack
 from shoal.model.counts.classes import ClassCounts, CodeArray, PeopleCounts, SensitiveCounts
 from shoal.model.roles import NUMBERS, Column
-from shoal.steps.sql import aliased, cast, column, exp
+from shoal.steps.sql import cast, column, count_all, exp, is_null, named, subquery
 
 
 def count_by_sql(engine: Engine, relation: Relation, request: CountRequest) -> ClassCounts:
@@ -46,11 +46,9 @@ def count_by_sql(engine: Engine, relation: Relation, request: CountRequest) -> C
 def distinct_and_missing(engine: Engine, relation: Relation, name: str) -> tuple[int, int]:
     """Different values of a column, and rows without a value; nothing else leaves the engine."""
     key = engine.fingerprint(column("c0", "s"), relation.column(name))
-    inner = exp.select(_named(key, "k")).from_(aliased(exp.Subquery(this=cleaned(engine, relation, [name])), "s"))
+    inner = exp.select(named(key, "k")).from_(subquery(cleaned(engine, relation, [name]), "s"))
     different = exp.Count(this=exp.Distinct(expressions=[column("k", "p")]))
-    counted = exp.select(
-        _named(different, "v"), _named(exp.Count(this=exp.Star()), "n"), _named(exp.Count(this=column("k", "p")), "f")
-    )
+    counted = exp.select(named(different, "v"), named(count_all(), "n"), named(exp.Count(this=column("k", "p")), "f"))
     found = engine.fetch(_from(counted, inner))
     return int(found["v"][0].as_py()), int(found["n"][0].as_py()) - int(found["f"][0].as_py())
 
@@ -67,21 +65,21 @@ def about_classes(engine: Engine, relation: Relation, request: CountRequest) -> 
         marks = []
         for i, more in enumerate([[n] for n in request.sensitive] or [[]]):
             beside = [engine.key(column(f"c{names.index(n)}", "s"), relation.column(n)) for n in more]
-            whole = [part for k in (*keys, *beside) for part in (k.copy(), exp.Is(this=k.copy(), expression=exp.Null()))]
-            marks.append(_named(engine.class_mark(whole), f"m{i}"))
+            whole = [part for k in (*keys, *beside) for part in (k.copy(), is_null(k))]
+            marks.append(named(engine.class_mark(whole), f"m{i}"))
         rows = shaped_from(exp.select(*marks), cleaned(engine, relation, names), shaped)
         about = [engine.about_distinct(column(f"m{i}", "p")) for i in range(len(marks))]
-        found = engine.fetch(_from(exp.select(*[_named(a, f"n{i}") for i, a in enumerate(about)]), rows))
+        found = engine.fetch(_from(exp.select(*[named(a, f"n{i}") for i, a in enumerate(about)]), rows))
     return max(int(found[name][0].as_py() or 0) for name in found.column_names)
 
 
 def class_sizes(engine: Engine, relation: Relation, columns: Sequence[str]) -> dict[int, int]:
     """How many classes there are of each size; the classes stay in the engine."""
-    keys = [_named(engine.fingerprint(column(f"c{i}", "s"), relation.column(n)), f"k{i}") for i, n in enumerate(columns)]
-    rows = exp.select(*keys).from_(aliased(exp.Subquery(this=cleaned(engine, relation, columns)), "s"))
-    sizes = _from(exp.select(_named(exp.Count(this=exp.Star()), "n")), rows)
+    keys = [named(engine.fingerprint(column(f"c{i}", "s"), relation.column(n)), f"k{i}") for i, n in enumerate(columns)]
+    rows = exp.select(*keys).from_(subquery(cleaned(engine, relation, columns), "s"))
+    sizes = _from(exp.select(named(count_all(), "n")), rows)
     sizes = sizes.group_by(*[column(f"k{i}", "p") for i in range(len(columns))])
-    counted = exp.select(column("n", "p"), _named(exp.Count(this=exp.Star()), "m"))
+    counted = exp.select(column("n", "p"), named(count_all(), "m"))
     found = engine.fetch(_from(counted, sizes).group_by(column("n", "p")))
     return dict(sorted(zip(*(found[name].cast("int64").to_pylist() for name in ("n", "m")), strict=True)))
 
@@ -113,10 +111,10 @@ class _Parts:
         terms = {**keys, **more}
         marks = self.marks(terms) if self.request.unit is not None else {}
         terms |= {f"f{name}": mark for name, mark in marks.items()}
-        shown = [exp.alias_(v.copy(), k, quoted=True) for k, v in terms.items()]
-        shown = shown or [exp.alias_(exp.convert(1), "one", quoted=True)]
+        shown = [named(v.copy(), k) for k, v in terms.items()]
+        shown = shown or [named(exp.convert(1), "one")]
         inside = shaped_from(exp.select(*shown), self.inner.copy(), self.shaped)
-        taken = [_named(exp.Max(this=column(g, "p")), g) if g in marks else column(g, "p") for g in groups]
+        taken = [named(exp.Max(this=column(g, "p")), g) if g in marks else column(g, "p") for g in groups]
         query = _from(exp.select(*taken, *numbers), inside)
         return query.group_by(*[column(f"f{g}" if g in marks else g, "p") for g in groups]) if groups else query
 
@@ -139,15 +137,15 @@ class _Parts:
         request = self.request
         keys = [f"k{i}" for i in range(len(self.shaped))]
         columns = [s.column for s in self.shaped]
-        numbers = [exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)]
+        numbers = [named(count_all(), "n")]
         more: dict[str, exp.Expr] = {}
         if request.unit is not None:
             more["u"] = self.mark(request.unit)
-            numbers.append(exp.alias_(people(column("u", "p")), "people", quoted=True))
+            numbers.append(named(people(column("u", "p")), "people"))
         if request.weight is not None:
             more["w"] = cast(column(f"c{self.names.index(request.weight)}", "s"), "DOUBLE")
-            numbers.append(exp.alias_(exp.Sum(this=column("w", "p")), "weight", quoted=True))
-            numbers.append(exp.alias_(exp.Count(this=column("w", "p")), "weighted", quoted=True))
+            numbers.append(named(exp.Sum(this=column("w", "p")), "weight"))
+            numbers.append(named(exp.Count(this=column("w", "p")), "weighted"))
         pairs = {name: self.pairs(name, keys) for name in request.sensitive}
         if pairs and keys and not more:  # the classes follow from their pairs with a value: one pass less over the data
             first = next(iter(pairs.values()))
@@ -168,11 +166,11 @@ class _Parts:
         """Class × value of a sensitive column, and the number ``n`` of its records (people)."""
         value = f"v{self.names.index(name)}"
         more = {value: self.raw(name)}
-        size: exp.Expr = exp.Count(this=exp.Star())
+        size: exp.Expr = count_all()
         if self.request.unit is not None:
             more["u"] = self.mark(self.request.unit)
             size = people(column("u", "p"))
-        return self.fetch(self.grouped(more, [*keys, value], [exp.alias_(size, "n", quoted=True)]))
+        return self.fetch(self.grouped(more, [*keys, value], [named(size, "n")]))
 
     def assembled(self, name: str, found: Any, keys: list[str], columns: list[Column]) -> Assembled:
         """Pairs in the types of their columns."""
@@ -182,7 +180,7 @@ class _Parts:
 
     def all_people(self) -> int:
         assert self.request.unit is not None
-        query = self.grouped({"u": self.mark(self.request.unit)}, [], [exp.alias_(people(column("u", "p")), "n", quoted=True)])
+        query = self.grouped({"u": self.mark(self.request.unit)}, [], [named(people(column("u", "p")), "n")])
         found = self.engine.fetch(query)["n"][0].as_py()
         return int(found or 0)
 
@@ -192,41 +190,30 @@ class _Parts:
         keys = [f"k{i}" for i in range(len(self.shaped))]
         terms = {k: self.engine.fingerprint(s.value.copy(), s.column) for k, s in zip(keys, self.shaped, strict=True)}
         terms["u"] = self.mark(self.request.unit)
-        columns = exp.select(*[exp.alias_(v, k, quoted=True) for k, v in terms.items()])
+        columns = exp.select(*[named(v, k) for k, v in terms.items()])
         rows = shaped_from(columns, self.inner.copy(), self.shaped)
         pairs = _from(exp.select(*[column(k, "p") for k in terms]), rows).group_by(*[column(k, "p") for k in terms])
         classes = [column(k, "p") for k in keys]
-        numbered = _from(
-            exp.select(column("u", "p"), _named(_window(classes), "size"), _named(self.engine.class_name(classes), "class")),
-            pairs,
-        )
-        people = _from(
-            exp.select(
-                _named(exp.Min(this=column("size", "p")), "smallest"), _named(self.engine.set_of(column("class", "p")), "classes")
-            ),
-            numbered,
-        ).group_by(column("u", "p"))
-        alike = _from(exp.select(column("smallest", "p"), _named(_window([column("classes", "p")]), "alike")), people)
+        marked = [column("u", "p"), named(_window(classes), "size"), named(self.engine.class_name(classes), "class")]
+        numbered = _from(exp.select(*marked), pairs)
+        each = [named(exp.Min(this=column("size", "p")), "smallest"), named(self.engine.set_of(column("class", "p")), "classes")]
+        people = _from(exp.select(*each), numbered).group_by(column("u", "p"))
+        alike = _from(exp.select(column("smallest", "p"), named(_window([column("classes", "p")]), "alike")), people)
         groups = [column("smallest", "p"), column("alike", "p")]
-        found = self.engine.fetch(
-            _from(exp.select(*groups, _named(exp.Count(this=exp.Star()), "n")), alike).group_by(*[g.copy() for g in groups])
-        )
+        counted = _from(exp.select(*groups, named(count_all(), "n")), alike)
+        found = self.engine.fetch(counted.group_by(*[g.copy() for g in groups]))
         numbers = [found[name].cast("int64").to_numpy() for name in ("smallest", "alike", "n")]
         order = np.lexsort(numbers[1::-1])
         return PeopleCounts(*(n[order] for n in numbers))
 
 
-def _named(value: exp.Expr, name: str) -> exp.Expr:
-    return exp.alias_(value, name, quoted=True)
-
-
 def _from(query: exp.Select, inner: exp.Expr) -> exp.Select:
-    return query.from_(aliased(exp.Subquery(this=inner), "p"))
+    return query.from_(subquery(inner, "p"))
 
 
 def _window(groups: Sequence[exp.Expr]) -> exp.Expr:
     """Rows with equal values: COUNT(*) OVER (PARTITION BY …)."""
-    return exp.Window(this=exp.Count(this=exp.Star()), partition_by=[g.copy() for g in groups])
+    return exp.Window(this=count_all(), partition_by=[g.copy() for g in groups])
 
 
 def check_weights(table: Any, name: str) -> None:
@@ -344,8 +331,8 @@ Counted = tuple[Any, npt.NDArray[np.int64]]
 def value_batches(engine: DuckDB, relation: Relation, name: str, least: int) -> Generator[Counted]:
     """The values that at least ``least`` rows hold, in any order, some at a time; missing ones are left out."""
     known, there = relation.column(name), _there(engine, relation, name)
-    records = exp.Count(this=exp.Star())
-    counted = exp.select(column("k", "p"), exp.alias_(records, "n", quoted=True)).from_(aliased(exp.Subquery(this=there), "p"))
+    records = count_all()
+    counted = exp.select(column("k", "p"), named(records, "n")).from_(subquery(there, "p"))
     counted = counted.group_by(column("k", "p"))
     if least > 1:
         counted = counted.having(exp.GTE(this=records.copy(), expression=exp.convert(least)))
@@ -357,9 +344,8 @@ def value_batches(engine: DuckDB, relation: Relation, name: str, least: int) -> 
 def _there(engine: DuckDB, relation: Relation, name: str) -> exp.Select:
     """The values of a column that are not missing."""
     key = engine.key(column("c0", "s"), relation.column(name))
-    inner = aliased(exp.Subquery(this=cleaned(engine, relation, [name])), "s")
-    missing = exp.Is(this=key.copy(), expression=exp.Null())
-    return exp.select(exp.alias_(key, "k", quoted=True)).from_(inner).where(exp.not_(missing))
+    inner = subquery(cleaned(engine, relation, [name]), "s")
+    return exp.select(named(key, "k")).from_(inner).where(exp.not_(is_null(key)))
 
 
 def few_of(name: str, kind: str, batches: Generator[Counted]) -> Counted:

@@ -33,7 +33,7 @@ from shoal.engines.duckdb.sql import (
 from shoal.engines.servers.tables import Remembered, spellings, table_expression
 from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, exp, string
+from shoal.steps.sql import call, cast, exp, string, when
 
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
@@ -316,18 +316,16 @@ class DuckDB(Engine):
         return super().key(to_microseconds(value, column), column)
 
     def row_hash(self, texts: Sequence[exp.Expr], seed: int) -> exp.Expr:
-        return exp.Anonymous(this="hash", expressions=[string(f"shoal:{seed}"), *[t.copy() for t in texts]])
+        return call("hash", string(f"shoal:{seed}"), *[t.copy() for t in texts])
 
     def class_mark(self, keys: Sequence[exp.Expr]) -> exp.Expr:
         """64 bits."""
-        return exp.Anonymous(this="hash", expressions=[k.copy() for k in keys])
+        return call("hash", *[k.copy() for k in keys])
 
     def about_distinct(self, mark: exp.Expr) -> exp.Expr:
         """Of one mark in :data:`LOOKED_AT` it is seen whether it is new; DuckDB's own estimate errs by more than a tenth."""
-        rest = exp.Mod(this=mark, expression=exp.convert(LOOKED_AT))
-        one = exp.If(this=exp.EQ(this=rest, expression=exp.convert(0)), true=mark.copy())
-        some = exp.Count(this=exp.Distinct(expressions=[exp.Case(ifs=[one])]))
-        return exp.Mul(this=some, expression=exp.convert(LOOKED_AT))
+        some = exp.Count(this=exp.Distinct(expressions=[when((mark % exp.convert(LOOKED_AT)).eq(0), mark.copy())]))
+        return some * exp.convert(LOOKED_AT)
 
     @contextmanager
     def mapping(self, data: Any) -> Iterator[exp.Expr]:

@@ -13,7 +13,7 @@ from shoal.engines.core.stored_types import RAW, WHOLE, fine_durations
 from shoal.errors import EngineError, MemoryBudgetError, OutputError, ShoalError, UnreadableError
 from shoal.kernels.arrow import kind_of
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, cast, exp, string
+from shoal.steps.sql import aliased, call, cast, exp, named, string, when
 from shoal.steps.sql import column as column_of
 
 
@@ -49,10 +49,10 @@ def flat(relation: Relation, schema: Any) -> Relation:
     for c in relation.columns:
         value: exp.Expr = column_of(c.name, "r")
         if c.name in odd:
-            value = cast(exp.Anonymous(this="to_json", expressions=[value]) if odd[c.name] else value, "TEXT")
+            value = cast(call("to_json", value) if odd[c.name] else value, "TEXT")
             raw = c.name + WHOLE if fine_durations(c.stored) else c.name
-            terms.append(exp.alias_(column_of(raw, "r"), c.name + RAW, quoted=True))
-        terms.append(exp.alias_(value, c.name, quoted=True))
+            terms.append(named(column_of(raw, "r"), c.name + RAW))
+        terms.append(named(value, c.name))
     inside = aliased(relation.sql, "r")
     columns = tuple(replace(c, kind="text") if c.name in odd else c for c in relation.columns)
     query, names = exp.Subquery(this=exp.select(*terms).from_(inside)), tuple(odd)
@@ -73,20 +73,16 @@ def moment(value: exp.Expr, form: str) -> exp.Expr:
     """A timestamp's text; six more digits only where there is a fraction of a second."""
 
     def spelled(pattern: str) -> exp.Expr:
-        return exp.Anonymous(this="strftime", expressions=[value.copy(), string(pattern)])
+        return call("strftime", value.copy(), string(pattern))
 
-    whole = exp.EQ(
-        this=exp.Mod(this=exp.Anonymous(this="epoch_us", expressions=[value.copy()]), expression=exp.convert(1_000_000)),
-        expression=exp.convert(0),
-    )
-    return exp.Case(ifs=[exp.If(this=whole, true=spelled(form))], default=spelled(form + ".%f"))
+    whole = (call("epoch_us", value.copy()) % exp.convert(1_000_000)).eq(0)
+    return when(whole, spelled(form), spelled(form + ".%f"))
 
 
 def fraction_of_time(text: exp.Expr) -> exp.Expr:
     """DuckDB writes 10:00:00.5; the canonical text has six digits."""
-    short = exp.LTE(this=exp.Length(this=text.copy()), expression=exp.convert(8))
-    padded = exp.Anonymous(this="rpad", expressions=[text.copy(), exp.convert(15), string("0")])
-    return exp.Case(ifs=[exp.If(this=short, true=text.copy())], default=padded)
+    padded = call("rpad", text.copy(), exp.convert(15), string("0"))
+    return when(exp.Length(this=text.copy()) <= 8, text.copy(), padded)
 
 
 UNEVEN = (

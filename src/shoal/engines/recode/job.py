@@ -24,7 +24,7 @@ from shoal.kernels.order import row_hashes
 from shoal.model.display import Progress
 from shoal.model.plan import Plan
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, column, exp
+from shoal.steps.sql import column, exp, named, subquery
 
 
 @dataclass
@@ -129,11 +129,11 @@ class Job:
 
 def _named(query: Any, columns: Sequence[Column]) -> Any:
     """p0, p1 … under the columns' own names."""
-    terms = [exp.alias_(column(f"p{i}", "o"), exp.to_identifier(c.name, quoted=True)) for i, c in enumerate(columns)]
+    terms = [named(column(f"p{i}", "o"), c.name) for i, c in enumerate(columns)]
     ordered = query.copy()
     order = ordered.args.get("order")
     ordered.set("order", None)
-    outer = exp.select(*terms).from_(aliased(exp.Subquery(this=ordered), "o"))
+    outer = exp.select(*terms).from_(subquery(ordered, "o"))
     if order is not None:
         for node in order.find_all(exp.Column):
             node.set("table", exp.to_identifier("o", quoted=True))

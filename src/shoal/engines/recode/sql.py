@@ -25,7 +25,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, Plan
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
-from shoal.steps.sql import aliased, cast, column, exp, string
+from shoal.steps.sql import aliased, cast, column, count_all, exp, is_null, named, string, subquery, when
 
 PUBLISHED = "\x00published"
 
@@ -74,15 +74,15 @@ def published(
             after = replace(grouped, kind="text", labels=labels, order=order, coded=False, grouped=True, stored=None)
         else:
             value, after = item.value, item.column
-        terms.append(exp.alias_(value.copy(), f"p{i}", quoted=True))
+        terms.append(named(value.copy(), f"p{i}"))
         columns.append(after)
         if name in mapped or name in steps:
             flagged.append(i)
-            terms.append(exp.alias_(_differs(engine, original, relation.column(name), value, after), f"g{i}", quoted=True))
+            terms.append(named(_differs(engine, original, relation.column(name), value, after), f"g{i}"))
     if unit is not None:
         key = engine.key(column(f"c{everything.index(unit)}", "s"), relation.column(unit))
-        terms.append(exp.alias_(key, "u", quoted=True))
-    terms += [exp.alias_(column(f"c{everything.index(n)}", "s"), f"o{i}", quoted=True) for i, n in enumerate(originals)]
+        terms.append(named(key, "u"))
+    terms += [named(column(f"c{everything.index(n)}", "s"), f"o{i}") for i, n in enumerate(originals)]
     query = shaped_from(exp.select(*terms), inner, shaped)
     if class_map is not None:
         _join_class_map(engine, relation, query, inner, everything, class_map, stack)
@@ -106,7 +106,7 @@ def _differs(engine: Engine, before: exp.Expr, source: Column, after: exp.Expr, 
         same = engine.same(
             engine.key(engine.text(before.copy(), source), text), engine.key(engine.text(after.copy(), target), text)
         )
-    return exp.Case(ifs=[exp.If(this=same, true=exp.convert(0))], default=exp.convert(1))
+    return when(same, exp.convert(0), exp.convert(1))
 
 
 def _map_columns(class_map: Any) -> list[str]:
@@ -140,11 +140,9 @@ def _join_class_map(
         terms.append(engine.same(engine.key(left, text), engine.mapped(column(f"k{i}", "cm"), text)))
     join = exp.Join(this=aliased(source, "cm"), on=exp.and_(*terms), kind="LEFT")
     query.set("joins", [*query.args.get("joins", []), join])
-    lost = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)).from_(
-        aliased(exp.Subquery(this=inner.copy()), "s")
-    )
+    lost = exp.select(named(count_all(), "n")).from_(subquery(inner.copy(), "s"))
     lost.set("joins", [join.copy()])
-    missing = engine.fetch(lost.where(exp.Is(this=column("here", "cm"), expression=exp.Null())))["n"][0].as_py()
+    missing = engine.fetch(lost.where(is_null(column("here", "cm"))))["n"][0].as_py()
     if missing:
         raise DataError(
             f"the class map does not cover {missing} record(s) of the table.", hint="Count the table again and build a new map."
@@ -187,13 +185,13 @@ def suppressed(engine: Engine, source: Published, plan: Plan, kept: Any, stack: 
     flags = [f"g{i}" for i in source.flagged]
     if rule.scope == "none" or (rule.k < 2 and kept is None):
         picked = exp.select(*[column(n, "p") for n in (*everything, *flags)])
-        return Rows(picked.from_(_sub(source.query, "p")), source.columns, source.flagged, False)
+        return Rows(picked.from_(subquery(source.query, "p")), source.columns, source.flagged, False)
     by = suppression_columns(plan, names, kept)
     at = [names.index(n) for n in by]
     stays, keys = _staying(engine, source, plan, at, kept, by, stack)
     on = exp.and_(*[engine.same(k, column(f"k{j}", "q")) for j, k in enumerate(keys)])
     if rule.scope == "rows":
-        picked = exp.select(*[column(n, "p") for n in (*everything, *flags)]).from_(_sub(source.query, "p"))
+        picked = exp.select(*[column(n, "p") for n in (*everything, *flags)]).from_(subquery(source.query, "p"))
         picked.set("joins", [exp.Join(this=aliased(stays, "q"), on=on, kind="INNER")])
         return Rows(picked, source.columns, source.flagged, False)
     return _blanked(engine, source, at, stays, on)
@@ -208,61 +206,57 @@ def _staying(
         table = _as_text(kept, {n: f"k{j}" for j, n in enumerate(by)})
         distinct = table.group_by(table.column_names).aggregate([])
         relation = stack.enter_context(engine.mapping(distinct))
-        terms = [exp.alias_(engine.mapped(column(f"k{j}", "w"), text), f"k{j}", quoted=True) for j in range(len(by))]
+        terms = [named(engine.mapped(column(f"k{j}", "w"), text), f"k{j}") for j in range(len(by))]
         stays: exp.Expr = exp.Subquery(this=exp.select(*terms).from_(aliased(relation, "w")))
         keys = [engine.key(engine.text(column(f"p{i}", "p"), source.columns[i]), text) for i in at]
         return stays, keys
     keys = [engine.fingerprint(column(f"p{i}", "p"), source.columns[i]) for i in at]
-    inside = [exp.alias_(k.copy(), f"k{j}", quoted=True) for j, k in enumerate(keys)]
+    inside = [named(k.copy(), f"k{j}") for j, k in enumerate(keys)]
     if source.has_unit:
-        inside.append(exp.alias_(column("u", "p"), "u", quoted=True))
-    classes = exp.select(*inside).from_(_sub(source.query, "p"))
+        inside.append(named(column("u", "p"), "u"))
+    classes = exp.select(*inside).from_(subquery(source.query, "p"))
     groups = [column(f"k{j}", "w") for j in range(len(at))]
-    size = people(column("u", "w")) if source.has_unit else exp.Count(this=exp.Star())
-    grouped = exp.select(*groups).from_(_sub(classes, "w")).group_by(*[g.copy() for g in groups])
+    size = people(column("u", "w")) if source.has_unit else count_all()
+    grouped = exp.select(*groups).from_(subquery(classes, "w")).group_by(*[g.copy() for g in groups])
     return exp.Subquery(this=grouped.having(exp.GTE(this=size, expression=exp.convert(plan.suppression.k)))), keys
 
 
 def _blanked(engine: Engine, source: Published, at: Sequence[int], stays: exp.Expr, on: exp.Expr) -> Rows:
     """Every row, with the quasi-identifiers of small classes replaced by the suppression mark."""
-    lost = exp.Is(this=column("here", "q"), expression=exp.Null())
-    marked = exp.select(exp.Star(), exp.alias_(exp.convert(1), "here", quoted=True)).from_(aliased(stays, "r"))
+    lost = is_null(column("here", "q"))
+    marked = exp.select(exp.Star(), named(exp.convert(1), "here")).from_(aliased(stays, "r"))
     terms: list[exp.Expr] = []
     columns = list(source.columns)
     flagged = sorted({*source.flagged, *at})
     for i, before in enumerate(source.columns):
         value: exp.Expr = column(f"p{i}", "p")
         if i in at:
-            value = exp.Case(ifs=[exp.If(this=lost.copy(), true=string(SUPPRESSED))], default=engine.text(value, before))
+            value = when(lost.copy(), string(SUPPRESSED), engine.text(value, before))
             order = before.order if before.grouped else ()
             columns[i] = replace(before, kind="text", coded=is_numeric(before), order=order, stored=None, former=None)
-        terms.append(exp.alias_(value, f"p{i}", quoted=True))
+        terms.append(named(value, f"p{i}"))
     for i in flagged:
         flag: exp.Expr = column(f"g{i}", "p") if i in source.flagged else exp.convert(0)
         if i in at:
-            flag = exp.Case(ifs=[exp.If(this=lost.copy(), true=exp.convert(1))], default=flag)
-        terms.append(exp.alias_(flag, f"g{i}", quoted=True))
-    terms.append(exp.alias_(exp.Case(ifs=[exp.If(this=lost, true=exp.convert(1))], default=exp.convert(0)), "h", quoted=True))
-    query = exp.select(*terms).from_(_sub(source.query, "p"))
-    query.set("joins", [exp.Join(this=aliased(exp.Subquery(this=marked), "q"), on=on, kind="LEFT")])
+            flag = when(lost.copy(), exp.convert(1), flag)
+        terms.append(named(flag, f"g{i}"))
+    terms.append(named(when(lost, exp.convert(1), exp.convert(0)), "h"))
+    query = exp.select(*terms).from_(subquery(source.query, "p"))
+    query.set("joins", [exp.Join(this=subquery(marked, "q"), on=on, kind="LEFT")])
     return Rows(query, tuple(columns), tuple(flagged), True)
-
-
-def _sub(query: exp.Expr, alias: str) -> exp.Expr:
-    return aliased(exp.Subquery(this=query.copy()), alias)
 
 
 def unordered(rows: Rows) -> exp.Select:
     """The rows in no order, with the columns ``g…`` and ``h``."""
     extra = [f"g{i}" for i in rows.flagged] + (["h"] if rows.cells else [])
     names = [f"p{i}" for i in range(len(rows.columns))]
-    return exp.select(*[column(n, "f") for n in [*names, *extra]]).from_(_sub(rows.query, "f"))
+    return exp.select(*[column(n, "f") for n in [*names, *extra]]).from_(subquery(rows.query, "f"))
 
 
 def final(engine: Engine, rows: Rows, plan: Plan) -> exp.Select:
     """The published columns in an order of the engine's own, for a new table beside the source."""
     names = [f"p{i}" for i in range(len(rows.columns))]
-    query = exp.select(*[column(n, "f") for n in names]).from_(_sub(rows.query, "f"))
+    query = exp.select(*[column(n, "f") for n in names]).from_(subquery(rows.query, "f"))
     if plan.shuffle:
         query = query.order_by(_hash(engine, rows, plan), *[column(n, "f") for n in names])
     return query
@@ -271,7 +265,7 @@ def final(engine: Engine, rows: Rows, plan: Plan) -> exp.Select:
 def hashed(engine: Engine, rows: Rows, plan: Plan) -> exp.Select:
     """The published columns in no order, with the hash to order them by as ``x``."""
     terms = [column(f"p{i}", "f") for i in range(len(rows.columns))]
-    return exp.select(*terms, exp.alias_(_hash(engine, rows, plan), "x", quoted=True)).from_(_sub(rows.query, "f"))
+    return exp.select(*terms, named(_hash(engine, rows, plan), "x")).from_(subquery(rows.query, "f"))
 
 
 def _hash(engine: Engine, rows: Rows, plan: Plan) -> exp.Expr:
@@ -281,6 +275,6 @@ def _hash(engine: Engine, rows: Rows, plan: Plan) -> exp.Expr:
 def facts(rows: Rows) -> exp.Select:
     """Number of rows and sum of every flag."""
     flags = [f"g{i}" for i in rows.flagged] + (["h"] if rows.cells else [])
-    terms = [exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)]
-    terms += [exp.alias_(exp.Sum(this=column(f, "f")), f, quoted=True) for f in flags]
-    return exp.select(*terms).from_(_sub(rows.query, "f"))
+    terms = [named(count_all(), "n")]
+    terms += [named(exp.Sum(this=column(f, "f")), f) for f in flags]
+    return exp.select(*terms).from_(subquery(rows.query, "f"))

@@ -15,7 +15,7 @@ from shoal.engines.connect import Address
 from shoal.engines.core.base import Engine, Relation
 from shoal.errors import EngineError, OutputError, UsageError, missing_column
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, cast, column, exp
+from shoal.steps.sql import aliased, cast, column, exp, named
 
 
 def spellings(table: str) -> Iterator[tuple[str | None, str]]:
@@ -73,7 +73,7 @@ def build_relation(source: exp.Expr, readings: Sequence[Reading], shown: str, op
     native = {r.column.name: r.native for r in readings}
     if all(r.value is None for r in readings):
         return Relation(source, columns, source=shown, native=native)
-    terms = [exp.alias_(r.value or column(r.column.name, "r"), r.column.name, quoted=True) for r in readings]
+    terms = [named(r.value or column(r.column.name, "r"), r.column.name) for r in readings]
     return Relation(exp.Subquery(this=exp.select(*terms).from_(aliased(source, "r"))), columns, source=shown, native=native)
 
 

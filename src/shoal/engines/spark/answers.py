@@ -24,7 +24,7 @@ from shoal.engines.core.memory import shown
 from shoal.engines.servers.tables import Reading
 from shoal.errors import MemoryBudgetError
 from shoal.model.roles import Column
-from shoal.steps.sql import column, string
+from shoal.steps.sql import call, column, string
 
 SMALL = 4 << 20
 """Bytes, as Spark's planner expects them, up to which an answer is collected straight."""
@@ -121,15 +121,15 @@ def reading(field: Any) -> Reading:
     if native.startswith("decimal"):
         return Reading(Column(field.name, "decimal"), None, native)
     if declared.startswith("char"):
-        return Reading(Column(field.name, "text"), exp.Anonymous(this="RTRIM", expressions=[value]), declared)
+        return Reading(Column(field.name, "text"), call("RTRIM", value), declared)
     if native.startswith("string collate"):
-        plain = exp.Anonymous(this="COLLATE", expressions=[value, string("UTF8_BINARY")])
+        plain = call("COLLATE", value, string("UTF8_BINARY"))
         return Reading(Column(field.name, "text"), plain, native)
     if native == "timestamp":
         return Reading(Column(field.name, "timestamp"), _cast(value, "TIMESTAMP_NTZ"), native)
     if native in _KINDS:
         return Reading(Column(field.name, _KINDS[native]), None, native)
-    return Reading(Column(field.name, "text"), exp.Anonymous(this="TO_JSON", expressions=[value]), native)
+    return Reading(Column(field.name, "text"), call("TO_JSON", value), native)
 
 
 def _cast(value: exp.Expr, to: str) -> exp.Expr:

@@ -50,7 +50,7 @@ from shoal.engines.spark.files import (
 from shoal.engines.spark.session import condition_of, disconnect, limited, session, shown, spark_errors, translate
 from shoal.errors import EngineError, InternalError, OutputError
 from shoal.model.roles import Column
-from shoal.steps.sql import string
+from shoal.steps.sql import call, string
 
 MOST_CLASSES = 2_000_000
 """Classes that a plan is searched over where nobody allowed more: about 1.5 GB."""
@@ -250,19 +250,19 @@ class Spark(Engine):
     def text(self, value: exp.Expr, column: Column) -> exp.Expr:
         if column.kind in ("timestamp", "time"):
             layout = "yyyy-MM-dd HH:mm:ss.SSSSSS" if column.kind == "timestamp" else "HH:mm:ss.SSSSSS"
-            spelled = exp.Anonymous(this="DATE_FORMAT", expressions=[value.copy(), string(layout)])
-            return exp.Anonymous(this="REGEXP_REPLACE", expressions=[spelled, string(r"\.000000$"), string("")])
+            spelled = call("DATE_FORMAT", value.copy(), string(layout))
+            return call("REGEXP_REPLACE", spelled, string(r"\.000000$"), string(""))
         if column.kind == "binary":
-            return exp.func("LOWER", exp.Anonymous(this="HEX", expressions=[value.copy()]))
+            return exp.func("LOWER", call("HEX", value.copy()))
         return super().text(value, column)
 
     def class_name(self, keys: Sequence[exp.Expr]) -> exp.Expr:
         """The keys themselves: a rank over all rows would bring them to one worker."""
-        return exp.Anonymous(this="STRUCT", expressions=[k.copy() for k in keys])
+        return call("STRUCT", *[k.copy() for k in keys])
 
     def class_mark(self, keys: Sequence[exp.Expr]) -> exp.Expr:
         """64 bits: Spark compiles a hash, but hashes every struct again (its estimate of distinct ones is not compiled)."""
-        return exp.Anonymous(this="XXHASH64", expressions=[k.copy() for k in keys])
+        return call("XXHASH64", *[k.copy() for k in keys])
 
     def most_classes(self, columns: int) -> int:
         """What fits in the memory that was allowed; a round number where nobody said."""
@@ -272,7 +272,7 @@ class Spark(Engine):
         return rows_and_sum(self, relation, names, secret) if can_add_up(relation, names) else None
 
     def set_of(self, value: exp.Expr) -> exp.Expr:
-        return exp.Anonymous(this="ARRAY_SORT", expressions=[exp.Anonymous(this="COLLECT_LIST", expressions=[value])])
+        return call("ARRAY_SORT", call("COLLECT_LIST", value))
 
     @contextmanager
     def mapping(self, data: Any) -> Iterator[exp.Expr]:

@@ -21,7 +21,7 @@ from shoal.engines.servers.mysql.session import Session, booleans_of, mapping_ty
 from shoal.engines.servers.tables import build_relation, no_table, spellings, table_expression
 from shoal.errors import EngineError
 from shoal.model.roles import Column
-from shoal.steps.sql import cast, string
+from shoal.steps.sql import call, cast, named, string, when
 
 _COLUMNS = """
 SELECT table_name, column_name, data_type, column_type, coalesce(numeric_precision, 0), coalesce(numeric_scale, 0)
@@ -115,15 +115,13 @@ class MySQL(Session):
     def fingerprint(self, value: exp.Expr, column: Column) -> exp.Expr:
         """32 bytes for a text of any length: long values cannot be indexed, and every pair would be compared."""
         if column.kind == "text":
-            digest = exp.Anonymous(this="SHA2", expressions=[utf8(value), exp.convert(256)])
-            return exp.Anonymous(this="UNHEX", expressions=[digest])
+            return call("UNHEX", call("SHA2", utf8(value), exp.convert(256)))
         return self.key(value, column)
 
     def set_of(self, value: exp.Expr) -> exp.Expr:
         """32 bytes for a set of any size: only the start of a long text is compared where rows are sorted."""
         ordered = exp.Order(this=value, expressions=[exp.Ordered(this=value.copy(), nulls_first=True)])
-        digest = exp.Anonymous(this="SHA2", expressions=[exp.GroupConcat(this=ordered), exp.convert(256)])
-        return exp.Anonymous(this="UNHEX", expressions=[digest])
+        return call("UNHEX", call("SHA2", exp.GroupConcat(this=ordered), exp.convert(256)))
 
     def clean_float(self, value: exp.Expr) -> exp.Expr:
         return exp.Paren(this=exp.Add(this=cast(value, "DOUBLE"), expression=exp.Literal.number("0e0")))
@@ -134,7 +132,7 @@ class MySQL(Session):
         if column.kind == "time":
             return moment_text(value, "%H:%i:%s")
         if column.kind == "binary":
-            return exp.func("LOWER", exp.Anonymous(this="HEX", expressions=[value.copy()]))
+            return exp.func("LOWER", call("HEX", value.copy()))
         return super().text(value, column)
 
     def decode(self, values: Any, column: Column) -> Any:
@@ -194,10 +192,10 @@ def moment_text(value: exp.Expr, layout: str) -> exp.Expr:
     """A moment as text, with six digits of a second where there is a fraction."""
 
     def spelled(with_fraction: str) -> exp.Expr:
-        return exp.Anonymous(this="DATE_FORMAT", expressions=[value.copy(), string(with_fraction)])
+        return call("DATE_FORMAT", value.copy(), string(with_fraction))
 
-    whole = exp.EQ(this=exp.Anonymous(this="MICROSECOND", expressions=[value.copy()]), expression=exp.convert(0))
-    return exp.Case(ifs=[exp.If(this=whole, true=spelled(layout))], default=spelled(layout + ".%f"))
+    whole = exp.EQ(this=call("MICROSECOND", value.copy()), expression=exp.convert(0))
+    return when(whole, spelled(layout), spelled(layout + ".%f"))
 
 
 def with_fractions(node: exp.Expr) -> exp.Expr:
@@ -225,7 +223,7 @@ def json_table(document: exp.Expr, types: dict[str, str]) -> exp.Subquery:
             ]
         ),
     )
-    terms = [exp.alias_(exp.column(f"x{i}", table="q"), name, quoted=True) for i, name in enumerate(types)]
+    terms = [named(exp.column(f"x{i}", table="q"), name) for i, name in enumerate(types)]
     return exp.Subquery(
         this=exp.select(*terms).from_(exp.Table(this=table, alias=exp.TableAlias(this=exp.to_identifier("q")))).limit(2**62)
     )

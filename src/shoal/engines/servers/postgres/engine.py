@@ -20,7 +20,7 @@ from shoal.engines.servers.postgres.session import LooseNumeric, Session, check_
 from shoal.engines.servers.tables import Remembered, build_relation, no_table, spellings, table_expression
 from shoal.errors import EngineError
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, cast, column, string
+from shoal.steps.sql import aliased, call, cast, column, string
 
 _TABLE = """
 SELECT a.attname FROM pg_catalog.pg_class c
@@ -119,10 +119,10 @@ class Postgres(Session):
     def text(self, value: exp.Expr, column: Column) -> exp.Expr:
         if column.kind in ("timestamp", "time"):
             digits = "YYYY-MM-DD HH24:MI:SS.US" if column.kind == "timestamp" else "HH24:MI:SS.US"
-            spelled = exp.Anonymous(this="TO_CHAR", expressions=[value.copy(), string(digits)])
-            return exp.Anonymous(this="REGEXP_REPLACE", expressions=[spelled, string(r"\.000000$"), string("")])
+            spelled = call("TO_CHAR", value.copy(), string(digits))
+            return call("REGEXP_REPLACE", spelled, string(r"\.000000$"), string(""))
         if column.kind == "binary":
-            return exp.Anonymous(this="ENCODE", expressions=[value.copy(), string("hex")])
+            return call("ENCODE", value.copy(), string("hex"))
         return super().text(value, column)
 
     def decode(self, values: Any, column: Column) -> Any:
