@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from shoal.errors import PolicyError, UsageError
-from shoal.hierarchies.values import CodedRows, gap_error, texts_of
+from shoal.hierarchies.values import CodedRows, covered, gap_error, texts_of
 from shoal.kernels.numbers import numbers_of
 from shoal.kernels.text import canonical_text
 from shoal.model.hierarchy import Hierarchy, Level
@@ -221,6 +221,25 @@ class Generalize(StreamStep):
             return table.set_column(table.schema.get_field_index(self.column), self.column, out)
 
         return run
+
+
+class CodeRule(Rule):
+    """Levels of codes of one system; what is not a code of it follows ``on_gap``. Subclasses give the :meth:`label` of a code."""
+
+    on_gap: OnGap  # a field of the subclasses
+
+    def label(self, text: str, level: int) -> str | None:
+        """The group of one code; None if it is not a code of the system."""
+        raise NotImplementedError
+
+    def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
+        return [self.label(t, level) for t in texts]
+
+    def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
+        return Generalize.of(column, self, level, on_gap=self.on_gap, missing_label=missing_label)
+
+    def _check_gaps(self, column: str, texts: Sequence[str], counts: Any) -> None:
+        covered(column, texts, counts, lambda t: self.label(t, 1) is not None, self.on_gap)
 
 
 def compact(found: Labelled) -> Level:

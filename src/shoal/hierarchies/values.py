@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import HierarchyError, HierarchyGapError, PolicyError, UsageError
-from shoal.kernels.arrow import to_numpy
+from shoal.kernels.arrow import from_texts, to_numpy
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import OnGap
 
@@ -85,6 +85,12 @@ def unlike(label: str, texts: Sequence[str]) -> str:
     return found
 
 
+def first_line(text: str) -> str:
+    """The first line of a long text, which is not copied for it."""
+    end = text.find("\n")
+    return text if end < 0 else text[:end]
+
+
 Row = tuple[str, ...]
 Codes = npt.NDArray[np.int32]
 
@@ -110,6 +116,11 @@ class CodedColumn:
     def labels(self) -> tuple[str, ...]:
         return self.values if isinstance(self.values, tuple) else tuple(self.values.to_pylist())
 
+    @property
+    def array(self) -> Any:
+        """The labels as a pyarrow array."""
+        return from_texts(self.values) if isinstance(self.values, tuple) else self.values
+
 
 class CodedRows(Sequence[Row]):
     """Rows of texts of equal length, held as codes; equal to the tuple of the same rows."""
@@ -122,15 +133,15 @@ class CodedRows(Sequence[Row]):
         return cls([CodedColumn.of(texts) for texts in zip(*rows, strict=True)])
 
     @classmethod
-    def from_text(cls, text: bytes, delimiter: str) -> CodedRows:
+    def from_text(cls, text: str, delimiter: str) -> CodedRows:
         """From text without quotes, in which every line has the same number of fields (else pyarrow raises)."""
         import pyarrow as pa
         from pyarrow import csv
 
-        width = text.partition(b"\n")[0].count(delimiter.encode()) + 1
+        width, data = first_line(text).count(delimiter) + 1, text.encode()
         table = csv.read_csv(
-            pa.py_buffer(text),
-            read_options=csv.ReadOptions(autogenerate_column_names=True, block_size=len(text) + 1, use_threads=False),
+            pa.py_buffer(data),
+            read_options=csv.ReadOptions(autogenerate_column_names=True, block_size=len(data) + 1, use_threads=False),
             parse_options=csv.ParseOptions(delimiter=delimiter, quote_char=False),
             convert_options=csv.ConvertOptions(strings_can_be_null=False, column_types={f"f{i}": "string" for i in range(width)}),
         )

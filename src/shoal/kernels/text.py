@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from shoal.kernels.arrow import as_doubles, from_texts, seconds, without_nan
@@ -165,6 +166,19 @@ def _trim_fraction(text: Any) -> Any:
     import pyarrow.compute as pc
 
     return pc.replace_substring_regex(text, pattern=r"\.000000$", replacement="")
+
+
+@cache
+def word_lists(file: Path) -> dict[str, tuple[str, ...]]:
+    """The words of a data file by section: ``[section]`` above lines of words; lines that begin with ``# `` are comments."""
+    out: dict[str, tuple[str, ...]] = {}
+    section = ""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("[") and line.endswith("]"):
+            section = line[1:-1]
+        elif not line.startswith("# "):
+            out[section] = (*out.get(section, ()), *line.split())
+    return out
 
 
 class Pattern:

@@ -10,9 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from shoal.errors import UnreadableError, UsageError
+from shoal.kernels.text import word_lists
 from shoal.model.roles import distinct_names
 
 Row = Sequence[Any]
@@ -25,25 +27,13 @@ MODES: dict[str, tuple[str, ...]] = {
 }
 """Options of ``--read`` that settle what to do with rows and cells of a sort."""
 
-TOTALS = frozenset(
-    "total totals sum subtotal sub-total average mean summe gesamt insgesamt gesamtsumme zwischensumme mittelwert durchschnitt "
-    "totale somme moyenne totaal subtotaal som gemiddelde suma soma promedio média totalt summa yhteensä összesen celkem spolu "
-    "razem ogółem ukupno skupaj toplam genel σύνολο итого всего сумма среднее разом المجموع סהכ 合計 总计 總計 合计 小計 "
-    "小计 平均 계 합계 총계".split()
-)
+_WORDS = word_lists(Path(__file__).parent / "data" / "layout.txt")
+TOTALS, _UNITS, MISSING_WORDS = (frozenset(_WORDS[section]) for section in ("totals", "units", "missing"))
 _TOTAL = re.compile(
     r"(grand|sub|overall|all|column)?[ -]?totals?( (général|general|geral|generale))?"
     r"( ?\(?(of|n ?=|rows|records|for)?[ \d,.]*\)?)?"
 )
 _DASHES = frozenset(["", "-", "–", "—", "―", "n/a", "na", "none", "."])
-_UNITS = frozenset(
-    "years year yrs yr y months month mo weeks week wk days day d hours hour hrs hr h minutes min seconds sec s ms jahre jahr "
-    "monate tage ans années mois jours jaar maanden dagen años meses días anni mesi giorni лет год kg g mg µg ug ng lb lbs oz "
-    "cm mm m km µm in ft mi km2 m2 m² km² ha l dl ml µl % percent prozent ‰ ppm eur euro euros usd gbp chf jpy cny inr sek nok "
-    "dkk pln czk huf $ € £ ¥ k€ k$ mmhg bpm mmol mmol/l µmol/l mg/dl g/dl g/l ng/ml u/l iu iu/l kg/m2 kg/m² kg/m^2 °c °f celsius "
-    "km/h m/s kwh kw w v a hz db text string char date datetime time yyyy-mm-dd dd/mm/yyyy mm/dd/yyyy dd.mm.yyyy boolean bool "
-    "y/n yes/no 0/1 code category int integer float double numeric number n count # 岁 歳 年 元 円 kpa pa j kj kcal".split()
-)
 _BRACKETED = re.compile(r"\([^()]{1,15}\)|\[[^\[\]]{1,15}\]|<[^<>]{1,15}>")
 _AMOUNT = re.compile(r"[-+(]?[ \u00a0\u202f\d.,']*\d[ \u00a0\u202f\d.,']*(e[-+]?\d+)?[)%]?", re.IGNORECASE)
 _YEAR = re.compile(r"(19|20)\d\d")
@@ -52,10 +42,6 @@ _NOTE = re.compile(
     r"exported|created|downloaded|printed|last updated?|end of|quelle|anmerkung|hinweis|stand|fußnote|bron|noot|fuente|nota|"
     r"fonte|remarque|источник|примечание|注|出典|出所|資料|资料|来源|备注|주)\b|\(?n ?= ?\d",
     re.IGNORECASE,
-)
-MISSING_WORDS = frozenset(
-    "na n/a #n/a nan null nil none missing unknown ? ?? - – — ― . -- n.a. n.d. nd refused unbekannt inconnu onbekend desconocido "
-    "不明 未知 缺失 н/д неизвестно xx x * **".split()
 )
 MOST_ABOVE = 60
 """Rows above the names at most."""

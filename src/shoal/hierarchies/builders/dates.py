@@ -100,7 +100,7 @@ class Dates(Rule):
         if self.low is None or self.high is None:
             raise UsageError(f"the date levels of '{column}' have no range yet.", hint="Call rule.fit(column, values) first.")
         starts, labels = zip(*_periods(name, self.low, self.high), strict=True)
-        end = _iso(_after(name, self.low, self.high))
+        end = _after(name, self.high).isoformat()
         points = (*starts, end)
         return Cut(column, points, (f"before {points[0]}", *labels, f"from {end}"), "left", missing_label)
 
@@ -147,7 +147,7 @@ class Ages(Rule):
         labels = interval_labels(ages, integer=True)
         if self.bottom is None:
             labels = ("born later", *labels[1:])
-        points = tuple(_iso(self._first_younger(int(a))) for a in reversed(ages))
+        points = tuple(self._first_younger(int(a)).isoformat() for a in reversed(ages))
         return Cut(column, points, tuple(reversed(labels)), "left", missing_label)
 
     def _first_younger(self, age: int) -> dt.date:
@@ -211,48 +211,27 @@ def check_dates(column: str, texts: Sequence[str]) -> None:
 
 def _periods(name: str, low: int, high: int) -> Iterator[tuple[str, str]]:
     """First day and label of each period from year ``low`` to year ``high``."""
-    if name in _YEARS:
+    if name in ("day", "week"):
+        day = dt.date(low, 1, 1)
+        day -= dt.timedelta(days=day.weekday() if name == "week" else 0)
+        while day.year <= high:
+            year, week, _ = day.isocalendar()
+            yield day.isoformat(), f"{year}-W{week:02d}" if name == "week" else day.isoformat()
+            day += dt.timedelta(days=7 if name == "week" else 1)
+    elif name in _YEARS:
         width = _YEARS[name]
         for year in range(low // width * width, high + 1, width):
             yield f"{max(year, 1):04d}-01-01", f"{year}s" if name == "decade" else f"{year}-{year + width - 1}"
-    elif name == "week":
-        monday = _monday(low)
-        while monday.year <= high:
-            year, week, _ = monday.isocalendar()
-            yield _iso(monday), f"{year}-W{week:02d}"
-            monday += dt.timedelta(days=7)
     else:
-        parts = {"year": 1, "half-year": 2, "quarter": 4, "month": 12, "day": 366}[name]
-        if name == "day":
-            day = dt.date(low, 1, 1)
-            while day.year <= high:
-                yield _iso(day), _iso(day)
-                day += dt.timedelta(days=1)
-            return
-        letter = {"half-year": "-H", "quarter": "-Q", "month": "-", "year": ""}[name]
+        parts, mark = {"year": (1, ""), "half-year": (2, "-H"), "quarter": (4, "-Q"), "month": (12, "-")}[name]
         for year in range(low, high + 1):
             for part in range(parts):
-                number = f"{part + 1:02d}" if name == "month" else str(part + 1)
-                yield f"{year:04d}-{part * 12 // parts + 1:02d}-01", f"{year:04d}{letter}{number}" if letter else f"{year:04d}"
+                number = "" if name == "year" else f"{part + 1:02d}" if name == "month" else str(part + 1)
+                yield f"{year:04d}-{part * 12 // parts + 1:02d}-01", f"{year:04d}{mark}{number}"
 
 
-def _after(name: str, low: int, high: int) -> dt.date:
-    """The day after the last period."""
-    if name in _YEARS:
-        width = _YEARS[name]
-        return dt.date(min(high // width * width + width, 9999), 1, 1)
-    if name == "week":
-        last = _monday(low)
-        while last.year <= high:
-            last += dt.timedelta(days=7)
-        return last
-    return dt.date(min(high + 1, 9999), 1, 1)
-
-
-def _monday(year: int) -> dt.date:
-    day = dt.date(year, 1, 1)
-    return day - dt.timedelta(days=day.weekday())
-
-
-def _iso(day: dt.date) -> str:
-    return f"{day.year:04d}-{day.month:02d}-{day.day:02d}"
+def _after(name: str, high: int) -> dt.date:
+    """The day after the last period up to year ``high``."""
+    width = _YEARS.get(name, 1)
+    day = dt.date(min(high // width * width + width, 9999), 1, 1)
+    return day + dt.timedelta(days=-day.weekday() % 7 if name == "week" else 0)

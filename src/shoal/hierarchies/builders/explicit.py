@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import repeat
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +17,9 @@ import numpy as np
 from shoal.disk.atomic import atomic
 from shoal.errors import HierarchyError, UnreadableError
 from shoal.hierarchies.rule import TOP, Rule, compact, register_rule
-from shoal.hierarchies.values import CodedRows, Row, check_gap_choice, covered, texts_of
+from shoal.hierarchies.values import CodedRows, Row, check_gap_choice, covered, first_line, texts_of
+from shoal.kernels.arrow import from_texts, positions
+from shoal.kernels.text import canonical_text
 from shoal.model.hierarchy import Hierarchy, Level
 from shoal.model.plan import SUPPRESSED, OnGap
 from shoal.steps import Labelled, MapValues
@@ -48,11 +50,6 @@ class Listed(Rule):
     def _coded(self) -> CodedRows:
         return self.rows if isinstance(self.rows, CodedRows) else CodedRows.of(self.rows)
 
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        """The position of each listed value."""
-        return {leaf: i for i, leaf in enumerate(self._leaves)}
-
     @property
     def _leaves(self) -> tuple[str, ...]:
         return self._coded.columns[0].labels
@@ -71,10 +68,13 @@ class Listed(Rule):
 
     def over(self, column: str, values: Any, counts: Any = None) -> Hierarchy:
         """As :meth:`Rule.over`, from the codes of the rows: each value is looked up once, not once per level."""
+        import pyarrow.compute as pc
+
         texts = texts_of(column, values)
-        at = np.fromiter(map(self._place.get, texts, repeat(-1)), np.int64, len(texts))
+        typed = canonical_text(values) if hasattr(values, "null_count") else from_texts(texts)
+        at = positions(pc.index_in(typed, value_set=self._coded.columns[0].array)).astype(np.int64)
         if len(texts) and at.min() < 0:
-            self._check_gaps(column, texts, counts)
+            covered(column, texts, counts, set(self._leaves).__contains__, self.on_gap)
         seen = np.zeros(len(self._leaves), np.bool_)
         seen[at[at >= 0]] = True
         rest = np.flatnonzero(~seen)
@@ -90,9 +90,6 @@ class Listed(Rule):
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> MapValues:
         targets, labels = self._coded.level(level)
         return MapValues(column, self._leaves, tuple(targets.tolist()), labels, self.on_gap, self.top_label, missing_label)
-
-    def _check_gaps(self, column: str, texts: Sequence[str], counts: Any) -> None:
-        covered(column, texts, counts, self._place.__contains__, self.on_gap)
 
 
 @register_rule
@@ -120,16 +117,19 @@ class FromTree(Listed):
     @classmethod
     def from_edges(cls, parents: Mapping[str, str], *, on_gap: OnGap = "error") -> FromTree:
         """From each node's parent; values are the nodes that are nobody's parent."""
+        try:
+            tuple(TopologicalSorter({child: [parent] for child, parent in parents.items()}).static_order())
+        except CycleError:
+            raise HierarchyError(
+                "the tree is cyclic: some groups lie, over others, in themselves.", hint="Remove the line that closes the circle."
+            ) from None
         inner = set(parents.values())
         paths = []
         for leaf in (node for node in parents if node not in inner):
             path = [leaf]
             while path[-1] in parents:
                 path.append(parents[path[-1]])
-                if len(path) > len(parents) + 1:
-                    raise _cyclic()
             paths.append(tuple(reversed(path)))
-        _check_cycles(parents)
         roots = {path[0] for path in paths}
         if len(roots) == 1 and len(paths) > 1:  # a single root is the top
             paths = [path[1:] if len(path) > 1 else path for path in paths]
@@ -210,7 +210,7 @@ def read_rows(file: Path) -> list[list[str]]:
 
 def sniff(text: str) -> str:
     """The delimiter of the first line: ``;`` (ARX), tab or ``,``."""
-    first = text.split("\n", 1)[0]
+    first = first_line(text)
     return next((d for d in (";", "\t", ",") if d in first), ";")
 
 
@@ -264,27 +264,6 @@ def _check_lengths(rows: Rows) -> None:
                 f"line {number} of the hierarchy has {len(row)} fields, the first has {width}.",
                 hint="Give every value the same number of levels.",
             )
-
-
-def _check_cycles(parents: Mapping[str, str]) -> None:
-    """Every node must reach a root: a cycle has none."""
-    safe: set[str] = set()
-    for node in parents:
-        trail: list[str] = []
-        seen: set[str] = set()
-        while node in parents and node not in safe:
-            if node in seen:
-                raise _cyclic()
-            seen.add(node)
-            trail.append(node)
-            node = parents[node]
-        safe.update(trail)
-
-
-def _cyclic() -> HierarchyError:
-    return HierarchyError(
-        "the tree is cyclic: some groups lie, over others, in themselves.", hint="Remove the line that closes the circle."
-    )
 
 
 @register_rule
@@ -350,7 +329,7 @@ def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> 
     if rows is None:
         rows = tuple(tuple(row) for row in parse_rows(text, delimiter, file.name))
         verbatim = None if _render(rows, delimiter, newline, last) == text else text
-    stars = delimiter.join([TOP] * (text.partition("\n")[0].count(delimiter) + 1))
+    stars = delimiter.join([TOP] * (first_line(text).count(delimiter) + 1))
     if on_gap == "error" and stars in text and re.search(rf"^{re.escape(stars)}\r?$", text, re.MULTILINE):
         on_gap = "suppress"  # a line of stars stands for the values that are not listed
     try:
@@ -386,7 +365,7 @@ def _plain_rows(text: str, delimiter: str, newline: str) -> Rows | None:
     if delimiter not in lines or "\x00" in lines:
         return None
     try:
-        rows = CodedRows.from_text(lines.encode("utf-8"), delimiter)
+        rows = CodedRows.from_text(lines, delimiter)
     except ValueError:  # lines of different length: the message needs the number of the line
         return None
     return rows if len(rows) == ends + 1 else None

@@ -20,11 +20,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from shoal.errors import HierarchyError, UnreadableError
-from shoal.hierarchies.rule import Generalize, Rule, register_rule
-from shoal.hierarchies.values import check_gap_choice, covered
+from shoal.hierarchies.rule import CodeRule, register_rule
+from shoal.hierarchies.values import check_gap_choice
 from shoal.kernels.text import Pattern
 from shoal.model.plan import OnGap, Step
 from shoal.steps import Prefix
@@ -85,7 +85,7 @@ _ONLY_THERE = {
 
 @register_rule
 @dataclass(frozen=True)
-class Postcode(Rule):
+class Postcode(CodeRule):
     """Levels of one country's postcodes, by its two letters (``UK`` or ``GB``); or ``5 digits``.
 
     >>> Postcode("UK").over("postcode", ["SW1A 1AA", "SW1A2AB", "M1 1AE"]).levels[2].labels
@@ -116,7 +116,6 @@ class Postcode(Rule):
         return len(_LEVELS[self.country])
 
     def label(self, text: str, level: int) -> str | None:
-        """The area of one postcode; None where it is none."""
         found = _PATTERNS[self.country].fullmatch(text)
         if found is None:
             return None
@@ -133,18 +132,12 @@ class Postcode(Rule):
             return area.upper()
         return f"{outward.upper()} {sector}" if kept == "sector" and sector else outward.upper()
 
-    def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
-        return [self.label(t, level) for t in texts]
-
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
         kept = _LEVELS[self.country][level - 1]
         plain = self.country != "US" and not self.country.endswith("digits")
         if isinstance(kept, int) and plain and missing_label is None and self.on_gap == "error":
             return Prefix(column, kept, "")
-        return Generalize.of(column, self, level, on_gap=self.on_gap, missing_label=missing_label)
-
-    def _check_gaps(self, column: str, texts: Any, counts: Any) -> None:
-        covered(column, texts, counts, lambda t: self.label(t, 1) is not None, self.on_gap)
+        return super()._inner_step(column, level, missing_label)
 
 
 def country_of(texts: Sequence[str], *, digits: bool = False) -> str:
