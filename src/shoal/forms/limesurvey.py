@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from shoal.errors import PolicyError, UnreadableError
+from shoal.errors import PolicyError
 from shoal.forms.form import Form, FormQuestion, number_or_amount, read_condition
+from shoal.kernels.text import xml_tree
 
 ONE, MANY, ROWS = "!LO", "MP", {"A": 5, "B": 10, "C": 3, "E": 3}
 """Types of one answer, of several, and of arrays with fixed answers per row."""
@@ -17,55 +20,67 @@ SILENT = "X*"
 Row = Mapping[str, str]
 
 
-def structure(raw: bytes) -> ElementTree.Element:
-    """The tables of a structure; XML with a document type is refused, since it can be made to unfold without end."""
-    if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw or b"\x00" in raw[:200]:
-        raise UnreadableError("the survey's XML declares types of its own.", hint="Export it again from LimeSurvey as .lss.")
-    try:
-        root = ElementTree.fromstring(raw)  # noqa: S314  declared types and entities are refused above
-    except ElementTree.ParseError:
-        raise UnreadableError("this is not readable XML.", hint="Export the survey from LimeSurvey as .lss.") from None
-    if root.find("questions") is None:
-        raise PolicyError("this XML is not a LimeSurvey survey.", hint="Export its structure: .lss.")
-    return root
+@dataclass(frozen=True)
+class Survey:
+    """The tables of a structure: texts by question, parts and answers (by scale and code) by question, and the questions."""
+
+    root: ElementTree.Element
+    texts: Mapping[str, str]
+    parts: Mapping[str, list[Row]]
+    answers: Mapping[str, dict[str, dict[str, str]]]
+    questions: list[Row]
+
+    @classmethod
+    def read(cls, raw: bytes) -> Survey:
+        """From a file of LimeSurvey; questions and parts once, though older files list them for every language."""
+        root = xml_tree(raw, "the survey", "Export it again from LimeSurvey as .lss.")
+        if root.find("questions") is None:
+            raise PolicyError("this XML is not a LimeSurvey survey.", hint="Export its structure: .lss.")
+        parts: dict[str, list[Row]] = defaultdict(list)
+        for r in rows(root, "subquestions"):
+            parts[r.get("parent_qid", "")].append(r)
+        labels = {r.get("aid", ""): r.get("answer", "") for r in rows(root, "answer_l10ns")}
+        answers: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
+        for r in rows(root, "answers"):
+            scale = answers[r.get("qid", "")].setdefault(r.get("scale_id", "0"), {})
+            scale.setdefault(r.get("code", ""), plain(r.get("answer", "") or labels.get(r.get("aid", ""), "")))
+        questions: dict[str, Row] = {}
+        for r in rows(root, "questions"):
+            if r.get("parent_qid", "0") in ("", "0"):
+                questions.setdefault(r.get("qid", ""), r)
+        texts = {r.get("qid", ""): plain(r.get("question", "")) for r in rows(root, "question_l10ns")}
+        return cls(root, texts, {key: _once(listed) for key, listed in parts.items()}, answers, list(questions.values()))
+
+    def text_of(self, row: Row) -> str:
+        """The text of a question or of a part of one."""
+        return self.texts.get(row.get("qid", "")) or plain(row.get("question", ""))
 
 
 def read(raw: bytes) -> Form:
-    root = structure(raw)
-    texts = {(r.get("qid", "")): r.get("question", "") for r in rows(root, "question_l10ns")}
-    attributes: dict[str, dict[str, str]] = {}
-    for r in rows(root, "question_attributes"):
-        attributes.setdefault(r.get("qid", ""), {})[r.get("attribute", "")] = r.get("value", "")
-    parts: dict[str, list[Row]] = {}
-    for r in rows(root, "subquestions"):
-        parts.setdefault(r.get("parent_qid", ""), []).append(r)
-    answers: dict[str, dict[str, dict[str, str]]] = {}
-    labels = {r.get("aid", ""): r.get("answer", "") for r in rows(root, "answer_l10ns")}
-    for r in rows(root, "answers"):
-        scale = answers.setdefault(r.get("qid", ""), {}).setdefault(r.get("scale_id", "0"), {})
-        scale.setdefault(r.get("code", ""), plain(r.get("answer", "") or labels.get(r.get("aid", ""), "")))
-    groups = {r.get("gid", ""): r.get("grelevance", "") for r in rows(root, "groups")}
-    languages = len({r.get("surveyls_language") for r in rows(root, "surveys_languagesettings")})
+    survey = Survey.read(raw)
+    attributes: dict[str, dict[str, str]] = defaultdict(dict)
+    for r in rows(survey.root, "question_attributes"):
+        attributes[r.get("qid", "")][r.get("attribute", "")] = r.get("value", "")
+    groups = {r.get("gid", ""): r.get("grelevance", "") for r in rows(survey.root, "groups")}
+    settings = list(rows(survey.root, "surveys_languagesettings"))
+    languages = len({r.get("surveyls_language") for r in settings})
     questions: list[FormQuestion] = []
-    seen: set[str] = set()
-    for row in rows(root, "questions"):
-        key = row.get("qid", "")
-        if row.get("parent_qid", "0") not in ("", "0") or key in seen or row.get("type", "") in SILENT:
-            continue
-        seen.add(key)
-        own = {**attributes.get(key, {}), "grelevance": groups.get(row.get("gid", ""), "")}
-        about = _About(row, texts.get(key) or row.get("question", ""), own, texts)
-        questions += about.questions(once(parts.get(key, [])), answers.get(key, {}), languages)
-    title = next((r.get("surveyls_title", "") for r in rows(root, "surveys_languagesettings")), "")
+    for row in survey.questions:
+        if row.get("type", "") not in SILENT:
+            key = row.get("qid", "")
+            own = {**attributes[key], "grelevance": groups.get(row.get("gid", ""), "")}
+            about = _About(row, own, survey)
+            questions += about.questions(survey.parts.get(key, []), survey.answers.get(key, {}), languages)
+    title = next((r.get("surveyls_title", "") for r in settings), "")
     return Form(tuple(questions), "LimeSurvey", title=plain(title))
 
 
 class _About:
     """One question with what other tables say of it."""
 
-    def __init__(self, row: Row, text: str, attributes: Row, texts: Row) -> None:
-        self._row, self._attributes, self._texts = row, attributes, texts
-        self._text = plain(text)
+    def __init__(self, row: Row, attributes: Row, survey: Survey) -> None:
+        self._row, self._attributes, self._survey = row, attributes, survey
+        self._text = survey.text_of(row)
         said = [row.get("relevance", "").strip(), attributes.get("grelevance", "").strip()]
         self._conditions = tuple(read_condition(text, "LimeSurvey") for text in said if text not in ("", "1"))
 
@@ -109,7 +124,7 @@ class _About:
     def _one(
         self, title: str, kind: str, answers: int | Mapping[str, str], *, alone: bool = False, part: Row | None = None
     ) -> FormQuestion:
-        asked = "" if part is None else plain(self._texts.get(part.get("qid", ""), "") or part.get("question", ""))
+        asked = "" if part is None else self._survey.text_of(part)
         given = FIXED_CODES.get(self._row.get("type", ""), ()) if isinstance(answers, int) else tuple(answers)
         return FormQuestion(
             self._name(title),
@@ -135,8 +150,8 @@ def rows(root: ElementTree.Element, table: str) -> Iterator[dict[str, str]]:
         yield {cell.tag: (cell.text or "").strip() for cell in row}
 
 
-def once(parts: Sequence[Row]) -> list[Row]:
-    """Older files list a part once for each language."""
+def _once(parts: Sequence[Row]) -> list[Row]:
+    """Each part once: older files list it for each language."""
     return list({p.get("qid") or p.get("title", ""): p for p in reversed(parts)}.values())[::-1]
 
 

@@ -15,7 +15,9 @@ import re
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+from shoal.errors import UnreadableError
 from shoal.kernels.arrow import as_doubles, from_texts, seconds, without_nan
 
 
@@ -179,6 +181,16 @@ def word_lists(file: Path) -> dict[str, tuple[str, ...]]:
         elif not line.startswith("# "):
             out[section] = (*out.get(section, ()), *line.split())
     return out
+
+
+def xml_tree(raw: bytes, what: str, hint: str) -> ElementTree.Element:
+    """XML without a document type: one can be made to unfold without end. ``what`` and ``hint`` are for the error."""
+    if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw or b"\x00" in raw[:200]:
+        raise UnreadableError(f"the XML of {what} declares types of its own.", hint=hint)
+    try:
+        return ElementTree.fromstring(raw)  # noqa: S314  declared types and entities are refused above
+    except ElementTree.ParseError:
+        raise UnreadableError(f"{what} is not readable XML.", hint=hint) from None
 
 
 class Pattern:

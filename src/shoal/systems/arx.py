@@ -18,7 +18,8 @@ from shoal.api.arguments import open as open_table
 from shoal.disk import atomic as disk_folder
 from shoal.disk.atomic import write_text
 from shoal.errors import UnreadableError
-from shoal.systems.folder import Archive, Brought, opened, tree
+from shoal.kernels.text import xml_tree
+from shoal.systems.folder import Archive, Brought, opened
 
 ROLES = {
     "IDENTIFYING_ATTRIBUTE": "direct",
@@ -26,6 +27,7 @@ ROLES = {
     "SENSITIVE_ATTRIBUTE": "sensitive",
     "INSENSITIVE_ATTRIBUTE": "insensitive",
 }
+AGAIN = "Save it again in ARX."
 NOT_CARRIED = "privacy models that this draft does not carry over: add them by hand"
 HEAD = "# A draft from an ARX project. Read every line: a role is your decision.\n"
 
@@ -47,7 +49,7 @@ def from_arx(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
     with opened(Path(source)) as project, disk_folder.staged(target.absolute().parent) as work:
         for needed in ("data/input.csv", "input/definition.xml"):
             if needed not in project.names:
-                raise UnreadableError("this archive is not an ARX project with its data.", hint="Save it again in ARX.")
+                raise UnreadableError("this archive is not an ARX project with its data.", hint=AGAIN)
         attributes = list(_attributes(project))
         (work / "data.csv").write_bytes(project.read("data/input.csv"))
         (work / "hierarchies").mkdir()
@@ -61,18 +63,18 @@ def from_arx(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
             rows = table.n_rows()
             missing = [a for a in attributes if a.name not in table.schema]
         if missing:
-            raise UnreadableError("the project names columns that its table does not have.", hint="Save it again in ARX.")
+            raise UnreadableError("the project names columns that its table does not have.", hint=AGAIN)
         disk_folder.publish(work, target)
     return Brought({"data": rows}, dict(left))
 
 
 def _attributes(project: Archive) -> Iterator[Attribute]:
-    root = tree(project.read("input/definition.xml"), "the project's definition")
+    root = xml_tree(project.read("input/definition.xml"), "the project's definition", AGAIN)
     for cell in root.iter("assigment"):  # so spelled by ARX
         said = {child.tag: (child.text or "").strip() for child in cell}
         role = ROLES.get(said.get("type", ""))
         if role is None:
-            raise UnreadableError("an attribute of the project has a type that is not known.", hint="Save it again in ARX.")
+            raise UnreadableError("an attribute of the project has a type that is not known.", hint=AGAIN)
         file = f"input/{said['ref']}" if said.get("ref") else ""
         if role != "quasi" or file not in project.names:
             file = ""
@@ -84,7 +86,7 @@ def _models(project: Archive, k: int) -> tuple[dict[str, Any], float, Counter[st
     """What is required, the share of records that may be left out, and what was not carried over."""
     if "input/config.xml" not in project.names:
         return {"k": k}, 0.05, Counter()
-    root = tree(project.read("input/config.xml"), "the project's configuration")
+    root = xml_tree(project.read("input/config.xml"), "the project's configuration", AGAIN)
     asked: dict[str, Any] = {}
     left: Counter[str] = Counter()
     for cell in root.iter("criterion"):

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from shoal.errors import UnreadableError
 
@@ -96,13 +95,3 @@ def opened(path: Path) -> Iterator[Archive]:
         raise UnreadableError(f"'{path.name}' is not there, or no archive.", hint="Check the path, or export it again.") from None
     with zipped:
         yield Archive(zipped)
-
-
-def tree(raw: bytes, what: str) -> ElementTree.Element:
-    """XML without a document type: one can be made to unfold without end."""
-    if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw or b"\x00" in raw[:200]:
-        raise UnreadableError(f"the XML of {what} declares types of its own.", hint="Export it again.")
-    try:
-        return ElementTree.fromstring(raw)  # noqa: S314  declared types and entities are refused above
-    except ElementTree.ParseError:
-        raise UnreadableError(f"{what} is not readable XML.", hint="Export it again.") from None

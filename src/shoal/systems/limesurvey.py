@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from xml.etree.ElementTree import Element
 
 from shoal.disk import atomic as disk_folder
 from shoal.errors import UnreadableError
-from shoal.forms.limesurvey import Row, once, plain, rows, structure
+from shoal.forms.limesurvey import Row, Survey, rows
+from shoal.kernels.text import xml_tree
 from shoal.systems.codebook import FREE_TEXT, IDENTIFIERS, Variable, bring_labelled, only
-from shoal.systems.folder import Brought, opened, tree
+from shoal.systems.folder import Brought, opened
 
 OWN = ("token", "ipaddr", "refurl", "firstname", "lastname", "email")
 """Columns that LimeSurvey can add to the responses and that lead to a person."""
@@ -50,23 +49,19 @@ def from_limesurvey(source: str | Path, out: str | Path, *, k: int = 5) -> Broug
 
 def variables(raw: bytes) -> list[Variable]:
     """What a structure says of the columns of exported responses: ``Q1``, and ``Q1[SQ001]`` for a part of a question."""
-    root = structure(raw)
-    texts = {r.get("qid", ""): plain(r.get("question", "")) for r in rows(root, "question_l10ns")}
-    answers = _answers(root)
-    parts: dict[str, list[Row]] = defaultdict(list)
-    for inside in rows(root, "subquestions"):
-        parts[inside.get("parent_qid", "")].append(inside)
+    survey = Survey.read(raw)
     found = [Variable(name, left=IDENTIFIERS) for name in OWN]
-    for row in _questions(root):
-        key, kind = row.get("qid", ""), row.get("type", "")
-        name, text = row.get("title", ""), texts.get(key) or plain(row.get("question", ""))
-        values = TICKED if kind in "MP" else FIXED.get(kind, answers[key])
+    for row in survey.questions:
+        kind, name, text, inner = row.get("type", ""), row.get("title", ""), survey.text_of(row), _parts(survey, row)
+        listed: dict[str, str] = {}
+        for scale in survey.answers.get(row.get("qid", ""), {}).values():
+            listed |= {code: label for code, label in scale.items() if code not in listed}
+        values = TICKED if kind in "MP" else FIXED.get(kind, listed)
         left, measure = (FREE_TEXT if kind in LONG else ""), "nominal" if values else ""
-        inner = once(parts[key])
         if not inner:
             found.append(Variable(name, text, values, measure=measure, left=left))
         for part in inner if kind not in GRID else ():
-            words = texts.get(part.get("qid", "")) or plain(part.get("question", ""))
+            words = survey.text_of(part)
             found.append(Variable(f"{name}[{part.get('title', '')}]", f"{text}: {words}", values, measure=measure, left=left))
         for code in _cells(inner) if kind in GRID else ():
             found.append(Variable(f"{name}[{code}]", text, left=left))
@@ -74,13 +69,8 @@ def variables(raw: bytes) -> list[Variable]:
     return found
 
 
-def _questions(root: Element) -> list[Row]:
-    """The questions themselves, each once; older files list them for every language."""
-    found: dict[str, Row] = {}
-    for row in rows(root, "questions"):
-        if row.get("parent_qid", "0") in ("", "0"):
-            found.setdefault(row.get("qid", ""), row)
-    return list(found.values())
+def _parts(survey: Survey, row: Row) -> list[Row]:
+    return survey.parts.get(row.get("qid", ""), [])
 
 
 def _cells(parts: Sequence[Row]) -> list[str]:
@@ -102,10 +92,12 @@ def _in_words(row: Row, parts: Sequence[Row]) -> list[str]:
 def _from_archive(archive: Path, out: str | Path, k: int) -> Brought:
     with opened(archive) as held, disk_folder.scratch() as work:
         raw = held.only(".lss", "the survey's structure")
-        answered = list(rows(tree(held.only("_responses.lsr", "its responses"), "the responses"), "responses"))
+        answered = list(
+            rows(xml_tree(held.only("_responses.lsr", "its responses"), "the responses", "Export it again."), "responses")
+        )
         if not answered:
             raise UnreadableError(f"'{archive.name}' has no responses.", hint="Export the archive of an active survey.")
-        names = _columns(structure(raw))
+        names = _columns(Survey.read(raw))
         there = list(dict.fromkeys(tag.removeprefix("_") for row in answered for tag in row))
         kept = [name for name in there if name in names or not re.match(r"\d", name)]
         with (work / "responses.csv").open("w", newline="", encoding="utf-8") as file:
@@ -117,28 +109,15 @@ def _from_archive(archive: Path, out: str | Path, k: int) -> Brought:
     return Brought(found.tables, {**found.left, **unknown})
 
 
-def _columns(root: Element) -> dict[str, str]:
+def _columns(survey: Survey) -> dict[str, str]:
     """The name that an export gives to each column of the table of responses (survey, group and question, then the part)."""
-    survey = next((row.get("sid", "") for row in rows(root, "surveys")), "")
-    parts: dict[str, list[Row]] = defaultdict(list)
-    for inside in rows(root, "subquestions"):
-        parts[inside.get("parent_qid", "")].append(inside)
+    number = next((row.get("sid", "") for row in rows(survey.root, "surveys")), "")
     found = {}
-    for row in _questions(root):
-        key, name = row.get("qid", ""), row.get("title", "")
-        at, inner = f"{survey}X{row.get('gid', '')}X{key}", once(parts[key])
+    for row in survey.questions:
+        name, inner = row.get("title", ""), _parts(survey, row)
+        at = f"{number}X{row.get('gid', '')}X{row.get('qid', '')}"
         codes = _cells(inner) if row.get("type", "") in GRID else [part.get("title", "") for part in inner]
         found[at] = name
         found |= {f"{at}{code}": f"{name}[{code}]" for code in [*codes, *_in_words(row, inner)]}
         found[f"{at}_filecount"] = f"{name}[filecount]"
-    return found
-
-
-def _answers(root: Element) -> dict[str, dict[str, str]]:
-    """Codes and labels of the answers of each question."""
-    texts = {r.get("aid", ""): plain(r.get("answer", "")) for r in rows(root, "answer_l10ns")}
-    found: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in rows(root, "answers"):
-        label = texts.get(row.get("aid", "")) or plain(row.get("answer", ""))
-        found[row.get("qid", "")].setdefault(row.get("code", ""), label)
     return found

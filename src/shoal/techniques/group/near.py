@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from shoal.kernels.jit import HAVE_NUMBA
 
-MANY_PAIRS = 2e9
-"""Distances, n²/k, beyond which near records are searched in a tree: the same groups, though its loops take longer to compile."""
+MANY_PAIRS = 2e8
+"""Distances, n²/k, beyond which near records are searched in a tree, where numba compiles it: the same groups."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ def groups_of(points: FloatArray, k: int, method: str, gamma: float) -> IntArray
 
 
 def _mdav(points: FloatArray, k: int) -> IntArray:
-    """MDAV's groups, by loops that are compiled on first use; ``points`` is overwritten."""
+    """MDAV's groups; ``points`` is overwritten."""
     from shoal.techniques.kernels import mdav, mdav_tree
 
     n = points.shape[1]

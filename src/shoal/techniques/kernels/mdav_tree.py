@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.jit import njit
-from shoal.techniques.kernels.mdav import _point
 
 LEAF = 16
 SLACK = 1.0 + 1e-12
@@ -284,6 +283,14 @@ def farthest(tree: Tree, to: FloatArray) -> tuple[int, int]:
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+
+@njit
+def _point(points: FloatArray, i: int) -> FloatArray:
+    out = np.empty(len(points))
+    for j in range(len(points)):
+        out[j] = points[j, i]
+    return out
 
 
 @njit
