@@ -23,7 +23,6 @@ from shoal.engines.core.state import Held
 from shoal.engines.files.frames import open_frame
 from shoal.engines.recode.write import Recoded
 from shoal.engines.table import Table
-from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan
 from shoal.model.roles import Column, Role, Schema
 from shoal.steps.sql import exp
@@ -41,6 +40,16 @@ _MADE_UP: dict[str, Callable[[int], Any]] = {
     "binary": lambda i: b"v%d" % i,
     "": lambda i: f"v{i}",
 }
+
+
+def _asked(name: str) -> Any:
+    """A method of a table: the statements are noted, and made-up rows give the answer."""
+
+    def ask(self: PreviewTable, *arguments: Any, **options: Any) -> Any:
+        getattr(super(PreviewTable, self), name)(*arguments, **options)
+        return getattr(self._stand_in(), name)(*arguments, **options)
+
+    return ask
 
 
 class PreviewTable(Table):
@@ -78,33 +87,16 @@ class PreviewTable(Table):
     def most_rows(self) -> int:
         return self.n_rows()
 
-    def count(self, columns: Sequence[str] | None = None, **more: Any) -> ClassCounts:
-        super().count(columns, **more)
-        return self._stand_in().count(columns, **more)
-
-    def count_many(self, subsets: Sequence[Sequence[str]], **more: Any) -> list[ClassCounts]:
-        super().count_many(subsets, **more)
-        return self._stand_in().count_many(subsets, **more)
-
-    def values_of(self, columns: Sequence[str], **more: Any) -> dict[str, tuple[Any, Any]]:
-        super().values_of(columns, **more)
-        return self._stand_in().values_of(columns, **more)
-
-    def numbers(self, column: str) -> tuple[int, int]:
-        super().numbers(column)
-        return self._stand_in().numbers(column)
-
-    def distinct(self, column: str) -> int:
-        super().distinct(column)
-        return self._stand_in().distinct(column)
+    count = _asked("count")
+    count_many = _asked("count_many")
+    values_of = _asked("values_of")
+    numbers = _asked("numbers")
+    distinct = _asked("distinct")
+    first_rows = _asked("first_rows")
 
     def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[Any]:
         list(super().scan(columns, batch_size=batch_size))
         return self._stand_in().scan(columns, batch_size=batch_size)
-
-    def first_rows(self, columns: Sequence[str], rows: int) -> list[Any]:
-        super().first_rows(columns, rows)
-        return self._stand_in().first_rows(columns, rows)
 
     def require(self, held: Held) -> None:
         """Made-up rows do not change."""

@@ -170,21 +170,16 @@ def times_before(hashes: HashArray) -> HashArray:
     return place - np.maximum.accumulate(np.where(new, place, np.uint64(0)))
 
 
-def own_keys(hashes: HashArray, before: int = 0) -> HashArray:
-    """A key of its own for each row, of hashes in order: the first of equal rows keeps the hash, the others get another.
+def own_keys(hashes: HashArray, before: HashArray) -> HashArray:
+    """A key of its own for each row, from how many rows of equal hash come ``before`` it: the first keeps the hash.
 
-    ``before`` rows with the first hash came already.
-
-    >>> keys = own_keys(np.array([1, 5, 5, 5, 9], np.uint64))
+    >>> keys = own_keys(np.array([1, 5, 5, 5, 9], np.uint64), np.array([0, 0, 1, 2, 0], np.uint64))
     >>> keys[[0, 1, 4]].tolist(), len(set(keys.tolist()))
     ([1, 5, 9], 5)
     """
-    number = times_before(hashes)
-    if before:
-        number[hashes == hashes[0]] += np.uint64(before)
-    again = number > 0
+    again = before > 0
     out = hashes.copy()
-    out[again] = scrambled(hashes[again] * ODD + number[again])
+    out[again] = scrambled(hashes[again] * ODD + before[again])
     return out
 
 
@@ -196,7 +191,7 @@ def shuffled_order(hashes: HashArray) -> npt.NDArray[np.int64]:
     """
     order = sorted_order(hashes)
     keys = hashes[order]
-    own = own_keys(keys)
+    own = own_keys(keys, times_before(keys))
     return order if np.array_equal(own, keys) else order[sorted_order(own)]
 
 

@@ -365,16 +365,10 @@ def _write(sheet: Any, row: int, column: int, value: Any, dates: Any) -> None:
         sheet.write_string(row, column, value)
     elif isinstance(value, bool):
         sheet.write_boolean(row, column, value)
-    elif isinstance(value, datetime.datetime):
-        if value.year < 1900:
-            sheet.write_string(row, column, value.isoformat(sep=" "))
-        else:
-            sheet.write_datetime(row, column, value.replace(tzinfo=None), dates["time"])
+    elif isinstance(value, datetime.date) and value.year < 1900:
+        sheet.write_string(row, column, str(value))
     elif isinstance(value, datetime.date):
-        if value.year < 1900:
-            sheet.write_string(row, column, value.isoformat())
-        else:
-            sheet.write_datetime(row, column, datetime.datetime(value.year, value.month, value.day), dates["date"])
+        sheet.write_datetime(row, column, value, dates["time" if isinstance(value, datetime.datetime) else "date"])
     elif isinstance(value, int) and abs(value) >= 10**15:
         sheet.write_string(row, column, str(value))
     else:

@@ -52,17 +52,11 @@ def shuffled(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[
 
 
 def _own_keys(tables: Iterator[Any]) -> Iterator[Any]:
-    last, before = None, 0
+    seen = _Seen()
     for table in tables:
         hashes = to_numpy(table[KEY].combine_chunks())
-        if not len(hashes):
-            yield table
-            continue
-        keys = own_keys(hashes, before if last == hashes[0] else 0)
-        ended = int((hashes == hashes[-1]).sum())
-        before = ended + (before if last == hashes[-1] else 0)
-        last = hashes[-1]
-        yield table.set_column(table.schema.get_field_index(KEY), KEY, from_numpy(keys))
+        keys = from_numpy(own_keys(hashes, seen.before(hashes)))
+        yield table.set_column(table.schema.get_field_index(KEY), KEY, keys)
 
 
 def _joined(tables: Iterator[Any]) -> Iterator[Any]:

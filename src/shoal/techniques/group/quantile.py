@@ -51,18 +51,7 @@ def quantile_groups(values: Any, k: int, *, weights: Any = None, column: str = "
     >>> quantile_groups([5, 1, 4, 2, 3], 2).sizes.tolist()
     [3, 2]
     """
-    x = np.asarray(values, dtype=np.float64)
-    if weights is not None or x.ndim != 1 or not np.isfinite(x).all():
-        return optimal_groups(x, k, cost="rank", weights=weights, column=column)
-    need_group(k, len(x), f"column '{column}'")
-    x = np.sort(x)
-    if (x[1:] == x[:-1]).any():
-        first = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]]))
-        counts = np.diff(np.concatenate([first, [len(x)]]))
-        return optimal_groups(x[first], k, cost="rank", weights=counts, column=column)
-    sizes = group_sizes(len(x), k)
-    cuts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Groups(x, np.ones(len(x), dtype=np.int64), cuts, float(rank_difference(sizes)), "rank", k)
+    return optimal_groups(values, k, cost="rank", weights=weights, column=column)
 
 
 def quantile_transform(
