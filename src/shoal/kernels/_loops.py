@@ -87,15 +87,6 @@ def add_digit(key: Any, digits: Any, width: Any, lookup: Any, used: Any) -> None
 
 
 @njit
-def count_direct(key: Any, space: int) -> Any:
-    """One cell per possible key; four bytes each, so fewer than 2³² keys."""
-    table = np.zeros(space, np.uint32)
-    for i in range(len(key)):
-        table[key[i]] += np.uint32(1)
-    return table
-
-
-@njit
 def count_hash(key: Any, most: int) -> Any:
     """Open addressing; keys and counts side by side; the table doubles when half full. Nothing if over ``most`` keys differ."""
     size = 1 << 16
@@ -176,9 +167,6 @@ def order_of(key: Any, bits: int) -> Any:
     return sort_rows(rows, np.array([bits]))[:, 1].astype(np.int64)
 
 
-WHOLE = 2.0**63
-
-
 @njit
 def mix_in(hashes: Any, values: Any) -> None:
     """``h = scramble(h · odd + value)`` for every row, in place."""
@@ -200,16 +188,3 @@ def hash_texts(offsets: Any, data: Any, out: Any) -> None:
             h = scramble(h ^ word) + ODD
             at += np.uint64(8)
         out[i] = h
-
-
-@njit
-def hash_numbers(numbers: Any, missing: Any, out: Any) -> None:
-    """Of doubles: whole ones as whole numbers, the others by their bits; NaN is missing."""
-    for i in range(len(numbers)):
-        x = numbers[i] + 0.0
-        if x != x:
-            out[i] = missing
-        elif abs(x) < WHOLE and np.floor(x) == x:
-            out[i] = np.uint64(np.int64(x))
-        else:
-            out[i] = np.float64(x).view(np.uint64)

@@ -36,18 +36,15 @@ def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
     >>> keys.tolist(), counts.tolist()
     ([1, 5], [1, 2])
     """
-    if not compiled_pays(len(key)):
-        distinct, counts = np.unique(key, return_counts=True)
-        return distinct, counts.astype(np.int64)
+    n = len(key)
+    if space <= max(DIRECT_FACTOR * n, SMALL):
+        table = np.bincount(key.view(np.int64))
+        keys = np.flatnonzero(table)
+        return keys.view(np.uint64), table[keys]
+    if n < FEW or not HAVE_NUMBA or mostly_distinct(key):
+        return _sorted_runs(key)
     from shoal.kernels import _loops as loops
 
-    n = len(key)
-    if space <= max(DIRECT_FACTOR * n, SMALL) and n < 1 << 32:
-        table = loops.count_direct(key, space)
-        keys = np.flatnonzero(table)
-        return keys.view(np.uint64), table[keys].astype(np.int64)
-    if n < FEW or mostly_distinct(key):
-        return _sorted_runs(key)
     distinct, counts = loops.count_hash(key, n // 8)  # beyond that a hash table takes more memory than sorting
     if len(distinct) == 0:
         return _sorted_runs(key)

@@ -93,12 +93,6 @@ def _with_missing(hashes: HashArray, values: Any) -> HashArray:
 
 def _number_hashes(values: Any) -> HashArray:
     """Of doubles: whole ones as whole numbers, the others by their bits; NaN is missing."""
-    if len(values) >= FEW:
-        from shoal.kernels._loops import hash_numbers
-
-        found = np.empty(len(values), np.uint64)
-        hash_numbers(to_numpy(values), _MISSING, found)
-        return _with_missing(found, values)
     x = to_numpy(values) + 0.0
     with np.errstate(invalid="ignore"):
         whole = (np.abs(x) < 2.0**63) & (np.floor(x) == x)

@@ -76,7 +76,6 @@ def test_digits_and_direct_counts() -> None:
     plain(counting.add_digit)(key, np.array([1, 0, 1], np.uint8), np.uint64(5), np.array([4, 2], np.uint32), used)
     assert key.tolist() == [12, 4, 7]
     assert np.flatnonzero(used).tolist() == [2, 4]
-    assert plain(counting.count_direct)(np.array([3, 0, 3], np.uint64), 4).tolist() == [1, 0, 0, 2]
 
 
 @pytest.mark.parametrize("bits", [1, 6, 64])
