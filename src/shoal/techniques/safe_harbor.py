@@ -7,7 +7,6 @@ what is left identifies someone: no program can check that, and meeting the list
 from __future__ import annotations
 
 import datetime as dt
-from typing import Literal
 
 from shoal.errors import UsageError
 from shoal.find.name_words import raw_words
@@ -19,11 +18,11 @@ from shoal.model.plan import Step
 from shoal.model.roles import NUMBERS, Column
 from shoal.steps import Cut, Drop, Keep
 
-Kind = Literal["zip", "date", "birth", "age"]
 
+def step_for(column: Column, kind: str, *, reference: str) -> Step:
+    """The step of a column: ``kind`` is zip, date, birth, year (of any event) or age, as the finder says.
 
-def step_for(column: Column, kind: Kind, *, reference: str) -> Step:
-    """The step of one column of ZIP codes, dates, dates of birth or ages; ``reference`` is the day at which ages count (ISO).
+    ``reference`` is the day at which ages count (ISO).
 
     >>> step_for(Column("age", "integer"), "age", reference="2024-12-31").kind
     'cut'
@@ -32,8 +31,10 @@ def step_for(column: Column, kind: Kind, *, reference: str) -> Step:
         return Postcode("US", on_gap="suppress").step(column.name, 1)
     if kind == "date":
         return _years(column)
-    if kind == "birth":
+    if kind in ("birth", "year"):
         return _birth_years(column, dt.date.fromisoformat(reference))
+    if kind != "age":
+        raise UsageError(f"the safe harbor rule has no step for columns of kind '{kind}'.")
     return Intervals((1,), top=90, bottom=0, integer=True, on_text=column.kind == "text").step(column.name, 1)
 
 

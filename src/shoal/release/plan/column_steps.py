@@ -103,9 +103,8 @@ def _step(prepared: Prepared, column: Column, classed: Classed) -> Step | None:
         return None  # areas already: what is too small among them only a person can join
     if classed.kind == "age" and column_names.per_year(column.name) != 1:
         return None
-    kind: Any = "birth" if classed.kind == "year" else classed.kind
     try:
-        step = step_for(column, kind, reference=today(prepared.policy.about.get("date")))
+        step = step_for(column, classed.kind, reference=today(prepared.policy.about.get("date")))
         if isinstance(step, Drop):
             return None
         kept = any(label not in (None, "*") for label in evaluate(step, texts).texts())
