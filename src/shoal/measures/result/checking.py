@@ -151,9 +151,7 @@ def _population_share(m: Measured, r: req.PopulationUniqueness) -> float:
 
 
 def _population_k(m: Measured, r: req.PopulationK) -> float:
-    from shoal.kernels.matches import matched
-
-    return matched(int(m.counts.sizes.min()), m.counts.n_people or m.counts.n_members, r.population, r.beta)
+    return int(m.counts.sizes.min())  # of how large a sample, and after how many plans, a file does not tell
 
 
 def _k_map(m: Measured, r: req.KMap) -> float:

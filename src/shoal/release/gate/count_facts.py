@@ -92,7 +92,8 @@ class Drawn:
 def estimates(requirements: Iterable[Requirement], facts: Facts, drawn: Drawn | None = None) -> Given:
     """Numbers about a population of stated size, if a requirement has one: unique people, and matches of a record.
 
-    Without ``drawn`` the file is the whole sample.
+    Without ``drawn`` nobody knows how many records were suppressed or how many plans were compared: a record then matches
+    the people of its class in the file, and no more is certain.
     """
     out: dict[tuple[str, ...], float] = {}
     for r in requirements:
@@ -101,7 +102,7 @@ def estimates(requirements: Iterable[Requirement], facts: Facts, drawn: Drawn | 
 
             out[r.place] = unique_share(classes_of(facts.everybody), r.population, r.method)
         elif isinstance(r, PopulationK):
-            out[r.place] = _matches(r, facts, drawn or Drawn(facts.records, facts.people))
+            out[r.place] = facts.k if drawn is None else _matches(r, facts, drawn)
     return out
 
 
