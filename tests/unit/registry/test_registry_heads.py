@@ -353,3 +353,14 @@ def test_the_service_signs_with_the_key_of_its_environment(tmp_path: Path, monke
     found = TestClient(create_app(store), base_url="http://localhost").get("/registry/v1/").json()
     assert found["signed"]["key"] == signer(tmp_path / "key").public
     assert found["signed"]["size"] == found["line"] == 1
+
+
+def test_service_and_copy_may_be_signed_by_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(tmp_path / "a.db", AGES, STEEP)
+    copy = write_mirror(Served(store).remote(monkeypatch), tmp_path / "copy", signer=OPERATOR)
+    assert Registry(copy).source.notes == [], "the service has shown the head of this log before"
+    again = write_mirror(Served(store).remote(monkeypatch), tmp_path / "again", signer=OPERATOR)
+    assert Registry(again).source.notes == []
+    other = write_mirror(filled(tmp_path / "b.db", STEEP, AGES), tmp_path / "other", signer=OPERATOR)
+    with pytest.raises(TamperError, match="history was rewritten or cut"):
+        Registry(other)

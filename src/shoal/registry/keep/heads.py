@@ -114,7 +114,7 @@ def meet(mirror: Copy) -> list[str]:
             hint=f"{_AGAIN} {_forget()}",
         )
     same = [known for known in seen.values() if known.key == head.key]
-    newest = max(same, key=lambda known: known.size, default=None)
+    newest = max(same, key=lambda known: (known.size, bool(known.files)), default=None)  # a service signs no files
     notes = []
     if newest is None:
         notes.append(f"First copy seen of the signer {fingerprint(head.key)}: compare this fingerprint with the operator's.")
@@ -122,7 +122,7 @@ def meet(mirror: Copy) -> list[str]:
         notes.append(f"An older copy: the same signer's log had {newest.size:,} lines on {newest.date}, here {head.size:,}.")
     elif newest.size < head.size or newest.root != head.root:
         require_tree(mirror, newest, REWRITTEN)
-    elif newest.files != head.files:
+    elif newest.files and newest.files != head.files:
         raise TamperError("the same log was signed with other records before.", hint=_AGAIN)
     if before != head:
         require_tree(mirror, head, NOT_SIGNED)
