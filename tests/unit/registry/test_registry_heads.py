@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import warnings
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,30 @@ def test_a_signer_who_rewrites_history_is_seen(copy: Path, tmp_path: Path) -> No
         Registry(write_mirror(short, tmp_path / "third", signer=OPERATOR))
     other.close()
     short.close()
+
+
+def test_a_shorter_copy_must_fit_the_shorter_heads_seen(copy: Path, store: Store, tmp_path: Path) -> None:
+    """The longest log seen is elsewhere: a copy of another history is still compared with the heads that are not longer."""
+
+    def of(name: str, *places: str) -> Path:
+        with closing(Store(f"sqlite:///{tmp_path / name}.db")) as other:
+            for place in places:
+                other.submit(make(AGES, population=Population.parse(place)))
+            return write_mirror(other, tmp_path / name, signer=OPERATOR)
+
+    ask(copy)
+    store.submit(make(AGES, population=Population.parse("FR@2021")))
+    Registry(grown(store, tmp_path / "four lines"))
+    with pytest.raises(TamperError, match="rewritten or cut"):
+        Registry(of("three other lines", "BE@2021", "DE@2021", "ES@2021"))
+    lie = of("two other lines", "BE@2021", "DE@2021")
+    with pytest.raises(TamperError, match="rewritten or cut"):
+        Registry(lie)
+    shutil.rmtree(copy)
+    shutil.move(lie, copy)
+    with pytest.raises(TamperError, match="rewritten or cut"):
+        Registry(copy)
+    assert "does not know" in Registry(of("one other line", "BE@2021")).source.notes[0]
 
 
 def _signed(folder: Path, **changes: Any) -> None:

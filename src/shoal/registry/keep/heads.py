@@ -95,7 +95,7 @@ def meet(mirror: Copy) -> list[str]:
     """Compare a mirror with the heads that this machine saw before, and remember it; what stays unknown, in sentences.
 
     Refused: a copy without the head that it had, signed by another key, shorter than before at the same place, or whose log does
-    not continue the longest one that the same key signed.
+    not continue the longest one, no longer than itself, that the same key signed.
     """
     try:
         seen, place, head = _seen(), str(mirror.folder.resolve()), mirror.signed
@@ -114,15 +114,18 @@ def meet(mirror: Copy) -> list[str]:
             hint=f"{_AGAIN} {_forget()}",
         )
     same = [known for known in seen.values() if known.key == head.key]
-    newest = max(same, key=lambda known: (known.size, bool(known.files)), default=None)  # a service signs no files
+    newest = max(same, key=lambda known: known.size, default=None)
+    shorter = [known for known in same if known.size <= head.size]
+    behind = max(shorter, key=lambda known: (known.size, bool(known.files)), default=None)  # a service signs no files
     notes = []
     if newest is None:
         notes.append(f"First copy seen of the signer {fingerprint(head.key)}: compare this fingerprint with the operator's.")
     elif newest.size > head.size:
-        notes.append(f"An older copy: the same signer's log had {newest.size:,} lines on {newest.date}, here {head.size:,}.")
-    elif newest.size < head.size or newest.root != head.root:
-        require_tree(mirror, newest, REWRITTEN)
-    elif newest.files and newest.files != head.files:
+        had = f"the same signer's log had {newest.size:,} lines on {newest.date}, here {head.size:,}"
+        notes.append(f"An older copy: {had}. Shoal does not know whether that log begins with this one.")
+    if behind is not None and (behind.size < head.size or behind.root != head.root):
+        require_tree(mirror, behind, REWRITTEN)
+    elif behind is not None and behind.files and behind.files != head.files:
         raise TamperError("the same log was signed with other records before.", hint=_AGAIN)
     if before != head:
         require_tree(mirror, head, NOT_SIGNED)
