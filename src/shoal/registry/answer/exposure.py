@@ -4,7 +4,7 @@ A record of a public table holds the share of people with each answer; of anothe
 chance S_2 that two people answer alike. With N people and shares s_1 … s_m the crowd is :math:`N\prod s_i` if the answers have
 nothing to do with each other; whatever they have, it lies between :math:`N\max(0,\sum s_i-(m-1))` and :math:`N\min s_i`
 (Fréchet), each share taken at its end. The page in the browser does the same arithmetic in the same order
-(``report/templates/exposed.js``). Where a record has joint counts, the people with all of the answers are counted besides.
+(``report/templates/exposed.js``). If a record has joint counts, the people with all of the answers are counted besides.
 
 Where keys that nobody was asked to choose between say different things, the smallest share and the smallest population count,
 and the grade is C; with anchors only the records of keys that they reach.

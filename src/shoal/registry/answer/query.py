@@ -154,7 +154,7 @@ class Registry:
     def _counted(
         self, wanted: tuple[str, ...], codings: list[tuple[str, ...]], people: Population, view: View
     ) -> tuple[Record, ...]:
-        """Records of these people whose joint counts fix or bound what is asked."""
+        """Records of these people whose joint counts fix or bound the answer."""
         for codes in codings:
             found = view.topic(codes, str(people)) if shared(wanted, codes) == wanted else ()
             if found and all(told(record, wanted) for record in found):

@@ -83,7 +83,7 @@ def sign_head(folder: Path, tree: Frontier, signer: Signer) -> None:
 
 
 class Copy(Protocol):
-    """What is asked of a mirror."""
+    """The parts of a mirror that are compared."""
 
     folder: Path
     signed: Head | None
@@ -144,7 +144,7 @@ class ServedHeads:
         self._lock, self._tree = Lock(), Tree(())
 
     def since(self, size: int) -> dict[str, Any]:
-        """The head, and the proof for whoever saw the one of so many lines; no proof if the log was never so long."""
+        """The head, and the proof for a reader who saw the one of so many lines; no proof if the log was never so long."""
         with self._lock:
             tree = self._tree
             while page := self._log(after=tree.size):

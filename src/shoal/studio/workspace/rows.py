@@ -140,7 +140,7 @@ class Rows(Generic[Row]):
             db.execute(self._table.delete().where(self._table.c.id == key))
 
     def note(self, key: str, more: Callable[[dict[str, Any]], Mapping[str, Any]], **values: Any) -> None:
-        """Add to what is told of a row what ``more`` makes of it, and set other columns; nothing where the row is gone."""
+        """Add what ``more`` makes of a row to what the row states, and set other columns; nothing where the row is gone."""
         with writing(self._engine) as db:
             mine = self._table.c.id == key
             before = db.execute(sa.select(self._table.c.told).where(mine)).scalar()
