@@ -165,8 +165,8 @@ def test_what_joint_counts_cannot_be() -> None:
 
 def test_other_attributes_are_not_told() -> None:
     for codes in (("household/size",), ("age/5y", "household/size"), ("birth/year",)):
-        assert not joint.told(record(), codes)
-    assert not joint.told(record(method="sample"), CODES), "a sample is answered with its sampling error"
+        assert not joint.has_counts_for(record(), codes)
+    assert not joint.has_counts_for(record(method="sample"), CODES), "a sample is answered with its sampling error"
 
 
 def test_a_registry_answers_any_coding_from_one_record(tmp_path: Path) -> None:

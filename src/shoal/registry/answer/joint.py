@@ -68,12 +68,12 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
 
 
 def shared(codes: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """The attributes of a question, in any coding."""
+    """Those of the codes whose attribute is known, in any coding."""
     attributes = {attribute(code) for code in known}
     return tuple(code for code in codes if attribute(code) in attributes)
 
 
-def told(record: Record, codes: Sequence[str]) -> bool:
+def has_counts_for(record: Record, codes: Sequence[str]) -> bool:
     """Whether a record has joint counts that fix or bound the answer."""
     return record.counts is not None and not record.sampled and record.counts.cells(codes) is not None
 

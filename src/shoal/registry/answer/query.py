@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shoal.errors import UnreadableError, UsageError, nearest
 from shoal.registry.answer.answer import ENOUGH, Answer, Fit, one_of
-from shoal.registry.answer.joint import shared, told
+from shoal.registry.answer.joint import has_counts_for, shared
 from shoal.registry.answer.plain import Places, codes_of, population_of, topics_of
 from shoal.registry.answer.source import KeptReadings, RecordSource, View
 from shoal.registry.keep.builtin import KEY as BUILT_IN
@@ -157,7 +157,7 @@ class Registry:
         """Records of these people whose joint counts fix or bound the answer."""
         for codes in codings:
             found = view.topic(codes, str(people)) if shared(wanted, codes) == wanted else ()
-            if found and all(told(record, wanted) for record in found):
+            if found and all(has_counts_for(record, wanted) for record in found):
                 return found
         return ()
 
