@@ -42,7 +42,7 @@ Floats = npt.NDArray[np.float64]
 def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = None) -> Estimate:
     """Expected share of unique people in a group: from the joint counts of a record where it has them, else from its summary.
 
-    ``codes`` is the coding asked for, which the counts must have (:func:`told`); without it, that of the record.
+    ``codes`` is the coding asked for, which the counts must have (:func:`has_counts_for`); without it, that of the record.
     """
     cells = None if record.counts is None or record.sampled else record.counts.cells(codes or record.codes)
     if cells is None:
