@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,42 @@ def test_proofs_go_on_after_events_left(sqlite_house: House, tmp_path: Path) -> 
     assert care.verify_log(house.auditor, anchors=[before, at_end, new]).ok
 
 
+def _resigned(file: Path, **changes: Any) -> None:
+    """A segment whose checkpoint says something else, signed with a key of one's own; None takes an entry away."""
+    segment, private = json.loads(file.read_text()), Ed25519PrivateKey.generate()
+    public = private.public_key().public_bytes_raw()
+    changes |= {"key": hashlib.sha256(public).hexdigest()[:16]}
+    kept = {k: v for k, v in segment["checkpoint"].items() if k not in ("signature", "public_key")} | changes
+    body = {name: value for name, value in kept.items() if value is not None}
+    text = json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
+    segment["checkpoint"] = {**body, "signature": private.sign(text).hex(), "public_key": public.hex()}
+    file.write_text(json.dumps(segment))
+
+
+def test_segments_have_the_tree_that_was_signed(sqlite_house: House, tmp_path: Path) -> None:
+    house, log = sqlite_house, tmp_path / "log"
+    for domain in ("d", "e"):
+        busy(house, domain)
+        segments.export(log, lambda after: care.log_segment(house.auditor, after))
+    first, second = sorted(log.glob("*.json"))
+    kept, at_end = second.read_text(), json.loads(first.read_text())["checkpoint"]
+    size = json.loads(kept)["checkpoint"]["size"]
+    _resigned(second)
+    assert segments.check(log).ok, "another key of the vault, with the right tree"
+    older = {"root": None, "size": None, "format": "shoal-audit-checkpoint/1"}
+    for lie in ({"root": "00" * 32}, {"size": size - 1}, {"size": size + 1}, {"root": at_end["root"]}, {"size": None}, older):
+        second.write_text(kept)
+        _resigned(second, **lie)
+        assert segments.check(log).problems == (f"{second.name} is signed with a tree that does not fit its events.",)
+    second.write_text(kept)
+    for lie in ({"size": at_end["size"] + 1}, {"size": -1}, {"size": "3"}, {"root": "00" * 32}):
+        _resigned(first, **lie)
+        assert segments.check(log).problems == (f"{first.name} is signed with a tree that does not fit its events.",)
+        _resigned(first, root=at_end["root"], size=at_end["size"])
+    _resigned(first, **older)
+    assert segments.check(log).ok, "a segment of Shoal 0.3.0, and one of today"
+
+
 def _sign_as_before(tx: Tx) -> None:
     """Every stored checkpoint as Shoal 0.3.0 wrote it."""
     secret = tx.get_secret(SIGNER, "active")
@@ -136,6 +173,30 @@ def test_a_vault_of_an_older_shoal_gets_its_tree(sqlite_house: House, tmp_path: 
     busy(house, "f")
     new = care.checkpoint(house.owner, since=old["seq"], event=old["seq"])
     assert checkpoints.check_proofs(new, old) == []
+
+
+def test_both_keys_of_a_proof_are_named_and_trusted(
+    sqlite_house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    house, old, new = sqlite_house, tmp_path / "old.json", tmp_path / "new.json"
+    first = care.checkpoint(house.owner)
+    house.agree(care.rotate_signer)
+    second = care.checkpoint(house.owner, since=first["seq"])
+    old.write_text(json.dumps(first))
+    new.write_text(json.dumps(second))
+    assert first["key"] != second["key"]
+
+    def run(*words: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["vault", "segments", str(new), "--since", str(old), *words])
+        return int(ended.value.code or 0), capsys.readouterr().out
+
+    code, said = run()
+    assert code == 0
+    assert f"Signed by {second['key']}, the earlier one by {first['key']}:" in said.replace("\n", " ")
+    assert run("--trust", second["key"])[0] != 0
+    assert run("--trust", first["key"])[0] != 0
+    assert run("--trust", first["key"], "--trust", second["key"])[0] == 0
 
 
 def test_by_command(sqlite_house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,15 +170,17 @@ def segments(
     if folder.is_file():
         signed, earlier = witness.read(folder)[-1], witness.read(since)[-1] if since else None
         problems = checkpoints.check_proofs(signed, earlier)
-        if trust and not problems and signed["key"] not in trust:
-            problems.append("the signing key is not among those that are trusted.")
+        keys = [signed["key"], *([earlier["key"]] if earlier and earlier["key"] != signed["key"] else [])] if not problems else []
+        if trust and any(key not in trust for key in keys):
+            problems.append("a signing key is not among those that are trusted.")
         shared.require_ok(not problems, tuple(problems))
         proven = [f"it continues event {earlier['seq']}"] if earlier else []
         proven += [f"it has event {signed['inclusion']['event']}"] if "inclusion" in signed else []
         words = (
             f"The checkpoint at event {signed['seq']} of vault {signed['vault'][:8]} holds{''.join(f'; {p}' for p in proven)}."
         )
-        shared.tell(signed, f"{words} Signed by {signed['key']}: compare with `shoal vault status`.", as_json=json)
+        by = f"Signed by {keys[0]}{f', the earlier one by {keys[1]}' if keys[1:] else ''}: compare with `shoal vault status`."
+        shared.tell(signed, f"{words} {by}", as_json=json)
         return
     found = archive.check(folder, keys=tuple(trust or ()))
     shared.require_ok(found.ok, found.problems)

@@ -17,7 +17,7 @@ from typing import Any
 
 from shoal.disk.atomic import atomic
 from shoal.errors import DataError, TamperError, UsageError
-from shoal.kernels.merkle import leaf
+from shoal.kernels.merkle import Frontier, leaf
 from shoal.protector.log import audit, checkpoints
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Tx, step
@@ -101,6 +101,7 @@ def check(folder: Path, *, keys: tuple[str, ...] = ()) -> Archive:
     problems: list[str] = []
     head, events, vault, count = audit.ZERO, 0, "", 0
     signers: dict[str, None] = {}
+    trees = _Trees()
     for file in _files(folder):
         count += 1
         try:
@@ -108,7 +109,7 @@ def check(folder: Path, *, keys: tuple[str, ...] = ()) -> Archive:
         except DataError as error:
             problems.append(error.message)
             break
-        head, fine = _walk(segment, head, events, vault, problems, file.name)
+        head, fine = _walk(segment, head, events, vault, problems, file.name, trees)
         if not fine:
             break
         events, vault = segment["last"], segment["vault"]
@@ -120,7 +121,35 @@ def check(folder: Path, *, keys: tuple[str, ...] = ()) -> Archive:
     return Archive(not problems, count, events, head.hex(), vault, tuple(signers), tuple(problems))
 
 
-def _walk(segment: Segment, head: bytes, events: int, vault: str, problems: list[str], name: str) -> tuple[bytes, bool]:
+class _Trees:
+    """The Merkle tree over the events of the segments so far, to compare with the signed roots."""
+
+    def __init__(self) -> None:
+        self._waiting: list[bytes] = []  # until a checkpoint says at which event the tree begins
+        self._tree: Frontier | None = None
+
+    def add(self, hashed: bytes) -> None:
+        if self._tree is None:
+            self._waiting.append(leaf(hashed))
+        else:
+            self._tree.add(leaf(hashed))
+
+    def fits(self, signed: Mapping[str, Any]) -> bool:
+        """Whether a checkpoint has the root of these events; those of Shoal 0.3.0 have none."""
+        if "root" not in signed:
+            return self._tree is None
+        if self._tree is None:
+            size = signed.get("size")
+            if not isinstance(size, int) or not 0 <= size <= len(self._waiting):
+                return False
+            self._tree = Frontier().add(*self._waiting[len(self._waiting) - size :])
+            self._waiting = []
+        return (self._tree.size, self._tree.root.hex()) == (signed.get("size"), signed["root"])
+
+
+def _walk(
+    segment: Segment, head: bytes, events: int, vault: str, problems: list[str], name: str, trees: _Trees
+) -> tuple[bytes, bool]:
     """The hash after a segment, and whether it continues the ones before."""
     signed = segment["checkpoint"]
     public = bytes.fromhex(signed["public_key"])
@@ -129,10 +158,14 @@ def _walk(segment: Segment, head: bytes, events: int, vault: str, problems: list
         return head, False
     for place, text in enumerate(segment["events"]):
         head = chained(head, segment["first"] + place, base64.b64decode(text))
+        trees.add(head)
     whole = segment["last"] == signed["seq"] == events + len(segment["events"])
     good = checkpoints.signed_by(signed, public) and signed["vault"] == segment["vault"]
     if not whole or not good or head.hex() != signed["head"]:
         problems.append(f"{name} was altered: its events are not the ones that were signed.")
+        return head, False
+    if not trees.fits(signed):
+        problems.append(f"{name} is signed with a tree that does not fit its events.")
         return head, False
     return head, True
 
