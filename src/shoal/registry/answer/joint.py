@@ -7,8 +7,9 @@ band, or above the open end) adds at least f(p), and at most :math:`m\,g(p/m)` w
 and never falls.
 
 An estimate (a model of a population, not a count of it) may be off by :data:`DOUBT` in every cell and by :data:`FLOOR` in all:
-between two revisions of the United Nations' estimates no answer for 201 countries differed by more, and no answer differed more
-from the official tables of Kenya, the Netherlands, the United Kingdom and the United States (``benchmarks/registry_decide``).
+between two revisions of the United Nations' estimates no answer for 201 countries differed by more
+(``benchmarks/registry_decide``), and in a check made once no answer differed more from the official tables of Kenya, the
+Netherlands, the United Kingdom and the United States.
 """
 
 from __future__ import annotations
