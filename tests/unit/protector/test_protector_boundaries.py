@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -91,19 +92,11 @@ def test_an_approval_without_a_second_person_delivers_nothing(asked: tuple[House
             requests.deliver(tx, request, requester="Rita", time=0.0)
 
 
-def _create(house: House, **given: object) -> requests.Request:
-    usual: dict[str, object] = {
-        "requester": "Rita",
-        "domain": "d",
-        "pseudonyms": ["P-1"],
-        "purpose": "p",
-        "case": "c",
-        "time": 0.0,
-        "seconds": 1.0,
-        "key_version": None,
-    }
+def _create(house: House, seconds: float = 1.0, **given: Any) -> requests.Request:
+    usual = {"pseudonyms": ("P-1",), "purpose": "p", "case": "c"}
     with house.vault.store.write() as tx:
-        return requests.create(tx, **{**usual, **given})  # type: ignore[arg-type]
+        asked = requests.Request(id="", requester="Rita", domain="d", created=0.0, expires=0.0, **{**usual, **given})
+        return requests.create(tx, asked, seconds)
 
 
 @pytest.mark.parametrize(

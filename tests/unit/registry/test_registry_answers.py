@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -75,7 +76,7 @@ class TestSamples:
 
 
 def _fields(record):
-    return {f: getattr(record, f) for f in record.__dataclass_fields__}
+    return {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
 
 
 class TestQuarrels:
