@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -173,12 +173,17 @@ def _named(path: Path) -> Path | None:
 
 def _published(record: Record | None, fit: str, notes: Any, code: str, population: str, *, trusted: bool) -> PublishedSummary:
     """The numbers of a record that a question needs; stops where the registry has none."""
-    if record is None or ("," in code and fit != "exact"):
+    from shoal.registry.answer.joint import ESTIMATED, fixed
+
+    codes = tuple(code.split(","))
+    counted = fixed(record, codes, estimates=True) if record is not None and fit == "joint counts" else None
+    if record is None or (counted is None and (fit == "joint counts" or (len(codes) > 1 and fit != "exact"))):
         raise UsageError(
             f"the registry has no record of '{code}' in '{population}'.",
             hint="Ask for a coarser code or a wider population, or describe the answers in the file (values, shares).",
         )
-    summary = record.summary
+    summary = record.summary if counted is None else counted
+    exact = (fit == "exact" or counted is not None) and not record.estimated
     said = dict(summary.statistics)
     unique = {int(k.removeprefix("unique_")): (v.value, v.step) for k, v in said.items() if k.startswith("unique_")}
     kappa = min(max(0.0, said["kappa"].value), math.log(summary.cells))
@@ -189,19 +194,19 @@ def _published(record: Record | None, fit: str, notes: Any, code: str, populatio
         summary.size,
         collision,
         unique,
-        exact=fit == "exact",
-        note=" ".join(notes) if notes else "",
+        exact=exact,
+        note=" ".join((*notes, ESTIMATED) if record.estimated else notes),
         kappa_error=said["kappa"].step,
         trusted=trusted,
-        **_listed(record, code, fit),
+        **(_listed(record.counts.shares(code) if counted and record.counts else record.shares, code) if exact else {}),
     )
 
 
-def _listed(record: Record, code: str, fit: str) -> dict[str, Any]:
-    """The shares that a record lists, ordered by the numbers in the answers; the width of a band of ages or sizes."""
-    if fit != "exact" or not record.shares:
+def _listed(listed: Mapping[str, float] | None, code: str) -> dict[str, Any]:
+    """Published shares, ordered by the numbers in the answers; the width of a band of ages or sizes."""
+    if not listed:
         return {}
-    shares = dict(sorted(record.shares.items(), key=lambda item: (_first_number(item[0]), item[0])))
+    shares = dict(sorted(listed.items(), key=lambda item: (_first_number(item[0]), item[0])))
     band = re.fullmatch(r"(age|height|weight)/(\d*)(years|y|cm|kg)", code)
     if band is None or min(map(_first_number, shares)) < 0:
         return {"shares": shares}

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from shoal.kernels.arrow import to_numpy
 from shoal.model.attack import AttackResult
@@ -128,6 +127,8 @@ def metadata_of(file: Path) -> list[str]:
 
 
 def _parquet_metadata(file: Path) -> list[str]:
+    import pyarrow.parquet as pq  # loads network libraries, which no CSV needs
+
     entries = pq.read_metadata(file).metadata or {}
     plain = {b"ARROW:schema", b"org.apache.spark.version"}
     if _is_plain_schema(entries.get(SPARK_SCHEMA, b"")):

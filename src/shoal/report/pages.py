@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -187,7 +188,7 @@ def records_of(places: Mapping[str, Any], *, share_step: float) -> Markup:
 
 
 def _short(attributes: Mapping[str, Any], step: float) -> dict[str, Any]:
-    """Shares that are whole steps as answers and numbers of steps; the typical share only where the page needs it.
+    """Shares that are whole steps as answers and differences of numbers of steps; the typical share only where the page needs it.
 
     Compressed, the page is half as large so.
     """
@@ -195,7 +196,8 @@ def _short(attributes: Mapping[str, Any], step: float) -> dict[str, Any]:
     for code, entry in attributes.items():
         shares = entry["shares"]
         if shares and all(round(share * one) / one == share for share in shares.values()):
-            shares = [list(shares), [round(share * one) for share in shares.values()]]
+            steps = [0, *(round(share * one) for share in shares.values())]
+            shares = [list(shares), [after - before for before, after in pairwise(steps)]]
         out[code] = {name: value for name, value in entry.items() if name != "typical" or not shares} | {"shares": shares}
     return out
 

@@ -226,3 +226,28 @@ def test_a_trusted_key_is_grade_b_and_a_place_nobody_knows_is_an_error(folder: P
     assert q.notes == ()
     with pytest.raises(UsageError, match="no record of 'age/years'"):
         questionnaire(written(tmp_path, "nowhere", BUILT_IN.replace("UK/Leeds@2019", "DE/Ulm@2019")))
+
+
+@pytest.mark.parametrize(("code", "band", "first", "last"), [("age/5y", 5, "0-4", "90+"), ("age/20y", 20, "0-19", "80+")])
+def test_joint_counts_answer_in_coarser_bands(tmp_path: Path, code: str, band: int, first: str, last: str) -> None:
+    from shoal.registry.answer.query import Registry
+
+    q = questionnaire(written(tmp_path, "bands", BUILT_IN.replace("age/years", code)))
+    truth = Registry().query([code, "sex"], "UK/Leeds@2019").unique_share(200)
+    m = q.meter()
+    assert m.unique.grade == "B"
+    assert truth.low - 0.02 < m.unique.low <= truth.value <= m.unique.high < truth.high + 0.02
+    age = q.questions["age"]
+    assert (age.ordered, age.band, age.labels[0], age.labels[-1]) == (True, band, first, last)
+
+
+def test_an_estimated_population_is_never_more_than_grade_c(tmp_path: Path) -> None:
+    file = written(tmp_path, "estimate", BUILT_IN.replace("UK/Leeds@2019", "DE@2020").replace("age/years", "age/5y"))
+    with pytest.raises(PolicyError, match="how many people the population has is not known"):
+        questionnaire(file)
+    for code in ("age/5y", "age/10y"):
+        q = questionnaire(written(tmp_path, "margin", file.read_text().replace("age/5y", code)), population=83_000_000)
+        assert q.meter().unique.grade == "C"
+        assert any("estimate, not a count" in note for note in q.notes)
+    with pytest.raises(UsageError, match="no record of 'age/years'"):  # bands of five years do not fix single years
+        questionnaire(written(tmp_path, "fine", file.read_text().replace("age/5y", "age/years")), population=83_000_000)

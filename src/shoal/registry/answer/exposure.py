@@ -171,7 +171,7 @@ def _margin(joint: Record, code: str) -> Record:
     """What joint counts say of one attribute, as an unsigned record."""
     counts: Any = joint.counts
     listed, people = counts.answers[code], counts.cells([code]).people
-    shares = {answer: round(float(n / people.sum()), 4) for answer, n in zip(listed, people, strict=True)}
+    shares = {answer: round(share, 4) for answer, share in counts.shares(code).items()}
     margin = JointCounts({code: listed}, tuple(people.tolist()))
     return replace(joint, codes=(code,), summary=summarize(people, len(people)), shares=shares, counts=margin, signature="")
 

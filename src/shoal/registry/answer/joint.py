@@ -79,9 +79,10 @@ def has_counts_for(record: Record, codes: Sequence[str]) -> bool:
     return record.counts is not None and not record.sampled and record.counts.cells(codes) is not None
 
 
-def fixed(record: Record, codes: Sequence[str]) -> Summary | None:
-    """The summary of a record in a coding that its joint counts fix, where they are of people who were counted."""
-    cells = None if record.counts is None or record.estimated else record.counts.cells(codes)
+def fixed(record: Record, codes: Sequence[str], *, estimates: bool = False) -> Summary | None:
+    """The summary of a record in a coding that its joint counts fix; of people who were counted, unless ``estimates`` may be used."""
+    known = record.counts is not None and (estimates or not record.estimated)
+    cells = record.counts.cells(codes) if known and record.counts else None
     if cells is None or (cells.even > 1).any():
         return None
     return record.summary if tuple(codes) == record.codes else summarize(cells.people, len(cells.people))

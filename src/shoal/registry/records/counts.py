@@ -86,6 +86,28 @@ class JointCounts:
             even = np.multiply.outer(even, np.where(_open(listed, starts), 1, split))
         return Cells(grid.ravel(), most.ravel(), even.ravel())
 
+    def shares(self, code: str) -> dict[str, float] | None:
+        """The share of each answer to one attribute, also in wider bands of age than those counted; None if they do not fix it.
+
+        >>> ages = JointCounts({"age/5y": ("0-4", "5-9", "10+"), "sex": ("F", "M")}, (1, 2, 3, 4, 5, 8))
+        >>> {answer: round(share, 2) for answer, share in ages.shares("age/10y").items()}, ages.shares("age/years")
+        ({'0-9': 0.43, '10+': 0.57}, None)
+        """
+        cells = self.cells([code])
+        if cells is None or (cells.even > 1).any():
+            return None
+        if code in self.answers:
+            names = list(self.answers[code])
+        else:
+            listed = next(listed for known, listed in self.answers.items() if attribute(known) == attribute(code))
+            width = AGES[code]
+            firsts = dict.fromkeys(first_age(answer) // width * width for answer in listed)
+            names = [f"{first}-{first + width - 1}" for first in firsts]
+            if listed[-1].endswith("+"):
+                names[-1] = names[-1].partition("-")[0] + "+"
+        total = cells.people.sum()
+        return {name: float(n / total) for name, n in zip(names, cells.people, strict=True)}
+
     def people_with(self, answers: Mapping[str, str]) -> int | None:
         """How many people gave these answers, each one that is listed under its code; nothing where one is not."""
         if any(code not in self.answers or answer not in self.answers[code] for code, answer in answers.items()):

@@ -2,7 +2,8 @@
 /* The arithmetic of shoal/registry/answer/exposed.py, in the same order, and the page around it. Nothing is sent or stored. */
 const DATA = JSON.parse(document.getElementById("records").textContent);
 for (const place of Object.values(DATA.places)) for (const entry of Object.values(place.attributes)) {
-  if (Array.isArray(entry.shares)) entry.shares = Object.fromEntries(entry.shares[0].map((answer, i) => [answer, entry.shares[1][i] / Math.round(1 / DATA.step)]));
+  let steps = 0;  // each number is the difference from the one before
+  if (Array.isArray(entry.shares)) entry.shares = Object.fromEntries(entry.shares[0].map((answer, i) => [answer, (steps += entry.shares[1][i]) / Math.round(1 / DATA.step)]));
 }
 const STEP = DATA.step, WIDTHS = {"age/years": 1, "age/5y": 5, "age/10y": 10, "age/20y": 20}, BANDS = [5, 10, 20];
 const first = (answer) => { const m = /^\d+/.exec(answer); return m ? parseInt(m[0], 10) : -1; };

@@ -49,7 +49,7 @@ def quantile_groups(values: Any, k: int, *, weights: Any = None, column: str = "
     """Groups of neighbours with the least rank difference, each of at least ``k`` records; equal values together.
 
     >>> quantile_groups([5, 1, 4, 2, 3], 2).sizes.tolist()
-    [3, 2]
+    [2, 3]
     """
     return optimal_groups(values, k, cost="rank", weights=weights, column=column)
 
