@@ -80,7 +80,7 @@ def has_counts_for(record: Record, codes: Sequence[str]) -> bool:
 
 
 def fixed(record: Record, codes: Sequence[str], *, estimates: bool = False) -> Summary | None:
-    """The summary of a record in a coding that its joint counts fix; of people who were counted, unless ``estimates`` may be used."""
+    """The summary of a record in a coding that its joint counts fix; only of people who were counted, unless ``estimates``."""
     known = record.counts is not None and (estimates or not record.estimated)
     cells = record.counts.cells(codes) if known and record.counts else None
     if cells is None or (cells.even > 1).any():
