@@ -129,7 +129,7 @@ def _read_sets(file: Path) -> list[tuple[str, ...]]:
 
 
 STUDY_OPTIONS = {
-    "sets": Option("Text file with one set of columns per line: age,sex,zip.", "FILE", _read_sets, kind=Path),
+    "sets": Option("Text file: one set of columns per line.", "FILE", _read_sets, kind=Path),
     "by": Option("Column of the subpopulations.", "COLUMN"),
     "up_to": Option("Search all sets of at most this many of --quasi.", "NUMBER"),
     "group_size": Option("Number of people whose uniqueness is predicted from κ.", "NUMBER"),
