@@ -148,7 +148,7 @@ def study(
         str | None, typer.Option("--publish", metavar="REGISTRY", help="Publish each result to this registry: file or URL.")
     ] = None,
     codes: Annotated[
-        str, typer.Option("--codes", metavar="COLUMN=CODE", help="With --publish: codes of the columns: age=age/years,sex=sex.")
+        str, typer.Option("--codes", metavar="COLUMN=CODE", help="With --publish: codes, as age=age/years,sex=sex.")
     ] = "",
     population: Annotated[
         str, typer.Option("--population", metavar="NAME", help="With --publish: the population, such as NL/Utrecht@2021.")
@@ -159,7 +159,7 @@ def study(
     noise: Annotated[float | None, typer.Option("--noise", metavar="EPSILON", help="Publish with noise of this ε.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --publish: show what would be published.")] = False,
     reproduce: Annotated[
-        bool, typer.Option("--reproduce", help="TABLE is a source (000 …) or all: its printed numbers beside ours.")
+        bool, typer.Option("--reproduce", help="Compare the numbers of a source: TABLE is 000 … or all.")
     ] = False,
     data: Annotated[
         Path | None, typer.Option("--data", metavar="FOLDER", help="With --reproduce: folder of public tables.")
