@@ -252,3 +252,15 @@ def test_kappa_of_the_summary_is_that_of_the_counts() -> None:
     (found,) = BuiltIn().topic(("age/5y", "sex"), "FR@2020")
     p = np.array(found.counts.people) / sum(found.counts.people)
     assert log(len(p)) + float((p * np.log(p)).sum()) == pytest.approx(found.summary.statistics["kappa"].value, abs=0.01)
+
+
+def test_bands_of_ten_years_do_not_fix_bands_of_five() -> None:
+    """One cell holds two of the coding asked for: the fewest at which shares and a summary are not known."""
+    ages = JointCounts({"age/10y": ("0-9", "10-19", "20+"), "sex": ("F", "M")}, (1, 2, 3, 4, 5, 6))
+    assert ages.shares("age/5y") is None
+    assert list(ages.shares("age/20y") or ()) == ["0-19", "20+"]
+    cells = ages.cells(["age/5y", "sex"])
+    assert cells is not None
+    assert cells.even.tolist() == [2, 2, 2, 2, 1, 1], "the last band is open"
+    assert joint.fixed(record(ages), ("age/5y", "sex")) is None
+    assert joint.fixed(record(ages), ("age/20y", "sex")) is not None

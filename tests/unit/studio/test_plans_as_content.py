@@ -127,5 +127,6 @@ def test_rows_are_shown_as_they_would_be_published() -> None:
             ], "the one x is left out"  # fmt: skip
         assert all(row["people"] >= 5 for row in told)
         assert improved.more(found, {"sex": 1}, "")["rows"][0] == {"people": 15, "cells": ["all"]}
-    refused = improve(table, replace(policy, suppress=0.0))
+    refused = improve(table, replace(policy, suppress=0.0, scope="rows"))
+    assert refused.at({"sex": 0}).shown is not None, "there is something that could be shown"
     assert improved.more(refused, {"sex": 0}, "")["rows"] == [], "nothing is shown of a plan that is not met"
