@@ -18,6 +18,7 @@ from shoal.errors import PolicyError, UsageError, VerificationError
 from shoal.kernels import signatures
 from shoal.model.certificate.file import read_event_certificate
 from shoal.release.certificate.signing import file_entry, signed
+from shoal.release.events import uses
 from shoal.release.events.uses import _behind_bridges
 from shoal.report.event_release_report import render
 
@@ -326,3 +327,23 @@ def test_flows_need_places_in_an_order(tmp_path: Path) -> None:
     given = {"events": {"unit": "card", "place": "station", "flows": True}, "roles": {"rest": "drop"}}
     with pytest.raises(PolicyError, match="requires a time and one place"):
         shoal.anonymize(rows, given | {"require": ["known[1]>=2"], "seed": SEED})
+
+
+@pytest.mark.parametrize(
+    ("times", "shared"),
+    [([1] * 5, True), ([1] * 4, False), ([2, 1, 1, 1, 1], False), ([2] * 5, True), ([2, 2, 2, 2, 1], False), ([0, 0], False)],
+)
+def test_a_flow_is_shared_by_k_people_of_whom_nobody_has_more_than_one_in_k(times: list[int], shared: bool) -> None:
+    flow = np.zeros(len(times), dtype=np.int64)
+    assert uses._shared(flow, np.array(times), 5, 2).tolist() == [shared, False], "nobody has trips of the second flow"
+
+
+@pytest.mark.parametrize(("hidden_flows", "people", "needed"), [(2, 5, False), (2, 4, True), (1, 5, True)])
+def test_a_line_hides_two_flows_and_k_people(hidden_flows: int, people: int, needed: bool) -> None:
+    """One line with a published flow that adds to the records: it must not, if what is hidden beside it could be worked out."""
+    who = np.arange(people)
+    flow = np.array([i % hidden_flows for i in range(people)])
+    line = np.zeros(3, dtype=np.int64)
+    extra = np.array([0, 0, 7])
+    found = uses._needed(flow, who, np.ones(people, dtype=np.bool_), extra, [line, line, line], 5)
+    assert found.tolist() == [False, False, needed]
