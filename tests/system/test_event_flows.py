@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.errors import PolicyError, UsageError, VerificationError
+from shoal.errors import PolicyError, VerificationError
 from shoal.kernels import signatures
 from shoal.model.certificate.file import read_event_certificate
 from shoal.release.certificate.signing import file_entry, signed
@@ -298,12 +298,6 @@ def test_bridges_are_those_of_the_definition() -> None:
         assert all(any(p in pair for pair in wanted) and len(p) > 1 for p in parts)
         for pair in wanted:
             assert sum(p in pair for p in parts) == 1 or min(map(len, pair)) == 1
-
-
-def test_the_ledger_is_not_for_events(tmp_path: Path) -> None:
-    made = shoal.anonymize(table(walks((K, "AB"))), policy(**UNLINKED))
-    with pytest.raises(UsageError, match="people tables only"):
-        made.remember()
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from shoal.api.arguments import Source, opened
 from shoal.attacks._common import wilson
-from shoal.attacks.cells import MISSING, covered
+from shoal.attacks.cells import MISSING, NOBODY_FITS, covered
 from shoal.attacks.joint import BEAM, LEAST_TARGETS, MOST_PAIRS, MOST_VALUES, default_limit
 from shoal.attacks.matching import EXCLUDED, Pairs, confidence, go_together, joint_weights, label_weights, number_weights
 from shoal.disk.atomic import scratch
@@ -187,14 +187,12 @@ class External:
         pairs = self._pairs(block)
         rest = [c for c in self.columns if c not in self.labels]
         if not len(pairs.record):
-            why = "Not run: no record of the release fits anybody in the external table."
-            return AttackResult(name, QUESTION, None, None, None, None, "", "not run", why)
+            return AttackResult.not_run(name, NOBODY_FITS, QUESTION)
         score = self.score(rest, pairs, {})
         chances = confidence(pairs, score)
         fitting = chances > 0
         if not fitting.any():
-            why = "Not run: no record of the release fits anybody in the external table."
-            return AttackResult(name, QUESTION, None, None, None, None, "", "not run", why)
+            return AttackResult.not_run(name, NOBODY_FITS, QUESTION)
         rate, people = float(chances[fitting].mean()), int(fitting.sum())
         low, high = wilson(rate * people, people)
         limit = default_limit(k)

@@ -97,22 +97,18 @@ def run_all(scene: Scene, progress: Progress = silent) -> list[AttackResult]:
         trying("linkage")
         found(*linkage(scene.released, scene.external, k=scene.k))
     else:
-        found(_not_run("linkage", "no external table was given"))
+        found(AttackResult.not_run("linkage", "no external table was given"))
     if scene.recoded is not None and scene.recoded.finer:
         trying("downcoding")
         found(scene.downcoded or downcoding(scene.recoded, scene.released.columns))
     else:
-        found(_not_run("downcoding", "needs the original table"))
+        found(AttackResult.not_run("downcoding", "needs the original table"))
     if scene.previous is not None and scene.table is not None:
         trying("intersection")
         found(joined_records(scene.table, scene.previous, scene.shared))
     if scene.previous is None:
-        found(_not_run("intersection", "no earlier release was given"))
+        found(AttackResult.not_run("intersection", "no earlier release was given"))
     if scene.table is not None:
         trying("leftovers")
         found(leftovers(scene.table, scene.files))
     return worst_first(results)
-
-
-def _not_run(name: str, why: str) -> AttackResult:
-    return AttackResult(name, "", None, None, None, None, "", "not run", f"Not run: {why}.")

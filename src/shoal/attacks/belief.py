@@ -125,7 +125,7 @@ def beliefs(
     releases = (new, *earlier)
     pairs = sum(len(r.cells[column].values) for r in releases) * len(releases)
     if pairs > MOST_PAIRS or len(people) * len(releases) > MOST_PAIRS:
-        return AttackResult(name, QUESTION, None, None, None, None, "", "not run", "Not run: too many classes and values.")
+        return AttackResult.not_run(name, "too many classes and values", QUESTION)
     of_base, group, value, weight, first = expectation(records, releases, column)
     n_values = max(asked.n_values, int(max(r.cells[column].values.max(initial=0) for r in releases)) + 2)
     own = group < len(first)

@@ -22,6 +22,7 @@ from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import one_in
 
+NOBODY_FITS = "no record of the release fits anybody in the external table"
 MISSING = "\x00missing"
 """How a missing cell is written here."""
 _PART = re.compile(r"[^{},\s][^{},]*")
@@ -99,8 +100,7 @@ def linked_by_cells(shown: Shown, people: Mapping[str, Sequence[str]], *, k: int
     hit = many > 0
     question = "Somebody with the external table knows that a person is in the release: is the record found?"
     if not hit.any():
-        why = "Not run: no record of the release fits anybody in the external table."
-        return [AttackResult("linkage: known person", question, None, None, None, None, "", "not run", why)]
+        return [AttackResult.not_run("linkage: known person", NOBODY_FITS, question)]
     chances = 1.0 / many[hit]
     rate, low, high = expected_rate(chances, np.ones(int(hit.sum())))
     worst = float(chances.max())
@@ -141,16 +141,14 @@ def both_releases(
     who, real = ("people", True) if people is not None else ("combinations of values that fit both releases", False)
     tried = people if people is not None else _in_both(new, old, column, least)
     if tried is None:
-        why = "Not run: no class of one release overlaps a class of the other."
-        return AttackResult(name, question, None, None, None, None, "", "not run", why)
+        return AttackResult.not_run(name, "no class of one release overlaps a class of the other", question)
     every = sorted({*new.sensitive[column], *old.sensitive[column]})
     left = [_values(fitting(shown, tried), shown.sensitive[column], every) for shown in (new, old)]
     both = (left[0] & left[1]).sum(axis=1)
     compared = both > 0
     total = int(compared.sum())
     if not total and (real or len(both)):
-        why = f"Not run: none of the {who} fits both releases."
-        return AttackResult(name, question, None, None, None, None, "", "not run", why)
+        return AttackResult.not_run(name, f"none of the {who} fits both releases", question)
     if not total:
         words = f"No two classes of the releases that overlap have fewer than {least} values of '{column}' in common."
         return AttackResult(name, question, 0.0, 0.0, 0.0, None, "", "holds", words)

@@ -82,7 +82,8 @@ def values_left(
             certain += int(people[cell]) if left == 1 else 0
     total = int(people.sum())
     if not total:
-        return _not_run(f"intersection: values of '{column}'", VALUES, "no class of one release has the labels of the other's")
+        name, why = f"intersection: values of '{column}'", "no class of one release has the labels of the other's"
+        return AttackResult.not_run(name, why, VALUES)
     rate = told / total
     return AttackResult(
         f"intersection: values of '{column}'",
@@ -116,7 +117,7 @@ def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, a
     broken, compared = max(tried)
     name = f"differencing: '{column}' against an earlier release"
     if not compared:
-        return _not_run(name, CHANGES, "the two releases have no classes that can be subtracted")
+        return AttackResult.not_run(name, "the two releases have no classes that can be subtracted", CHANGES)
     rate = broken / compared
     more = f" or has fewer than {distinct} values" if distinct > 1 else ""
     more += " or is less diverse or close than certified" if asked else ""
@@ -128,10 +129,6 @@ def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, a
         f"least {k} records."
     )
     return AttackResult(name, CHANGES, rate, rate, rate, 0.0, "", "broken" if broken else "holds", sentence)
-
-
-def _not_run(name: str, question: str, why: str) -> AttackResult:
-    return AttackResult(name, question, None, None, None, None, "", "not run", f"Not run: {why}.")
 
 
 def _length(shown: Shown, column: str) -> int:
@@ -255,7 +252,8 @@ def joined_records(released: Any, previous: Any, columns: Sequence[str]) -> Atta
     """
     question = "Can records of two releases be joined through the columns that both publish?"
     if not columns:
-        return _not_run("intersection: joined records", question, "the releases share no column that could join them")
+        why = "the releases share no column that could join them"
+        return AttackResult.not_run("intersection: joined records", why, question)
     ours, theirs = _unique(released, columns), _unique(previous, columns)
     joined = ours.join(theirs, keys=list(columns), join_type="inner").num_rows if ours.num_rows and theirs.num_rows else 0
     rate = joined / max(released.num_rows, 1)

@@ -19,6 +19,8 @@ from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import MISSING, ClassCounts
 from shoal.model.display import one_in
 
+_NOBODY = "nobody in the external table falls into a released class"
+
 
 def linkage(released: ClassCounts, external: ClassCounts, *, k: int) -> list[AttackResult]:
     r"""Two attackers who know the plan and the original values of everybody in ``external``.
@@ -41,8 +43,7 @@ def _prosecutor(external: ClassCounts, inside: npt.NDArray[np.int64], k: int) ->
     question = "Somebody with the external table knows that a person is in the release: is the record found?"
     hit = inside > 0
     if not hit.any():
-        why = "Not run: nobody in the external table falls into a released class."
-        return AttackResult("linkage: known person", question, None, None, None, None, "", "not run", why)
+        return AttackResult.not_run("linkage: known person", _NOBODY, question)
     chances = 1.0 / inside[hit]
     rate, low, high = expected_rate(chances, external.sizes[hit])
     worst = float(chances.max())
@@ -63,8 +64,7 @@ def _marketer(released: ClassCounts, outside: npt.NDArray[np.int64], k: int) -> 
     question = "Somebody matches the whole release against the external table: what share is named correctly?"
     sizes = released.sizes
     if not outside.any():
-        why = "Not run: nobody in the external table falls into a released class."
-        return AttackResult("linkage: whole table", question, None, None, None, None, "", "not run", why)
+        return AttackResult.not_run("linkage: whole table", _NOBODY, question)
     right = np.where(outside > 0, np.minimum(sizes, outside) / np.maximum(sizes, np.maximum(outside, 1)) / sizes, 0.0)
     rate, low, high = expected_rate(right, sizes)
     return AttackResult(

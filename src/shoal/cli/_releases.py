@@ -104,7 +104,7 @@ def _class_line(one: Classing) -> str:
     return f"{line} -> {one.released.removeprefix(one.found).lstrip(', ')}" if coarse else line
 
 
-def show_event_release(release: EventRelease, out: Path) -> None:
+def show_event_release(release: EventRelease, out: Path, earlier: AttackResult | None = None) -> None:
     """The cost first, then what was done, what holds, and where it is."""
     made = release.certificate
     typer.secho(made.cost.sentence, fg="red" if made.cost.loss > 0.8 else None)
@@ -124,10 +124,12 @@ def show_event_release(release: EventRelease, out: Path) -> None:
     for attack in made.attacks:
         if attack.verdict in ("broken", "warning"):
             _shared.line(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
+    together = earlier is not None and _show_ledger(earlier, release.ledger_file)
     beside = _shared.printable(str(release.private_file))
     drawn = "of what was drawn" if made.steps.vault else "of the pseudonyms"
     _shared.line(f"The seed {drawn} is in {beside}: keep it apart, with the table it undoes them.")
-    _show_end(made.key, out)
+    step = "Run again with --previous FOLDER: the attacks then join the pseudonyms of both releases."
+    _show_end(made.key, out, step=step if together else "")
 
 
 def _done(steps: EventSteps) -> str:
@@ -148,16 +150,19 @@ def _known(made: EventCertificate) -> list[tuple[str, str, str]]:
     return [(f"{s}", before.get(s, ""), after.get(s, "")) for s in sorted({*before, *after})]
 
 
-def release_linked(policy: Path, out: Path, form: str, key: Path | None, exclude: str | None, *, as_json: bool) -> None:
+def release_linked(
+    policy: Path, out: Path, form: str, key: Path | None, exclude: str | None, *, ledger: bool, as_json: bool
+) -> None:
     """Several tables about the same people, released together."""
     free(out)
     with _shared.progress("anonymizing") as told:
         release = shoal.anonymize_tables(policy, key_file=key, format=form, exclude=exclude, progress=told)
         release.write(out, progress=told)
+        earlier = release.remember() if ledger else None
         release.close()
     made = release.certificate
     if as_json or made is None:
-        _shared.put_json(release.to_json())
+        _shared.put_json(release.to_json() | {"ledger": earlier.to_json() if earlier else None})
         return
     _shared.line(made.verdict)
     for name, levels in release.levels.items():
@@ -167,6 +172,8 @@ def release_linked(policy: Path, out: Path, form: str, key: Path | None, exclude
     for attack in made.attacks:
         if attack.verdict != "holds":
             _shared.line(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
+    if earlier is not None:
+        _show_ledger(earlier, release.ledger_file)
     if release.private_file is not None:
         _shared.line(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
     _show_end(made.key, out)

@@ -65,7 +65,7 @@ def anonymize(
     """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
     if policy is not None and _is_linked(policy):
         others = {"table": table, "draft": draft} | {n: v for n, v in verb_options.items() if n not in LINKED}
-        _release_linked(policy, out, others, reading, verb_options, preview=preview, as_json=as_json)
+        _release_linked(policy, out, others, reading, verb_options, preview=preview, ledger=ledger, as_json=as_json)
         return
     if table is None:
         raise UsageError("No table given.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
@@ -104,7 +104,7 @@ def _release(
         if of_people:
             _shared.tell_losses(release.not_kept)
         release.write(out, progress=progress)
-        earlier = release.remember() if ledger and of_people else None
+        earlier = release.remember() if ledger else None
     if as_json:
         _shared.put_json(release.to_json() | {"ledger": earlier.to_json() if earlier else None})
         return
@@ -115,7 +115,7 @@ def _release(
         place = _shared.table_beside(table, to_table) if to_table else ""
         show_release(release, out, place, earlier)
     else:
-        show_event_release(release, out)
+        show_event_release(release, out, earlier)
 
 
 def _is_linked(policy: Path) -> bool:
@@ -132,6 +132,7 @@ def _release_linked(
     options: dict[str, Any],
     *,
     preview: bool,
+    ledger: bool,
     as_json: bool,
 ) -> None:
     """Several tables about the same people; ``others`` are options that such a policy states itself."""
@@ -149,4 +150,4 @@ def _release_linked(
     from shoal.cli._releases import release_linked
 
     key, exclude = options.get("key_file"), options.get("exclude")
-    release_linked(policy, out, options.get("format", "csv"), key, exclude, as_json=as_json)
+    release_linked(policy, out, options.get("format", "csv"), key, exclude, ledger=ledger, as_json=as_json)

@@ -241,7 +241,7 @@ def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
         k=policy_changes.whole(fields.get("k", "")),
         suppress=float(f"{policy_changes.finite(fields.get('suppress', '')) / 100:.6g}"),
     )
-    queue_release(studio, at.kept.id, text, fields.get("format", "csv"))
+    queue_release(studio, at.kept.id, text, fields.get("format", "csv"), ledger="no_ledger" not in fields)
 
 
 def guessed_time(at: Here) -> str:

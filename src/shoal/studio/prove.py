@@ -124,14 +124,17 @@ def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
 
     step = change_policy(studio, table_id, signed, fields.get("seen", ""))
     accepted = {} if made is None else made.told.get("accepted", {})
-    queue_release(studio, table_id, step.policy, fields.get("format", "csv"), accepted)
+    queue_release(studio, table_id, step.policy, fields.get("format", "csv"), accepted, ledger="no_ledger" not in fields)
 
 
-def queue_release(studio: Studio, table_id: str, policy: str, form: str, accepted: Mapping[str, Any] | None = None) -> None:
+def queue_release(
+    studio: Studio, table_id: str, policy: str, form: str, accepted: Mapping[str, Any] | None = None, *, ledger: bool = True
+) -> None:
     """The release of a policy as a job; a format that nobody writes is refused."""
     if form not in FORMATS:
         raise UsageError("this format is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
-    studio.workspace.jobs.add(table_id, "release", {"policy": policy, "format": form, "accepted": dict(accepted or {})})
+    asked = {"policy": policy, "format": form, "accepted": dict(accepted or {}), "ledger": ledger}
+    studio.workspace.jobs.add(table_id, "release", asked)
     studio.runner.wake()
 
 

@@ -268,8 +268,8 @@ def test_a_ledger_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     made = shoal.anonymize(people(tmp_path / "people.csv"), **BY_AGE)
     made.write(tmp_path / "one")
-    assert ledger.consult(made.prepared, made.decision).verdict == "not run"
-    assert ledger.keep(made.prepared, made.decision, tmp_path / "one") is None
+    assert made.remember().verdict == "not run"
+    assert made.ledger_file is None
 
 
 def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,8 +280,8 @@ def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     made.write(tmp_path / "one")
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setattr(Path, "home", no_home)
-    assert ledger.consult(made.prepared, made.decision).verdict == "not run"
-    assert ledger.keep(made.prepared, made.decision, tmp_path / "one") is None
+    assert made.remember().verdict == "not run"
+    assert made.ledger_file is None
 
 
 def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -319,3 +319,159 @@ def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for file in ledger.folder().iterdir():
         os.unlink(file)
     assert "ledger" not in run("sex", "four"), "deleted files are forgotten"
+
+
+def walks(first: str = "A") -> dict[str, list[Any]]:
+    """Eight people with two records each; by hours and by places everybody is among four, by both among two."""
+    who = [f"p{i}" for i in range(8) for _ in range(2)]
+    at = [f"2026-03-0{2 + i // 4} {8 + hour:02d}:00:00" for i in range(8) for hour in range(2)]
+    return {"card": who, "at": at, "station": [(first if i % 2 else "B") + str(hour) for i in range(8) for hour in range(2)]}
+
+
+def walked(rows: dict[str, list[Any]], out: Path, require: str = "known[2]>=4", **events: Any) -> Any:
+    made = shoal.anonymize(
+        rows, {"events": {"unit": "card", **events}, "roles": {"rest": "drop"}, "require": [require], "seed": 3**80}
+    )
+    made.write(out)
+    return made
+
+
+BY_TIME: dict[str, Any] = {"time": "at", "place": "station", "time_widths": ["exact"], "place_levels": ["none"]}
+BY_PLACE: dict[str, Any] = {"time": "at", "place": "station", "time_widths": ["none"], "place_levels": ["exact"]}
+
+
+def test_event_releases_are_kept_and_compared(tmp_path: Path) -> None:
+    """Times of a person are shared by four, places by four, both by two."""
+    first = walked(walks(), tmp_path / "one", **BY_TIME)
+    assert first.remember().verdict == "not run"
+    assert first.ledger_file is not None
+    second = walked(walks(), tmp_path / "two", **BY_PLACE)
+    found = second.remember()
+    assert (found.verdict, found.rate) == ("warning", 0.0)
+    assert "fewest people who share 2 known records: 2" in found.sentence
+    assert "; 100 %), if they are about the same people (in brackets: records" in found.sentence
+    assert "8 people with records in both, 0 % are alone" in found.sentence
+    for file in (tmp_path / "two").iterdir():
+        assert b"ledger" not in file.read_bytes()
+    assert walked(walks(), tmp_path / "three", **BY_PLACE, require="known[2]>=2").remember().verdict == "holds", "two is enough"
+
+
+def test_event_releases_of_one_shape_hold(tmp_path: Path) -> None:
+    walked(walks(), tmp_path / "one", **BY_TIME).remember()
+    found = walked(walks(), tmp_path / "two", **BY_TIME).remember()
+    assert (found.verdict, found.rate) == ("holds", 0.0)
+    assert "fewest people who share 2 known records: 4" in found.sentence
+
+
+def test_event_releases_of_other_records_or_columns_are_not_compared(tmp_path: Path) -> None:
+    walked(walks(), tmp_path / "one", **BY_TIME).remember()
+    later = {**walks(), "at": [f"2027{t[4:]}" for t in walks()["at"]]}
+    assert "(other columns or other people): 1." in walked(later, tmp_path / "two", **BY_PLACE).remember().sentence
+    found = walked(walks(), tmp_path / "three", place="station", place_levels=["exact"]).remember()
+    assert "(other columns or other people): 2." in found.sentence
+
+
+def test_records_that_are_published_once_count_as_shown(tmp_path: Path) -> None:
+    """Of two records at one point under one pseudonym one is published; for the ledger both are shown."""
+    from shoal.release.events.attacks import shown_records
+
+    made = walked(walks(), tmp_path / "one", time="at", place="station", time_widths=["1d"], place_levels=["none"], renew="never")
+    shown = shown_records(*made._chosen())
+    assert made.certificate.after.records == 8
+    assert (shown.base.n_classes, int((shown.classes >= 0).sum())) == (16, 16)
+
+
+def hospital(ages: list[int], wards: list[str], *, known: int | None = None, **levels: int) -> dict[str, Any]:
+    n = len(ages)
+    quasi = {"age": {"hierarchy": {"intervals": [10]}, "min_level": levels.get("age", 0)}}
+    require = {"k": 2} | ({} if known is None else {"known": known})
+    return {
+        "tables": {
+            "person": {"table": {"id": list(range(n)), "age": ages}, "roles": {"quasi": quasi}},
+            "visits": {
+                "table": {"who": list(range(n)), "ward": wards},
+                "roles": {"quasi": {"ward": {"min_level": levels.get("ward", 0)}}},
+            },
+        },
+        "links": {"visits.who": "person.id"},
+        "require": require,
+        "allow": {"loss": 1},
+    }
+
+
+def linked(policy: dict[str, Any], out: Path) -> Any:
+    made = shoal.anonymize_tables(policy)
+    with pytest.raises(UsageError, match="not written yet"):
+        made.remember()
+    made.write(out)
+    return made
+
+
+AGES, WARDS = [30, 30, 30, 40, 40, 40], ["a", "a", "b", "b", "a", "b"]
+
+
+def test_linked_releases_are_kept_and_compared(tmp_path: Path) -> None:
+    """By decades everybody is among three, by wards too; by both two people are alone."""
+    first = linked(hospital(AGES, WARDS, ward=1), tmp_path / "one")
+    assert first.remember().verdict == "not run"
+    assert first.ledger_file is not None
+    found = linked(hospital(AGES, WARDS, age=2), tmp_path / "two").remember()
+    assert (found.verdict, found.rate) == ("warning", pytest.approx(2 / 6))
+    assert "2 of 6 people who may be in both" in found.sentence
+    assert linked(hospital(AGES, WARDS, age=2, ward=1), tmp_path / "three").remember().verdict == "warning", "of the first two"
+
+
+def test_people_who_are_left_out_of_linked_tables_are_not_in_both(tmp_path: Path) -> None:
+    """The only person of a third ward is left out by the first release: nobody who is in both is alone."""
+    policy = hospital([*AGES, 40], ["a", "a", "a", "b", "b", "b", "c"], age=2) | {"allow": {"loss": 1, "suppress": 0.2}}
+    first = linked(policy, tmp_path / "one")
+    assert first.certificate.left_out == 1
+    first.remember()
+    found = linked(hospital([*AGES, 40], ["a", "a", "a", "b", "b", "b", "c"], ward=1), tmp_path / "two").remember()
+    assert found.verdict == "holds"
+    assert "of 6 people" in found.sentence
+
+
+def test_a_linked_release_beside_one_of_its_person_table(tmp_path: Path) -> None:
+    """Wards together with decades: the release of the table of people alone shows the decade of two whom the wards single out."""
+    table = table_of(tmp_path / "a.csv", *[(age, "f", f"ill{i}") for i, age in enumerate(AGES)])
+    release(table, tmp_path / "one", {"quasi": {"age": {"hierarchy": {"intervals": [10]}}}, "insensitive": ["sex"], **ROLES})
+    assert linked(hospital(AGES, WARDS, age=2), tmp_path / "two").remember().verdict == "warning"
+
+
+def test_known_rows_are_not_judged_by_all_rows(tmp_path: Path) -> None:
+    linked(hospital(AGES, WARDS, ward=1), tmp_path / "one").remember()
+    found = linked(hospital(AGES, WARDS, age=2, known=1), tmp_path / "two").remember()
+    assert found.verdict == "not run"
+    assert "a few known rows" in found.sentence
+
+
+def test_events_and_linked_tables_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events = tmp_path / "events.csv"
+    with events.open("w", newline="") as out:
+        csv.writer(out).writerows([[*walks()], *zip(*walks().values(), strict=True)])
+    for name, wards in (("person", {"id": [*range(6)], "age": AGES}), ("visits", {"who": [*range(6)], "ward": WARDS})):
+        with (tmp_path / f"{name}.csv").open("w", newline="") as out:
+            csv.writer(out).writerows([[*wards], *zip(*wards.values(), strict=True)])
+    for name, rules in (("time", BY_TIME), ("place", BY_PLACE)):
+        body = {"events": {"unit": "card", **rules}, "require": ["known[2]>=4"], "seed": 3**80}
+        (tmp_path / f"{name}.yml").write_text(json.dumps(body))
+    for name, levels in (("ward", {"ward": 1}), ("age", {"age": 2})):
+        body = hospital(AGES, WARDS, **levels)
+        body["tables"] = {t: {**part, "table": str(tmp_path / f"{t}.csv")} for t, part in body["tables"].items()}
+        (tmp_path / f"{name}.yml").write_text(json.dumps(body))
+
+    def run(policy: str, out: str, *more: str) -> str:
+        table = [str(events)] if policy in ("time", "place") else []
+        with pytest.raises(SystemExit) as ended:
+            main(["anonymize", *table, "--policy", str(tmp_path / f"{policy}.yml"), "--out", str(tmp_path / out), *more])
+        assert ended.value.code == 0
+        return capsys.readouterr().out.replace("\n", " ")
+
+    for first, second in (("time", "place"), ("ward", "age")):
+        assert "ledger" not in run(first, f"{first} zero", "--no-ledger")
+        assert json.loads(run(first, f"{first} zero again", "--no-ledger", "--json"))["ledger"] is None
+        assert "ledger" not in run(first, first)
+        told = run(second, second)
+        assert "warning  intersection: releases of your ledger" in told, second
+        assert json.loads(run(second, f"{second} again", "--json"))["ledger"]["verdict"] == "warning"

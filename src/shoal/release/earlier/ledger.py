@@ -1,11 +1,12 @@
 """The owner's ledger of releases: a release is compared with the earlier ones of this user, without anybody naming them.
 
-Takes    the counted table and the decided release; the files of the ledger (``releases`` in the user's state folder)
+Takes    what a release shows of the original values; the files of the ledger (``releases`` in the user's state folder)
 Returns  what this release and the earlier ones tell together, for the owner alone: nothing of it enters the release folder
 Keeps    per release one private file: the path of its folder, the SHA-256 of its certificate, the names of its
-         quasi-identifiers, and for each combination of their values a keyed digest, its number of people and its class. No
-         value. The key lies beside the files, so the ledger is as private as the user's own folder. Each file names its key by
-         a digest: without the key it counts as not readable
+         columns, and for each combination of their values a keyed digest, its number of people and its class. No value. A
+         combination is one of quasi-identifiers in a table, a person in linked tables, a record in an event table. The key lies
+         beside the files, so the ledger is as private as the user's own folder. Each file names its key by a digest: without
+         the key it counts as not readable
 Differs  ``--previous`` reads the earlier folder, compares sensitive values too, and stops the release; the ledger reports
 
 Two releases with the same combinations need not be about the same people. They are compared if at least half of the people of
@@ -22,7 +23,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.disk.atomic import atomic, state_folder, write_private
-from shoal.errors import DataError, OutputError
+from shoal.errors import DataError, OutputError, UsageError
 from shoal.kernels.group import group_codes
 from shoal.kernels.signatures import sha256_file
 from shoal.kernels.text import canonical_text
@@ -40,9 +41,6 @@ from shoal.model import strict_json
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME
 from shoal.model.counts.classes import ClassCounts, IntArray
-from shoal.release.earlier.composition import shown_now
-from shoal.release.plan.prepare import Prepared
-from shoal.release.plan.published_classes import Decision
 
 FORMAT = "shoal-ledger/1"
 SAME = 0.5
@@ -97,16 +95,63 @@ class Entry:
         return entry
 
 
+Together = Callable[[Sequence[IntArray], ClassCounts], AttackResult]
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What a release shows: the class (−1: left out) of each combination of values in ``base``.
+
+    ``together`` judges the classes of this release and of earlier ones, for combinations with the people who may be in all.
+    ``exact``: only releases with the same columns can be compared. ``counted`` says what the share of a match is of.
+    """
+
+    base: ClassCounts
+    classes: IntArray
+    together: Together
+    exact: bool = False
+    counted: str = "people of the smaller table who have"
+
+    @property
+    def few(self) -> bool:
+        return 0 < self.base.n_classes <= MOST_CLASSES and bool(self.base.columns)
+
+
+def joint_groups(k: int) -> Together:
+    """Whether people are among at least k in all releases together."""
+
+    def together(classes: Sequence[IntArray], people: ClassCounts) -> AttackResult:
+        from shoal.attacks.composition import intersection
+        from shoal.attacks.downcoding import Recoded
+
+        found = intersection([Recoded(people, (c.astype(np.int32),), kept=c >= 0) for c in classes], k=k)
+        return found if found.worst else nothing_compared()
+
+    return together
+
+
+def nothing_compared(why: str = "your ledger has no earlier release of these people that can be compared") -> AttackResult:
+    """The result if nobody is known to be in two of the releases, or ``why`` nothing can be said."""
+    from shoal.attacks.composition import QUESTION
+
+    return AttackResult.not_run(_NAME, why, QUESTION)
+
+
 def folder() -> Path:
     """Where the ledger lies."""
     return state_folder() / "releases"
 
 
-def consult(prepared: Prepared, decision: Decision, kept: Path | None = None) -> AttackResult:
-    """What this release, perhaps ``kept`` already, and the earlier ones of the ledger tell together."""
-    from shoal.attacks.composition import QUESTION, intersection
-    from shoal.attacks.downcoding import Recoded
+def remember(shown: Published | None, released: Path | None) -> tuple[Path | None, AttackResult]:
+    """Keep a release that was written, and compare it with the earlier ones; None: it cannot be kept."""
+    if released is None:
+        raise UsageError("the release is not written yet.", hint="Call release.write(DIR) first.")
+    kept = keep(shown, released)
+    return kept, consult(shown, kept)
 
+
+def consult(shown: Published | None, kept: Path | None = None) -> AttackResult:
+    """What this release, perhaps ``kept`` already, and the earlier ones of the ledger tell together."""
     unread, others, matching = 0, 0, list[_Match]()
     mine: dict[tuple[str, ...], Digests] = {}
     try:
@@ -119,7 +164,7 @@ def consult(prepared: Prepared, decision: Decision, kept: Path | None = None) ->
             except DataError:
                 unread += 1
                 continue
-            match = _match(prepared, entry, key, mine)
+            match = _match(shown, entry, key, mine)
             if match is not None:
                 matching.append(match)
             else:
@@ -128,36 +173,30 @@ def consult(prepared: Prepared, decision: Decision, kept: Path | None = None) ->
         unread += 1
     more = f" Releases of your ledger that were not compared (other columns or other people): {others}." if others else ""
     more += f" Files of your ledger that cannot be read: {unread}." if unread else ""
-    result = None
-    if matching:
-        shown = [shown_now(prepared, decision, ()).classes, *(match.classes for match in matching)]
-        base = prepared.base
+    result = nothing_compared()
+    if matching and shown is not None:
+        base = shown.base
         in_both = np.minimum.reduce([base.sizes, *(match.sizes for match in matching)])
-        people = ClassCounts(in_both, base.columns, base.codes)
-        parts = [Recoded(people, (classes.astype(np.int32),), kept=classes >= 0) for classes in shown]
-        result = intersection(parts, k=prepared.policy.smallest_class)
-    if result is None or not result.worst:  # nobody is in two of them
-        why = f"Not run: your ledger has no earlier release of these people that can be compared.{more}"
-        return AttackResult(_NAME, QUESTION, None, None, None, None, "", "not run", why)
+        classes = [shown.classes, *(match.classes for match in matching)]
+        result = shown.together(classes, ClassCounts(in_both, base.columns, base.codes))
+    if shown is None or result.verdict == "not run":
+        return replace(result, sentence=result.sentence + more)
     matching.sort(key=lambda match: match.share, reverse=True)
     with_ = ", ".join(f"{m.entry.folder} ({m.entry.date}; {100 * m.share:.3g} %)" for m in matching[:NAMED])
     with_ += f" and {len(matching) - NAMED} more" if len(matching) > NAMED else ""
     verdict = "warning" if result.verdict == "broken" else result.verdict
-    sentence = (
-        f"Together with {with_}, if they are about the same people (in brackets: people of the smaller table who have a "
-        f"counterpart): {result.sentence}{more}"
-    )
+    share = f"{shown.counted} a counterpart"
+    sentence = f"Together with {with_}, if they are about the same people (in brackets: {share}): {result.sentence}{more}"
     return replace(result, name=_NAME, verdict=verdict, sentence=sentence)
 
 
-def keep(prepared: Prepared, decision: Decision, released: Path) -> Path | None:
+def keep(shown: Published | None, released: Path) -> Path | None:
     """Remember a release that was written; its file in the ledger, or None if it cannot be kept."""
-    base = prepared.base
-    if prepared.coarser is not None or base.n_classes > MOST_CLASSES or not base.columns:
+    if shown is None or not shown.few:
         return None
+    base = shown.base
     try:
         folder().mkdir(parents=True, exist_ok=True, mode=0o700)
-        now = shown_now(prepared, decision, ())
         key = _key(make=True)
         people = digests(base, base.columns, key)
         if len(np.unique(people)) < len(people):  # a column with both 1 and 1.0
@@ -165,7 +204,7 @@ def keep(prepared: Prepared, decision: Decision, released: Path) -> Path | None:
         mark = sha256_file(released / NAME)
         today = datetime.now(UTC).date().isoformat()
         sizes = base.sizes.astype(np.int64)
-        entry = Entry(str(released.absolute()), today, mark, _name_of(key), base.columns, people, sizes, now.classes)
+        entry = Entry(str(released.absolute()), today, mark, _name_of(key), base.columns, people, sizes, shown.classes)
         file = folder() / f"{mark[:32]}.json"
         with atomic(file) as part:
             part.write_text(json.dumps(entry.to_json()), encoding="utf-8")
@@ -203,10 +242,12 @@ class _Match:
     share: float
 
 
-def _match(prepared: Prepared, entry: Entry, key: bytes, known_digests: dict[tuple[str, ...], Digests]) -> _Match | None:
+def _match(shown: Published | None, entry: Entry, key: bytes, known_digests: dict[tuple[str, ...], Digests]) -> _Match | None:
     """An earlier release as the base classes see it; None if it was about other people or other columns."""
-    base = prepared.base
-    if prepared.coarser is not None or base.n_classes > MOST_CLASSES or not set(entry.columns) <= set(base.columns):
+    if shown is None or not shown.few or not set(entry.columns) <= set(shown.base.columns):
+        return None
+    base = shown.base
+    if shown.exact and set(entry.columns) != set(base.columns):
         return None
     if entry.columns not in known_digests:
         known_digests[entry.columns] = digests(base, entry.columns, key)

@@ -19,6 +19,8 @@ from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import DistinctDiversity, K
 from shoal.release.proof.read import batches
 
+_NAME = "differencing: against an earlier release"
+
 
 def same_labels(data: Path, claims: Certificate, earlier: Path, before: Certificate) -> list[AttackResult]:
     """Values left possible and values read off by subtraction, for classes with the same labels in both releases."""
@@ -27,10 +29,10 @@ def same_labels(data: Path, claims: Certificate, earlier: Path, before: Certific
 
     quasi = claims.data.quasi
     if sorted(quasi) != sorted(before.data.quasi):
-        return [_not_run("the two releases have different quasi-identifiers")]
+        return [AttackResult.not_run(_NAME, "the two releases have different quasi-identifiers")]
     columns = [c for c in claims.data.sensitive if _as_it_was(claims, c) and _as_it_was(before, c)]
     if not columns:
-        return [_not_run("no sensitive column is published as it was by both releases")]
+        return [AttackResult.not_run(_NAME, "no sensitive column is published as it was by both releases")]
     new, old = _texts(data, [*quasi, *columns], earlier), _texts(earlier, [*quasi, *columns], data)
     n = len(new[columns[0]])
     ids = group_codes([codes_of(new[c], old[c]).astype(np.int32) for c in quasi], n_rows=n + len(old[columns[0]])).ids
@@ -70,11 +72,6 @@ def _counted(classes: IntArray, values: IntArray) -> tuple[IntArray, IntArray, I
     width = int(values.max(initial=0)) + 1
     key, counts = np.unique(classes * width + values, return_counts=True)
     return key // width, key % width, counts.astype(np.int64)
-
-
-def _not_run(why: str) -> AttackResult:
-    name = "differencing: against an earlier release"
-    return AttackResult(name, "", None, None, None, None, "", "not run", f"Not run: {why}.")
 
 
 MISSING_TEXT = "\x00missing"

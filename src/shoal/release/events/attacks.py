@@ -25,20 +25,23 @@ from shoal.attacks.traces import (
     whole_trail,
 )
 from shoal.disk.atomic import scratch
-from shoal.errors import UsageError, missing_column
+from shoal.errors import UsageError, VerificationError, missing_column
+from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.traces import MONDAY, NONE, UNITS, Traces, microseconds
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps
 from shoal.model.certificate.file import read_event_certificate
-from shoal.model.counts.classes import IntArray
+from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import KnownRecords, Requirement, Unicity
+from shoal.release.earlier import ledger
 from shoal.release.events.plan_file import EventPlan, joined_with
 from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, time_labels, write_table
 from shoal.release.events.records import EventTable, column_of, complete, time_of, times_at
 from shoal.release.events.uses import earlier_flows, published_places
+from shoal.release.proof.events import facts_of_rows, judge_events
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found
 from shoal.search.events.problem import EVERY, NEVER
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from shoal.engines.table import Table
 
 
+TOGETHER = "Somebody has this release and an earlier one, and knows which pseudonyms are one person's: who is found?"
 BEYOND = 2
 """Known records beyond those claimed for, with which it is tried too."""
 
@@ -226,6 +230,42 @@ def _relinking(events: EventTable, found: Found, rng: np.random.Generator) -> At
     return relinking(whole, sample, when)
 
 
+def shown_records(events: EventTable, found: Found) -> ledger.Published:
+    """The release for the ledger: for each original record the point that is published for it, at the dates before a shift."""
+    named = [(events.rules.unit, events.problem.person, events.ids)]
+    named += [(c.name, c.codes, c.values) for c in (events.time, *events.places) if c is not None]
+    names, codes, values = zip(*named, strict=True)
+    same = group_codes([c.astype(np.int32) for c in codes], n_rows=events.problem.n)
+    point, trace = _points(events, found), found.trace
+    key = np.where(trace >= 0, trace * (int(point.max()) + 1) + point, -1)
+    there = np.isin(key, key[found.stays])  # records at one point under one pseudonym are published once
+    classes = np.full(same.n, -1, dtype=np.int64)
+    traces = np.full(same.n, -1, dtype=np.int64)
+    classes[same.ids[there]], traces[same.ids[there]] = point[there], trace[there]
+    base = ClassCounts(np.bincount(same.ids), names, [c[same.first] for c in codes], values)
+    person = events.problem.person[same.first]
+
+    def together(releases: Sequence[IntArray], _: ClassCounts) -> AttackResult:
+        both = (releases[0] >= 0) & np.logical_or.reduce([r >= 0 for r in releases[1:]])
+        if not both.any():
+            return ledger.nothing_compared()
+        cells = group_codes([r[both].astype(np.int32) for r in releases], n_rows=int(both.sum())).ids
+        known = zip(traces[both].tolist(), person[both].tolist(), cells.tolist(), strict=True)
+        most = max(r.records for r in events.problem.asked)
+        try:
+            facts = facts_of_rows(known, unit=True, person=True, known=most)
+        except VerificationError:
+            return ledger.nothing_compared("both releases together show too many sets of known records")
+        unmet = [v for v in judge_events(events.policy.requirements, facts) if not v.met]
+        rate, worst = facts.alone[most], f"fewest people who share {most} known records: {facts.smallest[most]}"
+        says = f"Of {facts.people:,} people with records in both, {written(100 * rate, 3)} % are alone with {most} known "
+        says += f"{'record' if most == 1 else 'records'} that both show; {worst}."
+        verdict: Verdict = "broken" if unmet else "holds"
+        return AttackResult("", TOGETHER, rate, rate, rate, None, worst, verdict, says)
+
+    return ledger.Published(base, classes, together, exact=True, counted="records of the smaller table that have")
+
+
 def attack_folder(place: Path, outside: Table | None, seed: int, *, earlier: Sequence[Path] = ()) -> list[AttackResult]:
     """Known records and scores on what is published; trails of the outside list, where there is one; earlier releases joined."""
     certificate = read_event_certificate(place / NAME)
@@ -237,8 +277,7 @@ def attack_folder(place: Path, outside: Table | None, seed: int, *, earlier: Seq
     out += [joined_with(data, certificate.data, certificate.steps, e, certificate.asked, seed) for e in earlier]
     out += earlier_flows(data, certificate.data, certificate.steps, earlier, certificate.asked)
     if outside is None:
-        why = "Not run: no list of people, times and places was given."
-        return [*out, AttackResult("trail matching", "", None, None, None, None, "", "not run", why)]
+        return [*out, AttackResult.not_run("trail matching", "no list of people, times and places was given")]
     return [*out, _known_trails(place, certificate, plan, outside, _shown(data, certificate.data))]
 
 

@@ -177,14 +177,14 @@ def joined_with(
     name = f"earlier release: {earlier.name}"
     alike = [n for n in data.points if n in before.data.points and _same(n, data, steps, before)]
     if data.unit is None or before.data.unit is None:
-        return _not_run(name, "one of the two publishes no pseudonyms, so there is nothing to join")
+        return AttackResult.not_run(name, "one of the two publishes no pseudonyms, so there is nothing to join", QUESTION)
     new = list(rows(file, [data.unit, *data.points]))
     old = list(rows(earlier / before.data.file, [before.data.unit, *before.data.points]))
     if steps.vault is not None and steps.vault == before.steps.vault:
         there = {r[0] for r in old}
         pairs, tried = [(n, n) for n in dict.fromkeys(r[0] for r in new) if n in there], len({r[0] for r in new})
     elif not alike:
-        return _not_run(name, "no time or place is published alike in both")
+        return AttackResult.not_run(name, "no time or place is published alike in both", QUESTION)
     else:
         pairs, tried = _by_points(_part(new, data, alike), _part(old, before.data, alike), seed)
     return _result(name, pairs, tried, new, old, max((int(r.place[-1]) for r in asked), default=1))
@@ -240,7 +240,3 @@ def _result(
         said += f". If these joins are right, {written(100 * facts.alone[most], 3)} % of the joined are alone with {most} known "
         said += f"{'record' if most == 1 else 'records'} of either release"
     return AttackResult(name, QUESTION, rate, rate, rate, None, "", "warning", f"{said}.")
-
-
-def _not_run(name: str, why: str) -> AttackResult:
-    return AttackResult(name, QUESTION, None, None, None, None, "", "not run", f"Not run: {why}.")

@@ -14,13 +14,13 @@ from shoal.disk import atomic as folder
 from shoal.engines.core.state import changed
 from shoal.errors import InfeasibleError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
-from shoal.model.attack import AttackResult, worst_first
+from shoal.model.attack import worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import Requirement
-from shoal.release.events.attacks import published_attacks, run_attacks
+from shoal.release.events.attacks import published_attacks, run_attacks, shown_records
 from shoal.release.events.contents import WrittenEvents, certificate_of, derive, steps_of
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
 from shoal.release.events.publish import private, published, write_table
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.engines.table import Table
+    from shoal.release.earlier.ledger import Published
 
 
 class EventRelease(Release):
@@ -66,7 +67,7 @@ class EventRelease(Release):
         self.plan = plan_of(events, found)
         self.inferred = {}
         self.seconds = 0.0
-        self.private_file: Path | None = None
+        self.private_file = self.ledger_file = None
 
     def __repr__(self) -> str:
         if self._made is None:
@@ -94,8 +95,8 @@ class EventRelease(Release):
         """The report as HTML text."""
         return self._certified().page
 
-    def remember(self) -> AttackResult:
-        raise UsageError("the ledger keeps releases of people tables only.", hint="Name earlier releases with previous=[…].")
+    def _published(self) -> Published | None:
+        return shown_records(*self._chosen())
 
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
         """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all.
@@ -113,6 +114,7 @@ class EventRelease(Release):
         if hidden is not None:
             self.private_file = private_file.settle(hidden, beside)
         self.seconds = time.perf_counter() - self._started
+        self._folder = place
         return place
 
     def to_arrow(self) -> pa.Table:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from shoal.engines.core.state import changed
 from shoal.engines.exclusion import LeftOut, without
 from shoal.errors import OutputError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
+from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections
@@ -35,7 +36,7 @@ from shoal.release.linked.certificate import (
     verdict,
 )
 from shoal.release.linked.gather import Family, Part
-from shoal.release.linked.search import Chosen, alike
+from shoal.release.linked.search import Chosen, alike, groups
 from shoal.release.linked.verify import attacks, files_of, numbers
 from shoal.release.make import private_file
 from shoal.release.make.certify import input_hash
@@ -51,6 +52,9 @@ from shoal.steps import Drop, Keep
 from shoal.techniques.identity.mask import KeyedHash
 from shoal.version import __version__
 
+if TYPE_CHECKING:
+    from shoal.release.earlier.ledger import Published
+
 DOMAIN = "shoal linked release"
 
 
@@ -64,6 +68,8 @@ class LinkedRelease:
         self._started = time.perf_counter()
         self.certificate: LinkedCertificate | None = None
         self.private_file: Path | None = None
+        self.ledger_file: Path | None = None
+        self._folder: Path | None = None
 
     def __repr__(self) -> str:
         tables = ", ".join(p.linked.name for p in self._family.parts)
@@ -95,8 +101,24 @@ class LinkedRelease:
                 folder.publish(stage, place)
         if hidden is not None:
             self.private_file = private_file.settle(hidden, beside)
-        self.certificate = made
+        self.certificate, self._folder = made, place
         return place
+
+    def remember(self) -> AttackResult:
+        """Keep the written release in your private ledger and compare it with the earlier ones there, before :meth:`close`."""
+        from shoal.release.earlier.ledger import remember
+
+        self.ledger_file, found = remember(self._published(), self._folder)
+        return found
+
+    def _published(self) -> Published:
+        from shoal.release.earlier.ledger import Published, joint_groups, nothing_compared
+
+        asked, first = self._family.policy, self._family.parts[0]
+        classes = np.where(self._chosen.staying, groups(self._family, self._chosen.levels), -1)[first.person]
+        why = "this release counts people by a few known rows, and the ledger by all of their rows"
+        together = joint_groups(asked.k) if asked.known is None else lambda *_: nothing_compared(why)
+        return Published(first.pairs, classes, together)
 
     def to_json(self) -> dict[str, Any]:
         """k, people, tables, levels, loss, attacks, and whether it was verified."""

@@ -214,6 +214,12 @@ def stays(family: Family, levels: Levels, k: int, known: int | None, *, most: in
 
 def alike(family: Family, levels: Levels) -> IntArray:
     """For each person the number of people, herself included, with the same attributes and the same rows."""
+    group = groups(family, levels)
+    return np.bincount(group)[group]
+
+
+def groups(family: Family, levels: Levels) -> IntArray:
+    """For each person the number of the group with the same attributes and the same rows."""
     rng = np.random.default_rng(20261115)
     sums = np.zeros((2, family.n), dtype=np.uint64)
     for part, at in zip(family.parts, levels, strict=True):
@@ -222,8 +228,7 @@ def alike(family: Family, levels: Levels) -> IntArray:
         for total, weight in zip(sums, weights, strict=True):
             np.add.at(total, part.person, weight[classes] * part.rows.astype(np.uint64))
     one = np.ascontiguousarray(sums.T).view([("a", np.uint64), ("b", np.uint64)]).ravel()
-    _, group, sizes = np.unique(one, return_inverse=True, return_counts=True)
-    out: IntArray = sizes[group.ravel()].astype(np.int64)
+    out: IntArray = np.unique(one, return_inverse=True)[1].ravel().astype(np.int64)
     return out
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from shoal.release.earlier.ledger import Published
     from shoal.report.charts import Chart
 
 
@@ -163,13 +164,21 @@ class Release:
         The verdict is ``warning`` if people become rarer than k by both together, ``not run`` if nothing could be compared;
         :attr:`ledger_file` is None if the release cannot be kept.
         """
-        from shoal.release.earlier.ledger import consult, keep
+        from shoal.release.earlier.ledger import remember
+
+        self.ledger_file, found = remember(self._published(), self._folder)
+        return found
+
+    def _published(self) -> Published | None:
+        """What it shows of the original values; None if it was counted at coarser values."""
+        from shoal.release.earlier.composition import shown_now
+        from shoal.release.earlier.ledger import Published, joint_groups
 
         prepared, decision = self._decided()
-        if self._folder is None:
-            raise UsageError("the release is not written yet.", hint="Call release.write(DIR) first.")
-        self.ledger_file = keep(prepared, decision, self._folder)
-        return consult(prepared, decision, self.ledger_file)
+        if prepared.coarser is not None:
+            return None
+        together = joint_groups(prepared.policy.smallest_class)
+        return Published(prepared.base, shown_now(prepared, decision, ()).classes, together)
 
     def to_arrow(self) -> pa.Table:
         """The released table as an Arrow table: written in private, counted again and attacked as every release, then read.

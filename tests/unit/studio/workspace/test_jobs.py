@@ -16,7 +16,7 @@ import pytest
 import shoal
 from shoal.studio.workspace import Workspace, edits, jobs
 from shoal.studio.workspace.runner import Runner, Worker
-from shoal.studio.workspace.work.release import line_of, verdict_of
+from shoal.studio.workspace.work.release import line_of, release, verdict_of
 from shoal.studio.workspace.work.telling import Telling
 
 
@@ -144,6 +144,23 @@ def test_plans_and_a_release_by_workers(workspace: Workspace) -> None:
         assert sum(p.is_dir() for p in (workspace.files.root / "releases").iterdir()) == 1
     finally:
         runner.close()
+
+
+def test_a_release_is_compared_with_the_earlier_ones_of_the_ledger(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is remembered, unless the user says no; the second names it as the studio does."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(workspace.files.root / "state"))
+    kept = people(workspace, 200)
+    text = policy(workspace, kept)
+    made = []
+    for ledger in ({"ledger": False}, {"ledger": True}, {}):
+        job = workspace.jobs.add(kept.id, "release", {"policy": text, "format": "csv", **ledger})
+        made.append(workspace.releases.get(release(workspace, job)["release"]))
+    assert "ledger" not in made[0].told
+    assert made[1].told["ledger"]["verdict"] == "not run", "the one before was not remembered"
+    assert made[2].told["ledger"]["verdict"] == "holds"
+    assert made[2].told["ledger"]["sentence"].startswith(f"Together with {made[1].name} (")
+    for file in workspace.releases.folder(made[2]).iterdir():
+        assert b"ledger" not in file.read_bytes()
 
 
 def test_a_worker_that_is_killed_or_cancelled(workspace: Workspace) -> None:

@@ -56,7 +56,8 @@ def verdict_of(doing: str) -> tuple[str, str] | None:
 
 
 def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
-    """``asked``: ``policy`` (YAML), ``format``, and findings ``accepted`` before, which count if they are found again.
+    """``asked``: ``policy`` (YAML), ``format``, findings ``accepted`` before, which count if they are found again, and whether
+    the ``ledger`` of the user who runs the studio compares and remembers it.
 
     The folder is named in the workspace only after it was verified.
     """
@@ -89,7 +90,14 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
             "private": made.private_file is not None,
             "seeded": made.private_file is not None and private_file.read(made.private_file).seed is not None,
         }
-        number = 1 + len(workspace.releases.of_table(kept.id))
+        before = workspace.releases.of_table(kept.id)
+        if job.asked.get("ledger", True):
+            earlier = made.remember()
+            sentence = earlier.sentence
+            for one in before:
+                sentence = sentence.replace(str(workspace.releases.folder(one).absolute()), one.name)
+            told["ledger"] = {"verdict": earlier.verdict, "sentence": sentence}
+        number = 1 + len(before)
         workspace.releases.add(key, kept.id, f"{kept.name}-release-{number}", told)
     except BaseException:
         workspace.files.forget(folder)
