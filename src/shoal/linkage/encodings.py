@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-FORMAT = 1
+FORMAT = 2
 _START = b'{"shoal_encodings"'
 
 
@@ -80,7 +80,9 @@ class Encodings:
                 raise ValueError
             return cls(settings, ids, bits.astype(bool), int(body["left_out"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            raise DataError(f"'{Path(path).name}' is not a file of encodings.", hint="`shoal encode` writes one.") from None
+            raise DataError(
+                f"'{Path(path).name}' is not a file of encodings of this version.", hint="Encode the table with `shoal encode`."
+            ) from None
 
     def require_like(self, other: Encodings) -> None:
         """Refuse to compare what was encoded otherwise."""
@@ -105,7 +107,7 @@ def is_encodings(path: object) -> bool:
         return False
 
 
-MATCH, POSSIBLE = 0.75, 0.6
+MATCH, POSSIBLE = 0.7, 0.55
 """Dice similarities from which two filters are of one person, or may be."""
 
 _CELLS = 1 << 22
@@ -140,7 +142,9 @@ def compare(
 ) -> Encountered:
     """The pairs of two files of filters, or within one; ``only_once`` where nobody is twice in the same file."""
     if not 0 < possible <= match <= 1:
-        raise UsageError("the limits are similarities up to 1, the possible one not above the other.", hint="Say 0.6 and 0.75.")
+        raise UsageError(
+            "the limits are similarities up to 1, the possible one not above the other.", hint=f"Say {POSSIBLE} and {MATCH}."
+        )
     if only_once and right is None:
         raise UsageError("one to one is for two files.", hint="Name a second one.")
     other = left if right is None else right

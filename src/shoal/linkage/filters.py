@@ -8,8 +8,9 @@ Source   Schnell, Bachteler, Reiher 2011 (CLK); Schnell and Borgs 2016 (randomis
 
 A part of a record sets other positions under every salt, so that a frequent name has no pattern of its own. The salts are pairs
 of parts of the birth date (year and month, year and day, month and day): one wrong part of the date leaves one salt intact. A
-salt's own parts are not encoded beside it. Then each bit is turned with probability :data:`FLIPPED`, by a keyed hash of the
-whole record.
+salt's own parts are not encoded beside it. Every filter has the same number of bits, whatever the length of the names: the parts
+of a short name set more positions each. Then :data:`EXCHANGED` ones and as many zeros are turned, by a keyed hash of the whole
+record.
 """
 
 from __future__ import annotations
@@ -30,8 +31,11 @@ if TYPE_CHECKING:
 
 
 LENGTH = 1024
-FLIPPED = 3 / 256
-"""Chance that a bit is turned."""
+WEIGHT = 256
+"""Bits that every filter has set."""
+
+EXCHANGED = 6
+"""Ones that are cleared, and zeros that are set, at random."""
 
 KEY_BYTES = 32
 DATE_SALTS = ((0, 1), (0, 2), (1, 2))
@@ -134,7 +138,8 @@ class Settings:
     salts: tuple[str, ...]
     key_check: str
     length: int = LENGTH
-    flipped: float = FLIPPED
+    weight: int = WEIGHT
+    exchanged: int = EXCHANGED
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "tags": list(self.tags), "salts": list(self.salts)}
@@ -143,9 +148,9 @@ class Settings:
     def from_json(cls, body: Mapping[str, Any]) -> Settings:
         made = cls(
             tuple(map(str, body["tags"])), tuple(map(str, body["salts"])), str(body["key_check"]),
-            int(body["length"]), float(body["flipped"]),
+            int(body["length"]), int(body["weight"]), int(body["exchanged"]),
         )  # fmt: skip
-        if not made.tags or not made.salts or made.length != LENGTH:
+        if not made.tags or not made.salts or (made.length, made.weight) != (LENGTH, WEIGHT):
             raise ValueError
         return made
 
@@ -203,15 +208,28 @@ def _by_date(records: Records, parts: Parts, date: str, place: int) -> list[tupl
     return out
 
 
-def one_filter(key: bytes, salt: bytes, features: Sequence[Feature], *, flipped: float = FLIPPED) -> NDArray[np.bool_]:
-    """The filter of a record under one salt."""
+def one_filter(key: bytes, salt: bytes, features: Sequence[Feature], *, exchanged: int = EXCHANGED) -> NDArray[np.bool_]:
+    """The filter of a record under one salt: always :data:`WEIGHT` bits, shared among the features by their numbers of positions.
+
+    Each feature has a sequence of positions of its own and sets the first ones of it, as many as the others leave room for: two
+    spellings of one record set nearly the same ones.
+    """
+    wanted = sum(count for _, count in features)
+    places, turns = [], []
+    for part, count in features:
+        length = 3 * WEIGHT * count // wanted + 4
+        drawn = np.frombuffer(_digest(key, b"part\0" + salt + b"\0" + part, 2 * length), dtype="<u2")
+        places.append(drawn % LENGTH)
+        turns.append((np.arange(length) + (drawn // LENGTH) / 64) / count)
+    in_turn = np.concatenate(places)[np.argsort(np.concatenate(turns), kind="stable")]
+    _, first = np.unique(in_turn, return_index=True)
     bits = np.zeros(LENGTH, dtype=bool)
-    drawn = b"".join([_digest(key, b"part\0" + salt + b"\0" + part, 2 * count) for part, count in features])
-    bits[np.frombuffer(drawn, dtype="<u2") % LENGTH] = True
+    bits[in_turn[np.sort(first)[:WEIGHT]]] = True
     whole = b"\0".join(sorted(part for part, _ in features))
-    noise = np.frombuffer(_digest(key, b"flip\0" + salt + b"\0" + whole, LENGTH), dtype=np.uint8)
-    turned: NDArray[np.bool_] = bits ^ (noise < round(flipped * 256))
-    return turned
+    order = np.argsort(np.frombuffer(_digest(key, b"exchange\0" + salt + b"\0" + whole, 2 * LENGTH), dtype="<u2"), kind="stable")
+    ones, zeros = order[bits[order]], order[~bits[order]]
+    bits[ones[:exchanged]], bits[zeros[:exchanged]] = False, True
+    return bits
 
 
 def _digest(key: bytes, message: bytes, size: int) -> bytes:

@@ -17,7 +17,7 @@ from pattern_mining import guessed_names, patterns, success
 from shoal.cli import main
 from shoal.errors import DataError, UsageError
 from shoal.linkage.encodings import MATCH, POSSIBLE, Encodings, compare, is_encodings
-from shoal.linkage.filters import LENGTH, encode_records, features_of, one_filter, tags_of
+from shoal.linkage.filters import EXCHANGED, LENGTH, WEIGHT, encode_records, features_of, one_filter, tags_of
 from shoal.linkage.records import fields_of, records_of
 from typing_errors import FIELDS, people_twice
 
@@ -195,7 +195,7 @@ def test_the_attack_breaks_plain_filters_and_finds_nothing_in_hardened_ones() ->
     records = records_of(table, fields_of(MEANT))
     tags = tags_of(records.fields, {})
     parts = [[one for part in features_of(records, tags, i).values() for one in part] for i in range(len(records))]
-    plain = np.array([one_filter(KEY, b"", found, flipped=0.0) for found in parts])
+    plain = np.array([one_filter(KEY, b"", found, exchanged=0) for found in parts])
     always = Counter(table["first"]).most_common(1)[0][1] / len(public)
     named = success(guessed_names(plain, public), table["first"])
     assert len(patterns(plain, most=5)) == 5
@@ -269,7 +269,7 @@ def test_quality_on_public_tables(shared_data: Path) -> None:
     truth = dict(zip(table["unique_id"], table["cluster"], strict=True))
     known = [truth[one] for one in made.ids]
     found = shoal.link_encoded(made).found
-    assert (MATCH, POSSIBLE) == (0.75, 0.6)
+    assert (MATCH, POSSIBLE) == (0.7, 0.55)
     assert found.quality(known).precision >= 0.999
     assert found.quality(known).recall >= 0.35
     assert found.quality(known, with_possible=True).recall >= 0.55
@@ -289,7 +289,7 @@ def invented(size: int, twins: int, seed: int) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("twins", [0, 20])
 def test_what_the_comparer_learns_is_what_the_page_says(twins: int) -> None:
-    """Without the key: twins are the nearest pairs, near pairs share a birthday, and bits tell the length of a name."""
+    """Without the key: twins are the nearest pairs, near pairs share a birthday; bits tell nothing of the length of a name."""
     people = invented(800, twins, 7)
     columns = {
         "nr": [str(i) for i in range(len(people))],
@@ -300,7 +300,29 @@ def test_what_the_comparer_learns_is_what_the_page_says(twins: int) -> None:
     nearest = np.argsort(-found.dice, kind="stable")[:40]
     pairs = [sorted((int(made.ids[found.left[i]]), int(made.ids[found.right[i]]))) for i in nearest]
     known = [[i, 800 + i] for i in range(twins)]
-    assert sum(pair in pairs for pair in known) >= 0.9 * twins
+    assert sum(pair in pairs for pair in known) >= 0.75 * twins
     assert sum(people[a][2][5:] == people[b][2][5:] for a, b in pairs) >= 10
+    assert np.unique(made.filters.sum(axis=2)).tolist() == [WEIGHT]
     lengths = [len(people[int(i)][0] + people[int(i)][1]) for i in made.ids]
-    assert np.corrcoef(made.filters.sum(axis=(1, 2)), lengths)[0, 1] > 0.95
+    first = made.filters[:, 0].astype(np.float32)
+    common = first @ first.T
+    np.fill_diagonal(common, 0)
+    assert abs(np.corrcoef(common.max(axis=1), lengths)[0, 1]) < 0.4
+
+
+@pytest.mark.parametrize("features", [[(b"a", 1)], [(b"a", 30), (b"b", 1)], [(bytes([i]), 4) for i in range(200)]])
+def test_every_filter_has_the_same_number_of_bits(features: list[tuple[bytes, int]]) -> None:
+    plain = one_filter(KEY, b"salt", features, exchanged=0)
+    turned = one_filter(KEY, b"salt", features)
+    assert (plain.sum(), turned.sum()) == (WEIGHT, WEIGHT)
+    assert (plain & ~turned).sum() == (turned & ~plain).sum() == EXCHANGED
+
+
+def test_a_file_of_an_earlier_version_is_refused_with_the_way_on(tmp_path: Path) -> None:
+    made = encoded(people(2, 1) | {"nr": ["1", "2"]})
+    file = made.write(tmp_path / "new.clk")
+    assert len(Encodings.read(file)) == 2
+    file.write_text(file.read_text().replace('"shoal_encodings":2', '"shoal_encodings":1'))
+    with pytest.raises(DataError, match="of this version") as refused:
+        Encodings.read(file)
+    assert "shoal encode" in str(refused.value.hint)
