@@ -35,7 +35,7 @@ from shoal.attacks.matching import (
     one_to_one,
     surely_found,
 )
-from shoal.kernels.group import group_codes
+from shoal.kernels.group import group_sizes
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.compare import at_most
 from shoal.model.display import one_in
@@ -43,6 +43,8 @@ from shoal.model.display import one_in
 MOST_PAIRS, MOST_TARGETS, LEAST_TARGETS = 600_000, 2_000, 50
 MOST_SETS, BEAM = 64, 3
 """Sets of columns tried exhaustively; beyond it the best three of each size are extended by one column."""
+MOST_CELLS, FEWEST = 4_000_000, 32
+"""Records times columns that extend a set; beyond it the columns that find most people alone do, and never fewer than these."""
 MANY = 30_000
 """Records from which on fewer sets of columns are tried, attackers who know the quasi-identifiers stand for those who do not,
 and a sample is searched if none does."""
@@ -274,6 +276,7 @@ class _Side:
     def sets(self) -> Iterable[tuple[str, ...]]:
         """Sets of one, two, three and all columns: every one, or the best extended."""
         names = list(self.columns)
+        place = {name: i for i, name in enumerate(names)}
         sizes = [m for m in (1, 2, 3) if m <= len(names)]
         if sum(math.comb(len(names), m) for m in sizes) <= MOST_SETS and self.n <= MANY:
             for m in sizes:
@@ -281,11 +284,11 @@ class _Side:
         else:
             yield from ((name,) for name in names)
             for m in sizes[1:]:
-                width = BEAM if self.n <= MANY else 1
+                width, most = (BEAM, max(FEWEST, MOST_CELLS // self.n)) if self.n <= MANY else (1, m)
                 smaller = [s for s in self._rates if len(s) == m - 1]
                 first = sorted(smaller, key=lambda s: -self._rates[s])[:width]
-                more = names if self.n <= MANY else sorted(names, key=lambda c: -self._rates.get((c,), 0.0))[:m]
-                wider = {tuple(sorted({*s, c}, key=names.index)) for s in first for c in more if c not in s}
+                more = sorted(names, key=lambda c: -self._rates.get((c,), 0.0))[:most]
+                wider = {tuple(sorted({*s, c}, key=place.__getitem__)) for s in first for c in more if c not in s}
                 yield from sorted(wider)
         if len(names) > 3:
             yield tuple(names)
@@ -324,9 +327,9 @@ class _Side:
         people = int(known.sum())
         if people < min(LEAST_KNOWN, self.n):
             return None
-        parts = [self.columns[c].codes[known] for c in names] + ([self.classes[known]] if self.quasi else [])
-        sizes, classes = np.unique(np.bincount(group_codes(parts).ids), return_counts=True)
-        return counted(names, dict(zip(sizes.tolist(), classes.tolist(), strict=True)), quasi=self.quasi)
+        parts = [self.columns[c].codes for c in names] + ([self.classes] if self.quasi else [])
+        classes = np.bincount(group_sizes([p if people == self.n else p[known] for p in parts]))
+        return counted(names, {int(size): int(classes[size]) for size in np.flatnonzero(classes)}, quasi=self.quasi)
 
     def _matched(self, names: tuple[str, ...], how: str, tried: int = 0) -> Attacker | None:
         """Sampled people and the records that match best; sensitive values are guessed if ``tried`` attackers are given."""

@@ -97,9 +97,10 @@ def _release(
     from shoal.release.make.release import Release
 
     free(out)
-    with _shared.progress("anonymizing") as progress, shoal.open(table, **texts.read_as_policy(policy, reading)) as opened:
+    asked, how = texts.read_as_policy(policy, reading)
+    with _shared.progress("anonymizing") as progress, shoal.open(table, **how) as opened:
         _shared.tell_repairs(opened.source)
-        release: Any = shoal.anonymize(opened, policy, progress=progress, **options)
+        release: Any = shoal.anonymize(opened, asked, progress=progress, **options)
         of_people = type(release) is Release  # an event release is a subclass
         if of_people:
             _shared.tell_losses(release.not_kept)

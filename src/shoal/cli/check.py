@@ -50,11 +50,11 @@ def check(
         show_preview("check", tables, reading, as_json=as_json, policy=policy, **verb_options)
         return
     with _shared.progress("counting") as progress:
-        how = texts.read_as_policy(policy, reading)
+        asked, how = texts.read_as_policy(policy, reading)
         opened = [shoal.open(table, **how) for table in tables]
         for one in opened:
             _shared.tell_repairs(one.source)
-        results = [shoal.check(one, policy, progress=progress, **verb_options) for one in opened]
+        results = [shoal.check(one, asked, progress=progress, **verb_options) for one in opened]
     text = render_all(results, "json" if as_json else form)
     if out is not None:
         write_text(out, text)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -80,6 +81,27 @@ def group_codes(codes: Sequence[npt.ArrayLike], cards: Sequence[int] | None = No
     widths = [size + 1 for size in sizes]
     packed = [pack(columns[w.start : w.stop], sizes[w.start : w.stop]) for w in words_of(widths)]
     return group_words([key for key, _ in packed], [space for _, space in packed])
+
+
+def group_sizes(codes: Sequence[IntArray]) -> IntArray:
+    """The number of rows of each class, in no order: less work than to number the rows. No code is negative.
+
+    >>> sorted(group_sizes([np.array([1, 0, 1, 1]), np.array([0, 0, 0, 2])]).tolist())
+    [1, 1, 2]
+    """
+    widths = [int(c.max(initial=0)) + 1 for c in codes]
+    space = prod(widths)
+    if space >= LARGEST_KEY:
+        return np.bincount(group_codes(codes).ids)
+    key = codes[0]
+    for column, width in zip(codes[1:], widths[1:], strict=True):
+        key = key * width + column
+    if space <= max(DIRECT_FACTOR * len(key), SMALL):
+        sizes = np.bincount(key)
+        return sizes[sizes > 0]
+    key = np.sort(key)
+    ends = np.flatnonzero(np.append(key[1:] != key[:-1], True))
+    return np.diff(ends, prepend=-1)
 
 
 def pack(columns: Sequence[npt.NDArray[Any]], cards: Sequence[int]) -> tuple[KeyArray, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -76,13 +77,17 @@ def aliased(relation: exp.Expr, alias: str) -> exp.Expr:
 
 def subquery(query: exp.Expr, alias: str) -> exp.Expr:
     """``(query) AS alias``."""
-    made = exp.Subquery(this=query.copy())
-    return exp.alias_(made, exp.to_identifier(alias, quoted=True), table=True, copy=False)
+    return exp.alias_(exp.Subquery(this=query), exp.to_identifier(alias, quoted=True), table=True, copy=False)
+
+
+def select(terms: Iterable[exp.Expr], source: exp.Expr) -> exp.Select:
+    """``SELECT terms FROM source`` of the expressions themselves: copies of thousands of columns take seconds."""
+    return exp.Select(expressions=list(terms)).from_(source, copy=False)
 
 
 def named(value: exp.Expr, name: str) -> exp.Expr:
     """``value AS name``, the name quoted."""
-    return exp.alias_(value, name, quoted=True)
+    return exp.alias_(value, name, quoted=True, copy=False)
 
 
 def call(function: str, *arguments: exp.Expr) -> exp.Expr:

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from shoal.attacks import joint
 from shoal.attacks.joint import (
     Attacker,
     Curve,
@@ -241,3 +242,16 @@ def test_up_to_three_columns_must_all_be_known():
     columns = [Known("a", np.where(half, codes, 0)), Known("b", np.where(half, 0, codes)), Known("c", codes)]
     curve = joint_curve(np.zeros(N, dtype=np.int64), columns, quasi=(False,))
     assert {len(p.columns) for p in curve.points} == {1, 2}, "nobody has a, b and c"
+
+
+def test_of_many_columns_those_that_find_most_alone_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joint, "FEWEST", 2)
+    monkeypatch.setattr(joint, "MOST_CELLS", 3 * 64)  # three of ten columns of 64 records
+    rows = np.arange(64)
+    halves = [Known(f"half{i}", rows // 2**i % 2 + 1) for i in range(7)]
+    telling = [Known("low", rows % 4 + 1), Known("middle", rows // 4 % 4 + 1), Known("high", rows // 16 + 1)]
+    curve = joint_curve(np.zeros(64, dtype=np.int64), [*halves, *telling], quasi=(False,))
+    assert curve is not None
+    assert [(len(p.columns), p.found) for p in curve.points] == [(1, 4 / 64), (2, 16 / 64), (3, 1.0), (10, 1.0)]
+    assert set(curve.points[2].columns) == {"low", "middle", "high"}
+    assert curve.tried == 10 + 3 + 1 + 1

@@ -193,3 +193,12 @@ def test_a_cache_that_cannot_be_written_does_not_stop_a_count(tmp_path) -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NUMBA_CACHE_DIR": str(tmp_path)},
     )
     assert done.stdout.split() == ["2500", "70000"]
+
+
+@pytest.mark.parametrize("widths", [(3, 4), (3, 400_000), (2**31 - 2, 2**31 - 2, 5)], ids=["direct", "sorted", "beyond a word"])
+def test_sizes_of_classes_are_those_of_the_numbered_rows(widths: tuple[int, ...]) -> None:
+    draw = np.random.default_rng(len(widths))
+    few = [draw.choice(draw.integers(0, width, 3), 200) for width in widths]
+    columns = [np.append(c, width - 1).astype(np.int64) for c, width in zip(few, widths, strict=True)]
+    expected = Counter(zip(*(c.tolist() for c in columns), strict=True))
+    assert sorted(group.group_sizes(columns).tolist()) == sorted(expected.values())

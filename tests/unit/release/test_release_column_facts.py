@@ -84,7 +84,8 @@ def test_counts_of_people_are_not_those_of_rows(file: Path, passes: list[list[st
 def test_columns_come_eight_at_a_time_and_long_ones_are_not_kept(
     file: Path, passes: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(column_facts, "TOGETHER", 2)
+    monkeypatch.setattr(column_facts, "TOGETHER", 1)
+    monkeypatch.setattr(column_facts, "CELLS", 600)  # two columns of 300 rows
     monkeypatch.setattr(column_facts, "KEPT", 3)
     with shoal.open(file) as table:
         columns = ColumnReader(table)

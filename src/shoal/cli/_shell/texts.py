@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from shoal.release.policy.policy import Policy
 
 
 def names(text: str | None) -> tuple[str, ...]:
@@ -147,13 +150,14 @@ def read_options(given: Sequence[str], known: Collection[str]) -> dict[str, Any]
     return out
 
 
-def read_as_policy(policy: Path | None, reading: dict[str, Any]) -> dict[str, Any]:
-    """The options of ``shoal.open``: those of the policy, overruled by those that were typed."""
+def read_as_policy(policy: Path | None, reading: dict[str, Any]) -> tuple[Policy | None, dict[str, Any]]:
+    """The policy of a file, and the options of ``shoal.open``: those of the policy, overruled by those that were typed."""
     if policy is None:
-        return reading
+        return None, reading
     from shoal.release.policy.policy import Policy
 
-    return {**Policy.load(policy).read, **reading}
+    asked = Policy.load(policy)
+    return asked, {**asked.read, **reading}
 
 
 def how_read(source: Mapping[str, Any]) -> list[str]:

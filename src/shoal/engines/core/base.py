@@ -23,7 +23,7 @@ from shoal.engines.core.memory import give_back
 from shoal.engines.core.stored_types import RAW
 from shoal.errors import InternalError, ShoalError, UsageError
 from shoal.model.roles import Column
-from shoal.steps.sql import aliased, cast, column, count_all, exp, named, string, when
+from shoal.steps.sql import aliased, cast, column, count_all, exp, named, select, string, when
 
 BATCH_ROWS = 131_072
 T = TypeVar("T")
@@ -306,7 +306,7 @@ class Engine(ABC):
     def scan(self, relation: Relation, names: Sequence[str], batch_rows: int, most: int | None = None) -> Iterator[Any]:
         """Rows of some columns as RecordBatches in the one type of each kind; at most ``most`` of them, if given."""
         terms = [named(column(n, "t"), f"c{i}") for i, n in enumerate(names)]
-        query = exp.select(*terms).from_(aliased(relation.sql, "t"))
+        query = select(terms, aliased(relation.sql, "t"))
         for batch in self.stream(query if most is None else query.limit(most), batch_rows=batch_rows):
             arrays = [self.decode(batch.column(i), relation.column(n)) for i, n in enumerate(names)]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))

@@ -17,7 +17,7 @@ from shoal.errors import HierarchyGapError, MemoryBudgetError, UsageError
 from shoal.model.plan import Step
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
-from shoal.steps.sql import aliased, column, count_all, exp, is_null, named, subquery, when
+from shoal.steps.sql import aliased, column, count_all, exp, is_null, named, select, subquery, when
 
 HELD = 3
 """Classes are held about this many times over while they are put in order."""
@@ -99,7 +99,7 @@ def cleaned(engine: Engine, relation: Relation, names: Sequence[str], raw: Colle
         if relation.column(name).kind == "float" and name not in raw:
             value = engine.clean_float(value)
         terms.append(named(value, f"c{i}"))
-    return exp.select(*(terms or [named(exp.convert(1), "c0")])).from_(aliased(relation.sql, "t"))
+    return select(terms or [named(exp.convert(1), "c0")], aliased(relation.sql, "t"))
 
 
 def shaped_columns(
@@ -124,11 +124,10 @@ def _shaped(engine: Engine, source: Column, value: exp.Expr, step: ExpressionSte
     return Shaped(step.after(source), found.value, join, found.lookup.gap)
 
 
-def shaped_from(query: exp.Select, inner: exp.Expr, shaped: Sequence[Shaped]) -> exp.Select:
-    """FROM (inner) AS s and the joins of the value maps."""
-    query = query.from_(subquery(inner, "s"))
-    joins = [s.join.copy() for s in shaped if s.join is not None]
-    query.set("joins", [*query.args.get("joins", []), *joins])
+def shaped_from(terms: Sequence[exp.Expr], inner: exp.Expr, shaped: Sequence[Shaped]) -> exp.Select:
+    """SELECT terms FROM (inner) AS s and the joins of the value maps."""
+    query = select(terms, subquery(inner, "s"))
+    query.set("joins", [s.join.copy() for s in shaped if s.join is not None])
     return query
 
 
@@ -138,10 +137,8 @@ def check_gaps(engine: Engine, inner: exp.Select, shaped: Sequence[Shaped], name
         if item.gap is None or item.join is None:
             continue
         compared = item.join.args["on"].this  # what the map is asked for: text byte for byte
-        counted = exp.select(
-            named(count_all(), "n"),
-            named(exp.Count(this=exp.Distinct(expressions=[compared.copy()])), "v"),
-        )
+        different = exp.Count(this=exp.Distinct(expressions=[compared.copy()]))
+        counted = [named(count_all(), "n"), named(different, "v")]
         found = engine.fetch(shaped_from(counted, inner.copy(), [item]).where(item.gap.copy()))
         records, values = int(found["n"][0].as_py()), int(found["v"][0].as_py())
         if records:

@@ -106,7 +106,8 @@ class Tallies:
     def over(self, columns: Sequence[Ranked], *, last: bool = False) -> Tally:
         """The tally over some columns; with ``last``, their codes are let go as soon as they are in the keys."""
         wanted = list(columns)
-        finer = [(t.n, i) for i, (known, t) in enumerate(self._kept) if self._gives(known, t, wanted)]
+        several = [(i, known, t) for i, (known, t) in enumerate(self._kept) if len(known) > 1 or known == wanted]
+        finer = [(t.n, i) for i, known, t in several if self._gives(known, t, wanted)]
         if finer:
             known, tally = self._kept[min(finer)[1]]
             return tally.coarser([known.index(c) for c in wanted])
@@ -154,6 +155,8 @@ def _keys(columns: Sequence[Ranked], rows: int, *, last: bool) -> tuple[list[Key
 
 
 BYTES_PER_ROW = 32
+ALWAYS_THERE = 32 << 20
+"""Bytes that are there whatever the limits: to look them up for each column of a wide table takes seconds."""
 ONE_CHUNK = 1 << 17
 """Tables of at most so many rows come in one chunk: there is nothing to read ahead."""
 MOST_KEPT = 256 << 20
@@ -172,8 +175,10 @@ def can_count(relation: Relation, request: CountRequest) -> bool:
     rows = int(relation.reader.rows())
     if request.memory is not None and bytes_to_count(rows, len(names)) > left_for_data(request.memory):
         return False
-    budget = half_of_memory() if request.memory_budget is None else request.memory_budget
-    return rows * BYTES_PER_ROW <= budget
+    size = rows * BYTES_PER_ROW
+    if request.memory_budget is not None:
+        return size <= request.memory_budget
+    return size <= ALWAYS_THERE or size <= half_of_memory()
 
 
 def half_of_memory() -> int:

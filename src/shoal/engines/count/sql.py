@@ -67,7 +67,7 @@ def about_classes(engine: Engine, relation: Relation, request: CountRequest) -> 
             beside = [engine.key(column(f"c{names.index(n)}", "s"), relation.column(n)) for n in more]
             whole = [part for k in (*keys, *beside) for part in (k.copy(), is_null(k))]
             marks.append(named(engine.class_mark(whole), f"m{i}"))
-        rows = shaped_from(exp.select(*marks), cleaned(engine, relation, names), shaped)
+        rows = shaped_from(marks, cleaned(engine, relation, names), shaped)
         about = [engine.about_distinct(column(f"m{i}", "p")) for i in range(len(marks))]
         found = engine.fetch(_from(exp.select(*[named(a, f"n{i}") for i, a in enumerate(about)]), rows))
     return max(int(found[name][0].as_py() or 0) for name in found.column_names)
@@ -113,7 +113,7 @@ class _Parts:
         terms |= {f"f{name}": mark for name, mark in marks.items()}
         shown = [named(v.copy(), k) for k, v in terms.items()]
         shown = shown or [named(exp.convert(1), "one")]
-        inside = shaped_from(exp.select(*shown), self.inner.copy(), self.shaped)
+        inside = shaped_from(shown, self.inner.copy(), self.shaped)
         taken = [named(exp.Max(this=column(g, "p")), g) if g in marks else column(g, "p") for g in groups]
         query = _from(exp.select(*taken, *numbers), inside)
         return query.group_by(*[column(f"f{g}" if g in marks else g, "p") for g in groups]) if groups else query
@@ -190,8 +190,7 @@ class _Parts:
         keys = [f"k{i}" for i in range(len(self.shaped))]
         terms = {k: self.engine.fingerprint(s.value.copy(), s.column) for k, s in zip(keys, self.shaped, strict=True)}
         terms["u"] = self.mark(self.request.unit)
-        columns = exp.select(*[named(v, k) for k, v in terms.items()])
-        rows = shaped_from(columns, self.inner.copy(), self.shaped)
+        rows = shaped_from([named(v, k) for k, v in terms.items()], self.inner.copy(), self.shaped)
         pairs = _from(exp.select(*[column(k, "p") for k in terms]), rows).group_by(*[column(k, "p") for k in terms])
         classes = [column(k, "p") for k in keys]
         marked = [column("u", "p"), named(_window(classes), "size"), named(self.engine.class_name(classes), "class")]

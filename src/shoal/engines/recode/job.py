@@ -24,7 +24,7 @@ from shoal.kernels.order import row_hashes
 from shoal.model.display import Progress
 from shoal.model.plan import Plan
 from shoal.model.roles import Column
-from shoal.steps.sql import column, exp, named, subquery
+from shoal.steps.sql import column, exp, named, select, subquery
 
 
 @dataclass
@@ -133,7 +133,7 @@ def _named(query: Any, columns: Sequence[Column]) -> Any:
     ordered = query.copy()
     order = ordered.args.get("order")
     ordered.set("order", None)
-    outer = exp.select(*terms).from_(subquery(ordered, "o"))
+    outer = select(terms, subquery(ordered, "o"))
     if order is not None:
         for node in order.find_all(exp.Column):
             node.set("table", exp.to_identifier("o", quoted=True))

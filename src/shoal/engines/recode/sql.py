@@ -25,7 +25,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, Plan
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
-from shoal.steps.sql import aliased, cast, column, count_all, exp, is_null, named, string, subquery, when
+from shoal.steps.sql import aliased, cast, column, count_all, exp, is_null, named, select, string, subquery, when
 
 PUBLISHED = "\x00published"
 
@@ -83,7 +83,7 @@ def published(
         key = engine.key(column(f"c{everything.index(unit)}", "s"), relation.column(unit))
         terms.append(named(key, "u"))
     terms += [named(column(f"c{everything.index(n)}", "s"), f"o{i}") for i, n in enumerate(originals)]
-    query = shaped_from(exp.select(*terms), inner, shaped)
+    query = shaped_from(terms, inner, shaped)
     if class_map is not None:
         _join_class_map(engine, relation, query, inner, everything, class_map, stack)
     return Published(query, tuple(columns), tuple(flagged), unit is not None)
@@ -184,14 +184,14 @@ def suppressed(engine: Engine, source: Published, plan: Plan, kept: Any, stack: 
     everything = [f"p{i}" for i in range(len(names))]
     flags = [f"g{i}" for i in source.flagged]
     if rule.scope == "none" or (rule.k < 2 and kept is None):
-        picked = exp.select(*[column(n, "p") for n in (*everything, *flags)])
-        return Rows(picked.from_(subquery(source.query, "p")), source.columns, source.flagged, False)
+        picked = select([column(n, "p") for n in (*everything, *flags)], subquery(source.query, "p"))
+        return Rows(picked, source.columns, source.flagged, False)
     by = suppression_columns(plan, names, kept)
     at = [names.index(n) for n in by]
     stays, keys = _staying(engine, source, plan, at, kept, by, stack)
     on = exp.and_(*[engine.same(k, column(f"k{j}", "q")) for j, k in enumerate(keys)])
     if rule.scope == "rows":
-        picked = exp.select(*[column(n, "p") for n in (*everything, *flags)]).from_(subquery(source.query, "p"))
+        picked = select([column(n, "p") for n in (*everything, *flags)], subquery(source.query, "p"))
         picked.set("joins", [exp.Join(this=aliased(stays, "q"), on=on, kind="INNER")])
         return Rows(picked, source.columns, source.flagged, False)
     return _blanked(engine, source, at, stays, on)
@@ -241,7 +241,7 @@ def _blanked(engine: Engine, source: Published, at: Sequence[int], stays: exp.Ex
             flag = when(lost.copy(), exp.convert(1), flag)
         terms.append(named(flag, f"g{i}"))
     terms.append(named(when(lost, exp.convert(1), exp.convert(0)), "h"))
-    query = exp.select(*terms).from_(subquery(source.query, "p"))
+    query = select(terms, subquery(source.query, "p"))
     query.set("joins", [exp.Join(this=subquery(marked, "q"), on=on, kind="LEFT")])
     return Rows(query, tuple(columns), tuple(flagged), True)
 
@@ -250,13 +250,13 @@ def unordered(rows: Rows) -> exp.Select:
     """The rows in no order, with the columns ``g…`` and ``h``."""
     extra = [f"g{i}" for i in rows.flagged] + (["h"] if rows.cells else [])
     names = [f"p{i}" for i in range(len(rows.columns))]
-    return exp.select(*[column(n, "f") for n in [*names, *extra]]).from_(subquery(rows.query, "f"))
+    return select([column(n, "f") for n in [*names, *extra]], subquery(rows.query, "f"))
 
 
 def final(engine: Engine, rows: Rows, plan: Plan) -> exp.Select:
     """The published columns in an order of the engine's own, for a new table beside the source."""
     names = [f"p{i}" for i in range(len(rows.columns))]
-    query = exp.select(*[column(n, "f") for n in names]).from_(subquery(rows.query, "f"))
+    query = select([column(n, "f") for n in names], subquery(rows.query, "f"))
     if plan.shuffle:
         query = query.order_by(_hash(engine, rows, plan), *[column(n, "f") for n in names])
     return query
@@ -265,7 +265,7 @@ def final(engine: Engine, rows: Rows, plan: Plan) -> exp.Select:
 def hashed(engine: Engine, rows: Rows, plan: Plan) -> exp.Select:
     """The published columns in no order, with the hash to order them by as ``x``."""
     terms = [column(f"p{i}", "f") for i in range(len(rows.columns))]
-    return exp.select(*terms, named(_hash(engine, rows, plan), "x")).from_(subquery(rows.query, "f"))
+    return select([*terms, named(_hash(engine, rows, plan), "x")], subquery(rows.query, "f"))
 
 
 def _hash(engine: Engine, rows: Rows, plan: Plan) -> exp.Expr:
@@ -277,4 +277,4 @@ def facts(rows: Rows) -> exp.Select:
     flags = [f"g{i}" for i in rows.flagged] + (["h"] if rows.cells else [])
     terms = [named(count_all(), "n")]
     terms += [named(exp.Sum(this=column(f, "f")), f) for f in flags]
-    return exp.select(*terms).from_(subquery(rows.query, "f"))
+    return select(terms, subquery(rows.query, "f"))

@@ -37,7 +37,7 @@ from shoal.model.plan import ColumnStep, Plan, RowStep
 from shoal.model.roles import Schema
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
 from shoal.steps import Drop, ExpressionStep, Keep
-from shoal.steps.sql import aliased, column, exp
+from shoal.steps.sql import aliased, column, exp, select
 
 NOTE = "Anyone who has this file can undo the random changes of the output. Keep it apart from it."
 
@@ -355,7 +355,7 @@ def _in_a_table(worker: DuckDB, staging: Staging, tables: Iterator[Any], has_uni
     batches = (b for t in whole for b in t.combine_chunks().to_batches() or [no_rows(t.schema)])
     worker.load_table("staged", batches, ())
     picked = [f"p{i}" for i in range(len(staging.columns))] + [f"g{i}" for i in staging.flagged] + (["u"] if has_unit else [])
-    query = exp.select(*[column(p, "z") for p in picked]).from_(aliased(exp.table_("staged", quoted=True), "z"))
+    query = select([column(p, "z") for p in picked], aliased(exp.table_("staged", quoted=True), "z"))
     return Published(query, staging.columns, tuple(staging.flagged), has_unit)
 
 

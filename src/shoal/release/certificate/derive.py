@@ -97,7 +97,7 @@ def derive(signed: Certificate, facts: Facts, place: Path, table: Any = None) ->
             who_note=sentences.who_note(least_named(c)),
             analyses=tuple(_analysis(a, c, source) for a in c.utility.analyses),
         ),
-        looks_identifying=_look_identifying(c, source, facts.records),
+        looks_identifying=_look_identifying(c, source, facts),
         triggers=sentences.TRIGGERS,
         verify=sentences.VERIFY,
     )
@@ -280,11 +280,12 @@ def _known(c: Certificate, source: Any, facts: Facts) -> Known | None:
     names = [*c.data.quasi, *(n for n in c.data.columns if n in kept or n == c.weight)]
     if facts.details is None or facts.records > MOST_KNOWN:
         return None
-    done: dict[tuple[str, ...], Known] = facts.details.done
-    if tuple(names) not in done:  # while a release is made, the same bytes are looked at twice
+    done = facts.details.done
+    if ("known", *names) not in done:  # while a release is made, the same bytes are looked at twice
         rows = batches(source, names) if isinstance(source, Path) else source.scan(names)
-        done[tuple(names)] = known_part(known_columns(dict(zip(names, whole_codes(rows, len(names)), strict=True))))
-    return done[tuple(names)]
+        done["known", *names] = known_part(known_columns(dict(zip(names, whole_codes(rows, len(names)), strict=True))))
+    found: Known = done["known", *names]
+    return found
 
 
 def _missing(data: Data, facts: Facts) -> Missing:
@@ -309,12 +310,16 @@ def _attacks(c: Certificate, facts: Facts) -> tuple[AttackResult, ...]:
     return tuple(worst_first(signed))
 
 
-def _look_identifying(c: Certificate, source: Any, records: int) -> tuple[str, ...]:
+def _look_identifying(c: Certificate, source: Any, facts: Facts) -> tuple[str, ...]:
     """Columns that are published as they are, and whose published values or name look like an identifier."""
-    if records > MOST_LOOKED_AT:
+    names = tuple(one.name for one in c.columns if one.role in ("sensitive", "insensitive") and one.treatment == "retained")
+    if facts.records > MOST_LOOKED_AT or not names:
         return ()
-    names = [one.name for one in c.columns if one.role in ("sensitive", "insensitive") and one.treatment == "retained"]
-    return tuple(name for name, found in published(source, names).columns.items() if identifying(found)) if names else ()
+    done = {} if facts.details is None else facts.details.done
+    if ("identifying", names) not in done:
+        done["identifying", names] = tuple(n for n, found in published(source, names).columns.items() if identifying(found))
+    seen: tuple[str, ...] = done["identifying", names]
+    return seen
 
 
 def analysed_columns(asked: Mapping[str, Any]) -> list[str]:

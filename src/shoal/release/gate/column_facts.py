@@ -18,7 +18,7 @@ from shoal.errors import UsageError
 from shoal.find import ColumnFacts, ColumnFinding, find_columns
 from shoal.kernels.arrow import positions
 from shoal.kernels.group import sum_by
-from shoal.kernels.text import canonical_text
+from shoal.kernels.text import distinct_texts
 from shoal.measures.subsets.column_sets import known_columns
 from shoal.model.counts.classes import MISSING, ClassCounts
 from shoal.model.requirement import KnownColumns
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from shoal.release.policy.policy import Policy
 
 
-TOGETHER = 8
-"""Columns that are counted in one pass: the codes of every row are held for each of them."""
+TOGETHER, MOST_TOGETHER, CELLS = 8, 400, 4_000_000
+"""Columns that are counted in one pass, more of a short table: the codes of every row are held for each of them."""
 MOST_HELD = 5_000_000
 """Records up to which sets of columns are counted in memory."""
 KEPT = 100_000
@@ -57,8 +57,9 @@ class ColumnReader:
             if counted is not None:
                 found[name] = self._keep(name, *counted)
         left = [name for name in names if name not in found]
-        for start in range(0, len(left), TOGETHER):
-            for name, (values, sizes) in self._table.values_of(left[start : start + TOGETHER]).items():
+        together = max(TOGETHER, min(MOST_TOGETHER, CELLS // max(self._table.most_rows(), 1))) if left else 1
+        for start in range(0, len(left), together):
+            for name, (values, sizes) in self._table.values_of(left[start : start + together]).items():
                 missing = int(sizes[-1]) if values.null_count else 0
                 end = len(values) - 1 if values.null_count else len(values)
                 found[name] = self._keep(name, values[:end], sizes[:end], missing)
@@ -84,7 +85,7 @@ class ColumnReader:
 
     def _keep(self, name: str, values: Any, sizes: Any, missing: int) -> ColumnFacts:
         kind, rows = self._table.schema[name].kind, int(sizes.sum()) + missing
-        facts = ColumnFacts(name, kind, canonical_text(values).to_pylist(), sizes, rows, missing)
+        facts = ColumnFacts(name, kind, distinct_texts(values), sizes, rows, missing)
         if len(values) <= KEPT:
             self._kept[name] = facts
         return facts

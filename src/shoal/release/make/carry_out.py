@@ -16,6 +16,7 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import PLAN
 from shoal.model.certificate.parts import Data
 from shoal.model.display import Progress
+from shoal.model.requirement import KnownColumns
 from shoal.release.certificate import database_table as database
 from shoal.release.certificate.contents import Written, certificate_of
 from shoal.release.certificate.labels import classings
@@ -103,9 +104,10 @@ def carry_out(
     limited = links.limited()
     share = 0.0 if limited is None else 1.0 if limited.rate is None else limited.rate
     linked = (*([limited] if limited else []), *linked_dates(prepared, decision, data))
-    known = count_known(prepared, decision, data, seen)
     given: dict[tuple[str, ...], float | None] = {("linkage",): share}
-    given["known_columns",] = 1.0 if known is None else known.share
+    if any(isinstance(r, KnownColumns) for r in prepared.policy.requirements):
+        known = count_known(prepared, decision, data, seen)
+        given["known_columns",] = 1.0 if known is None else known.share
     decision = replace(decision, given={**decision.given, **given})
     made = _Written(data, done, seen, linked)
     both = seen is None and done.records_out >= BOTH_CORES and prepared.table.memory is None

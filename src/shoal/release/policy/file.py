@@ -11,7 +11,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from shoal.errors import PolicyError, nearest
@@ -46,9 +46,10 @@ def read_yaml(text: str) -> Any:
         raise PolicyError(
             f"the policy is longer than {MAX_BYTES:,} bytes.", hint="A policy is a page of text: keep data out of it."
         )
+    reader = YAML(typ="rt")
+    reader.parser.get_event = _checked(reader.parser.get_event)
     try:
-        _check_events(text)
-        document = YAML(typ="rt").load(text)
+        document = reader.load(text)
     except (YAMLError, ValueError) as error:
         if isinstance(error, PolicyError):
             raise
@@ -71,15 +72,17 @@ def write_yaml(document: Any) -> str:
     return out.getvalue()
 
 
-def _check_events(text: str) -> None:
-    """Refuse tags, anchors, aliases, several documents, deep nesting and endless lists before anything is built."""
-    from ruamel.yaml import YAML
+def _checked(get_event: Callable[[], Any]) -> Callable[[], Any]:
+    """Refuse tags, anchors, aliases, several documents, deep nesting and endless lists as they come, before values are built."""
     from ruamel.yaml.events import AliasEvent, DocumentStartEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent
 
-    depth = documents = 0
-    for number, event in enumerate(YAML(typ="rt").parse(text)):
+    depth = documents = number = 0
+
+    def next_event() -> Any:
+        nonlocal depth, documents, number
+        event, number = get_event(), number + 1
         line = event.start_mark.line + 1 if event.start_mark else 0
-        if number > MAX_EVENTS:
+        if number > MAX_EVENTS + 1:
             raise PolicyError(f"the policy holds more than {MAX_EVENTS:,} parts.", hint="Name files instead of listing values.")
         if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
             raise PolicyError(f"line {line} of the policy uses an anchor or alias.", hint="Write the value out.")
@@ -94,6 +97,9 @@ def _check_events(text: str) -> None:
         documents += isinstance(event, DocumentStartEvent)
         if documents > 1:
             raise PolicyError("the policy file holds more than one document.", hint="Keep one policy per file.")
+        return event
+
+    return next_event
 
 
 def _tagged(event: Any) -> bool:
