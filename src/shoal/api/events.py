@@ -19,14 +19,29 @@ from shoal.errors import DataError, EmptyTableError, InternalError, RoleError, U
 from shoal.hierarchies import read_arx
 from shoal.kernels.group import group_codes, pack, sum_by
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.checking import check_events, event_requirements, most_known
+from shoal.measures.events.checking import check_events, event_requirements
+from shoal.measures.events.knowledge import Asked, Linked, Sensitive, Shown, counted, most_known
 from shoal.measures.events.result import EventsMeasured, Grain
-from shoal.measures.events.traces import EXACT, NONE, WEEKDAYS, Traces, microseconds, moments_of, place_codes, time_buckets
+from shoal.measures.events.traces import (
+    EXACT,
+    MONDAY,
+    NONE,
+    UNITS,
+    WEEKDAYS,
+    WORDS,
+    Traces,
+    microseconds,
+    moments_of,
+    place_codes,
+    time_buckets,
+    time_length,
+)
 from shoal.measures.events.unicity import HOURS, Season, known, rare_places, seasons, shared_sets, top_places, unicity
 from shoal.measures.result.checking import Verdicts
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.requirement import MOST_SETS, KnownRecords, NearRecords, Unicity
 from shoal.report import events_report
 from shoal.report.charts import Chart, save
 
@@ -43,6 +58,7 @@ class _Events:
     rows: IntArray
     counts: ClassCounts
     notes: tuple[str, ...]
+    codes: Mapping[str, CodeArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +70,7 @@ class ReadEvents:
     notes: tuple[str, ...]
     traces: Callable[[str, str, Mapping[str, Hierarchy]], Traces]
     habits: Callable[[], dict[str, Any]] = dict
+    lowest: Callable[[Asked, int, str, str, Mapping[str, Hierarchy]], float | None] = lambda *_: None
 
 
 def read_counted(
@@ -70,7 +87,12 @@ def read_counted(
         return Traces.of(events.person, _points(events, kinds, time, width, level, trees))
 
     values = dict(zip(counts.columns, counts.categories, strict=True))
-    return ReadEvents(values, int(_rows(counts).sum()), events.notes, traces, lambda: _habits(events, kinds, time, places))
+
+    def lowest(asked: Asked, records: int, width: str, level: str, trees: Mapping[str, Hierarchy]) -> float | None:
+        return _lowest(events, kinds, time, asked, records, width, level, _points(events, kinds, time, width, level, trees))
+
+    habits = lambda: _habits(events, kinds, time, places)  # noqa: E731
+    return ReadEvents(values, int(_rows(counts).sum()), events.notes, traces, habits, lowest)
 
 
 def read_in_pieces(
@@ -110,7 +132,7 @@ def _usable(counts: ClassCounts, person: str, time: str | None, places: tuple[st
     notes = _gaps(gaps, int(rows[nobody].sum()), absent) + _alone(int(people.max()) + 1, int(rows[keep].sum()))
     codes = {name: counts.codes[counts.column(name)][keep] for name in counts.columns}
     told = None if time is None else codes[time]
-    return _Events(people.astype(np.int64), told, tuple(codes[n] for n in places), rows[keep], counts, tuple(notes))
+    return _Events(people.astype(np.int64), told, tuple(codes[n] for n in places), rows[keep], counts, tuple(notes), codes)
 
 
 def _gaps(lacking: Mapping[str, int], nobody: int, absent: int) -> list[str]:
@@ -154,6 +176,46 @@ def _points(
         places = place_codes(name, kinds[name], counts.categories[counts.column(name)], level, trees)
         columns += [] if places is None else [places[codes]]
     return group_codes(columns, n_rows=len(events.person)).ids
+
+
+def _lowest(
+    events: _Events,
+    kinds: Mapping[str, str],
+    time: str | None,
+    asked: Asked,
+    records: int,
+    width: str,
+    level: str,
+    point: IntArray,
+) -> float | None:
+    """The number that a requirement on other knowledge, or on a sensitive column, is about; None if it cannot be counted."""
+    both, first = np.unique(events.person * (int(point.max()) + 1) + point, return_index=True)
+    alive, people = np.ones(len(both), dtype=np.bool_), np.arange(int(events.person.max()) + 1)
+    counts = events.counts
+    if isinstance(asked, Sensitive):
+        value = events.codes[asked.column].astype(np.int64)
+        value[value == MISSING] = -1
+        fits = Linked.of(events.person[first], point[first], people, alive).with_values(asked, events.person, value)
+    elif isinstance(asked, NearRecords):
+        if (asked.place_within and level != EXACT) or (asked.time and width not in (EXACT, *WORDS)):
+            return None
+        moment, dated, spots = None, None, []
+        if time is not None and events.time is not None and width != NONE:
+            dated = kinds[time] in ("date", "timestamp")
+            values = counts.categories[counts.column(time)]
+            length = time_length(width) or 1
+            since = MONDAY if length % UNITS["w"] == 0 else 0
+            numbers = (microseconds(values, kinds[time]) - since) // length * length + since if dated else values.to_numpy()
+            moment, dated = (numbers.astype(np.float64)[events.time], dated) if kinds[time] != "time" else (events.time, None)
+        for name, codes in zip(counts.columns[len(counts.columns) - len(events.places) :], events.places, strict=True):
+            values = counts.categories[counts.column(name)]
+            texts = values if pa.types.is_floating(values.type) else canonical_text(values)
+            spots.append(texts.to_numpy(zero_copy_only=False)[codes] if level == EXACT else codes)
+        shown = Shown(None if moment is None else np.asarray(moment, np.float64), dated, tuple(spots))
+        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, shown.taken(first))
+    else:
+        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, None)
+    return None if fits.sets(records) > MOST_SETS else counted(asked, fits.lowest(records))
 
 
 def _habits(events: _Events, kinds: Mapping[str, str], time: str | None, places: tuple[str, ...]) -> dict[str, Any]:
@@ -392,6 +454,7 @@ def measure_events(
     known_records: Sequence[int] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
     seed: int = 0,
+    require: str | None = None,
     memory_budget: int | None = None,
     progress: Progress | None = None,
 ) -> EventMeasurement:
@@ -413,6 +476,9 @@ def measure_events(
         For ``level:N``.
     seed : int
         For the random sets, where there are too many to count.
+    require : str, optional
+        Requirements that :meth:`EventMeasurement.check` will be asked about: those on other knowledge than exact records
+        (``absent[2]>=5, length[2]>=5, near[2, 1h]>=5``) and on sensitive columns (``alpha[purpose]<=0.5``) are counted only then.
 
     Examples
     --------
@@ -423,8 +489,15 @@ def measure_events(
     """
     source = opened(table)
     person, places = _columns(source, unit, time, names(place))
-    kinds = {n: source.schema[n].kind for n in (person, *((time,) if time else ()), *places)}
+    stated = event_requirements(require) if require else ()
+    wanted = [r for r in stated if not (type(r) is KnownRecords or isinstance(r, Unicity))]
     large = source.most_rows() > LARGE
+    values = {r.column for r in wanted if isinstance(r, Sensitive)}
+    for column in values:
+        source.schema.require(column, what="sensitive column")
+        if column in (person, time, *places):
+            raise RoleError(f"column '{column}' is sensitive and known at the same time.", hint="Name each column once.")
+    kinds = {n: source.schema[n].kind for n in (person, *(() if large else values), *((time,) if time else ()), *places)}
     read = (read_in_pieces if large else read_counted)(source, person, time, places, kinds, memory_budget, progress)
     widths = _widths(kinds, time, time_widths)
     levels = tuple(place_levels or (EXACT,)) if places else (NONE,)
@@ -447,9 +520,12 @@ def measure_events(
         grid.append(Grain(*_said(grain, time, places), one.n_points, curve))
         del one
     shared = shared_sets(found.curve)
+    records = most_known(stated) or 1
+    further = {str(r): read.lowest(r, getattr(r, "records", records), *grains[0], trees) for r in wanted}
     return EventMeasurement(
         *(source.name, person, time, places, read.rows, people, points, found, tuple(grid), shared),
         longest=longest,
+        further=further,
         **read.habits(),
         notes=(*read.notes, *note),
     )

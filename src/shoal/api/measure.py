@@ -361,6 +361,7 @@ class EventOptions(TypedDict, total=False):
     time_widths: Sequence[str] | None
     place_levels: Sequence[str] | None
     known_records: Sequence[int] | None
+    require: str | None
     hierarchies: Mapping[str, Hierarchy | Rule | str | Path] | None
     seed: int
     memory_budget: int | None
@@ -418,6 +419,7 @@ def measure(
     time_widths: Sequence[str] | None = None,
     place_levels: Sequence[str] | None = None,
     known_records: Sequence[int] | None = None,
+    require: str | None = None,
     seed: int = 0,
 ) -> Measurement | EventMeasurement:
     """Every anonymity, risk and diversity number of a table.
@@ -454,7 +456,7 @@ def measure(
         For recursive (c,l)-diversity.
     time, place : columns, optional
         An event table: people with many records. Then the answer is what a few known records of a person reveal, and
-        ``time_widths``, ``place_levels``, ``known_records``, ``seed`` and ``hierarchies`` are those of
+        ``time_widths``, ``place_levels``, ``known_records``, ``require``, ``seed`` and ``hierarchies`` are those of
         :func:`shoal.api.events.measure_events`.
 
     Returns
@@ -473,10 +475,12 @@ def measure(
 
         _events_only(quasi_of(quasi, qi), sensitive, direct, insensitive, weight, counts, population, by, distances)
         known: EventOptions = {"known_records": known_records, "time_widths": time_widths, "place_levels": place_levels}
-        known |= {"unit": unit, "hierarchies": hierarchies, "seed": seed, "memory_budget": memory_budget, "progress": progress}
+        known |= {"unit": unit, "hierarchies": hierarchies, "seed": seed, "require": require}
+        known |= {"memory_budget": memory_budget, "progress": progress}
         return measure_events(table, time=time, place=place, **known)
-    if time_widths or place_levels or known_records:
-        raise UsageError("widths, levels and known records are of event tables.", hint="Name a time or a place as well.")
+    if time_widths or place_levels or known_records or require:
+        what = "Name a time or a place as well; requirements on classes are checked by m.check(…)."
+        raise UsageError("widths, levels, known records and require are of event tables.", hint=what)
     source = opened(table)
     asked, secret = _columns(source, quasi_of(quasi, qi), sensitive, unit)
     _apart(source, asked, secret, direct, insensitive)

@@ -9,8 +9,9 @@ Source   sparse matching and eccentricity: Narayanan & Shmatikov 2008; trails ag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -137,7 +138,9 @@ def _fitting(published: Published, groups: Sequence[IntArray]) -> list[IntArray]
     return []
 
 
-def known_length(published: Published, people: IntArray, known: Sequence[IntArray], s: int, *, most: float) -> AttackResult:
+def known_length(
+    published: Published, people: IntArray, known: Sequence[IntArray], s: int, *, most: float, claimed: float | None = None
+) -> AttackResult:
     """The same by somebody who knows besides how many records stand under the person's pseudonym."""
     lengths = published.traces.lengths
     chances = np.zeros(len(people))
@@ -148,12 +151,13 @@ def known_length(published: Published, people: IntArray, known: Sequence[IntArra
                 chances[i] = max(chances[i], float(own[lengths[found] == length].mean()))
     what = f"{s} known {'record' if s == 1 else 'records'} and how many records the pseudonym has"
     question = f"Does somebody who knows {what} find that person's pseudonym?"
-    return _beyond(f"length of the trace: {s}", question, f"up to {what}", chances, most)
+    return _beyond(f"length of the trace: {s}", question, f"up to {what}", chances, most, claimed)
 
 
 def known_absence(
-    published: Published, people: IntArray, known: Sequence[IntArray], trails: Sequence[IntArray], s: int, *, most: float
-) -> AttackResult:
+    published: Published, people: IntArray, known: Sequence[IntArray], trails: Sequence[IntArray], s: int, *, most: float,
+    claimed: float | None = None,
+) -> AttackResult:  # fmt: skip
     """The same by somebody who knows besides one point where the person was not: of those outside ``trails[i]``, all points of
     the person, the one that rules out most of the pseudonyms that fit."""
     t = published.traces
@@ -169,7 +173,7 @@ def known_absence(
             chances[i] = max(chances[i], own / (len(found) - int(held.max())) if own else 0.0)
     what = f"{s} known {'record' if s == 1 else 'records'} and one point where the person was not"
     question = f"Does somebody who knows {what} find that person's pseudonym?"
-    return _beyond(f"where somebody was not: {s}", question, f"up to {what}", chances, most)
+    return _beyond(f"where somebody was not: {s}", question, f"up to {what}", chances, most, claimed)
 
 
 def approximate_times(
@@ -181,22 +185,58 @@ def approximate_times(
     return _beyond(f"approximate times: {s}", question, f"up to {s} records known within an hour", chances, most)
 
 
-def _beyond(name: str, question: str, what: str, chances: npt.NDArray[np.float64], most: float) -> AttackResult:
-    """Knowledge that no requirement is about: a warning if a person is named with a greater chance than exact records leave."""
+def known_about(
+    published: Published, people: IntArray, known: Sequence[IntArray], s: int, first: IntArray, visitor: Any, *, claimed: float
+) -> AttackResult:
+    """The same by somebody who knows records about, as a requirement says: ``visitor[first[p]:first[p + 1]]`` are the traces with
+    a point near p."""
+    near = Published(replace(published.traces, first=first, visitor=visitor), published.owner)
+    chances = _chances(near, people, [[np.array([p]) for p in points] for points in known])
+    question = f"Does somebody who knows {s} {'record' if s == 1 else 'records'} of a person about find the pseudonym?"
+    return _beyond(f"records known about: {s}", question, f"up to {s} records known about", chances, claimed, claimed)
+
+
+def sensitive_value(
+    published: Published, known: Sequence[IntArray], s: int, column: str, first: IntArray, value: IntArray, *,
+    claimed: float | None,
+) -> AttackResult:  # fmt: skip
+    """Somebody knows s records of a person and takes the value that most of the pseudonyms with them have; ``value[first[t]:
+    first[t + 1]]`` are those of trace t."""
+    sure = np.zeros(len(known))
+    for i, points in enumerate(known):
+        for found in _fitting(published, [np.array([p]) for p in points]):
+            there = np.concatenate([value[first[t] : first[t + 1]] for t in found.tolist()])
+            sure[i] = max(sure[i], int(np.bincount(there).max(initial=0)) / len(found))
+    what = f"{s} known {'record' if s == 1 else 'records'}"
+    question = f"Does somebody who knows {what} of a person learn a value of '{column}'?"
+    rate, top = float(sure.mean()), float(sure.max())
+    low, high = wilson(float(sure.sum()), len(sure))
+    said = f"With up to {what} of {len(known):,} people each, the surest value of '{column}' has a chance of "
+    said += f"{written(rate, 3)} on average, {written(top, 3)} at most."
+    verdict: Verdict = "warning" if top == 1.0 else "holds"
+    if claimed is not None and not at_most(top, claimed):
+        verdict = "broken"
+    return AttackResult(f"sensitive value: {column}", question, rate, low, high, claimed, column, verdict, said)
+
+
+def _beyond(
+    name: str, question: str, what: str, chances: npt.NDArray[np.float64], most: float, claimed: float | None = None
+) -> AttackResult:
+    """Knowledge beyond exact records: broken if a person is named with a greater chance than is ``claimed`` by a requirement on
+    it; without one, a warning if the chance is greater than exact records leave."""
     rate, n = float(chances.mean()), len(chances)
+    of_what = "" if claimed else " for exact records"
     over, alone = int((chances > most + TOLERANCE).sum()), int((chances == 1.0).sum())
     said = (
         f"Of {n:,} people with {what}, {alone:,} are alone with them; a person is named with a chance of {written(rate, 3)} on "
     )
     said += f"average, {written(float(chances.max()), 3)} at most"
-    said += (
-        f"; {over:,} of them with more than {written(most, 3)}, which the requirement allows for exact records."
-        if most < 1
-        else "."
-    )
+    said += f"; {over:,} of them with more than {written(most, 3)}, which the requirement allows{of_what}." if most < 1 else "."
     low, high = wilson(float(chances.sum()), n)
     verdict: Verdict = "warning" if over or (alone and most >= 1) else "holds"
-    return AttackResult(name, question, rate, low, high, None, "", verdict, said)
+    if claimed is not None and not at_most(float(chances.max()), claimed):
+        verdict = "broken"
+    return AttackResult(name, question, rate, low, high, claimed, "", verdict, said)
 
 
 def sparse_matching(

@@ -222,6 +222,7 @@ def run(
 
     if require and "known_records" not in options:
         options |= _known_for(require)
+    options |= {"require": require} if require else {}
     if preview:
         show_preview("measure_events", table, reading, as_json=as_json, **options)
         return
@@ -251,7 +252,8 @@ def run(
 
 def _known_for(require: str) -> dict[str, tuple[int, ...]]:
     """The numbers of known records that the requirements need, if they need more than the usual four."""
-    from shoal.measures.events.checking import event_requirements, most_known
+    from shoal.measures.events.checking import event_requirements
+    from shoal.measures.events.knowledge import most_known
 
     most = most_known(event_requirements(require))
     return {"known_records": tuple(range(1, most + 1))} if most > len(USUAL) else {}

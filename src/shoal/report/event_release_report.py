@@ -65,7 +65,7 @@ def _headline(body: EventCertificate) -> str:
 
 
 def _numbers(body: EventCertificate) -> list[Number]:
-    last = str(max((int(r.place[-1]) for r in body.asked), default=1))
+    last = str(max((getattr(r, "records", 1) for r in body.asked), default=1))
     before = next((b for b in body.before if b.records == int(last)), body.before[-1])
     what = "record" if last == "1" else "records"
     return [

@@ -73,6 +73,9 @@ ALL = [
     (req.Linkage(0.05), "linkage<=0.05", {"linkage": 0.05}, 0.05, 0.05001),
     (req.KnownColumns(0.05), "known_columns<=0.05", {"known_columns": 0.05}, 0.05, 0.05001),
     (req.KnownRecords(2, 5), "known[2]>=5", {"known": {"records": 2, "k": 5}}, 5, 4),
+    (req.KnownAbsence(2, 5), "absent[2]>=5", {"absent": {"records": 2, "k": 5}}, 5, 4),
+    (req.KnownLength(2, 5), "length[2]>=5", {"length": {"records": 2, "k": 5}}, 5, 4),
+    (req.NearRecords(2, 5, "1h"), "near[2, 1h]>=5", {"near": {"records": 2, "k": 5, "time": "1h"}}, 5, 4),
     (req.Unicity(4, 0.05), "unicity[4]<=0.05", {"unicity": {"records": 4, "share": 0.05}}, 0.05, 0.05001),
 ]
 IDS = [text for _, text, _, _, _ in ALL]
@@ -105,7 +108,7 @@ def test_a_limit_is_decided_at_the_limit_and_one_step_beside_it(asked, text, sai
     assert shown == {"requirement": asked.name, "sentence": asked.sentence(), "asked": asked.limit, "found": enough, "met": True}
 
 
-COUNTS = req.K | req.KMap | req.MaxRisk | req.DistinctDiversity | req.PSensitive | req.KnownRecords
+COUNTS = req.K | req.KMap | req.MaxRisk | req.DistinctDiversity | req.PSensitive | req.KnownRecords | req.NearRecords
 REALS = [r for r, *_ in ALL if not isinstance(r, COUNTS)]
 
 
@@ -263,6 +266,9 @@ def test_all_at_once_come_back_in_order():
         "linkage",
         "known_columns",
         "known",
+        "absent",
+        "length",
+        "near",
         "unicity",
     ]
     assert require_of(requirements_of(said)) == said

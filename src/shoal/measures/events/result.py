@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from shoal.measures.events.unicity import Known, Needed, RarePlaces, Season, SharedSets, TopPlaces, Unicity, largest_m
 from shoal.model.display import written
@@ -32,7 +33,8 @@ class Grain:
 @dataclass(frozen=True, repr=False)
 class EventsMeasured:
     """What a few known records of a person reveal: ``curve``, ``needed``, ``grid``, ``top``, ``rare``, ``shared``; nobody has
-    more than ``longest`` points. ``ranks``: records per place, most frequent first; no place is named."""
+    more than ``longest`` points. ``ranks``: records per place, most frequent first; no place is named. ``further``: the numbers
+    of other requirements by their texts (None: too many sets to count)."""
 
     table: str
     unit: str
@@ -50,6 +52,7 @@ class EventsMeasured:
     hours: tuple[Season, ...] = ()
     weekdays: tuple[Season, ...] = ()
     ranks: tuple[int, ...] = ()
+    further: Mapping[str, float | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -133,6 +136,7 @@ class EventsMeasured:
             "top_places": [t.to_json() for t in self.top],
             "hours": [s.to_json() for s in self.hours],
             "weekdays": [s.to_json() for s in self.weekdays],
+            "further": dict(self.further),
             "notes": list(self.notes),
         }
 

@@ -34,7 +34,8 @@ class EventData:
 
 @dataclass(frozen=True, kw_only=True)
 class EventNumbers:
-    """Counted in a file: for s known records (as text) the fewest people who share them, and the share of people alone."""
+    """Counted in a file: for s known records (as text) the fewest people who share them, and the share of people alone;
+    ``further`` has the numbers of other requirements by their names (None if there are none)."""
 
     records: int
     traces: int
@@ -43,6 +44,7 @@ class EventNumbers:
     longest: int
     smallest: Mapping[str, int]
     alone: Mapping[str, float]
+    further: Mapping[str, float] | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import ClassVar
 
 from shoal.errors import UsageError
@@ -28,7 +30,8 @@ MOST_SETS = 50_000_000
 """Sets of known records that are counted one by one; of a table with more, nothing is claimed."""
 MOST_KNOWN = 8
 """The largest number of known records in a requirement."""
-_RECORDS = whole_number(1, MOST_KNOWN)
+_RECORDS, _PEOPLE = whole_number(1, MOST_KNOWN), whole_number(2, 10**9)
+_TEXT: Schema = {"type": "string", "maxLength": 20}
 
 
 class _OfKnown(Requirement):
@@ -36,6 +39,7 @@ class _OfKnown(Requirement):
 
     scope: ClassVar[Scope] = "trace"
     law: ClassVar[Law] = "none"
+    tolerances: ClassVar[tuple[str, ...]] = ()  # fields that the text says after the number of known records
     records: int
 
     @property
@@ -44,12 +48,13 @@ class _OfKnown(Requirement):
 
     @classmethod
     def from_clause(cls, clause: Clause, reading: Reading) -> Requirement:
-        inside = clause.inside
-        if len(inside) != 1 or not (inside[0].isascii() and inside[0].isdigit() and len(inside[0]) < 6):
+        first, *more = clause.inside or ("",)
+        if len(more) > len(cls.tolerances) or not (first.isascii() and first.isdigit() and len(first) < 6):
             raise UsageError(
                 f"'{clause.word}' needs the number of known records in brackets.", hint=f"Write {clause.word}[2]{cls.sign}…."
             )
-        return cls(records=int(inside[0]), **{cls.bound: cls.limit_of(clause)})  # type: ignore[call-arg]
+        named = dict(zip(cls.tolerances, more, strict=False))
+        return cls(records=int(first), **{cls.bound: cls.limit_of(clause)}, **named)  # type: ignore[call-arg]
 
     def options(self) -> tuple[str, ...]:
         return (str(self.records),)
@@ -62,23 +67,11 @@ class _OfKnown(Requirement):
             )
 
 
-@register
-class KnownRecords(_OfKnown):
-    """k^m-anonymity: every set of up to ``records`` records of a person is shared by at least ``k`` people.
+class _People(_OfKnown):
+    """So many people, at least, fit what is known: one over the largest share of one person in the pseudonyms that fit."""
 
-    Coarser times and places never lower it: a set of coarse points is shared by everybody who shares a finer set.
-    """
-
-    records: int
     k: int
-    kind: ClassVar[str] = "known"
-    spellings: ClassVar[Spellings] = {"known": {}}
-    schema: ClassVar[Schema] = {
-        "known": described(
-            several(group(records=_RECORDS, k=whole_number(2, 10**9))),
-            "Event tables: every set of up to so many records of a person is shared by at least k people.",
-        )
-    }
+    extra: ClassVar[str] = ""  # what is known besides
     sign: ClassVar[str] = ">="
     bound: ClassVar[str] = "k"
 
@@ -91,7 +84,129 @@ class KnownRecords(_OfKnown):
 
     def sentence(self) -> str:
         what = "every record" if self.records == 1 else f"every set of up to {self.records} records"
-        return f"{what} of a person is shared by at least {self.k:,} people"
+        if not self.extra:
+            return f"{what} of a person is shared by at least {self.k:,} people"
+        return f"{what} of a person, with {self.extra}, fits at least {self.k:,} people"
+
+
+@register
+class KnownRecords(_People):
+    """k^m-anonymity: every set of up to ``records`` records of a person is shared by at least ``k`` people.
+
+    Coarser times and places never lower it: a set of coarse points is shared by everybody who shares a finer set.
+    """
+
+    records: int
+    k: int
+    kind: ClassVar[str] = "known"
+    spellings: ClassVar[Spellings] = {"known": {}}
+    schema: ClassVar[Schema] = {
+        "known": described(
+            several(group(records=_RECORDS, k=_PEOPLE)),
+            "Event tables: every set of up to so many records of a person is shared by at least k people.",
+        )
+    }
+
+
+@register
+class KnownAbsence(KnownRecords):
+    """As :class:`KnownRecords`, for somebody who knows besides one published point where the person was not. It implies that."""
+
+    records: int
+    k: int
+    kind: ClassVar[str] = "absent"
+    extra: ClassVar[str] = "one point where that person was not"
+    spellings: ClassVar[Spellings] = {"absent": {}}
+    schema: ClassVar[Schema] = {
+        "absent": described(
+            several(group(records=_RECORDS, k=_PEOPLE)),
+            "Event tables: the same, if a point where the person was not is known besides.",
+        )
+    }
+
+
+@register
+class KnownLength(KnownRecords):
+    """As :class:`KnownRecords`, for somebody who knows besides how many points the pseudonym has. It implies that."""
+
+    records: int
+    k: int
+    kind: ClassVar[str] = "length"
+    extra: ClassVar[str] = "the number of records under the pseudonym"
+    spellings: ClassVar[Spellings] = {"length": {}}
+    schema: ClassVar[Schema] = {
+        "length": described(
+            several(group(records=_RECORDS, k=_PEOPLE)),
+            "Event tables: the same, if the number of records under the pseudonym is known besides.",
+        )
+    }
+
+
+@register
+class NearRecords(_People):
+    """As :class:`KnownRecords`, for somebody who knows records only about: everybody fits who has, for each of them, one whose
+    published time differs by at most ``time`` (a length such as 1h; a number for times that are numbers) and whose published
+    place is alike: coordinates that differ by at most ``place``, or equal first characters (``prefix:3``); the same if empty.
+    """
+
+    records: int
+    k: int
+    time: str = ""
+    place_within: str = ""
+    kind: ClassVar[str] = "near"
+    tolerances: ClassVar[tuple[str, ...]] = ("time", "place_within")
+    spellings: ClassVar[Spellings] = {"near": {}}
+    renamed: ClassVar[Mapping[str, str]] = {"place": "place_within"}
+    schema: ClassVar[Schema] = {
+        "near": described(
+            several(group(records=_RECORDS, k=_PEOPLE, time=_TEXT, place=_TEXT, optional=("time", "place"))),
+            "Event tables: the same for records known within a length of time (1h), or near a place (0.1, prefix:3).",
+        )
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.reach:
+            object.__setattr__(self, "time", "")
+        if not (self.time or self.distance or self.characters) or self.reach < 0 or (self.distance < 0 and not self.characters):
+            raise UsageError(
+                "'near' needs how far a time or a place may be off.",
+                hint="For example near[2, 1h]>=5 or near[2, 1h, prefix:3]>=5.",
+            )
+
+    @property
+    def reach(self) -> float:
+        """How far times may be off, in microseconds (or as a number); −1: not a length."""
+        found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,9})?)(s|min|h|d|w)?", self.time or "0")
+        return float(found[1]) * _LENGTHS[found[2]] if found else -1.0
+
+    @property
+    def in_time(self) -> bool:
+        """Whether times may be off by a length of time, not by a number."""
+        return self.time[-1:].isalpha()
+
+    @property
+    def distance(self) -> float:
+        """How far coordinates may be off; 0 without such a number, −1: not a number."""
+        return float(self.place_within or 0) if re.fullmatch(r"(\d{1,9}(\.\d{1,9})?)?", self.place_within) else -1.0
+
+    @property
+    def characters(self) -> int:
+        """The first characters that alike places have in common; 0: all."""
+        found = re.fullmatch(r"prefix:([1-9]\d?)", self.place_within)
+        return int(found[1]) if found else 0
+
+    def options(self) -> tuple[str, ...]:
+        return (str(self.records), *((self.time or "0", self.place_within) if self.place_within else (self.time,)))
+
+    def sentence(self) -> str:
+        what = "every record" if self.records == 1 else f"every set of up to {self.records} records"
+        about = [f"times within {self.time}"] if self.reach else []
+        about += [f"places within {self.place_within}"] if self.place_within else []
+        return f"{what} of a person, known only about ({', '.join(about)}), fits at least {self.k:,} people"
+
+
+_LENGTHS = {None: 1, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86_400 * 10**6, "w": 7 * 86_400 * 10**6}
 
 
 @register

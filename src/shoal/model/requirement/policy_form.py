@@ -13,6 +13,8 @@
       linkage: 0.05                               # share of records that known columns may find
       known_columns: 0.05                         # share of records that any three published columns may find
       known: {records: 2, k: 5}                   # event tables; a list of such groups for several
+      absent: {records: 2, k: 5}                  # and length, the same way
+      near: {records: 2, k: 5, time: 1h, place: "prefix:3"}
       unicity: {records: 4, share: 0.05}
 
 A list of texts (``["k>=5", "t[diagnosis]<=0.2"]``) states the same. The classes define the keys and their values.
@@ -28,7 +30,7 @@ from shoal.errors import PolicyError, nearest
 from shoal.model.requirement.base import Requirement, requirement_kinds
 
 _SIZES = ("k", "k_map", "population_k", "risk", "uniqueness")
-_PARTS = (*_SIZES, "diversity", "closeness", "linkage", "known_columns", "known", "unicity")
+_PARTS = (*_SIZES, "diversity", "closeness", "linkage", "known_columns", "known", "absent", "length", "near", "unicity")
 """Sections in the order of a policy; requirements are sorted by it."""
 
 
@@ -110,7 +112,8 @@ def require_of(requirements: Iterable[Requirement]) -> dict[str, Any]:
 def _value(r: Requirement, schema: Mapping[str, Any]) -> Any:
     if "properties" not in schema:
         return r.limit
-    return {name: getattr(r, r.renamed.get(name, name)) for name in schema["properties"]}
+    lines = {name: getattr(r, r.renamed.get(name, name)) for name in schema["properties"]}
+    return {name: line for name, line in lines.items() if name in schema["required"] or line}
 
 
 def ordered(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:

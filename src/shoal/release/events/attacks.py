@@ -15,10 +15,12 @@ from shoal.attacks.traces import (
     Published,
     approximate_times,
     draw,
+    known_about,
     known_absence,
     known_length,
     known_records,
     relinking,
+    sensitive_value,
     sparse_matching,
     targets,
     trail_matching,
@@ -28,6 +30,7 @@ from shoal.disk.atomic import scratch
 from shoal.errors import UsageError, VerificationError, missing_column
 from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
+from shoal.measures.events.knowledge import Linked, most_known
 from shoal.measures.events.traces import MONDAY, NONE, UNITS, Traces, microseconds
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
@@ -35,10 +38,10 @@ from shoal.model.certificate.events import EventCertificate, EventData, EventSte
 from shoal.model.certificate.file import read_event_certificate
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress, silent, written
-from shoal.model.requirement import KnownRecords, Requirement, Unicity
+from shoal.model.requirement import KnownRecords, NearRecords, Requirement, Unicity
 from shoal.release.earlier import ledger
 from shoal.release.events.plan_file import EventPlan, joined_with
-from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, time_labels, write_table
+from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, shown_of, time_labels, write_table
 from shoal.release.events.records import EventTable, column_of, complete, time_of, times_at
 from shoal.release.events.uses import earlier_flows, published_places
 from shoal.release.proof.events import facts_of_rows, judge_events
@@ -68,7 +71,7 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
     trails = [codes[points] for points in _trails(person, point, people)]
     out = []
     asked = events.problem.asked
-    most = max(r.records for r in asked)
+    most = most_known(asked)
     for i, s in enumerate((most, most + BEYOND)):
         taken = draw(trails, s, rng)
         claim = claim_of(asked, s, renewed=found.shape.renew != NEVER)
@@ -77,8 +80,13 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
         out.append(known_records(published, people, taken, s, claimed=claim, **bounds))
         tell(progress, 0.3 * i + 0.15, out[-1:])
         if s == most:
-            out.append(known_length(published, people, taken, s, most=most_chance(asked, s)))
-            out.append(known_absence(published, people, taken, trails, s, most=most_chance(asked, s)))
+            for kind in ("length", "absent"):
+                limits = {r.records: 1.0 / r.k for r in asked if isinstance(r, KnownRecords) and r.kind == kind} or {s: None}
+                for n, limit in limits.items():
+                    given = published, people, (taken if n == s else draw(trails, n, rng))
+                    bound = {"most": limit or most_chance(asked, n), "claimed": limit}
+                    found_by = known_length(*given, n, **bound) if kind == "length" else known_absence(*given, trails, n, **bound)
+                    out.append(found_by)
             near = _near(events, found, codes[point], people, s, rng)
             out += [] if near is None else [approximate_times(published, people, near, s, most=most_chance(asked, s))]
             tell(progress, 0.3 * i + 0.15, out[1:])
@@ -86,6 +94,7 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
             progress(0.3 * i + 0.15, f"{ATTACKING}: sparse matching")
             out.append(sparse_matching(published, people, taken, s, claimed=claim))
             tell(progress, 0.3 * i + 0.3, out[-1:])
+    out += _on_other_knowledge(events, found, point, published, people, trails, rng)
     out.append(whole_trail(published, people, trails, most=most_chance(asked, most)))
     if events.rules.shift and events.time is not None and found.shape.time != NONE:
         out.append(_fixed_shifts(events, found))
@@ -165,6 +174,30 @@ def claim_of(asked: tuple[Requirement, ...], s: int, *, renewed: bool) -> float 
 def most_chance(asked: tuple[Requirement, ...], s: int) -> float:
     """The chance of naming a person that any s known records leave at most."""
     return min((1.0 / r.k for r in asked if isinstance(r, KnownRecords) and r.records >= s), default=1.0)
+
+
+def _on_other_knowledge(
+    events: EventTable, found: Found, point: IntArray, published: Published, people: IntArray, trails: Sequence[IntArray],
+    rng: np.random.Generator,
+) -> list[AttackResult]:  # fmt: skip
+    """What the requirements on records known about and on sensitive columns say, tried with random records."""
+    out = []
+    asked = events.problem.asked
+    sensitive = {r.sensitive: r for r in sorted(asked, key=lambda r: r.kind == "alpha") if r.sensitive is not None}
+    for r in (*sensitive.values(), *(r for r in asked if isinstance(r, NearRecords))):
+        index = np.flatnonzero(found.stays)
+        shown = shown_of(events, found).taken(index)
+        alive, person = np.ones(len(index), dtype=np.bool_), events.problem.person[index]
+        trace = np.unique(found.trace[index], return_inverse=True)[1]
+        fits = Linked.fitting(r, trace, point[index], person[np.unique(trace, return_index=True)[1]], alive, shown)
+        s = getattr(r, "records", most_known(asked))
+        taken = draw(trails, s, rng)
+        if isinstance(r, NearRecords):
+            out.append(known_about(published, people, taken, s, fits.first, fits.visitor, claimed=1.0 / r.k))
+        else:
+            sure = r.limit if r.kind == "alpha" else None
+            out.append(sensitive_value(published, taken, s, r.column, fits.value_first, fits.value, claimed=sure))
+    return out
 
 
 def _points(events: EventTable, found: Found) -> IntArray:
@@ -251,12 +284,13 @@ def shown_records(events: EventTable, found: Found) -> ledger.Published:
             return ledger.nothing_compared()
         cells = group_codes([r[both].astype(np.int32) for r in releases], n_rows=int(both.sum())).ids
         known = zip(traces[both].tolist(), person[both].tolist(), cells.tolist(), strict=True)
-        most = max(r.records for r in events.problem.asked)
+        most = most_known(events.problem.asked)
+        asked = [r for r in events.policy.requirements if isinstance(r, KnownRecords | Unicity)]  # a cell is not near another
         try:
-            facts = facts_of_rows(known, unit=True, person=True, known=most)
+            facts = facts_of_rows(known, unit=True, person=True, known=most, asked=asked)
         except VerificationError:
             return ledger.nothing_compared("both releases together show too many sets of known records")
-        unmet = [v for v in judge_events(events.policy.requirements, facts) if not v.met]
+        unmet = [v for v in judge_events(asked, facts) if not v.met]
         rate, worst = facts.alone[most], f"fewest people who share {most} known records: {facts.smallest[most]}"
         says = f"Of {facts.people:,} people with records in both, {written(100 * rate, 3)} % are alone with {most} known "
         says += f"{'record' if most == 1 else 'records'} that both show; {worst}."
@@ -294,7 +328,7 @@ def published_attacks(
     """
     found, trails, _ = _released_traces(_shown(data, told), told.unit is not None, list(range(len(told.points))))
     rng = np.random.default_rng(seed)
-    most = max(int(r.place[-1]) for r in asked)
+    most = most_known(asked)
     chosen = targets(len(trails), rng)
     out = []
     for s in (most, most + BEYOND):

@@ -138,7 +138,7 @@ def facts_of(numbers: EventNumbers) -> EventFacts:
     smallest = {int(s): k for s, k in numbers.smallest.items()}
     alone = {int(s): a for s, a in numbers.alone.items()}
     n = numbers
-    return EventFacts(n.records, n.traces, n.people, n.points, n.longest, smallest, alone)
+    return EventFacts(n.records, n.traces, n.people, n.points, n.longest, smallest, alone, n.further or {})
 
 
 def steps_of(events: EventTable, found: Found) -> EventSteps:
@@ -239,7 +239,9 @@ def limits_of(c: EventCertificate) -> tuple[str, ...]:
         f"Counted for up to {most} known records, each a point as it is published. Somebody who knows more of a person's records "
         "may single that person out.",
         "Known records are taken as true. What else is known of a person (that they are in the table, that they were not "
-        "somewhere) is not counted.",
+        "somewhere) is not counted."
+        if not (c.after.further or {})
+        else "Known records are taken as true, and what else is known of a person only as far as a requirement says.",
         "A point is shown once under a pseudonym; how often a person was there is not published.",
     ]
     if c.cost.people == c.cost.records:

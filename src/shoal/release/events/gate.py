@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
+from shoal.measures.events.knowledge import most_known
 from shoal.model.display import Progress
 from shoal.release.events.records import check_named
 from shoal.release.gate.check import NoDirect
@@ -69,17 +70,24 @@ def check_events(table: Table, policy: Policy, *, progress: Progress | None = No
     if progress is not None:
         progress(0.3, "counting known records")
     unit = rules.unit in there
-    known = max(r.records for r in policy.requirements if r.scope == "trace" and hasattr(r, "records"))
-    facts = facts_of_rows(_rows(table, [*([rules.unit] if unit else []), *points]), unit=unit, person=False, known=known)
+    asked = policy.requirements
+    sensitive = list(dict.fromkeys(r.sensitive for r in asked if r.sensitive is not None))
+    for name in sensitive:
+        table.schema.require(name, what="sensitive column")
+    facts = facts_of_rows(
+        _rows(table, [rules.unit] if unit else [], sensitive, points), unit=unit, person=False, known=most_known(asked),
+        asked=asked, timed=rules.time in there, sensitive=sensitive,
+    )  # fmt: skip
     left = [n for n in policy.direct if n in table.schema]
     extra = [NoDirect().judged(len(left))] if policy.direct else []
     findings = (*judge_events(policy.requirements, facts), *extra)
     return EventCheckResult(table.name, findings, file_of(table), facts=facts, unit=rules.unit if unit else None)
 
 
-def _rows(table: Table, names: list[str]) -> Iterator[tuple[Any, ...]]:
-    """The records; one without a person or a value is left out, as in measuring: nobody can know it."""
+def _rows(table: Table, unit: list[str], sensitive: list[str], points: list[str]) -> Iterator[tuple[Any, ...]]:
+    """The records; one without a person, time or place is left out, as in measuring: nobody can know it."""
+    names = [*unit, *sensitive, *points]
     for batch in table.scan(names):
         for row in zip(*(batch.column(i).to_pylist() for i in range(len(names))), strict=True):
-            if all(v is not None for v in row):
+            if all(v is not None for v, name in zip(row, names, strict=True) if name not in sensitive):
                 yield row

@@ -17,13 +17,14 @@ import numpy as np
 from shoal.attacks.traces import MOST_TARGETS, Published, joined_traces, targets
 from shoal.errors import PolicyError, TamperError, UnreadableError, UsageError, VerificationError
 from shoal.kernels.text import canonical_text
+from shoal.measures.events.knowledge import most_known
 from shoal.measures.events.traces import NONE, Traces
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps
 from shoal.model.certificate.file import is_of_events, read_event_certificate
 from shoal.model.display import written
-from shoal.model.requirement import KnownRecords, Requirement
+from shoal.model.requirement import KnownRecords, NearRecords, Requirement
 from shoal.release.events.publish import place_labels
 from shoal.release.events.records import EventTable
 from shoal.release.policy.policy import Policy
@@ -137,7 +138,7 @@ def plan_of(events: EventTable, found: Found) -> EventPlan:
 
 def fewest_of(asked: Sequence[Requirement]) -> int:
     """The people who must share a value or a count that is published for all of them."""
-    return max([FEWEST, *(r.k for r in asked if isinstance(r, KnownRecords))])
+    return max([FEWEST, *(r.k for r in asked if isinstance(r, KnownRecords | NearRecords))])
 
 
 def _labels(events: EventTable, found: Found, which: int, fewest: int) -> dict[str, str]:
@@ -187,7 +188,7 @@ def joined_with(
         return AttackResult.not_run(name, "no time or place is published alike in both", QUESTION)
     else:
         pairs, tried = _by_points(_part(new, data, alike), _part(old, before.data, alike), seed)
-    return _result(name, pairs, tried, new, old, max((int(r.place[-1]) for r in asked), default=1))
+    return _result(name, pairs, tried, new, old, most_known(asked) or 1)
 
 
 def _same(column: str, data: EventData, steps: EventSteps, before: EventCertificate) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from shoal.engines.open import open as opened
 from shoal.errors import InternalError, OutputError, PolicyError
 from shoal.kernels.text import canonical_text
+from shoal.measures.events.knowledge import Shown
 from shoal.measures.events.traces import CALENDAR, CYCLES, EXACT, MONDAY, NONE, UNITS, microseconds, months, time_length
 from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
@@ -31,7 +33,7 @@ def published(events: EventTable, found: Found) -> Any:
     columns = _points(events, found, index, shifted=True)
     if found.shape.renew != EVERY:
         columns[events.rules.unit] = pseudonyms(events, found)
-    for name in events.policy.insensitive:
+    for name in (*events.policy.insensitive, *events.policy.sensitive):
         columns[name] = events.records[name].take(pa.array(index)).combine_chunks()
     names = [n for n in events.table.schema.names if n in columns]
     first = [events.rules.unit] if events.rules.unit in columns else []
@@ -47,6 +49,7 @@ def private(events: EventTable, found: Found) -> tuple[Any, list[str]]:
     index = np.flatnonzero(found.stays)
     points = _points(events, found, index, shifted=False)
     columns = {"trace": pa.array(found.trace[index]), "person": pa.array(events.problem.person[index])}
+    columns |= {f"value {name}": events.records[name].take(pa.array(index)).combine_chunks() for name in events.policy.sensitive}
     named = {f"point {i}": values for i, values in enumerate(points.values())}
     return pa.table(columns | named), list(named)
 
@@ -72,6 +75,49 @@ def _points(events: EventTable, found: Found, index: IntArray, *, shifted: bool)
 
 BLANK = "*"
 """The place of a record that cannot show it."""
+
+
+def shown_by(events: EventTable) -> Callable[[str, str], Shown]:
+    """What is published of the records beside their points: times as numbers, places as text or coordinates, sensitive values."""
+    import pyarrow as pa
+
+    values = {}
+    for name in events.policy.sensitive:
+        codes = events.records[name].combine_chunks().dictionary_encode().indices
+        values[name] = np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    def shown(width: str, level: str) -> Shown:
+        moment, dated = None, None
+        if events.time is not None and width != NONE:
+            times = time_labels(events.time, width)
+            numbers = times.to_numpy(zero_copy_only=False)
+            if pa.types.is_timestamp(times.type) or pa.types.is_date(times.type):
+                numbers, dated = numbers.astype("datetime64[us]").astype(np.int64), True
+            elif pa.types.is_integer(times.type) or pa.types.is_floating(times.type):
+                dated = False
+            else:
+                numbers = np.unique(numbers.astype(str), return_inverse=True)[1]
+            moment = numbers.astype(np.float64)[events.time.codes]
+        places = []
+        for p in events.places if level != NONE else ():
+            labels = place_labels(p, level, events.trees)
+            plain = labels if pa.types.is_floating(labels.type) else canonical_text(labels)
+            places.append(plain.to_numpy(zero_copy_only=False)[p.codes])
+        return Shown(moment, dated, tuple(places), values)
+
+    return shown
+
+
+def shown_of(events: EventTable, found: Found) -> Shown:
+    """What is published of the records by a plan beside their points."""
+    told = shown_by(events)(found.shape.time, EXACT if found.shape.place in (CUT, LOCAL) else found.shape.place)
+    places: list[Any] = list(told.places)
+    if found.shape.place == CUT:
+        labels = place_labels(events.places[0], CUT, events.trees, found.levels)
+        places = [labels.to_numpy(zero_copy_only=False)[events.places[0].codes]]
+    elif found.blank is not None:
+        places = [np.where(found.blank >= len(places) - i, BLANK, p.astype(str)) for i, p in enumerate(places)]
+    return replace(told, places=tuple(places))
 
 
 def shifts(events: EventTable, width: str) -> IntArray:

@@ -15,7 +15,7 @@ from shoal.measures.events.traces import EXACT, NONE, UNITS, microseconds, momen
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import written
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.requirement import KnownRecords
+from shoal.model.requirement import Unicity
 from shoal.release.gate.identifying import check_identifying
 from shoal.release.policy.events import EventRules
 from shoal.release.policy.policy import Policy
@@ -58,7 +58,7 @@ def read_events(table: Table, policy: Policy) -> EventTable:
     rules = _rules(policy)
     _check_columns(table, policy, rules)
     check_identifying(table, policy)
-    records, incomplete = complete(table, (*rules.columns, *policy.insensitive), rules.columns)
+    records, incomplete = complete(table, (*rules.columns, *policy.insensitive, *policy.sensitive), rules.columns)
     unit = column_of(records, rules.unit, "text")
     person = unit.codes
     time = None if rules.time is None else time_of(records, rules.time, table.schema[rules.time].kind)
@@ -89,8 +89,9 @@ def _check_columns(table: Table, policy: Policy, rules: EventRules) -> None:
     for what, names in (("unit", (rules.unit,)), ("time", (rules.time,) if rules.time else ()), ("place", rules.place)):
         for name in names:
             schema.require(name, what=what)
-    for name in policy.insensitive:
-        schema.require(name, what="insensitive column")
+    for what, others in (("insensitive column", policy.insensitive), ("sensitive column", policy.sensitive)):
+        for name in others:
+            schema.require(name, what=what)
     check_named(table, policy, rules.columns)
     if rules.time is not None and schema[rules.time].kind not in TIMES:
         raise DataError(
@@ -100,17 +101,17 @@ def _check_columns(table: Table, policy: Policy, rules: EventRules) -> None:
 
 def check_named(table: Table, policy: Policy, columns: Sequence[str]) -> None:
     """Every column of the table has one place in the policy: among these of events, or a role."""
-    twice = [n for n in columns if n in policy.direct or n in policy.insensitive]
+    roles = {*policy.direct, *policy.insensitive, *policy.sensitive}
+    twice = [n for n in columns if n in roles]
     if twice:
         raise RoleError(f"column '{twice[0]}' stands under events and under roles.", hint="Name each column once.")
     if policy.rest == "quasi":
         raise RoleError("the columns of an event table are named one by one.", hint="Write rest: drop, or name those that stay.")
-    known = {*columns, *policy.direct, *policy.insensitive}
-    left = [n for n in table.schema.names if n not in known]
+    left = [n for n in table.schema.names if n not in roles.union(columns)]
     if left and policy.rest != "drop":
         raise RoleError(
             f"{len(left)} of {len(table.schema.names)} columns of '{table.name}' have no role: {', '.join(left[:20])}.",
-            hint="Name each under events (unit, time, place), roles.direct (left out) or "
+            hint="Name each under events (unit, time, place), roles.direct (left out), roles.sensitive (with a requirement) or "
             "roles.insensitive (published as it is); or write roles: {rest: drop}.",
             columns=tuple(left),
         )
@@ -365,7 +366,7 @@ def renewals_of(policy: Policy, rules: EventRules, time: Column | None) -> tuple
     if rules.vault:
         return (NEVER,)
     dated = time is not None and time.kind in ("date", "timestamp")
-    split = any(isinstance(r, KnownRecords) for r in policy.requirements)
+    split = any(not isinstance(r, Unicity) for r in policy.requirements)
     out = [r for r in RENEWALS if (dated or DAYS not in r) and (time is not None or RECORDS not in r)]
     return tuple(r for r in out if split or not r.endswith(NEEDED))
 

@@ -14,16 +14,18 @@ from shoal.disk import atomic as folder
 from shoal.engines.core.state import changed
 from shoal.errors import InfeasibleError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
+from shoal.measures.events.knowledge import most_known
+from shoal.measures.events.traces import NONE
 from shoal.model.attack import worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
-from shoal.model.requirement import Requirement
+from shoal.model.requirement import NearRecords, Requirement
 from shoal.release.events.attacks import published_attacks, run_attacks, shown_records
 from shoal.release.events.contents import WrittenEvents, certificate_of, derive, steps_of
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
-from shoal.release.events.publish import private, published, write_table
+from shoal.release.events.publish import private, published, shown_by, write_table
 from shoal.release.events.records import EventTable, read_events
 from shoal.release.events.uses import FLOWS, earlier_flows, flow_table, flows_of, uses_of, with_flows
 from shoal.release.make import private_file
@@ -61,7 +63,7 @@ class EventRelease(Release):
         self._decision: tuple[EventTable, Found] | None = (events, found)
         self._work = None
         self._output, self._started, self._words = output, started, found.shape.words
-        self._most = max((r.records for r in events.problem.asked), default=1)
+        self._most = most_known(events.problem.asked) or 1
         self._made = None
         self._frame: Any = None
         self.plan = plan_of(events, found)
@@ -198,6 +200,8 @@ def decide_events(
     progress(0.05, "reading the records")
     events = read_events(table, policy if plan is None else with_choices_of(policy, plan))
     problem = events.problem
+    if any(r.sensitive is not None or isinstance(r, NearRecords) for r in problem.asked):
+        problem = replace(problem, shown=shown_by(events))
     if plan is not None:
         problem = problem.with_shapes(tuple(s for s in problem.shapes if s.most == plan.most_records))
     found = best_plan(problem, lambda done, what: progress(0.1 + 0.5 * done, what))
@@ -235,7 +239,8 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     told = _data(events, found, data, output.format)
     progress(0.7, "counting the written file again")
     known = _known(events, found)
-    facts = recount_events(data, unit=told.unit, points=told.points, known=known)
+    asked, timed = events.problem.asked, told.time is not None
+    facts = recount_events(data, unit=told.unit, points=told.points, known=known, asked=asked, timed=timed)
     people = _people(events, found, stage, known)
     _require_met(events.policy.requirements, people or facts)
     if facts.records != int(found.stays.sum()):
@@ -320,7 +325,7 @@ def _known(events: EventTable, found: Found) -> int:
 
     import numpy as np
 
-    asked = max(r.records for r in events.problem.asked)
+    asked = most_known(events.problem.asked)
     lengths = np.unique(found.trace[found.stays], return_counts=True)[1].tolist()
     more = [s for s in range(asked + 1, SHOWN + 1) if sum(comb(n, s) for n in lengths) <= FEW_SETS]
     return max([asked, *more])
@@ -338,7 +343,9 @@ def _people(events: EventTable, found: Found, stage: Path, known: int) -> EventF
         rows, points = private(events, found)
         unit = None if found.shape.renew == EVERY else "trace"
         pq.write_table(rows, hidden / "data.parquet")
-        return recount_events(hidden / "data.parquet", unit=unit, points=points, known=known, person="person")
+        timed = bool(events.rules.time) and found.shape.time != NONE
+        more: dict[str, Any] = {"asked": events.problem.asked, "timed": timed, "values": "value "}
+        return recount_events(hidden / "data.parquet", unit=unit, points=points, known=known, person="person", **more)
     finally:
         shutil.rmtree(hidden)
 

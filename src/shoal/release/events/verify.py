@@ -158,7 +158,8 @@ def event_facts(place: Path, c: EventCertificate) -> EventFacts:
         raise TamperError("the certificate names points that the data do not have.")
     check_records(data, c.after.records)
     known = max(int(s) for s in c.after.smallest)
-    return recount_events(data, unit=c.data.unit, points=c.data.points, known=known)
+    timed = c.data.time is not None
+    return recount_events(data, unit=c.data.unit, points=c.data.points, known=known, asked=c.asked, timed=timed)
 
 
 def _count(c: EventCertificate, facts: EventFacts) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.errors import PolicyError
-from shoal.model.requirement import Requirement
+from shoal.errors import PolicyError, UsageError
+from shoal.measures.events.knowledge import Sensitive, of_events
+from shoal.model.requirement import KnownRecords, NearRecords, Requirement
 
 SUPPRESS = 0.2
 """Share of the records that may be left out if a policy does not say: without any, one rare place costs all places."""
@@ -62,14 +63,26 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
     The requirements must fit: event tables take requirements on known records, and no others.
     """
     said = plain.get("events")
-    other = next((r for r in asked if (r.scope == "trace") is (said is None)), None)
-    if other is not None:
-        where = "event tables" if said is None else "classes, not to event tables"
-        hint = "Add events: {unit: …, time: …, place: …}." if said is None else "Ask for known: {records: 2, k: 5} or unicity."
-        raise PolicyError(f"'require.{other.place[0]}' applies to {where}.", hint=hint, path=f"require.{other.name}")
     if said is None:
-        return None
-    _refuse_others(plain)
+        other = next((r for r in asked if r.scope == "trace"), None)
+        if other is None:
+            return None
+        hint = "Add events: {unit: …, time: …, place: …}."
+        raise PolicyError(f"'require.{other.place[0]}' applies to event tables.", hint=hint, path=f"require.{other.name}")
+    for r in asked:
+        try:
+            of_events(r)
+        except UsageError as error:
+            what = f"'require.{r.place[0]}' applies to classes, not to event tables."
+            raise PolicyError(what, hint=error.hint, path=f"require.{r.name}") from None
+    values = [r for r in asked if isinstance(r, Sensitive)]
+    if values and not any(isinstance(r, KnownRecords | NearRecords) for r in asked):
+        raise PolicyError(
+            f"'require.{values[0].name}' does not say how many records of a person are known.",
+            hint="Ask for known: {records: 2, k: 5} too.",
+            path=f"require.{values[0].name}",
+        )
+    _refuse_others(plain, asked)
     place = said.get("place", ())
     rules = EventRules(
         unit=said["unit"],
@@ -107,7 +120,7 @@ def _check(rules: EventRules) -> None:
             raise PolicyError(f"'events.hierarchy' names '{name}', which is not a place.", path=f"events.hierarchy.{name}")
 
 
-def _refuse_others(plain: Mapping[str, Any]) -> None:
+def _refuse_others(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> None:
     """Parts of a policy that say nothing of an event table: what is given and not used misleads."""
     for name in NEEDLESS:
         if name in plain:
@@ -122,11 +135,17 @@ def _refuse_others(plain: Mapping[str, Any]) -> None:
             hint="List it without a mask (it is left out). Pseudonyms of the vault for the person: events: {vault: DOMAIN}.",
             path=f"roles.direct.{masked[0]}",
         )
-    for role in ("quasi", "sensitive"):
-        if roles.get(role):
+    if roles.get("quasi"):
+        raise PolicyError(
+            "'roles.quasi' is not judged in an event table.",
+            hint="Name the column as a place (it is then part of what is known), under roles.direct (left out), "
+            "roles.sensitive (with a requirement) or roles.insensitive (published as it is).",
+            path="roles.quasi",
+        )
+    for name in roles.get("sensitive") or ():
+        if name not in {r.sensitive for r in asked}:
             raise PolicyError(
-                f"'roles.{role}' is not judged in an event table.",
-                hint="Name the column as a place (it is then part of what is known), under roles.direct (left out) or "
-                "roles.insensitive (published as it is).",
-                path=f"roles.{role}",
+                f"'roles.sensitive' names '{name}', and no requirement is about it.",
+                hint=f"Ask for diversity: {{{name}: {{alpha: 0.5}}}}, or name it under roles.direct or roles.insensitive.",
+                path="roles.sensitive",
             )

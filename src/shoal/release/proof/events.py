@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from itertools import chain, combinations, pairwise
 from math import comb
 from pathlib import Path
@@ -20,7 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError, VerificationError
-from shoal.model.requirement import MOST_SETS, KnownRecords, Requirement, Unicity, Verdict
+from shoal.model.requirement import (
+    MOST_SETS,
+    KnownAbsence,
+    KnownLength,
+    KnownRecords,
+    NearRecords,
+    Requirement,
+    Unicity,
+    Verdict,
+)
 from shoal.release.proof.read import header, rows
 
 Ints = npt.NDArray[np.int64]
@@ -35,7 +45,8 @@ class EventFacts:
     ``smallest[s]`` is the fewest people who share a set of up to s records of one trace. A person with several traces that have
     the set is more likely than the others to be meant: then it is one over that person's share of these traces, rounded down.
     ``alone[s]`` is the share of the sets of s records (of all records, in a shorter trace) that are one person's, averaged over
-    the traces. A trace is what stands under one pseudonym (each record, where none is published).
+    the traces. A trace is what stands under one pseudonym (each record, where none is published). ``further`` has what the
+    requirements on other knowledge ask about, by their names.
     """
 
     records: int
@@ -45,6 +56,7 @@ class EventFacts:
     longest: int
     smallest: Mapping[int, int]
     alone: Mapping[int, float]
+    further: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -55,11 +67,15 @@ class EventFacts:
             "longest": self.longest,
             "smallest": {str(s): k for s, k in sorted(self.smallest.items())},
             "alone": {str(s): share for s, share in sorted(self.alone.items())},
+            **({"further": dict(sorted(self.further.items()))} if self.further else {}),
         }
 
 
-def recount_events(path: Path, *, unit: str | None, points: Sequence[str], known: int, person: str | None = None) -> EventFacts:
-    """Count a written event table again, for up to ``known`` known records.
+def recount_events(
+    path: Path, *, unit: str | None, points: Sequence[str], known: int, person: str | None = None,
+    asked: Sequence[Requirement] = (), timed: bool = False, values: str = "",
+) -> EventFacts:  # fmt: skip
+    """Count a written event table again, for up to ``known`` known records, and what else the requirements are about.
 
     Parameters
     ----------
@@ -69,6 +85,10 @@ def recount_events(path: Path, *, unit: str | None, points: Sequence[str], known
         The columns that tell a point: time and places, as they are published.
     person : str, optional
         The person behind each pseudonym, where the file has it: then people are counted, not pseudonyms.
+    asked : sequence of Requirement
+        Those on other knowledge than exact records, and on sensitive columns (named in the file with ``values`` before them).
+    timed : bool
+        Whether the first column of a point is a time.
 
     Examples
     --------
@@ -79,28 +99,47 @@ def recount_events(path: Path, *, unit: str | None, points: Sequence[str], known
     >>> facts.smallest, facts.alone
     ({1: 2, 2: 2}, {1: 0.0, 2: 0.0})
     """
-    columns = [*([unit] if unit else []), *([person] if person else []), *points]
-    return facts_of_rows(rows(path, columns), unit=unit is not None, person=person is not None, known=known)
+    sensitive = list(dict.fromkeys(r.sensitive for r in asked if r.sensitive is not None))
+    named = [*([unit] if unit else []), *([person] if person else [])]
+    records = rows(path, [*named, *(f"{values}{c}" for c in sensitive), *points])
+    return facts_of_rows(
+        records, unit=unit is not None, person=person is not None, known=known, asked=asked, timed=timed, sensitive=sensitive
+    )
 
 
-def facts_of_rows(records: Iterable[tuple[Any, ...]], *, unit: bool, person: bool, known: int) -> EventFacts:
-    """The same from records: pseudonym and person first, where there are such columns, then what tells the point."""
+def facts_of_rows(
+    records: Iterable[tuple[Any, ...]], *, unit: bool, person: bool, known: int, asked: Sequence[Requirement] = (),
+    timed: bool = False, sensitive: Sequence[str] = (),
+) -> EventFacts:  # fmt: skip
+    """The same from records: pseudonym and person first, where there are such columns, then the sensitive values, then what tells
+    the point."""
     names: dict[Any, int] = {}
     people: dict[Any, int] = {}
     places: dict[Any, int] = {}
     trace, owner, point = [], [], []
+    values: list[set[tuple[int, Any]]] = [set() for _ in sensitive]
     for i, record in enumerate(records):
         named = record[0] if unit else i
         whose = record[int(unit)] if person else named
         trace.append(names.setdefault(named, len(names)))
         owner.append(people.setdefault(whose, len(people)))
-        point.append(places.setdefault(record[int(unit) + int(person) :], len(places)))
+        point.append(places.setdefault(record[int(unit) + int(person) + len(sensitive) :], len(places)))
+        for found, value in zip(values, record[int(unit) + int(person) :], strict=False):
+            found.add((trace[-1], value))
     if not trace:
         raise VerificationError("the written file holds no record.")
-    return _facts(np.array(trace), np.array(owner), np.array(point), known)
+    facts, shown = _facts(np.array(trace), np.array(owner), np.array(point), known)
+    most, further = max((getattr(r, "records", 0) for r in asked), default=0), dict[str, float]()
+    for r in asked:
+        if r.sensitive is not None:
+            further[r.name] = _sure(shown, most, r, values[list(sensitive).index(r.sensitive)])
+        elif isinstance(r, KnownLength | KnownAbsence | NearRecords):
+            count = {"length": _of_one_length, "absent": _without_one, "near": _about}[r.kind]
+            further[r.name] = count(shown, r, list(places), timed)
+    return replace(facts, further=further)
 
 
-def _facts(trace: Ints, owner: Ints, point: Ints, known: int) -> EventFacts:
+def _facts(trace: Ints, owner: Ints, point: Ints, known: int) -> tuple[EventFacts, _Shown]:
     whose = np.full(int(trace.max()) + 1, -1)
     whose[trace] = owner
     if not (whose[trace] == owner).all():
@@ -115,7 +154,7 @@ def _facts(trace: Ints, owner: Ints, point: Ints, known: int) -> EventFacts:
         least = min(least, _sets(found, s, share))
         smallest[s], alone[s] = least, round(float(share.mean()), 12) + 0.0
     longest = int(found.lengths.max())
-    return EventFacts(len(trace), len(whose), int(owner.max()) + 1, width, longest, smallest, alone)
+    return EventFacts(len(trace), len(whose), int(owner.max()) + 1, width, longest, smallest, alone), found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,16 +183,9 @@ def _sets(shown: _Shown, s: int, share: npt.NDArray[np.float64]) -> int:
     share of its whole, which it got when s was its length.
     """
     longer = shown.lengths >= s
-    total = sum(comb(int(n), s) for n in shown.lengths[longer])
-    if total > MOST_SETS:
-        raise VerificationError(
-            f"{total:,} sets of {s} records would have to be counted; at most {MOST_SETS:,} are.",
-            hint="Ask for fewer known records, renew pseudonyms, or let people have fewer records.",
-        )
     fewest, people = len(shown.whose), int(shown.whose.max()) + 1
     single = np.zeros(len(share))
-    for heads in _blocks(shown, s):
-        ids, traces = _listed(shown, heads, s)
+    for ids, traces in _every_set(shown, s):
         both, times = np.unique(ids * people + shown.whose[traces], return_counts=True)
         held = both // people
         most = np.zeros(int(held[-1]) + 1, dtype=np.int64)
@@ -162,6 +194,119 @@ def _sets(shown: _Shown, s: int, share: npt.NDArray[np.float64]) -> int:
         single += np.bincount(traces[np.bincount(held)[ids] == 1], minlength=len(single))
     share[longer] = single[longer] / np.array([comb(int(n), s) for n in shown.lengths[longer]], dtype=np.float64)
     return fewest
+
+
+def _every_set(shown: _Shown, s: int, most: int | None = None) -> Iterator[tuple[Ints, Ints]]:
+    """Every set of s points of a trace, in blocks: a number per set, equal for equal sets, and the trace it was found in."""
+    most = MOST_SETS if most is None else most
+    total = sum(comb(int(n), s) for n in shown.lengths if n >= s)
+    if total > most:
+        raise VerificationError(
+            f"{total:,} sets of {s} records would have to be counted; at most {most:,} are.",
+            hint="Ask for fewer known records, renew pseudonyms, or let people have fewer records.",
+        )
+    for heads in _blocks(shown, s):
+        yield _listed(shown, heads, s)
+
+
+FEWER_SETS = 5_000_000
+"""Sets that are looked at one by one, if knowledge is not of exact records only."""
+
+
+def _of_one_length(shown: _Shown, asked: KnownLength, points: list[tuple[Any, ...]], timed: bool) -> float:
+    """As exact records, of traces with the same number of points only: the number is a part of each point."""
+    told = shown.points * (int(shown.lengths.max()) + 1) + np.repeat(shown.lengths, shown.lengths)
+    alike = _Shown(np.unique(told, return_inverse=True)[1], shown.lengths, shown.whose)
+    return min(_sets(alike, s, np.zeros(len(shown.whose))) for s in range(1, asked.records + 1))
+
+
+def _without_one(shown: _Shown, asked: KnownAbsence, points: list[tuple[Any, ...]], timed: bool) -> float:
+    """Traces with a set, without those at the point that most of them have, but not all: somebody there never was at it."""
+    fewest, start = len(shown.whose), np.concatenate(([0], np.cumsum(shown.lengths)))
+    for s in range(1, asked.records + 1):
+        for ids, traces in _every_set(shown, s, FEWER_SETS):
+            order = np.argsort(ids, kind="stable")
+            for own in np.split(traces[order], np.flatnonzero(np.diff(ids[order])) + 1):
+                times = np.unique(np.concatenate([shown.points[start[t] : start[t + 1]] for t in own]), return_counts=True)[1]
+                most = int(times[times < len(own)].max(initial=0))
+                fewest = min(fewest, (len(own) - most) // int(np.bincount(shown.whose[own]).max()))
+    return fewest
+
+
+def _about(shown: _Shown, asked: NearRecords, points: list[tuple[Any, ...]], timed: bool) -> float:
+    """The traces with a point near each of the known ones, by the published times and places."""
+    times = _as_numbers([p[0] for p in points] if timed else [0] * len(points), asked.in_time)
+    places = list(zip(*(p[int(timed) :] for p in points), strict=True))
+    numbers = [_as_numbers(column, False) if asked.distance else None for column in places]
+    texts = [np.array([str(v)[: asked.characters or None] for v in column], dtype=object) for column in places]
+    fits: list[set[int]] = []
+    at: list[set[int]] = [set() for _ in points]
+    for t, p in zip(shown.trace.tolist(), shown.points.tolist(), strict=True):
+        at[p].add(t)
+    for i in range(len(points)):
+        alike = np.abs(times - times[i]) <= asked.reach
+        if np.isnan(times[i]):
+            alike = np.array([p[0] == points[i][0] for p in points])
+        for number, text in zip(numbers, texts, strict=True):
+            apart = None if number is None or np.isnan(number).any() else np.abs(number - number[i])
+            alike = alike & (text == text[i] if apart is None else apart <= asked.distance + 1e-9)
+        fits.append(set[int]().union(*(at[j] for j in np.flatnonzero(alike).tolist())))
+    fewest, start = len(shown.whose), np.concatenate(([0], np.cumsum(shown.lengths))).tolist()
+    known: set[tuple[int, ...]] = set()
+    for t in range(len(shown.lengths)):
+        for s in range(1, asked.records + 1):
+            known.update(combinations(shown.points[start[t] : start[t + 1]].tolist(), s))
+        if len(known) > FEWER_SETS:
+            raise VerificationError(
+                f"more than {FEWER_SETS:,} sets of records would have to be counted.", hint="Ask for fewer known records."
+            )
+    for own in known:
+        left = list(set.intersection(*(fits[p] for p in own)))
+        fewest = min(fewest, len(left) // int(np.bincount(shown.whose[left]).max()))
+    return fewest
+
+
+def _as_numbers(told: Sequence[Any], dated: bool) -> npt.NDArray[np.float64]:
+    """Published times in microseconds if they are ``dated``, numbers as they are; not a number: anything else."""
+    out = []
+    for value in told:
+        try:
+            moment = datetime.fromisoformat(str(value)) if dated else None
+            since = None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC) - EPOCH
+            out.append(float(value) if since is None else since / timedelta(microseconds=1))
+        except (TypeError, ValueError):
+            out.append(np.nan)
+    return np.array(out)
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _sure(shown: _Shown, records: int, asked: Requirement, found: set[tuple[int, Any]]) -> float:
+    """What the traces with a set of up to so many points have of a sensitive column, each value once in a trace: the largest
+    share of these traces that has one, the fewest values, or the largest distance from the values of all traces."""
+    numbers = {None: 0}
+    pairs = sorted((t, numbers.setdefault(v, len(numbers))) for t, v in found if not (v is None and asked.kind == "alpha"))
+    trace, value = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    first, width = np.searchsorted(trace, np.arange(len(shown.whose) + 1)), len(numbers)
+    whole = np.bincount(value, minlength=width) / max(1, len(value))
+    worst = [0.0] if asked.sign == "<=" else [float(width)]
+    for s in range(1, records + 1):
+        for ids, traces in _every_set(shown, s):
+            many = np.diff(first)[traces]
+            place = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+            told = value[np.repeat(first[traces], many) + place]
+            keys, times = np.unique(np.repeat(ids, many) * width + told, return_counts=True)
+            of, what = keys // width, keys % width
+            if asked.kind == "alpha":
+                worst.append(float((times / np.bincount(ids)[of]).max(initial=0.0)))
+            elif asked.sign == ">=":
+                worst.append(float(np.bincount(of, minlength=int(ids.max()) + 1).min()))
+            else:
+                share = times / np.bincount(of, weights=times)[of]
+                apart = np.bincount(of, weights=np.abs(share - whole[what]) - whole[what])
+                worst.append(float((apart.max() + 1) / 2))
+    return round(max(worst) if asked.sign == "<=" else min(worst), 12)
 
 
 def _blocks(shown: _Shown, size: int) -> Iterator[Ints]:
@@ -278,8 +423,10 @@ def judge_events(requirements: Iterable[Requirement], facts: EventFacts) -> list
 
 
 def _found(asked: Requirement, facts: EventFacts) -> float:
+    if asked.name in facts.further:
+        return facts.further[asked.name]
     match asked:
-        case KnownRecords():
+        case KnownRecords() if asked.kind == "known":
             return facts.smallest[asked.records]
         case Unicity():
             return facts.alone[asked.records]

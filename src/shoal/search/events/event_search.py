@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError, InternalError
+from shoal.measures.events.knowledge import Asked, Mask, most_known, safe_limit
 from shoal.measures.events.traces import EXACT, NONE
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import Progress, silent, written
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.requirement import KnownRecords
+from shoal.model.requirement import KnownRecords, NearRecords
 from shoal.search.events.problem import (
     CUT,
     EVERY,
@@ -34,7 +35,7 @@ from shoal.search.events.problem import (
     pairs_of,
     traces_of,
 )
-from shoal.search.events.suppress import Asked, Linked, Mask, Pairs, suppressed, too_many
+from shoal.search.events.suppress import Pairs, suppressed, too_many
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,17 +117,19 @@ def tried_plan(problem: EventProblem, shape: Shape, allow: float) -> Found | Non
     others: list[Any] = [] if times is None else [times[keep]]
     levels: Levels | None = None
     blank: IntArray | None = None
+    dress = _dressed(problem, shape, keep)
     if shape.place == CUT:
         if problem.tree is None or problem.leaf is None:
             raise InternalError("a cut is tried without a hierarchy.")
-        made = cut(problem.tree, problem.leaf[keep], trace, owner, others, problem.asked, allowed, split=shape.splits)
+        made = cut(problem.tree, problem.leaf[keep], trace, owner, others, problem.asked, allowed, dress, split=shape.splits)
         if made is None:
             return None
         levels, pairs, which, stays = made
         texts = np.array(label_texts(problem.tree, levels), dtype=object).astype(str)
         place_loss = bits_lost(problem.places["exact"], np.unique(texts, return_inverse=True)[1][problem.leaf])
     elif shape.place == LOCAL:
-        local = blanked([c[keep] for c in problem.ladder], trace, owner, others, problem.asked, allowed, split=shape.splits)
+        ladder = [c[keep] for c in problem.ladder]
+        local = blanked(ladder, trace, owner, others, problem.asked, allowed, dress, split=shape.splits)
         if local is None:
             return None
         blank, pairs, which, stays = local
@@ -135,7 +138,7 @@ def tried_plan(problem: EventProblem, shape: Shape, allow: float) -> Found | Non
     else:
         places = problem.places[shape.place]
         pairs, which = pairs_of(trace, owner, others if places is None else [*others, places[keep]], len(trace))
-        kept = suppressed(pairs, problem.asked, allowed, split=shape.splits)
+        kept = suppressed(dress(pairs, which, None), problem.asked, allowed, split=shape.splits)
         if kept is None:
             return None
         (pairs, stays), place_loss = kept, problem.column_loss("place", shape.place)
@@ -180,9 +183,32 @@ def _found(
     )
 
 
+Dress = Callable[[Pairs, IntArray, Any], Pairs]
+"""Adds what else is published of pairs, if a requirement is about it: the pairs, the pair of each record, and the place of each
+record if that depends on the records (a list of columns)."""
+
+
+def _dressed(problem: EventProblem, shape: Shape, keep: Mask) -> Dress:
+    if problem.shown is None:
+        return lambda pairs, which, places: pairs
+    told = problem.shown(shape.time, EXACT if shape.place in (CUT, LOCAL) else shape.place).taken(np.flatnonzero(keep))
+    rank = problem.rank[keep]
+
+    def dress(pairs: Pairs, which: IntArray, places: Any) -> Pairs:
+        if shape.place == LOCAL:
+            left = len(told.places) - places
+            places = [np.where(i >= left, "*", p.astype(str)) for i, p in enumerate(told.places)]
+        order = np.lexsort((rank, which))
+        firsts = order[np.concatenate(([True], np.diff(which[order]) != 0))]
+        return replace(pairs, shown=(told if places is None else replace(told, places=tuple(places))).taken(firsts))
+
+    return dress
+
+
 def blanked(
-    ladder: list[Any], trace: IntArray, owner: IntArray, others: list[Any], asked: tuple[Asked, ...], allowed: int, *, split: bool
-) -> tuple[IntArray, Pairs, IntArray, Mask] | None:
+    ladder: list[Any], trace: IntArray, owner: IntArray, others: list[Any], asked: tuple[Asked, ...], allowed: int, dress: Dress,
+    *, split: bool,
+) -> tuple[IntArray, Pairs, IntArray, Mask] | None:  # fmt: skip
     """How many columns of the place of each record are blank, the pairs that makes, the pair of each record, and the pairs that
     stay: a column more in the records that would be left out, until these are none or have none; None if too many go then."""
     blank = np.zeros(len(trace), dtype=np.int64)
@@ -190,7 +216,7 @@ def blanked(
     every = np.arange(len(trace))
     while True:
         pairs, which = pairs_of(trace, owner, [*others, codes[blank, every]], len(trace))
-        made = suppressed(pairs, asked, len(trace), split=split)
+        made = suppressed(dress(pairs, which, blank), asked, len(trace), split=split)
         gone = np.ones(len(trace), dtype=np.bool_) if made is None else ~made[1][which]
         rise = gone & (blank < len(ladder) - 1)
         if not rise.any():
@@ -270,7 +296,7 @@ def _with_fewer_people(problem: EventProblem, needed: Needed) -> Offer | None:
     """Half as many people asked for, a quarter, and so on, until few enough records go."""
     asked = problem.asked
     while True:
-        less = tuple(replace(r, k=max(2, r.k // 2)) if isinstance(r, KnownRecords) else r for r in asked)
+        less = tuple(replace(r, k=max(2, r.k // 2)) if isinstance(r, KnownRecords | NearRecords) else r for r in asked)
         if less == asked:
             return None
         found = _fewest(replace(problem, asked=less), problem.shapes, needed)
@@ -306,13 +332,14 @@ def label_texts(tree: Hierarchy, levels: Levels) -> list[str]:
 
 def cut(
     tree: Hierarchy, leaf: IntArray, trace: IntArray, owner: IntArray, others: list[Any], asked: tuple[Asked, ...], allowed: int,
-    *, split: bool,
+    dress: Dress, *, split: bool,
 ) -> tuple[Levels, Pairs, IntArray, Mask] | None:  # fmt: skip
     """The levels, the pairs they make, the pair of each record, and the pairs that stay; None where even the top does not do."""
     levels: Levels = np.zeros(tree.n_leaves, dtype=np.int64)
     while True:
         place = labels_at(tree, levels)[leaf]
         pairs, which = pairs_of(trace, owner, [*others, place], len(leaf))
+        pairs = dress(pairs, which, [np.array(label_texts(tree, levels), dtype=object)[leaf]])
         done = suppressed(pairs, asked, allowed, split=split)
         if done is not None:
             return levels, done[0], which, done[1]
@@ -348,15 +375,14 @@ def _raised(
 def _weak_records(pairs: Pairs, which: IntArray, asked: tuple[Asked, ...]) -> Mask:
     """Records in sets that too few people share, of the smallest size that has any: apriori's order."""
     alive = np.ones(len(pairs.trace), dtype=np.bool_)
-    linked = Linked.of(pairs.trace, pairs.point, pairs.owner, alive)
     weak = np.zeros(len(pairs.trace), dtype=np.bool_)
-    for size in range(1, max(r.records for r in asked) + 1):
+    for size in range(1, most_known(asked) + 1):
         if too_many(pairs, alive, size):
             break
         for r in asked:
-            k = int(r.limit) if r.kind == "known" else 2
-            if size <= r.records:
-                weak[linked.pair[linked.weak(size, k)]] = True
+            if size <= getattr(r, "records", size):
+                linked = pairs.linked(r, alive)
+                weak[linked.pair[linked.weak(size, 2 if r.kind == "unicity" else safe_limit(r))]] = True
         if weak.any():
             break
     return weak[which]

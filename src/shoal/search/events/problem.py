@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UsageError
+from shoal.measures.events.knowledge import Asked, Mask, Shown
 from shoal.measures.events.traces import CYCLES
 from shoal.measures.events.unicity import trips_of
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import KnownRecords
-from shoal.search.events.suppress import Asked, Mask, Pairs, most_shown
+from shoal.search.events.suppress import Pairs, most_shown
 
 NEVER, EVERY = "never", "every record"
 NEEDED = "as needed"
@@ -91,7 +92,8 @@ class EventProblem:
 
     ``leaf`` is the value of the record's place in ``tree``, for the level ``cut``. ``times`` has hours too, if they are
     timestamps. ``ladder`` has, for the level ``local``, the places of the records with 0, 1, … of their columns blank, the last
-    column first; no code stands twice. ``flows``: trips by origin and destination are published beside the records.
+    column first; no code stands twice. ``flows``: trips by origin and destination are published beside the records. ``shown``
+    tells what else is published of the records at a width of time and a level of place, if a requirement is about it.
     """
 
     person: IntArray
@@ -108,6 +110,7 @@ class EventProblem:
     leaf: IntArray | None = None
     ladder: tuple[IntArray, ...] = ()
     flows: bool = False
+    shown: Callable[[str, str], Shown] | None = None
     losses: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @property

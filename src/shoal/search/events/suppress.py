@@ -10,28 +10,29 @@ Differs  greedy: in each trace points are taken up from the most popular on (loc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import comb
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.measures.events.traces import Traces
-from shoal.model.counts.classes import FloatArray, IntArray
-from shoal.model.requirement import MOST_SETS, KnownRecords, Unicity
-from shoal.search.kernels import weak_sets
-
-Asked = KnownRecords | Unicity
+from shoal.measures.events.knowledge import Asked, Linked, Mask, Shown, most_known, safe_limit
+from shoal.model.counts.classes import IntArray
+from shoal.model.requirement import MOST_SETS, KnownLength, KnownRecords, Unicity
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pairs:
-    """Distinct pairs of a trace and a point, the records of each, and the person of each trace (never falling)."""
+    """Distinct pairs of a trace and a point, the records of each, and the person of each trace (never falling); what else is
+    published of each pair, if a requirement is about it."""
 
     trace: IntArray
     point: IntArray
     rows: IntArray
     owner: IntArray
+    shown: Shown | None = None
+
+    def linked(self, asked: Asked, alive: Mask) -> Linked:
+        """The traces that fit what a requirement says is known."""
+        return Linked.fitting(asked, self.trace, self.point, self.owner, alive, self.shown)
 
 
 def suppressed(pairs: Pairs, asked: Sequence[Asked], allowed: int, *, split: bool = False) -> tuple[Pairs, Mask] | None:
@@ -45,15 +46,15 @@ def suppressed(pairs: Pairs, asked: Sequence[Asked], allowed: int, *, split: boo
     """
     alive = np.ones(len(pairs.trace), dtype=np.bool_)
     while True:
-        before = int(alive.sum())
-        for r in sorted(asked, key=lambda r: (isinstance(r, Unicity), r.records)):
-            if isinstance(r, KnownRecords):
-                pairs, alive = _known(pairs, alive, r, allowed, split=split)
-            else:
+        before = int(alive.sum()), len(pairs.owner)
+        for r in sorted(asked, key=lambda r: (isinstance(r, Unicity), type(r) is not KnownRecords, getattr(r, "records", 0))):
+            if isinstance(r, Unicity):
                 alive = _unicity(pairs, alive, r, allowed)
+            else:
+                pairs, alive = _held(pairs, alive, r, getattr(r, "records", most_known(asked)), allowed, split=split)
             if not alive.any() or _gone(pairs, alive) > allowed:
                 return None
-        if int(alive.sum()) == before:
+        if (int(alive.sum()), len(pairs.owner)) == before:
             return pairs, alive
 
 
@@ -122,28 +123,41 @@ def most_shown(place: IntArray, person: IntArray, k: int) -> int:
     return int(np.minimum(times, most_each(both // people, times, k)).sum())
 
 
-def _known(pairs: Pairs, alive: Mask, asked: KnownRecords, allowed: int, *, split: bool) -> tuple[Pairs, Mask]:
-    """Until every set of up to m records is shared by k people, or too much is gone."""
+def _held(pairs: Pairs, alive: Mask, asked: Asked, records: int, allowed: int, *, split: bool) -> tuple[Pairs, Mask]:
+    """Until no set of up to so many records is weak by this requirement, or too much is gone."""
+    plain = type(asked) is KnownRecords
     moved: IntArray | None = None  # points of which a pair went or changed its trace since the last look
     while True:
-        fewer = _settled(pairs, alive, asked.k)
+        fewer = _settled(pairs, alive, asked.k) if isinstance(asked, KnownRecords) else alive
         gone, alive = pairs.point[alive & ~fewer], fewer
-        if not (alive.any() and _gone(pairs, alive) <= allowed and asked.records > 1):
+        if not (alive.any() and _gone(pairs, alive) <= allowed and (records > 1 or not plain)):
             return pairs, alive
-        linked = Linked.of(pairs.trace, pairs.point, pairs.owner, alive)
-        if linked.sets(asked.records) > MOST_SETS:
+        linked = pairs.linked(asked, alive)
+        if linked.sets(records) > MOST_SETS:
             return pairs, np.zeros_like(alive)
-        which = None if moved is None else _touched(pairs, alive, np.concatenate((moved, gone)))
-        mark = linked.weak(asked.records, asked.k, which)
+        which = _touched(pairs, alive, np.concatenate((moved, gone))) if plain and moved is not None else None
+        mark = linked.weak(records, safe_limit(asked), which)
         if not mark.any():
             return pairs, alive
-        weak = linked.pair[mark]
-        moved = pairs.point[weak]
-        if split:
-            pairs = _split(pairs, weak)
-        else:
-            alive = alive.copy()
-            alive[weak] = False
+        away = np.ones_like(mark) if not split else np.zeros_like(mark) if plain else linked.weak(1, safe_limit(asked))
+        if isinstance(asked, KnownLength):
+            mark, away = _shorter(linked, mark, split=split)
+        moved = pairs.point[linked.pair[mark]]
+        alive = alive.copy()
+        alive[linked.pair[mark & away]] = False
+        if (mark & ~away).any():
+            pairs = _split(pairs, linked.pair[mark & ~away])
+
+
+def _shorter(linked: Linked, mark: Mask, *, split: bool) -> tuple[Mask, Mask]:
+    """Which of the marked pairs change, and which of these go: of a trace that is weak as a whole, because its length is rare,
+    half with a new pseudonym, or the rarest point."""
+    lengths = linked.traces.lengths
+    turn = np.arange(len(mark)) - np.repeat(linked.traces.start[:-1], lengths)
+    whole = np.repeat(np.add.reduceat(mark, linked.traces.start[:-1], dtype=np.int64) == lengths, lengths)
+    length = np.repeat(lengths, lengths)
+    some = turn < (np.maximum(length // 2, 1) if split else 1)
+    return mark & (some | ~whole), np.full(len(mark), not split) | (length == 1)
 
 
 def _settled(pairs: Pairs, alive: Mask, k: int) -> Mask:
@@ -161,7 +175,7 @@ def _split(pairs: Pairs, moved: IntArray) -> Pairs:
     twice = 2 * pairs.trace
     twice[moved] += 1
     found, trace = np.unique(twice, return_inverse=True)
-    return Pairs(trace.astype(np.int64), pairs.point, pairs.rows, pairs.owner[found // 2])
+    return replace(pairs, trace=trace.astype(np.int64), owner=pairs.owner[found // 2])
 
 
 def _touched(pairs: Pairs, alive: Mask, points: IntArray) -> IntArray:
@@ -192,52 +206,3 @@ def _unicity(pairs: Pairs, alive: Mask, asked: Unicity, allowed: int) -> Mask:
         alive = alive.copy()
         alive[linked.pair[mark & chosen[trace]]] = False
     return alive
-
-
-Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Linked:
-    """Traces with their people; ``pair[i]`` is the place in the caller's list of the i-th pair of ``traces``."""
-
-    traces: Traces
-    owner: IntArray
-    pair: IntArray
-
-    @classmethod
-    def of(cls, trace: IntArray, point: IntArray, owner: IntArray, alive: Mask) -> Linked:
-        """From distinct pairs, those that are alive; ``owner`` of each trace, in their order never falling."""
-        index = np.flatnonzero(alive)
-        traces, t = np.unique(trace[index], return_inverse=True)
-        p = np.unique(point[index], return_inverse=True)[1]
-        popularity = np.bincount(p)
-        order = np.lexsort((p, popularity[p], t))  # as Traces has them
-        return cls(Traces.of(t, p), owner[traces], index[order])
-
-    def sets(self, s: int) -> int:
-        """Sets of one size up to s, over all traces: the size that has most."""
-        lengths, times = np.unique(self.traces.lengths, return_counts=True)
-        both = [(int(n), int(c)) for n, c in zip(lengths, times, strict=True)]
-        return max(sum(comb(n, m) * c for n, c in both) for m in range(1, s + 1))
-
-    def weak(self, m: int, k: int, which: IntArray | None = None) -> Mask:
-        """Pairs (in the order of the traces) to leave out so that fewer than k people share no set of up to m."""
-        t = self.traces
-        mark = np.zeros(t.n_pairs, dtype=np.bool_)
-        chosen = np.arange(t.n_people) if which is None else which
-        most = np.empty(t.n_points, dtype=np.int64)
-        weak_sets.most_each(t.first, t.visitor, self.owner, most)
-        weak_sets.mark_weak(t.start, t.point, t.first, t.visitor, self.owner, chosen, m, k, most, *self._rooms(m), mark)
-        return mark
-
-    def alone(self, s: int) -> FloatArray:
-        """For each trace the share of its sets of s points that are one person's only."""
-        t = self.traces
-        out = np.zeros(t.n_people)
-        weak_sets.alone_shares(t.start, t.point, t.first, t.visitor, self.owner, s, *self._rooms(s), out)
-        return out
-
-    def _rooms(self, m: int) -> tuple[npt.NDArray[np.int32], IntArray, IntArray]:
-        most = int(self.traces.popularity.max())
-        return np.empty((m + 1, most), np.int32), np.empty(m + 1, np.int64), np.empty(m + 1, np.int64)

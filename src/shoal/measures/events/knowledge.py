@@ -1,0 +1,222 @@
+"""Who fits what somebody knows of a person: the traces behind each requirement of an event table.
+
+Takes    distinct pairs of a trace and a point, the people behind the traces, and what is published of each pair besides
+Returns  the lowest number of any set of known records, and the pairs to leave out so that it is not below a limit
+Keeps    one count for all requirements (:mod:`.weak_sets`). They differ in which traces fit a known record: those at its point;
+         of these those with as many points (``length``); those at points near it (``near``); without those at one point more
+         (``absent``). Limits on a sensitive column look at the values of the traces that fit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import UsageError
+from shoal.measures.events import weak_sets
+from shoal.measures.events.traces import Traces
+from shoal.model.compare import slack
+from shoal.model.counts.classes import FloatArray, IntArray
+from shoal.model.requirement import (
+    AlphaK,
+    DistinctDiversity,
+    KnownAbsence,
+    KnownLength,
+    KnownRecords,
+    NearRecords,
+    Requirement,
+    TCloseness,
+    Unicity,
+)
+
+Mask = npt.NDArray[np.bool_]
+Sensitive = AlphaK | DistinctDiversity | TCloseness
+Asked = KnownRecords | NearRecords | Unicity | Sensitive
+MOST_NEAR = 200_000_000
+"""Traces in the lists of those near a point, over all points; a table with more is refused."""
+
+
+def most_known(asked: Iterable[Requirement]) -> int:
+    """The most known records that are asked about; 0 without any."""
+    return max((getattr(r, "records", 0) for r in asked), default=0)
+
+
+def of_events(asked: Requirement) -> Asked:
+    """The requirement itself, if it can be asked of an event table."""
+    if not isinstance(asked, Asked) or (isinstance(asked, TCloseness) and asked.distance != "equal"):
+        raise UsageError(
+            f"'{asked.name}' says nothing of an event table.",
+            hint="Ask for known[2]>=5, absent[2]>=5, length[2]>=5, near[2, 1h]>=5, unicity[4]<=0.05; with one of the first four "
+            "also alpha[column]<=0.5, distinct[column]>=2 or t[column, equal]<=0.2 (docs/events.md).",
+        )
+    return asked
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shown:
+    """What is published of each pair beside its point: its time as a number (``dated``: in microseconds; None: only equal
+    ones are near), its place as text or as coordinates, and the codes of each sensitive column (below 0: missing)."""
+
+    moment: FloatArray | None = None
+    dated: bool | None = None
+    places: tuple[Any, ...] = ()
+    values: Mapping[str, IntArray] = field(default_factory=dict)
+
+    def taken(self, index: IntArray) -> Shown:
+        """Of these pairs only."""
+        moment = None if self.moment is None else self.moment[index]
+        return Shown(moment, self.dated, tuple(p[index] for p in self.places), {n: v[index] for n, v in self.values.items()})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Linked:
+    """Traces with their people; ``pair[i]`` is the place in the caller's list of the i-th pair of ``traces``. Trace
+    ``visitor[i]``, ``first[p] <= i < first[p + 1]``, fits the known point p. ``value[i]``, ``value_first[t] <= i <
+    value_first[t + 1]``, are the sensitive values of trace t, ``whole`` their shares in all traces."""
+
+    traces: Traces
+    owner: IntArray
+    pair: IntArray
+    first: IntArray
+    visitor: Any
+    test: int = weak_sets.PEOPLE
+    value_first: IntArray = field(default_factory=lambda: np.zeros(1, np.int64))
+    value: IntArray = field(default_factory=lambda: np.zeros(1, np.int64))
+    whole: FloatArray = field(default_factory=lambda: np.zeros(1))
+
+    @classmethod
+    def of(cls, trace: IntArray, point: IntArray, owner: IntArray, alive: Mask) -> Linked:
+        """From distinct pairs, those that are alive; ``owner`` of each trace, in their order never falling."""
+        index = np.flatnonzero(alive)
+        traces, t = np.unique(trace[index], return_inverse=True)
+        p = np.unique(point[index], return_inverse=True)[1]
+        popularity = np.bincount(p)
+        order = np.lexsort((p, popularity[p], t))  # as Traces has them
+        made = Traces.of(t, p)
+        return cls(made, owner[traces], index[order], made.first, made.visitor)
+
+    @classmethod
+    def fitting(cls, asked: Asked, trace: IntArray, point: IntArray, owner: IntArray, alive: Mask, shown: Shown | None) -> Linked:
+        """The traces that fit what the requirement says is known."""
+        if isinstance(asked, KnownLength):
+            lengths = np.bincount(trace[alive], minlength=int(trace.max()) + 1)
+            return cls.of(trace, point * (int(lengths.max()) + 1) + lengths[trace], owner, alive)
+        made = cls.of(trace, point, owner, alive)
+        if isinstance(asked, KnownAbsence):
+            return replace(made, test=weak_sets.ABSENT)
+        if isinstance(asked, KnownRecords | Unicity):
+            return made
+        told = (shown or Shown()).taken(made.pair)
+        if isinstance(asked, NearRecords):
+            return made.near(asked, told)
+        return made.with_values(asked, np.repeat(np.arange(made.traces.n_people), made.traces.lengths), told.values[asked.column])
+
+    def near(self, asked: NearRecords, told: Shown) -> Linked:
+        """Everybody at a point that is not further away than the requirement says fits."""
+        t = self.traces
+        some = np.empty(t.n_points, np.int64)
+        some[t.point] = np.arange(t.n_pairs)
+        moment = np.zeros(t.n_points) if told.moment is None else told.moment[some].astype(np.float64)
+        if told.dated is not None and asked.time and told.dated is not asked.in_time:
+            raise UsageError(
+                f"'{asked}' does not fit the times, which are {'dates' if told.dated else 'numbers'}.",
+                hint="Write a length such as 1h for dates, a number for numbers.",
+            )
+        reach = 0.0 if told.dated is None else asked.reach
+        codes = np.zeros(t.n_points, np.int64)
+        spots: list[FloatArray] = []
+        for place in (p[some] for p in told.places):
+            if asked.distance and place.dtype.kind == "f":
+                spots.append(place)
+                continue
+            texts = place.astype(str)
+            texts = texts.astype(f"<U{asked.characters}") if asked.characters else texts
+            codes = np.unique(codes * t.n_points + np.unique(texts, return_inverse=True)[1], return_inverse=True)[1]
+        order = np.lexsort((moment, codes))
+        ends = np.flatnonzero(np.diff(codes[order], append=-1))
+        lists: list[Any] = [None] * t.n_points
+        total = 0
+        for group in np.split(order, ends[:-1] + 1):
+            low = np.searchsorted(moment[group], moment[group] - reach)
+            high = np.searchsorted(moment[group], moment[group] + reach, "right")
+            for p, a, b in zip(group.tolist(), low.tolist(), high.tolist(), strict=True):
+                near = group[a:b]
+                for spot in spots:
+                    near = near[np.abs(spot[near] - spot[p]) <= asked.distance + 1e-9]
+                lists[p] = np.unique(np.concatenate([t.visitor[t.first[q] : t.first[q + 1]] for q in near.tolist()]))
+                total += len(lists[p])
+                if total > MOST_NEAR:
+                    raise UsageError(
+                        f"more than {MOST_NEAR:,} records are near each other.", hint="Ask for a shorter time, or coarser points."
+                    )
+        first = np.concatenate(([0], np.cumsum([len(x) for x in lists]))).astype(np.int64)
+        return replace(self, first=first, visitor=np.concatenate(lists))
+
+    def with_values(self, asked: Sensitive, trace: IntArray, value: IntArray) -> Linked:
+        """With the values of each trace, each once. A missing one (below 0) is a value, but not one to be sure of."""
+        t = self.traces
+        if isinstance(asked, AlphaK):
+            trace, value = trace[value >= 0], value[value >= 0]
+        width = int(value.max(initial=-1)) + 2
+        both = np.unique(trace * width + np.where(value < 0, width - 1, value))
+        first = np.searchsorted(both, np.arange(t.n_people + 1) * width)
+        share = np.bincount(both % width, minlength=width) / max(1, len(both))
+        kinds = {AlphaK: weak_sets.SHARE, DistinctDiversity: weak_sets.VALUES, TCloseness: weak_sets.DISTANCE}
+        return replace(self, test=kinds[type(asked)], value_first=first, value=both % width, whole=share)
+
+    def sets(self, s: int) -> int:
+        """Sets of one size up to s, over all traces: the size that has most."""
+        lengths, times = np.unique(self.traces.lengths, return_counts=True)
+        both = [(int(n), int(c)) for n, c in zip(lengths, times, strict=True)]
+        return max(sum(comb(n, m) * c for n, c in both) for m in range(1, s + 1))
+
+    def weak(self, m: int, limit: float, which: IntArray | None = None) -> Mask:
+        """Pairs (in the order of the traces) to leave out so that no set of up to m is below the limit."""
+        t = self.traces
+        mark = np.zeros(t.n_pairs, dtype=np.bool_)
+        chosen = np.arange(t.n_people) if which is None else which
+        fits = (t.start, t.point, self.first, self.visitor, self.owner)
+        weak_sets.mark_weak(*fits, chosen, m, self.test, float(limit), self._most(), *self._rooms(m), *self._values(), mark)
+        return mark
+
+    def lowest(self, m: int) -> float:
+        """The lowest number of all sets of up to m points."""
+        t = self.traces
+        mark = np.zeros(t.n_pairs, dtype=np.bool_)
+        fits = (t.start, t.point, self.first, self.visitor, self.owner)
+        return float(weak_sets.lowest_number(*fits, m, self.test, self._most(), *self._rooms(m), *self._values(), mark))
+
+    def alone(self, s: int) -> FloatArray:
+        """For each trace the share of its sets of s points that are one person's only."""
+        t = self.traces
+        out = np.zeros(t.n_people)
+        weak_sets.alone_shares(t.start, t.point, self.first, self.visitor, self.owner, s, *self._rooms(s), out)
+        return out
+
+    def _most(self) -> IntArray:
+        most = np.empty(self.traces.n_points, dtype=np.int64)
+        weak_sets.most_each(self.first, self.visitor, self.owner, most)
+        return most
+
+    def _values(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        return self.value_first, self.value, self.whole, np.zeros(max(self.traces.n_points, len(self.whole)))
+
+    def _rooms(self, m: int) -> tuple[npt.NDArray[np.int32], IntArray, IntArray]:
+        most = int(np.diff(self.first).max())
+        return np.empty((m + 1, most), np.int32), np.empty(m + 1, np.int64), np.empty(m + 1, np.int64)
+
+
+def safe_limit(asked: Asked) -> float:
+    """The limit as :meth:`Linked.weak` takes it: more is safer, so that a share and a distance are negative."""
+    limit = float(asked.limit)
+    return -(limit + slack(limit)) if asked.sign == "<=" else limit
+
+
+def counted(asked: Asked, lowest: float) -> float:
+    """The lowest number as the requirement states it."""
+    return abs(lowest) if asked.sign == "<=" else int(lowest)

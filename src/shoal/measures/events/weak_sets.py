@@ -1,0 +1,263 @@
+"""Loops over the sets of points of each trace: how many people fit each of them, and what they have in common. Compiled with
+numba where it is installed.
+
+A trace is what one pseudonym shows; ``owner`` is its person. Traces are numbered so that those of a person follow each other,
+and the traces at a point stand in order, so the people among them are counted in one walk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.kernels.jit import lean_njit
+from shoal.measures.events.sets import choose, common
+
+
+@lean_njit
+def owners(traces: Any, n: int, owner: Any, enough: int) -> int:
+    """How many people the first n of some traces belong to; ``enough`` at most."""
+    found, last = 0, -1
+    for i in range(n):
+        if owner[traces[i]] != last:
+            last = owner[traces[i]]
+            found += 1
+            if found == enough:
+                break
+    return found
+
+
+@lean_njit
+def common_owners(known: Any, n: int, traces: Any, low: int, high: int, owner: Any, enough: int) -> int:
+    """How many people the traces belong to that are both in ``known[:n]`` and in ``traces[low:high]``; ``enough`` at most."""
+    found, last, i = 0, -1, 0
+    while i < n and low < high:
+        a, b = known[i], traces[low]
+        if a == b and owner[a] != last:
+            last = owner[a]
+            found += 1
+            if found == enough:
+                break
+        i += a <= b
+        low += b <= a
+    return found
+
+
+@lean_njit
+def most_each(first: Any, visitor: Any, owner: Any, out: Any) -> None:
+    """``out[p]``: the most traces that one person has at point p."""
+    for p in range(len(out)):
+        run, last = 0, -1
+        out[p] = 1
+        for i in range(first[p], first[p + 1]):
+            if owner[visitor[i]] != last:
+                last, run = owner[visitor[i]], 0
+            run += 1
+            out[p] = max(out[p], run)
+
+
+@lean_njit
+def share(known: Any, n: int, traces: Any, low: int, high: int, owner: Any, enough: int) -> int:
+    """One over the largest share that a person has in the traces that are both in ``known[:n]`` and in ``traces[low:high]``,
+    rounded down: as many people as hide there. With ``enough`` traces it is known to be large, and not counted further.
+
+    If everybody has one trace, it is the number of people. Somebody who has most of the traces is not hidden among the others.
+    """
+    found, longest, run, last, i = 0, 1, 0, -1, 0
+    while i < n and low < high and found < enough:
+        a, b = known[i], traces[low]
+        if a == b:
+            if owner[a] != last:
+                last, run = owner[a], 0
+            run += 1
+            found += 1
+            longest = max(longest, run)
+        i += a <= b
+        low += b <= a
+    return found if found >= enough else found // longest
+
+
+PEOPLE, ABSENT, SHARE, VALUES, DISTANCE = range(5)
+"""What is judged of the traces that fit: people; people without one more point; the surest sensitive value; different values; how
+far the values are from those of all traces. In all of them more is safer: a share and a distance are negative."""
+
+
+@lean_njit
+def _without_one(fits: Any, n: int, owner: Any, base: int, length: int, start: Any, point: Any, room: Any) -> float:
+    """How many people fit if one point is known that the trace at ``base`` does not have: the one that most of the others have.
+    ``room`` has a 0 for each point, and has it again at the end."""
+    longest, run, last, most = 1, 0, -1, 0
+    for i in range(base, base + length):
+        room[point[i]] = -4e15
+    for i in range(n):
+        if owner[fits[i]] != last:
+            last, run = owner[fits[i]], 0
+        run += 1
+        longest = max(longest, run)
+        for j in range(start[fits[i]], start[fits[i] + 1]):
+            room[point[j]] += 1
+            most = max(most, int(room[point[j]]))
+    for i in range(n):
+        for j in range(start[fits[i]], start[fits[i] + 1]):
+            room[point[j]] = 0
+    for i in range(base, base + length):
+        room[point[i]] = 0
+    return float((n - most) // longest)
+
+
+@lean_njit
+def _of_values(test: int, fits: Any, n: int, d: int, first: Any, value: Any, whole: Any, room: Any) -> float:
+    """The values of the traces that fit, each once in a trace: the surest one of those that trace d has, how many there are, or
+    how far they are from ``whole``, the shares in all traces. ``room`` has a 0 for each value, and has it again at the end."""
+    total, most, different = 0, 0, 0
+    for i in range(n):
+        for j in range(first[fits[i]], first[fits[i] + 1]):
+            v = value[j]
+            total += 1
+            different += room[v] == 0
+            room[v] += 1
+    for j in range(first[d], first[d + 1]):
+        most = max(most, int(room[value[j]]))
+    far = 0.0
+    if test == DISTANCE and total:
+        for v in range(len(whole)):
+            far += abs(room[v] / total - whole[v]) / 2
+    for i in range(n):
+        for j in range(first[fits[i]], first[fits[i] + 1]):
+            room[value[j]] = 0
+    if test == SHARE:
+        return -most / n
+    return float(different) if test == VALUES else -far
+
+
+@lean_njit
+def _lowest_from(
+    d: int, root: int, m: int, test: int, limit: float, every: bool, start: Any, point: Any, first: Any, visitor: Any,
+    owner: Any, most: Any, rooms: Any, at: Any, sizes: Any, mark: Any, value_first: Any, value: Any, whole_table: Any, room: Any,
+) -> float:  # fmt: skip
+    """The lowest number of a set of up to m points of this trace, if one is below ``limit``; else a number that is not. With
+    ``every``, all sets are looked at; otherwise the first one below ``limit`` is enough.
+
+    The root is its rarest point, and no other one is marked. Nobody has more than ``most[p]`` traces at point p: if people are
+    counted, ``limit`` times as many traces are enough.
+    """
+    base, n = start[d], start[d + 1] - start[d]
+    p = point[base + root]
+    left = first[p + 1] - first[p]
+    each = most[p]
+    whole = visitor[first[p] : first[p + 1]]
+    if test == PEOPLE:
+        lowest = float(left // each)
+    elif test == ABSENT:
+        lowest = _without_one(whole, left, owner, base, n, start, point, room)
+    else:
+        lowest = _of_values(test, whole, left, d, value_first, value, whole_table, room)
+    if m == 1 or (lowest < limit and not every):
+        return lowest
+    sizes[0] = left
+    depth = 1
+    at[1] = root
+    while depth > 0:
+        at[depth] += 1
+        if at[depth] >= n:
+            depth -= 1
+            continue
+        if mark[base + at[depth]]:
+            continue
+        p = point[base + at[depth]]
+        low, high = first[p], first[p + 1]
+        before = whole if depth == 1 else rooms[depth - 1]
+        if test != PEOPLE or depth < m - 1:
+            sizes[depth] = common(before, sizes[depth - 1], visitor, low, high, rooms[depth], True)
+        if test == PEOPLE:
+            enough = int(min(limit, lowest)) * min(each, most[p]) if every else int(limit) * min(each, most[p])
+            number = float(share(before, sizes[depth - 1], visitor, low, high, owner, enough))
+        elif test == ABSENT:
+            number = _without_one(rooms[depth], sizes[depth], owner, base, n, start, point, room)
+        else:
+            number = _of_values(test, rooms[depth], sizes[depth], d, value_first, value, whole_table, room)
+        lowest = min(lowest, number)
+        if lowest < limit and not every:
+            return lowest
+        if depth < m - 1:
+            depth += 1
+            at[depth] = at[depth - 1]
+    return lowest
+
+
+@lean_njit
+def mark_weak(
+    start: Any, point: Any, first: Any, visitor: Any, owner: Any, which: Any, m: int, test: int, limit: float, most: Any,
+    rooms: Any, at: Any, sizes: Any, value_first: Any, value: Any, whole: Any, room: Any, mark: Any,
+) -> None:  # fmt: skip
+    """In each of these traces, points to leave out so that no set of up to m of the others is below the limit now.
+
+    Points are taken up from the most popular to the rarest; one that makes a weak set with those taken up is marked.
+    """
+    for d in which:
+        base = start[d]
+        n = start[d + 1] - base
+        for root in range(n - 1, -1, -1):
+            if (
+                _lowest_from(
+                    d, root, m, test, limit, False, start, point, first, visitor, owner, most, rooms, at, sizes, mark,
+                    value_first, value, whole, room,
+                )
+                < limit
+            ):  # fmt: skip
+                mark[base + root] = True
+
+
+@lean_njit
+def lowest_number(
+    start: Any, point: Any, first: Any, visitor: Any, owner: Any, m: int, test: int, most: Any, rooms: Any, at: Any, sizes: Any,
+    value_first: Any, value: Any, whole: Any, room: Any, mark: Any,
+) -> float:  # fmt: skip
+    """The lowest number of all sets of up to m points of a trace."""
+    lowest = float(len(start))
+    for d in range(len(start) - 1):
+        for root in range(start[d + 1] - start[d]):
+            number = _lowest_from(
+                d, root, m, test, lowest, True, start, point, first, visitor, owner, most, rooms,
+                at, sizes, mark, value_first, value, whole, room,
+            )  # fmt: skip
+            lowest = min(lowest, number)
+    return lowest
+
+
+@lean_njit
+def alone_shares(
+    start: Any, point: Any, first: Any, visitor: Any, owner: Any, s: int, rooms: Any, at: Any, sizes: Any, out: Any
+) -> None:
+    """``out[d]``: the share of the sets of s points of trace d (of its only set, where it has fewer) that are one person's."""
+    for d in range(len(out)):
+        base = start[d]
+        n = start[d + 1] - base
+        size = min(s, n)
+        alone = 0.0
+        depth = 0
+        at[0] = -1
+        while depth >= 0:
+            at[depth] += 1
+            if at[depth] > n - size + depth:
+                depth -= 1
+                continue
+            p = point[base + at[depth]]
+            low, high = first[p], first[p + 1]
+            last = depth == size - 1
+            if depth == 0:
+                left = high - low
+                for i in range(left):
+                    rooms[0, i] = visitor[low + i]
+                people = owners(rooms[0], left, owner, 2)
+            elif last:
+                people = common_owners(rooms[depth - 1], sizes[depth - 1], visitor, low, high, owner, 2)
+            else:
+                left = common(rooms[depth - 1], sizes[depth - 1], visitor, low, high, rooms[depth], True)
+                people = owners(rooms[depth], left, owner, 2)
+            if people == 1:
+                alone += choose(n - 1 - at[depth], size - 1 - depth)
+            elif not last:
+                sizes[depth] = left
+                depth += 1
+                at[depth] = at[depth - 1]
+        out[d] = alone / choose(n, size)
