@@ -354,7 +354,10 @@ def _topic_beside(name: str, label: str) -> Topic | None:
         return BY_KEY["moved"] if topic.key == "street" else BY_KEY["tenure"]
     if first == ("how", "often") or (first and "frequency" in raw_words(name)):
         return topic
-    return topic_of(label, sentence=" " in label.strip()) if label and (opaque(name) or topic is None) else topic
+    if not label or (topic is not None and topic.role is not Role.INSENSITIVE and not opaque(name)):
+        return topic
+    said = topic_of(label, sentence=" " in label.strip())
+    return topic if said is None and not opaque(name) else said  # "year" is harmless until its label says "of admission"
 
 
 def _derived(name: str, known: dict[str, Topic]) -> Topic | None:

@@ -342,3 +342,34 @@ def test_a_title_below_the_line_that_names_the_delimiter(tmp_path: Path) -> None
     lines = [line.replace(",", ";") for line in (HEAD, *BODY)]
     rows, _ = read(csv(tmp_path, "sep=;", "Members", *lines))
     assert [r["age"] for r in rows] == [34, 51, 29, 62]
+
+
+def test_a_delimiter_behind_the_names_only_is_left_out(tmp_path: Path) -> None:
+    rows, source = read(csv(tmp_path, HEAD + ",", *BODY))
+    assert (len(rows), list(rows[0])) == (4, HEAD.split(","))
+    assert sniff.BEHIND_NAMES in source["repairs"]
+
+
+def test_a_blank_name_above_records_that_have_the_field_is_a_column(tmp_path: Path) -> None:
+    rows, source = read(csv(tmp_path, HEAD + ",", *(f"{line},x" for line in BODY)))
+    assert list(rows[0])[-1] == "column7"
+    assert sniff.BEHIND_NAMES not in source.get("repairs", [])
+
+
+@pytest.mark.parametrize("body", [BODY, LONG], ids=["short", "long"])
+def test_fields_written_as_formulas_are_read_as_what_they_show(tmp_path: Path, body: list[str]) -> None:
+    wrapped = [",".join(f'="{cell}"' for cell in line.split(",")) for line in body]
+    rows, source = read(csv(tmp_path, HEAD, *wrapped))
+    assert [row["age"] for row in rows[:2]] == [int(line.split(",")[2]) for line in body[:2]]
+    assert (len(rows), sniff.FORMULAS in source["repairs"]) == (len(body), True)
+
+
+def test_a_formula_that_shows_a_delimiter_stays_one_field(tmp_path: Path) -> None:
+    rows, _ = read(csv(tmp_path, "name,age", '="Vries, Anna",34', '="007",51', "=A1,29"))
+    assert [row["name"] for row in rows] == ["Vries, Anna", "007", "=A1"]
+
+
+def test_labels_below_the_names_may_be_the_same_twice(tmp_path: Path) -> None:
+    with shoal.open(csv(tmp_path, "Q1a,Q1b,Q2", "other,other,How old are you?", *(f"{i % 3},1,{20 + i}" for i in range(9)))) as t:
+        assert [c.note for c in t.schema.columns] == ["other", "other", "How old are you?"]
+        assert t.schema["Q2"].kind == "integer"

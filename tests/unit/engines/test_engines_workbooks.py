@@ -147,3 +147,17 @@ def test_a_broken_old_workbook_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.xls").write_bytes(b"\xd0\xcf\x11\xe0" + b"x" * 600)
     with pytest.raises(ShoalError, match="not a readable Excel workbook"):
         read(tmp_path / "t.xls")
+
+
+def test_a_sheet_without_names_keeps_its_first_record(tmp_path: Path) -> None:
+    rows, source = read(book(tmp_path / "t.xlsx", data=BODY))
+    assert (len(rows), rows[0]["column1"], source["header"]) == (4, "Anna", False)
+    assert any("column1" in line for line in source["repairs"])
+    rows, source = read(tmp_path / "t.xlsx", header=1)
+    assert (len(rows), source["header"]) == (3, True)
+
+
+@pytest.mark.parametrize("names", [["town", 2019, 2020], ["town", "age", "1"]], ids=["years", "a word above numbers"])
+def test_names_with_numbers_among_them_stay_names(tmp_path: Path, names: list[Any]) -> None:
+    rows, source = read(book(tmp_path / "t.xlsx", data=[names, ["Delft", 4, 5], ["Gouda", 7, 8]]))
+    assert (len(rows), source["header"]) == (2, True)

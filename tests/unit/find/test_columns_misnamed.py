@@ -10,6 +10,7 @@ import pytest
 
 import shoal
 from shoal.find import ColumnFacts, find_column
+from shoal.find.topics import topic_of
 from shoal.model.roles import Role
 
 ROWS = 400
@@ -105,3 +106,63 @@ def test_ratings_under_sentences_are_answers() -> None:
     assert {c.role for c in shoal.inspect(table).columns} == {Role.SENSITIVE}
     short = {f"{name[4:8].strip()}_zork": values for name, values in table.items()}
     assert Role.SENSITIVE not in {c.role for c in shoal.inspect(short).columns}
+
+
+SYLLABLES = [a + b for a in "bdfgjklmnprstvz" for b in "aeiou"]
+
+
+def _word(rng):
+    return "".join(rng.choice(SYLLABLES) for _ in range(3)).capitalize()
+
+
+@pytest.mark.parametrize("name", ["v4", "elected", "ใคร", "entry"])
+@pytest.mark.parametrize("words", [1, 2])
+def test_words_of_their_own_in_most_rows_may_be_names_that_no_list_has(name, words):
+    assert found(name, lambda rng: " ".join(_word(rng) for _ in range(words))).role is Role.DIRECT
+
+
+@pytest.mark.parametrize(("different", "role"), [(ROWS // 2, Role.DIRECT), (ROWS // 2 - 1, Role.QUASI)])
+def test_words_that_more_than_two_rows_share_are_not_of_their_own(different, role):
+    rng = random.Random(3)
+    words = sorted({_word(rng) + _word(rng) for _ in range(2 * ROWS)})[:different]
+    counts = np.array([ROWS // different + (i < ROWS % different) for i in range(different)])
+    assert find_column(ColumnFacts("v4", "text", words, counts, ROWS)).role is role
+
+
+@pytest.mark.parametrize("cell", ["ask {}@example.org", "see www.{}.example.org", "call +31 20 123 4567 {}"])
+def test_an_answer_that_contains_an_address_is_not_published_as_an_answer(cell):
+    answers = ["very satisfied", "satisfied", "neutral", "not satisfied"]
+    seldom = found("satisfaction", lambda rng: cell.format(_word(rng)) if rng.random() < 0.005 else rng.choice(answers))
+    assert seldom.role is Role.UNDECIDED or seldom.role is Role.DIRECT
+    often = found("satisfaction", lambda rng: cell.format(_word(rng)) if rng.random() < 0.5 else rng.choice(answers))
+    assert often.role is Role.DIRECT
+    assert found("satisfaction", lambda rng: rng.choice(answers)).role is Role.SENSITIVE
+
+
+def test_a_label_says_more_than_a_name_that_is_harmless_alone():
+    assert found("year", lambda rng: rng.randint(1990, 2002), "Year of admission").role is Role.QUASI
+    assert found("year", lambda rng: rng.randint(1, 3)).topic == "technical"
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"),
+    [
+        ("Tempat Lahir", "birth_place"),
+        ("body temp", "lab"),
+        ("Contact Info", "phone"),
+        ("Recommender Contact Info (if given)", "phone"),
+        ("password", "account"),
+        ("Candidate", "person_name"),
+        ("متوسط", ""),
+        ("დაბადების ადგილი", "birth_place"),
+        ("ծննդյան տարեթիվ", "birth_date"),
+        ("όνομα πατέρα", "person_name"),
+        ("locul nașterii", "birth_place"),
+        ("mật khẩu", "account"),
+        ("ngoaingu", "marks"),
+        ("koliko ste stari", "age"),
+    ],
+)
+def test_words_of_further_languages(name, topic):
+    said = topic_of(name)
+    assert (said.key if said else "") == topic

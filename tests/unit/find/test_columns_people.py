@@ -220,7 +220,7 @@ def test_the_other_part_of_names_is_found_beside_given_names() -> None:
     found = {c.name: c.role for c in shoal.inspect(table).columns}
     assert found["j"] is found["p"] is Role.DIRECT
     assert found["b"] is not Role.DIRECT
-    alone = {c.name: c.role for c in shoal.inspect({"p": table["p"], "b": table["b"]}).columns}
+    alone = {c.name: c.role for c in shoal.inspect({"p": other * 3, "b": table["b"][:90] * 2}).columns}
     assert alone["p"] is not Role.DIRECT
 
 

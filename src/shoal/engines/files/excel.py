@@ -31,6 +31,7 @@ from shoal.engines.files.layout import (
     HEAD_ROWS,
     Row,
     filled,
+    first_is_record,
     heading_line,
     lay_out,
     names_at,
@@ -50,6 +51,9 @@ from shoal.model.roles import check_names
 OPTIONS = ("sheet", "types", "rename_duplicates", "header", "skip", "totals", "units", "notes")
 KINDS = ("text", "float")
 """What ``types=`` can ask for: other kinds are in the cells."""
+NO_NAMES = (
+    "The first row holds numbers as a record does: the columns are called column1, column2 …. Overrule with --read header=1."
+)
 LARGE, MOST_PACKED = 256 << 20, 100
 """A workbook of more bytes than this when unpacked, and more than this many times its packed ones, is not an honest one."""
 MOST_CELLS, SPARSE = 10_000_000, 50
@@ -84,7 +88,8 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     renamed = {new: old for new, old in zip(names, own, strict=True) if new != old}
     plan = {n: options[n] for n in OPTIONS if n in options} | ({"heading_rows": 2} if any(labels) else {})
     plan |= {"sheet": str(sheet.name)} if others else {}
-    details = repairs_of(Counter(aside) + Counter({"notes": above}), renamed, plan, above=above)
+    mended = () if header or options.get("header") is False else (NO_NAMES,)
+    details = repairs_of(Counter(aside) + Counter({"notes": above}), renamed, plan, above=above, mended=mended)
     details |= {"heading_rows": 2} if any(labels) else {}
     if others:
         shown = ", ".join(f"'{n}'" for n in others[:5]) + (", …" if len(others) > 5 else "")
@@ -121,7 +126,7 @@ def _table_rows(
     if not held:
         raise UnreadableError(f"sheet '{sheet}' of '{path.name}' is empty.", hint="Its first row must hold the names.")
     width = max(map(len, held))
-    has_names = header is not False
+    has_names = header is not False and (header or said or not first_is_record(held))
     labels: Row = ("",) * width
     if has_names and options.get("header") is None and not said and second_heading(held[: HEAD_ROWS + 2]):
         labels, held = (held[0], held[1:]) if says_nothing(held[0]) else (held[1], [held[0], *held[2:]])

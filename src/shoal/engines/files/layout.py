@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -411,6 +412,23 @@ def repairs_of(
     return {name: value for name, value in found.items() if value}
 
 
+def first_is_record(rows: Sequence[Row]) -> bool:
+    """Whether the first row of a sheet is a record: it holds a number or date, and no word stands above numbers.
+
+    Years beside words may be names, as those of a table of counts are.
+
+    >>> first_is_record([[3.0, "Anna"], [4.0, "Ben"]]), first_is_record([["no", "who"], [4.0, "Ben"]])
+    (True, False)
+    """
+    first, below = rows[0], rows[1 : HEAD_ROWS + 1]
+    numbers = [is_amount(c) or isinstance(c, date) for c in first]
+    years = all(_YEAR.fullmatch(text_of(c).removesuffix(".0")) for c, number in zip(first, numbers, strict=True) if number)
+    if not below or not any(numbers) or (years and not all(numbers)):
+        return False
+    words = [i for i, c in enumerate(first) if text_of(c) and not numbers[i]]
+    return not any(_column_of_numbers([r[i] for r in below if len(r) > i]) for i in words)
+
+
 HEAD_ROWS = 50
 """Rows below two rows of words that are looked at for numbers."""
 
@@ -426,8 +444,8 @@ def second_heading(rows: Sequence[Sequence[Any]]) -> bool:
     first, second, below = rows[0], rows[1], rows[2 : 2 + HEAD_ROWS]
     if any(is_amount(cell) for cell in (*first, *second)) or len(filled(second)) < 0.9 * len(second):
         return False
-    if len({str(c) for c in second}) < len(second):
-        return False
+    if len({str(c) for c in second}) < len(second) and says_nothing(first):
+        return False  # labels may be the same twice, names not
     numeric = [i for i in range(len(second)) if _column_of_numbers([row[i] for row in below if len(row) > i])]
     if any(text_of(second[i]).casefold() in MISSING_WORDS for i in numeric) or (len(numeric) < 2 and not says_nothing(first)):
         return False  # a record whose numbers are missing is not a heading

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from shoal.find.finding import ColumnFacts, Evidence, EvidenceKind, Scale, ScaleGuess
+from shoal.find.identifiers import spread
 from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import ladder_order
 from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
 from shoal.find.roles.by_values import by_addresses, by_full_names, by_row_numbers, by_shape, by_value_topic, by_weight
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
-from shoal.find.roles.keys import below_zero, by_last_word, by_number_word, by_person_word
+from shoal.find.roles.keys import below_zero, by_last_word, by_number_word, by_person_word, own_words
+from shoal.find.safe_harbor.spellings import certain_in
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import MOST_CODES
@@ -41,6 +43,10 @@ def _by_table(view: ColumnView) -> Decision | None:
     if view.private and scale is Scale.NUMBER and not facts.whole:
         why = "it is measured with fractions, and the table is about health, money or conduct"
         return Decision(Role.SENSITIVE, why, 0.5)
+    if own_words(facts):
+        return Decision(
+            Role.DIRECT, "most rows have words of their own, as names of people are", 0.5, "all_different", 18, Scale.ID
+        )
     if opaque(facts.name) and facts.distinct == 2 and view.private and view.well_named:
         return None  # a yes or no that others hardly know: nothing shows what it is
     if opaque(facts.name) and scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE):
@@ -75,8 +81,28 @@ FEW_FOUND = 0.05
 
 
 def decide(view: ColumnView) -> Decision:
-    """The role of one column: what its name and values say, unless it finds people by itself."""
-    return _by_count(view, _recognized(view))
+    """The role of one column: what its name and values say, unless it finds people by itself or names some in its texts."""
+    return _by_cells(view, _by_count(view, _recognized(view)))
+
+
+OFTEN_INSIDE = 0.2
+"""Share of different texts with an e-mail address, telephone number or the like inside, from which they are why it is kept."""
+
+
+def _by_cells(view: ColumnView, decision: Decision) -> Decision:
+    """The decision, or what single cells say: an answer that contains an e-mail address is not published as an answer."""
+    facts = view.facts
+    if decision.role is Role.DIRECT or facts.kind != "text" or facts.numbers is not None or view.guess.scale is Scale.DATE:
+        return decision
+    seen = certain_in(spread(facts.values))
+    if seen is None or (seen[1] < OFTEN_INSIDE and decision.role is Role.QUASI):
+        return decision
+    form, share = seen
+    evidence = Evidence(f"texts that contain {form.what}", round(share, 3), 0.7)
+    if share < OFTEN_INSIDE:
+        return Decision(Role.UNDECIDED, f"some of its values contain {form.what}", 0.0, decision.topic, None, None, (evidence,))
+    why = f"many of its values contain {form.what}"
+    return Decision(Role.DIRECT, why, 0.7, "text", form.item, Scale.TEXT, (evidence,))
 
 
 def _by_count(view: ColumnView, decision: Decision) -> Decision:

@@ -115,6 +115,25 @@ def in_a_block(facts: ColumnFacts) -> bool:
     return low >= BLOCK_FROM and high < 2 * low and high - low < BLOCK_WIDTH * facts.distinct
 
 
+OWN_WORDS, OWN_ROWS, MOST_WORDS = 0.5, 100, 6
+"""Share of rows with a text of their own, rows, and words of a text, from which texts may be names that no list has."""
+
+
+def own_words(facts: ColumnFacts) -> bool:
+    """A few words without digits, most of them in one row or two, as names of people are written in every script.
+
+    >>> import numpy as np
+    >>> names = [a + b for a in "abcdefghij" for b in "klmnopqrst"]
+    >>> [own_words(ColumnFacts("x", "text", names, np.full(100, n), 100 * n)) for n in (1, 3)]
+    [True, False]
+    """
+    if facts.kind != "text" or facts.numbers is not None or facts.filled < OWN_ROWS or facts.distinct < OWN_WORDS * facts.filled:
+        return False
+    looked = spread(facts.values)
+    short = sum(len(v.split()) <= MOST_WORDS and not any(map(str.isdigit, v)) for v in looked)
+    return short >= 0.9 * len(looked)
+
+
 def is_key(facts: ColumnFacts) -> bool:
     """Long codes, mostly different: keys that name somebody, also where they repeat."""
     if facts.numbers is not None and not facts.whole:

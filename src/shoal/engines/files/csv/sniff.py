@@ -39,6 +39,18 @@ _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-][0-9]{1,3})
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 
 
+_FORMULA = re.compile(r'(?:^|(?<=[,;\t|]))=("(?:[^"\r\n]|"")*")(?=[,;\t|\r\n]|$)', re.MULTILINE)
+
+
+def without_formulas(text: str) -> str:
+    """A text with what its formulas show: programs write ="007" so that a spreadsheet keeps it as text.
+
+    >>> without_formulas('="007";=A1;b')
+    '"007";=A1;b'
+    """
+    return _FORMULA.sub(r"\1", text) if '="' in text else text
+
+
 @dataclass(frozen=True)
 class Dialect:
     """How the fields are separated and quoted, whether the first line holds names, and what of the file is not a record.
@@ -137,6 +149,7 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     if text.lstrip().startswith(('{"', '[{"')):
         raise UnreadableError(f"'{path.name}' holds JSON.", hint="Name it .jsonl, or pass --read format=jsonl.")
     whole, quote = len(raw) < SAMPLE_BYTES, options.get("quote", '"')
+    text, formulas = without_formulas(text), _FORMULA.search(text) is not None
     header, skip, stated, text = _below_skipped(text, options)
     by_name = "\t" if ending(path) in (".tsv", ".tab") else None
     delimiter = options.get("delimiter") or stated or by_name or _delimiter(text, quote, whole)
@@ -152,6 +165,8 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     notes, lines = sum(map(bool, map(filled, rows[:above]))), numbered[above][0] if above else 0
     tail = rows[above:]
     rows = [r for r in tail if not is_blank(r)]
+    ended = not blanks and _delimiter_behind_names(rows)
+    rows = [r[:-1] if len(r) > len(rows[-1]) else r for r in rows] if ended else rows
     single = "quote" not in options and _in_single_quotes(rows[0])
     if single and _single_quotes_below(rows, [r for r in _rows(text, delimiter, "'", whole) if r][-len(rows) :]):
         return sniff(raw, encoding, path, {**options, "quote": "'"})
@@ -161,6 +176,7 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     if single:
         rows[0] = [name[1:-1] for name in rows[0]]
     mended = () if blanks or not _ends_differ(text, delimiter, quote) else (ENDS_DIFFER,)
+    mended = (*mended, *([BEHIND_NAMES] if ended else []), *([FORMULAS] if formulas else []))
     if header and not blanks and _first_unnamed(rows):
         rows[0], mended = ["", *rows[0]], (*mended, FIRST_UNNAMED)
     names, padded = _names_of(rows[0], header)
@@ -221,6 +237,8 @@ def _numbered(text: str, delimiter: str, quote: str, whole: bool) -> list[tuple[
 
 ENDS_DIFFER = "Lines end in different ways; each way ends a line."
 FIRST_UNNAMED = "The names leave out the first column; it is called 'column1'."
+FORMULAS = 'Fields that are written as formulas (="12") are read as what they show.'
+BEHIND_NAMES = "A delimiter stands behind the last name and behind no record; it is left out."
 
 
 def _ends_differ(text: str, delimiter: str, quote: str) -> bool:
@@ -249,6 +267,13 @@ def _first_unnamed(rows: Sequence[Sequence[str]]) -> bool:
     """Whether every record has one field more than the names, as where the first one holds names of rows."""
     body, width = rows[1:], len(rows[0]) + 1
     return len(body) > 1 and width > 2 and all(len(r) == width for r in body) and any(r[-1].strip() for r in body)
+
+
+def _delimiter_behind_names(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the names, also in two rows of headings, end with a blank one, and every record has one field less."""
+    width = len(rows[0]) - 1
+    body = rows[2:] if len(rows) > 1 and len(rows[1]) == len(rows[0]) and not rows[1][-1].strip() else rows[1:]
+    return width > 1 and len(body) > 1 and not rows[0][-1].strip() and all(len(r) == width for r in body)
 
 
 def _without_comments(
