@@ -166,3 +166,17 @@ def test_a_label_says_more_than_a_name_that_is_harmless_alone():
 def test_words_of_further_languages(name, topic):
     said = topic_of(name)
     assert (said.key if said else "") == topic
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "role"),
+    [
+        ("patient_name", "Wumek Plonix", Role.DIRECT),
+        ("Alamat", "Kampung Zibdor", Role.DIRECT),
+        ("telefoon", "unknown to us", Role.DIRECT),
+        ("study_name", "Shoal I", Role.INSENSITIVE),
+        ("sex", "f", Role.INSENSITIVE),
+    ],
+)
+def test_the_name_of_the_only_person_in_a_table_is_not_harmless(name, value, role):
+    assert found(name, lambda rng: value).role is role

@@ -85,6 +85,8 @@ def decide(view: ColumnView) -> Decision:
     return _by_cells(view, _by_count(view, _recognized(view)))
 
 
+OF_THINGS = ("record_number", "device", "url", "name", "text")
+"""Topics of direct identifiers that name a thing, not a person, if all rows have the same one."""
 OFTEN_INSIDE = 0.2
 """Share of different texts with an e-mail address, telephone number or the like inside, from which they are why it is kept."""
 
@@ -142,6 +144,9 @@ def _recognized(view: ColumnView) -> Decision:
             Role.DIRECT, f"its values look like {form.what}", form.confidence, form.key, form.hipaa, scale, (evidence,)
         )
     if facts.distinct == 1 and (facts.missing == 0 or view.topic is None):  # one value or none is a mark: the name decides
+        if view.topic is not None and view.topic.role is Role.DIRECT and view.topic.key not in OF_THINGS and facts.kind == "text":
+            why = f"its name says {view.topic.says}, and all rows have the same: a table of one person, or of one household"
+            return _with_evidence(Decision(Role.DIRECT, why, 0.7, view.topic.key, view.topic.hipaa, Scale.ID), "name")
         one = Decision(Role.INSENSITIVE, "it has one value only", 0.85, view.topic.key if view.topic else "")
         return _with_evidence(one, "shape")
     for rule, kind in RULES:

@@ -21,6 +21,7 @@ from shoal.find.safe_harbor.coarse import fine_date, fine_zip, too_long_ago, too
 from shoal.find.safe_harbor.column_names import as_large_as_a_state, kinds_of_places
 from shoal.find.safe_harbor.harmless import coded, harmless, test_codes
 from shoal.find.safe_harbor.spellings import (
+    DAY_AND_MONTH,
     ZIP5,
     ZIP9,
     certain_in,
@@ -154,6 +155,8 @@ def _dated(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
         return Classed(3, kind, "values", f"{_share(share)} of its different values are or hold dates")
     if not number and month_or_weekday_share(values) >= MOSTLY:
         return Classed(3, kind, "values", "its values are months or days of the week")
+    if not number and facts.distinct > FEW and all(map(DAY_AND_MONTH.fullmatch, values)):
+        return Classed(3, kind, "values", "its values are written as days and months without a year")
     part = words.part_of_date(facts.name)
     if part and facts.whole and facts.numbers is not None and 0 <= facts.numbers.min() <= facts.numbers.max() <= part:
         return Classed(3, kind, "name", "its name says a month, week or day, and its values fit")

@@ -21,6 +21,7 @@ from shoal.find.identifiers import FEWEST_PLACES, rounded
 from shoal.find.name_words import LITTLE, raw_words, words_of
 from shoal.find.people import holds_name
 from shoal.find.safe_harbor import column_names as words
+from shoal.find.safe_harbor.coarse import OLDEST
 from shoal.find.topics import TOPICS, Topic, topic_of
 from shoal.find.vocabulary import folded, sections, word_set
 from shoal.kernels.text import Pattern
@@ -40,6 +41,10 @@ MOST_YEARS = 89
 _NOT_HARMLESS = frozenset("birth_place facility industry moved technical group suffix".split())
 """Topics without an identifier of the list whose values may still be places, names, dates or running numbers."""
 _TITLES = word_set("names", "title before a name")
+_YEARS = (word_set("column_names", "years") | word_set("column_names", "year")) - {"num"} | set(
+    "old aged an ans jahren y yo".split()
+)
+"""Words beside a number that may be an age."""
 _LISTS = ("values", "orders", "missing", "quantities", "places")
 
 
@@ -61,8 +66,10 @@ def known_text(text: str) -> bool:
     [True, True, True, True, False, False]
     """
     whole, begun = _known()
-    parts = [w for w in re.split(r"[^\w]+|_+", folded(text)) if w]
+    parts = _parts(text)
     if sum(w.isdigit() for w in parts) > 2 or len(parts) > 10 or (len(parts) > 1 and not _TITLES.isdisjoint(parts)):
+        return False
+    if old_age(parts):
         return False
     return all(
         (len(w) == 1 and w.isalpha())
@@ -72,6 +79,19 @@ def known_text(text: str) -> bool:
         or any(w[:n] in begun for n in range(3, len(w) + 1))
         for w in parts
     )
+
+
+def _parts(text: str) -> list[str]:
+    return [w for w in re.split(r"[^\w]+|_+", folded(text)) if w]
+
+
+def old_age(parts: Sequence[str]) -> bool:
+    """Whether a number above 89 stands beside a word for years.
+
+    >>> old_age(["93", "years", "old"]), old_age(["89", "years", "old"]), old_age(["93", "mg"])
+    (True, False, False)
+    """
+    return not _YEARS.isdisjoint(parts) and any(w.isdigit() and int(w) > OLDEST for w in parts)
 
 
 class CodeList(NamedTuple):
@@ -270,6 +290,7 @@ def _vocabulary(facts: ColumnFacts) -> str:
         if known_text(value):
             continue
         capital = topic is None and value[:1].isupper() and not value.isupper()
-        if rows < SHARED_BY or _ODD.search(value) or holds_name(value) or capital or len(value.split()) > 6:
+        odd = _ODD.search(value) or holds_name(value) or old_age(_parts(value))
+        if rows < SHARED_BY or odd or capital or len(value.split()) > 6:
             return ""
     return f"{said}, and its values are a small vocabulary that rows share"

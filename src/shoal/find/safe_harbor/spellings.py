@@ -155,6 +155,7 @@ def month_or_weekday_share(values: Sequence[str]) -> float:
     return n / len(values)
 
 
+DAY_AND_MONTH = Pattern(rf"{_DAY}[-/.]{_MONTH}|{_MONTH}[-/.]{_DAY}")
 ZIP9 = Pattern(r"\d{5}-\d{4}")
 ZIP5 = Pattern(r"\d{5}")
 _PLATES = Pattern(
