@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,10 @@ from shoal.attacks import Scene, run_all, worst_first
 from shoal.attacks.cells import Shown, both_releases, linked_by_cells
 from shoal.attacks.composition import joined_records
 from shoal.attacks.tables import continuous
-from shoal.attacks.tables.exposed import exposed_people
-from shoal.attacks.tables.rows import Rows, closest_records, drawn, membership, ordered, overlaps
+from shoal.attacks.tables.exposed import LISTED, Exposure, exposed_people, listed_people
+from shoal.attacks.tables.rows import Rows, closest_records, drawn, membership, order_of, overlaps, some_of
 from shoal.comparison.columns import Coded, matched_rows, read_columns
+from shoal.disk.atomic import write_private
 from shoal.errors import DataError, UnreadableError, UsageError
 from shoal.model.attack import VERDICTS, AttackReport, AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
@@ -46,12 +48,13 @@ def attack_table(
     secrets: Names | None = None,
     leave_out: str | None = None,
     seed: int = 0,
-) -> tuple[str, tuple[AttackResult, ...]]:
+) -> tuple[str, tuple[AttackResult, ...], list[Exposure]]:
     """Singling out, linkability, inference, closest records, copies, membership and exposed people, held against the control.
 
     ``original`` holds people that the table was made from, ``control`` people of the same kind that it was not made from. Both
     are drawn down to equally many, large tables to 10,000 records and 1,000 people. Columns are those that all three have;
-    ``leave_out`` names people and tells nothing. A control group with people of the original is refused.
+    ``leave_out`` names people and tells nothing. A control group with people of the original is refused. The most exposed people
+    are given by their rows in the original.
     """
     three = [opened(t) for t in (table, original, control)]
     shared = [n for n in three[0].schema.names if n != leave_out and all(n in t.schema for t in three[1:])]
@@ -66,32 +69,36 @@ def attack_table(
         n = len(side[shared[0]].codes)
         if n < LEAST:
             raise DataError(f"table '{t.name}' has {n} records; at least {LEAST} are needed.", hint="Use more records.")
-    rows = [ordered(r) for r in _side_by_side(shared, sides)]
+    columns = _side_by_side(shared, sides)
+    places = [order_of(r) for r in columns]
+    rows = [r.taken(order) for r, order in zip(columns, places, strict=True)]
     rng = np.random.default_rng(seed)
     pool = drawn(rows[0], MOST_POOL, rng)
     equal = min(rows[1].n, rows[2].n, MOST_POOL)
-    inside, outside = (drawn(r, equal, rng) for r in rows[1:])
+    some = some_of(rows[1].n, equal, rng)
+    inside, outside = rows[1].taken(some), drawn(rows[2], equal, rng)
     if overlaps(rows[1], rows[2]):
         raise DataError(
             "the control group holds people of the original, so no attack could do better on the original.",
             hint="Name people that the table was not made from.",
         )
     few = [drawn(r, MOST_PEOPLE, rng) for r in (inside, outside)]
-    places = [shared.index(s) for s in asked] or list(range(len(shared)))[:MOST_SECRETS]
+    secret = [shared.index(s) for s in asked] or list(range(len(shared)))[:MOST_SECRETS]
     found: list[AttackResult | None] = [
         continuous.singling_out(pool, inside, outside, tries=TRIES, rng=rng),
         continuous.linkability(pool, *few),
-        continuous.inference(pool, few[0], few[1], shared, places),
+        continuous.inference(pool, few[0], few[1], shared, secret),
         *closest_records(drawn(pool, MOST_PEOPLE, rng), inside, outside, (rows[0], rows[1])),
         membership(pool, *few),
-        exposed_people(drawn(rows[0], MOST_POOL, rng), inside, outside, shared, rng),
     ]
-    return three[0].name, tuple(worst_first(r for r in found if r is not None))
+    exposed, listed = exposed_people(drawn(rows[0], MOST_POOL, rng), inside, outside, shared, rng)
+    listed = [replace(e, row=int(places[1][some[e.row]])) for e in listed]
+    return three[0].name, tuple(worst_first(r for r in (*found, exposed) if r is not None)), listed
 
 
 def attack_numbers(
     table: Source, original: Source, key: str, *, numbers: Names | None = None, seed: int = 0
-) -> tuple[str, tuple[AttackResult, ...]]:
+) -> tuple[str, tuple[AttackResult, ...], list[Exposure]]:
     """Interval disclosure, distance linkage and robust intervals of numbers, each record held against its own original.
 
     ``key`` names the same person in both tables. Without ``numbers`` the columns are those that hold numbers in both, at least
@@ -114,7 +121,7 @@ def attack_numbers(
     here, there = matched_rows(people, made, key)
     x, y = (np.stack([_numbers(side[n])[rows] for n in use], axis=1) for side, rows in ((before, here), (after, there)))
     whole = np.isfinite(x).all(axis=1) & np.isfinite(y).all(axis=1)
-    x, y = x[whole], y[whole]
+    x, y, here = x[whole], y[whole], here[whole]
     varied = np.ptp(x, axis=0) > 0 if len(x) else np.zeros(len(use), dtype=bool)
     x, y = x[:, varied], y[:, varied]
     if len(x) < LEAST or len(x) <= 2 * x.shape[1] or not x.shape[1]:
@@ -123,7 +130,7 @@ def attack_numbers(
     rng = np.random.default_rng(seed)
     if len(order) > MOST_POOL:
         order = order[np.sort(rng.choice(len(order), MOST_POOL, replace=False))]
-    x, y = x[order], y[order]
+    x, y, here = x[order], y[order], here[order]
     kept = [n for n, v in zip(use, varied, strict=True) if v]
     said = f"columns {', '.join(kept)}"
     found = (
@@ -131,7 +138,9 @@ def attack_numbers(
         continuous.distance_linkage(x, y),
         continuous.robust_intervals(x, y, rng),
     )
-    return made.name, tuple(replace(r, worst=said) for r in found)
+    few, rows, ratios = continuous.unusual_linkage(x, y, rng)
+    listed = listed_people([int(here[i]) for i in rows], ratios, [kept] * len(rows))
+    return made.name, tuple(replace(r, worst=said) for r in (*found, few)), listed
 
 
 def _numbers(column: Coded) -> FloatArray:
@@ -176,6 +185,7 @@ def attack(
     key: str | None = None,
     numbers: Names | None = None,
     hunt: bool = False,
+    exposed: str | Path | None = None,
     seed: int = 0,
 ) -> AttackReport:
     """Run every attack that the folder, an external table and earlier releases allow; or attack any table beside its original.
@@ -201,9 +211,15 @@ def attack(
         With ``key``: these columns, instead of all that hold at least twenty different numbers.
     hunt : bool
         With ``with_``: search for the fewest columns by which the attacker finds more than the release claims.
+    exposed : path, optional
+        With ``original``: a new private file (mode 600) with the rows of the ten most exposed people of the original.
     seed : int
         Of the attacks that draw at random.
     """
+    if exposed is not None and original is None:
+        raise UsageError("Exposed people are rows of the original.", hint="Name it: --original TABLE.")
+    if exposed is not None and Path(exposed).exists():
+        raise UsageError(f"'{Path(exposed).name}' exists already.", hint="Name a new file after --exposed.")
     if hunt and with_ is None:
         raise UsageError("A hunt needs the table that the attacker has.", hint="Name it: --with EXTERNAL.")
     if isinstance(folder, Release):  # its own attacks, or its table beside the original
@@ -214,13 +230,13 @@ def attack(
             )
         if all(given is None for given in (original, control, secrets, key, numbers)):
             return folder.attack()
-        return _any_table(folder.to_arrow(), original, control, secrets, key, numbers, seed)
+        return _any_table(folder.to_arrow(), original, control, secrets, key, numbers, seed, exposed)
     if any(given is not None for given in (original, control, secrets, key, numbers)):
         if with_ is not None or previous:
             raise UsageError(
                 "external tables and earlier releases belong to a release folder.", hint="Leave --with and --previous out."
             )
-        return _any_table(_data_of(folder), original, control, secrets, key, numbers, seed)
+        return _any_table(_data_of(folder), original, control, secrets, key, numbers, seed, exposed)
     if not isinstance(folder, str | Path):
         raise UsageError("a table is attacked beside its original and a control group.", hint="Pass original= and control=.")
     place = Path(folder)
@@ -311,6 +327,7 @@ def _any_table(
     key: str | None,
     numbers: Names | None,
     seed: int,
+    exposed: str | Path | None,
 ) -> AttackReport:
     if original is None or (control is None and key is None):
         raise UsageError(
@@ -322,14 +339,27 @@ def _any_table(
         raise UsageError("changed numbers are held against the person's own.", hint="Name the column of persons: --key.")
     if control is None and secrets is not None:
         raise UsageError("inference needs a control group.", hint="Name it: --control.")
-    name = ""
+    name, listed = "", list[Exposure]()
     found: tuple[AttackResult, ...] = ()
     if key is not None:
-        name, found = attack_numbers(table, original, key, numbers=numbers, seed=seed)
+        name, found, listed = attack_numbers(table, original, key, numbers=numbers, seed=seed)
     if control is not None:
-        name, more = attack_table(table, original, control, secrets=secrets, leave_out=key, seed=seed)
-        found = (*found, *more)
+        name, more, few = attack_table(table, original, control, secrets=secrets, leave_out=key, seed=seed)
+        found, listed = (*found, *more), [*listed, *few]
+    if exposed is not None:
+        rows = sorted({e.row: e for e in sorted(listed, key=lambda e: e.times_nearer)}.values(), key=lambda e: -e.times_nearer)
+        write_private(Path(exposed), _private_list(rows[:LISTED]))
     return AttackReport(name, tuple(worst_first(found)))
+
+
+def _private_list(people: Sequence[Exposure]) -> str:
+    """The most exposed people by the number of their row in the original, counted from 1 without the header: no value."""
+    rows = [
+        {"row": e.row + 1, "times_nearer": float(f"{e.times_nearer:.3g}") if np.isfinite(e.times_nearer) else "equal"}
+        | {"columns": list(e.columns)}
+        for e in people
+    ]
+    return json.dumps({"format": "shoal-exposed/1", "people": rows}, indent=1, ensure_ascii=False) + "\n"
 
 
 def _data_of(table: Source) -> Source:

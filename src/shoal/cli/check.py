@@ -113,6 +113,7 @@ ATTACK_OPTIONS = {
     "secrets": Option("With --original: columns to infer from the others.", "COLUMNS", flag="--secret"),
     "key": Option("With --original: column that identifies a person in both tables.", "COLUMN"),
     "numbers": Option("With --key: columns of numbers to compare: a,b.", "COLUMNS"),
+    "exposed": Option("With --original: new private file, rows of the most exposed people.", "FILE", kind=Path),
 }
 
 
@@ -143,6 +144,10 @@ def attack(
         bound = CLAIM if original is None else chance
         warnings = sum(r.verdict == "warning" for r in report.results)
         _shared.line(_closing(report.holds, warnings, bound))
+        if verb_options.get("exposed") is not None:
+            _shared.line(
+                f"The rows of the most exposed people are in {verb_options['exposed']}: keep it apart, for the owner alone."
+            )
         if not report.holds:
             _shared.next_step("ask for more in the policy (a larger k, l-diversity, linkage) and make it again.")
         elif warnings:

@@ -20,6 +20,7 @@ from shoal.attacks.tables.continuous import (
     others_within,
     robust_distances,
     robust_intervals,
+    unusual_linkage,
     within,
 )
 from shoal.cli import build
@@ -124,9 +125,10 @@ def test_unchanged_numbers_are_broken_and_fresh_ones_hold() -> None:
     x = numbers(400)
     same = shoal.attack(as_table(x), original=as_table(x), key="id")
     assert {r.name: r.verdict for r in same.results} == dict.fromkeys(
-        ("interval disclosure", "distance linkage", "robust intervals"), "broken"
+        ("interval disclosure", "distance linkage", "robust intervals", "distance linkage: most unusual people"), "broken"
     )
-    fresh = shoal.attack(as_table(numbers(400, 9)), original=as_table(x), key="id")
+    others = numbers(400, 9)[::-1]  # else the people who are far out would be so in both tables
+    fresh = shoal.attack(as_table(others), original=as_table(x), key="id")
     assert fresh.holds
     assert all(r.low == 0.0 for r in fresh.results)
 
@@ -242,3 +244,32 @@ def test_equally_near_is_up_to_rounding_only() -> None:
     x = np.array([[0.0], [100.0]])
     assert nearest_is_own(x, np.array([[1.0], [1.0 + 1e-13]])).tolist() == [0.5, 0.5]
     assert nearest_is_own(x, np.array([[1.0], [1.0 + 1e-5]])).tolist() == [1.0, 1.0]
+
+
+def test_the_most_unusual_people_are_judged_apart() -> None:
+    """Noise that hides nearly everybody does not hide ten people who are far away; equally near records share a find."""
+    x = np.concatenate([np.random.default_rng(1).normal(size=(490, 2)), 1000.0 * np.arange(1, 11)[:, None] + np.zeros((10, 2))])
+    y = x + np.random.default_rng(2).normal(size=x.shape) * 2
+    few, rows, ratios = unusual_linkage(x, y, np.random.default_rng(3))
+    assert (few.rate, few.verdict, rows) == (1.0, "broken", list(range(490, 500)))
+    assert few.low == wilson(10, 10)[0]
+    assert max(ratios) < 0.02
+    far = np.abs(x[490] - y).sum(axis=1)
+    assert ratios[0] == pytest.approx(np.sqrt((((x[490] - y[490]) / x.std(0, ddof=1)) ** 2).sum()) / np.sqrt(
+        (((x[490] - y[np.argsort(far)[1]]) / x.std(0, ddof=1)) ** 2).sum()), rel=1e-6)  # fmt: skip
+    y[490:] = y[490]
+    few, rows, _ = unusual_linkage(x, y, np.random.default_rng(3))
+    assert few.rate == pytest.approx(1 / 10), "ten equal records: each is one of ten"
+    assert few.verdict == "warning", "ten of 500 would still be more than chance"
+
+
+def test_the_private_list_by_key_names_rows_of_the_original(tmp_path: Path) -> None:
+    x = numbers(200)
+    x[123] = 500.0
+    y = x + np.random.default_rng(2).normal(size=x.shape)
+    order = np.random.default_rng(3).permutation(200)
+    ids = [f"p{i}" for i in range(200)]
+    table = as_table(y[order], [ids[i] for i in order])
+    report = shoal.attack(table, original=as_table(x), key="id", exposed=tmp_path / "list.json")
+    assert any(r.name == "distance linkage: most unusual people" for r in report.results)
+    assert json.loads((tmp_path / "list.json").read_text())["people"][0]["row"] == 124

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.attacks.tables.exposed import exposed_people
+from shoal.attacks.tables.exposed import _Near, _Shadows, _surplus, exposed_people
 from shoal.attacks.tables.rows import Excess, Rows, area_under, copied, distances, nearest, overlaps, result_of, verdict_of
 from shoal.errors import DataError, MissingColumnError, UsageError
 
@@ -273,14 +274,69 @@ def test_equal_records_count_only_if_nobody_has_a_twin_and_no_outsider_is_equall
     groups = original, control = 1000.0 + np.arange(60), np.arange(60.0)
     if twin_in is not None:
         groups[twin_in][-1] = groups[twin_in][-2]
-    table = np.concatenate([original[:6], control + 0.05])
+    table = np.concatenate([original[30:36], control + 0.05])  # the first ten are the most unusual
     table[6] = control[0] + outsider
     sides = [Rows((side,)) for side in (table, original, control)]
-    found = exposed_people(*sides, ["a"], np.random.default_rng(1))
+    found, _ = exposed_people(*sides, ["a"], np.random.default_rng(1))
     assert ("equals theirs" in found.sentence) == counts
 
 
 def test_people_who_all_have_a_twin_are_told_apart_by_nobody():
     twice = Rows((np.repeat(np.arange(20.0), 2),))
-    found = exposed_people(twice, twice, twice, ["a"], np.random.default_rng(1))
+    found, _ = exposed_people(twice, twice, twice, ["a"], np.random.default_rng(1))
     assert found.verdict == "holds"
+
+
+def test_one_near_copy_of_the_most_unusual_person_is_found_and_heads_the_private_list(tmp_path):
+    """No mean and no surplus notices one person of 500; a table made without her comes nowhere near her."""
+    original, control, table = (earners(500, seed) for seed in (1, 2, 3))
+    at = int(np.argmax(original["pay"]))
+    for c in table:
+        table[c][7] = original[c][at]
+    table["pay"][7] += 0.5
+    for name, side in (("original", original), ("control", control), ("table", table)):
+        with (tmp_path / f"{name}.csv").open("w", newline="") as out:
+            csv.writer(out).writerows([[*side], *zip(*side.values(), strict=True)])
+    private = tmp_path / "exposed.json"
+    asked = {"original": tmp_path / "original.csv", "control": tmp_path / "control.csv"}
+    report = shoal.attack(tmp_path / "table.csv", **asked, exposed=private)
+    found = next(r for r in report.results if r.name == "exposed people")
+    assert found.verdict == "broken"
+    assert "1 of 10 most unusual people" in found.sentence
+    body = json.loads(private.read_text())
+    assert private.stat().st_mode & 0o777 == 0o600
+    assert body["format"] == "shoal-exposed/1"
+    assert len(body["people"]) == 10
+    assert "shoal-exposed" not in json.dumps(report.to_json())
+    assert body["people"][0]["row"] == at + 1, "rows are counted from 1, as they stand in the file"
+    assert (body["people"][0]["times_nearer"], body["people"][0]["columns"]) == ("equal", ["age", "rent", "sex"])
+    factors = [math.inf if p["times_nearer"] == "equal" else p["times_nearer"] for p in body["people"]]
+    assert factors == sorted(factors, reverse=True)
+    assert sorted(body["people"][0]) == ["columns", "row", "times_nearer"]
+    assert {c for p in body["people"] for c in p["columns"]} <= set(table)
+    with pytest.raises(UsageError, match="exists already"):
+        shoal.attack(tmp_path / "table.csv", **asked, exposed=private)
+    with pytest.raises(UsageError, match="rows of the original"):
+        shoal.attack(tmp_path, exposed=tmp_path / "other")
+    fresh = shoal.attack(earners(500, 3), original=original, control=control)
+    assert next(r for r in fresh.results if r.name == "exposed people").verdict == "holds"
+
+
+def test_a_shadow_table_of_a_person_is_made_without_the_person():
+    """One person far from all others: her own offspring lies near her, that of the others does not."""
+    original, control = Rows((np.append(np.linspace(0, 0.1, 49), 1.0),)), Rows((np.linspace(0, 0.1, 50),))
+    shadows = _Shadows(200, original, control, np.random.default_rng(1))
+    assert 49 in shadows.people[0].tolist()
+    assert (np.abs(shadows.made.columns[0] - 1.0) < 0.4).any(), "she has offspring"
+    table = Rows((np.array([0.1, 0.55]),))
+    near = shadows.closeness(table, [0])[0]
+    ratio = near.ratio[near.rows.tolist().index(49)]
+    assert ratio == pytest.approx(0.45 / 0.9, rel=0.02), "the others end at 0.1"
+
+
+@pytest.mark.parametrize(("outsider", "counts"), [(2e-6, True), (1e-6, False), (5e-7, False)])
+def test_one_near_record_counts_only_if_no_outsider_has_one_as_near(outsider, counts):
+    rows = np.arange(3)
+    own, other = _Near(rows, np.array([1.0, 1e-6, 0.0])), _Near(rows, np.array([1.0, outsider, 0.0]))
+    chances = [chance for chance, *_ in _surplus(own, other, "is nearer to them, than")]
+    assert (pytest.approx(3e-6) in chances) == counts

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.attacks._common import wilson
+from shoal.attacks.tables.exposed import most_unusual
 from shoal.attacks.tables.rows import Excess, Rows, nearest, result_of, verdict_of
 from shoal.errors import DataError
 from shoal.kernels.quantiles import chi_squared_chance, chi_squared_quantile
@@ -69,6 +70,29 @@ def distance_linkage(x: FloatArray, y: FloatArray) -> AttackResult:
     sentence = f"{found:,.6g} of {n:,} people are found by the nearest released record; one would be by chance."
     rate = max(0.0, (found / n - chance) / (1 - chance))
     return AttackResult("distance linkage", LINK, rate, ends[0], ends[1], None, "", verdict_of(over), sentence)
+
+
+def unusual_linkage(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> tuple[AttackResult, list[int], list[float]]:
+    """The same for the hundredth part of the people who are furthest from the middle of all; with their rows, and how far their
+    own record is beside the nearest of somebody else."""
+    few = most_unusual(robust_distances(x, *minimum_covariance(x, rng)))
+    scale = np.std(x, axis=0, ddof=1)
+    far = _squared(x[few] / scale, y / scale)
+    own = far[np.arange(len(few)), few].copy()
+    far[np.arange(len(few)), few] = np.inf
+    other = far.min(axis=1)
+    share = 1 / (1 + (far <= (own * (1 + 1e-9))[:, None]).sum(axis=1))
+    found = float(share[own <= other * (1 + 1e-9)].sum())
+    low, high = wilson(found, len(few))
+    sentence = f"Of the {len(few):,} most unusual people {found:,.6g} are found by the nearest of {len(y):,} released records."
+    rate = found / len(few)
+    ratio = np.sqrt(np.divide(own, other, out=np.ones_like(own), where=other > 0))
+    name = "distance linkage: most unusual people"
+    return (
+        AttackResult(name, LINK, rate, low, high, None, "", verdict_of(low - 1 / len(y)), sentence),
+        few.tolist(),
+        ratio.tolist(),
+    )
 
 
 def nearest_is_own(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -41,14 +41,18 @@ class Rows:
         return Rows(tuple(c[rows] for c in self.columns))
 
 
-def ordered(rows: Rows) -> Rows:
+def order_of(rows: Rows) -> IntArray:
     """The rows in the order of what they hold, so that what is drawn of them does not depend on the order of a file."""
-    return rows.taken(np.lexsort(rows.columns))
+    return np.lexsort(rows.columns)
+
+
+def some_of(n: int, most: int, rng: np.random.Generator) -> IntArray:
+    """At most so many of n rows, drawn without replacement."""
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, size=most, replace=False))
 
 
 def drawn(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
-    """At most so many rows, drawn without replacement."""
-    return rows if rows.n <= most else rows.taken(np.sort(rng.choice(rows.n, size=most, replace=False)))
+    return rows.taken(some_of(rows.n, most, rng))
 
 
 def alike(a: Rows, b: Rows) -> tuple[IntArray, IntArray, int]:
