@@ -161,6 +161,39 @@ def test_no_difference_tells_of_fewer_than_k_people(tmp_path: Path, seed: int, r
     assert error < uses["trips"].error
 
 
+@pytest.mark.parametrize(("seed", "people"), [(1, 150), (4, 90), (5, 250)])
+def test_the_sums_of_rows_and_columns_do_not_tell_a_hidden_flow(tmp_path: Path, seed: int, people: int) -> None:
+    """Somebody who knows every true sum, and which flows are not published in full, bounds each of these by linear programming:
+    the bounds are k apart at least, unless all that the row and the column publish is what the records show."""
+    optimize = pytest.importorskip("scipy.optimize")
+    rows = commuters(people, seed)
+    flows, _, _ = released(rows, tmp_path / "out", **UNLINKED)
+    true = {ends: found.total() for ends, found in trips(rows).items()}
+    hidden = [e for e, n in true.items() if n != flows.get(e, 0)]
+    lines = [(side, end) for side in (0, 1) for end in {e[side] for e in hidden}]
+    sums = np.array([[float(e[side] == end) for e in hidden] for side, end in lines])
+    bounds = [(flows.get(e, 0), None) for e in hidden]
+    right = sums @ np.array([true[e] for e in hidden])
+    for i, ends in enumerate(hidden):
+        cost = np.eye(len(hidden))[i]
+        low, high = (s * optimize.linprog(s * cost, A_eq=sums, b_eq=right, bounds=bounds).fun for s in (1, -1))
+        more = [e for e in flows if e not in hidden and (e[0] == ends[0] or e[1] == ends[1])]
+        assert high - low >= K - 1e-6 or not more
+    assert hidden
+    assert flows
+
+
+def test_a_hidden_flow_that_sums_tell_to_within_k_trips_hides_another_one() -> None:
+    """Two rows and two columns, all four hidden: with 1, 9, 9 and 9 trips each can change by 1 + 9; with 1, 1, 9 and 1 by 2."""
+    ends = [np.array([0, 0, 1, 1, 0, 2]), np.array([0, 1, 0, 1, 2, 0])]
+    told, extra = np.array([0, 0, 0, 0, 30, 40]), np.array([0, 0, 0, 0, 30, 40])
+    wide, narrow = np.array([1, 9, 9, 9, 30, 40]), np.array([1, 1, 9, 1, 30, 40])
+    assert not uses._tight(wide, told, extra, ends, K).any()
+    assert uses._tight(narrow, told, extra, ends, K).tolist() == [False, False, False, False, True, True]
+    assert not uses._tight(np.array([1, 4, 4, 4, 30, 40]), told, extra, ends, K).any()  # 1 + 4: exactly k
+    assert uses._tight(np.array([1, 3, 3, 3, 30, 40]), told, extra, ends, K).any()  # 1 + 3: one less
+
+
 @pytest.mark.parametrize(
     ("plans", "verdict"),
     [

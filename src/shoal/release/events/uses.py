@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +175,11 @@ def flows_of(events: EventTable, found: Found) -> Flows:
     while True:
         added = _sums(flow, extra, len(known))
         more = _needed(flow, who, before != shown + extra, added, ends, k)
+        true, told = _sums(flow, before, len(known)), added + _sums(flow, shown, len(known))
         if not more.any():
-            return Flows(_sums(flow, before, len(known)), added + _sums(flow, shown, len(known)), first, last)
+            more = _tight(true, told, added, ends, k)
+        if not more.any():
+            return Flows(true, told, first, last)
         extra[more[flow]] = 0
         shown[more[flow] & ~_shared(flow, shown, k, len(known))[flow]] = 0
 
@@ -222,6 +226,59 @@ def _needed(flow: IntArray, who: IntArray, hidden: Mask, extra: IntArray, ends: 
             can = np.setdiff1d(np.flatnonzero((extra > 0) & across), unknown)
             out[can[np.argsort(extra[can], kind="stable")][:1]] = True
     return out
+
+
+def _tight(true: IntArray, told: IntArray, extra: IntArray, ends: list[IntArray], k: int) -> Mask:
+    """Flows that must state no more than the records show, so that somebody who knows the true sums of all rows and columns
+    cannot tell a hidden flow to within fewer than k trips: in its row or column the one that adds least to the records.
+
+    What is hidden can move along a path of hidden flows from the row to the column: one goes up, the next one down by what it
+    has at most.
+    """
+    out = np.zeros(len(true), dtype=np.bool_)
+    hidden = np.flatnonzero(true != told)
+    rows, columns = ends[0][hidden].tolist(), (~ends[1][hidden]).tolist()
+    can_fall = np.where(told < true, true - told, true)[hidden].tolist()
+    near: dict[int, dict[int, int]] = {}
+    for row, column, n in zip(rows, columns, can_fall, strict=True):
+        near.setdefault(row, {})[column], near.setdefault(column, {})[row] = n, k
+    for row, column, n in zip(rows, columns, can_fall, strict=True):
+        if _moved(near, row, column, k) + min(n, _moved(near, column, row, k)) < k:
+            can = np.flatnonzero((extra > 0) & (true == told) & ((ends[0] == row) | (ends[1] == ~column)))
+            out[can[np.argsort(extra[can], kind="stable")][:1]] = True
+    return out
+
+
+def _moved(near: dict[int, dict[int, int]], source: int, target: int, k: int) -> int:
+    """How much, k at most, flows from ``source`` to ``target`` beside the edge between them; ``near`` has the capacities."""
+    edge = near[source][target], near[target][source]
+    near[source][target] = near[target][source] = done = 0
+    undo: list[tuple[int, int, int]] = []
+    while done < k:
+        before, queue = {source: source}, [source]
+        for at in queue:
+            more = [to for to, n in near[at].items() if n > 0 and to not in before]
+            before |= dict.fromkeys(more, at)
+            queue += more
+            if target in before:
+                break
+        if target not in before:
+            break
+        path = [target]
+        while path[-1] != source:
+            path.append(before[path[-1]])
+        steps = [(b, a) for a, b in pairwise(path)]
+        least = min(near[a][b] for a, b in steps)
+        for a, b in steps:
+            near[a][b] -= least
+            near[b][a] += least
+            undo.append((a, b, least))
+        done += least
+    for a, b, n in undo:
+        near[a][b] += n
+        near[b][a] -= n
+    near[source][target], near[target][source] = edge
+    return min(done, k)
 
 
 def _behind_bridges(origins: IntArray, destinations: IntArray) -> list[tuple[list[int], list[int]]]:

@@ -133,9 +133,12 @@ def facts_of_rows(
     for r in asked:
         if r.sensitive is not None:
             further[r.name] = _sure(shown, most, r, values[list(sensitive).index(r.sensitive)])
-        elif isinstance(r, KnownLength | KnownAbsence | NearRecords):
-            count = {"length": _of_one_length, "absent": _without_one, "near": _about}[r.kind]
-            further[r.name] = count(shown, r, list(places), timed)
+        elif isinstance(r, KnownLength):
+            further[r.name] = _of_one_length(shown, r.records)
+        elif isinstance(r, KnownAbsence):
+            further[r.name] = _without_one(shown, r.records)
+        elif isinstance(r, NearRecords):
+            further[r.name] = _about(shown, r, list(places), timed)
     return replace(facts, further=further)
 
 
@@ -213,17 +216,17 @@ FEWER_SETS = 5_000_000
 """Sets that are looked at one by one, if knowledge is not of exact records only."""
 
 
-def _of_one_length(shown: _Shown, asked: KnownLength, points: list[tuple[Any, ...]], timed: bool) -> float:
+def _of_one_length(shown: _Shown, records: int) -> int:
     """As exact records, of traces with the same number of points only: the number is a part of each point."""
     told = shown.points * (int(shown.lengths.max()) + 1) + np.repeat(shown.lengths, shown.lengths)
     alike = _Shown(np.unique(told, return_inverse=True)[1], shown.lengths, shown.whose)
-    return min(_sets(alike, s, np.zeros(len(shown.whose))) for s in range(1, asked.records + 1))
+    return min(_sets(alike, s, np.zeros(len(shown.whose))) for s in range(1, records + 1))
 
 
-def _without_one(shown: _Shown, asked: KnownAbsence, points: list[tuple[Any, ...]], timed: bool) -> float:
+def _without_one(shown: _Shown, records: int) -> int:
     """Traces with a set, without those at the point that most of them have, but not all: somebody there never was at it."""
     fewest, start = len(shown.whose), np.concatenate(([0], np.cumsum(shown.lengths)))
-    for s in range(1, asked.records + 1):
+    for s in range(1, records + 1):
         for ids, traces in _every_set(shown, s, FEWER_SETS):
             order = np.argsort(ids, kind="stable")
             for own in np.split(traces[order], np.flatnonzero(np.diff(ids[order])) + 1):
