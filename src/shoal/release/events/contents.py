@@ -30,8 +30,8 @@ from shoal.release.certificate.contents import purpose_of
 from shoal.release.certificate.derive import FORMATS, data_file
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
-from shoal.release.events.plan_file import EventPlan, fewest_of
-from shoal.release.events.records import EventTable
+from shoal.release.events.plan_file import EventPlan
+from shoal.release.events.records import EventTable, fewest_of
 from shoal.release.events.uses import FLOWS
 from shoal.release.proof.events import EventFacts, judge_events
 from shoal.release.proof.read import header, logical

@@ -24,9 +24,9 @@ from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps
 from shoal.model.certificate.file import is_of_events, read_event_certificate
 from shoal.model.display import written
-from shoal.model.requirement import KnownRecords, NearRecords, Requirement
+from shoal.model.requirement import Requirement
 from shoal.release.events.publish import place_labels
-from shoal.release.events.records import EventTable
+from shoal.release.events.records import EventTable, fewest_of
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import facts_of_rows
 from shoal.release.proof.read import rows
@@ -34,8 +34,6 @@ from shoal.search.events.event_search import Found
 from shoal.search.events.problem import CUT, EVERY
 
 EVENT_PLAN = "shoal-event-plan/1"
-FEWEST = 5
-"""A value that fewer people have is not named in a plan, whatever k is asked for."""
 
 
 @dataclass(frozen=True)
@@ -134,11 +132,6 @@ def plan_of(events: EventTable, found: Found) -> EventPlan:
         None if shape.renew == EVERY else rules.vault or None,
         labels,
     )
-
-
-def fewest_of(asked: Sequence[Requirement]) -> int:
-    """The people who must share a value or a count that is published for all of them."""
-    return max([FEWEST, *(r.k for r in asked if isinstance(r, KnownRecords | NearRecords))])
 
 
 def _labels(events: EventTable, found: Found, which: int, fewest: int) -> dict[str, str]:

@@ -12,14 +12,16 @@ import numpy as np
 from shoal.errors import DataError, EmptyTableError, PolicyError, RoleError, UsageError
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.traces import EXACT, NONE, UNITS, microseconds, moments_of, place_codes, time_buckets
+from shoal.measures.events.unicity import trips_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import written
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.requirement import Unicity
+from shoal.model.requirement import KnownRecords, NearRecords, Requirement, Unicity
 from shoal.release.gate.identifying import check_identifying
 from shoal.release.policy.events import EventRules
 from shoal.release.policy.policy import Policy
 from shoal.search.events.problem import CUT, DAYS, EVERY, LOCAL, NEEDED, NEVER, RECORDS, EventProblem, Shape, Weights, renewal
+from shoal.techniques.places import grid_widths, group_by_trips
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -63,8 +65,8 @@ def read_events(table: Table, policy: Policy) -> EventTable:
     person = unit.codes
     time = None if rules.time is None else time_of(records, rules.time, table.schema[rules.time].kind)
     places = tuple(column_of(records, n, table.schema[n].kind) for n in rules.place)
-    trees = {n: _tree(policy, rules, c) for n, c in ((c.name, c) for c in places) if n in rules.hierarchy}
-    widths, levels = widths_of(rules, time), levels_of(rules, places, trees)
+    trees = {c.name: _tree(policy, rules, c, person, time) for c in places if c.name in rules.hierarchy}
+    widths, levels = widths_of(rules, time), levels_of(rules, places, trees, person, fewest_of(policy.requirements))
     renewals = {r: renewal_of(r, places, int(person.max()) + 1) for r in renewals_of(policy, rules, time)}
     shapes = tuple(
         Shape(w, p, most, renewals[r])
@@ -165,12 +167,38 @@ def time_of(records: Any, name: str, kind: str) -> Column:
     return column_of(pa.table({name: moments.take(pa.array(found.codes))}), name, "timestamp")
 
 
-def _tree(policy: Policy, rules: EventRules, column: Column) -> Hierarchy:
+def _tree(policy: Policy, rules: EventRules, column: Column, person: IntArray, time: Column | None) -> Hierarchy:
     from shoal.hierarchies import from_policy
 
+    if rules.hierarchy[column.name] == {FLOWS: True}:
+        return _by_flows(policy, column, person, time)
     rule = from_policy(rules.hierarchy[column.name], policy.folder or ".").fit(column.name, column.values, column.rows)
     made: Hierarchy = rule.over(column.name, column.values, column.rows)
     return made
+
+
+def _by_flows(policy: Policy, column: Column, person: IntArray, time: Column | None) -> Hierarchy:
+    """Places grouped by the trips between them; a group has the name of its largest place, if enough people were there."""
+    if time is None:
+        raise PolicyError("levels by flows need a time.", hint="Name time: there.", path=f"events.hierarchy.{column.name}")
+    k, texts = fewest_of(policy.requirements), canonical_text(column.values).to_pylist()
+    first, last = trips_of(person, time.codes, column.codes)
+    levels = group_by_trips(column.codes, person, column.codes[first], column.codes[last], k)
+    people = np.bincount(np.unique(column.codes * (int(person.max()) + 1) + person) // (int(person.max()) + 1))
+    rows = [[t] for t in texts]
+    for group in levels:
+        for g in range(int(group.max()) + 1):
+            inside = np.flatnonzero(group == g)
+            lead = int(inside[np.argmax(people[inside])])
+            name = texts[lead] if len(inside) == 1 else f"{texts[lead]} and {len(inside) - 1} more"
+            for i in inside.tolist():
+                rows[i].append(name if people[lead] >= k else f"{len(inside)} places ({g + 1})")
+    return Hierarchy.from_rows(column.name, [[*row, "*"] for row in rows])
+
+
+def fewest_of(asked: Sequence[Requirement]) -> int:
+    """The people who must share a value or a count that is published for all of them."""
+    return max([FEWEST, *(r.k for r in asked if isinstance(r, KnownRecords | NearRecords))])
 
 
 def _problem(
@@ -281,7 +309,10 @@ WIDTHS = {
     "time": (EXACT, "hour", "part of day", NONE),
 }
 SHIFTABLE = (EXACT, "minute", "hour", "day", "week")
-GRIDS = (EXACT, "grid:0.01", "grid:0.1", "grid:1", NONE)
+FLOWS = "flows"
+"""The builder of levels of a place from the trips: ``hierarchy: {station: {flows: true}}``."""
+FEWEST = 5
+"""A value that fewer people have is not named in a plan, whatever k is asked for."""
 MODEL = "model "
 
 
@@ -322,7 +353,10 @@ def _whole_days(width: str) -> bool:
     return width[:-1].isdigit() and width[-1:] in ("d", "w")
 
 
-def levels_of(rules: EventRules, places: tuple[Column, ...], trees: Mapping[str, Hierarchy]) -> tuple[str, ...]:
+def levels_of(
+    rules: EventRules, places: tuple[Column, ...], trees: Mapping[str, Hierarchy], person: IntArray, fewest: int
+) -> tuple[str, ...]:
+    """The levels to choose from: those of the policy, or what suits the places."""
     if not places:
         if rules.place_levels:
             raise PolicyError("'events.place_levels' requires 'events.place'.", hint="Add place: there.")
@@ -340,7 +374,9 @@ def levels_of(rules: EventRules, places: tuple[Column, ...], trees: Mapping[str,
         height = trees[first.name].height
         return (LOCAL, CUT, *(f"level:{i}" for i in range(1, height)), NONE)
     if _coordinates(places):
-        return GRIDS
+        numbers = [np.asarray(p.values.cast("float64").to_numpy(zero_copy_only=False))[p.codes] for p in places]
+        widths = grid_widths(numbers, person, fewest)
+        return (EXACT, *(f"grid:{np.format_float_positional(w, trim='-')}" for w in widths), NONE)
     if len(places) == 1 and first.kind == "text":
         texts = canonical_text(first.values).to_pylist()
         lengths = {len(t) for t in texts}

@@ -24,9 +24,9 @@ from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.events import EventData, EventSteps, EventUse
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import KnownRecords, Requirement
-from shoal.release.events.plan_file import check_earlier, fewest_of
+from shoal.release.events.plan_file import check_earlier
 from shoal.release.events.publish import place_labels
-from shoal.release.events.records import EventTable, places_at, several_places, times_at
+from shoal.release.events.records import EventTable, fewest_of, places_at, several_places, times_at
 from shoal.release.proof.events import read_flows
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found

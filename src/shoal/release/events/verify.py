@@ -23,7 +23,8 @@ from shoal.release.certificate.derive import compare_halves
 from shoal.release.certificate.signing import check_files
 from shoal.release.claim import Claim, Step
 from shoal.release.events.contents import VERIFY, counted, derive, facts_of, limits_of, proof_of, verdict_of
-from shoal.release.events.plan_file import EventPlan, fewest_of
+from shoal.release.events.plan_file import EventPlan
+from shoal.release.events.records import fewest_of
 from shoal.release.events.uses import FLOWS
 from shoal.release.proof.events import (
     EventFacts,
