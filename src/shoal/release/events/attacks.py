@@ -30,7 +30,7 @@ from shoal.disk.atomic import scratch
 from shoal.errors import UsageError, VerificationError, missing_column
 from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.knowledge import Linked, most_known
+from shoal.measures.events.knowledge import Linked, Sensitive, most_known
 from shoal.measures.events.traces import MONDAY, NONE, UNITS, Traces, microseconds
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
@@ -81,12 +81,13 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
         tell(progress, 0.3 * i + 0.15, out[-1:])
         if s == most:
             for kind in ("length", "absent"):
-                limits = {r.records: 1.0 / r.k for r in asked if isinstance(r, KnownRecords) and r.kind == kind} or {s: None}
-                for n, limit in limits.items():
-                    given = published, people, (taken if n == s else draw(trails, n, rng))
-                    bound = {"most": limit or most_chance(asked, n), "claimed": limit}
-                    found_by = known_length(*given, n, **bound) if kind == "length" else known_absence(*given, trails, n, **bound)
-                    out.append(found_by)
+                own = [r for r in asked if isinstance(r, KnownRecords) and r.kind == kind]
+                for n, limit in [(r.records, 1.0 / r.k) for r in own] or [(s, None)]:
+                    known, bound = (taken if n == s else draw(trails, n, rng)), limit or most_chance(asked, n)
+                    if kind == "length":
+                        out.append(known_length(published, people, known, n, most=bound, claimed=limit))
+                    else:
+                        out.append(known_absence(published, people, known, trails, n, most=bound, claimed=limit))
             near = _near(events, found, codes[point], people, s, rng)
             out += [] if near is None else [approximate_times(published, people, near, s, most=most_chance(asked, s))]
             tell(progress, 0.3 * i + 0.15, out[1:])
@@ -183,7 +184,7 @@ def _on_other_knowledge(
     """What the requirements on records known about and on sensitive columns say, tried with random records."""
     out = []
     asked = events.problem.asked
-    sensitive = {r.sensitive: r for r in sorted(asked, key=lambda r: r.kind == "alpha") if r.sensitive is not None}
+    sensitive = {r.column: r for r in sorted(asked, key=lambda r: r.kind == "alpha") if isinstance(r, Sensitive)}
     for r in (*sensitive.values(), *(r for r in asked if isinstance(r, NearRecords))):
         index = np.flatnonzero(found.stays)
         shown = shown_of(events, found).taken(index)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.measures.events.knowledge import Mask
 from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
 from shoal.measures.events.unicity import LARGE, Compared, Log, compare_logs, compare_trips, trips_of
 from shoal.model.attack import AttackResult, Verdict
@@ -31,7 +32,7 @@ from shoal.release.proof.events import read_flows
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found
 from shoal.search.events.problem import CUT, LOCAL
-from shoal.search.events.suppress import Mask, most_each, most_shown
+from shoal.search.events.suppress import most_each, most_shown
 
 FLOWS = "flows"
 """The name of the file, without its ending."""
