@@ -54,7 +54,8 @@ REGIONS = ("North East", "North West", "Yorkshire and The Humber", "East Midland
 
 def main(data: Path, more: Path) -> None:
     key, shares = signer(), _shares(data)
-    joint = {population: _joint(1, by_sex) for population, by_sex in _uk(data)}
+    joint = {(population, "age/years"): _joint(1, by_sex) for population, by_sex in _uk(data)}
+    joint |= {(population, "age/5y"): _joint(5, by_sex) for population, by_sex in _nl(data)}
     rows: dict[str, list[builtin.Row]] = defaultdict(list)
     for topics in (public_topics(data), _regions(data)):  # regions overlap the places in them: a book of their own
         book, left_out = Ledger(), 0
@@ -71,8 +72,8 @@ def main(data: Path, more: Path) -> None:
             except (DataError, RequirementError):
                 left_out += 1
                 continue
-            if codes == ("age/years", "sex"):  # only the United Kingdom's tables have single years
-                proposal = replace(proposal, record=replace(proposal.record, counts=joint[population]))
+            if codes[1:] == ("sex",) and (population, codes[0]) in joint:  # the finest coding of each country's tables
+                proposal = replace(proposal, record=replace(proposal.record, counts=joint[population, codes[0]]))
             record = seed.publish(proposal, key, book)
             rows[country].append(builtin.pack(record))
         sys.stdout.write(f"left out: {left_out}\n")

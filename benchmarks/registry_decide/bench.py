@@ -28,7 +28,9 @@ from shoal.registry.answer import joint
 from shoal.registry.answer.decide import decide
 from shoal.registry.answer.query import Registry
 from shoal.registry.publish.seed import bands
-from shoal.registry.records.summary import alone
+from shoal.registry.records.population import Population
+from shoal.registry.records.record import Record
+from shoal.registry.records.summary import alone, summarize
 
 GROUPS, TARGETS = (20, 50, 100, 500, 1000), (0.01, 0.05, 0.2)
 WIDTHS = {"age/years": 1, "age/5y": 5, "age/10y": 10, "age/20y": 20}
@@ -87,7 +89,7 @@ def revisions(more: Path) -> dict[str, float]:
                         found[row["country_code"]].append(float(row["2015"]))
         return found
 
-    before, after, cases, inside = of(2017), of(2019), 0, 0
+    before, after, cases, inside, opened = of(2017), of(2019), 0, 0, 0
     for country in before.keys() & after.keys():
         for width in (1, 2, 4):
             halves = [np.array_split(np.array(t[country]), 2) for t in (before, after)]
@@ -95,8 +97,21 @@ def revisions(more: Path) -> dict[str, float]:
             for k in (20, 50, 100, 200, 500, 1000, 10_000, 100_000):
                 low, high = joint._ends(q / q.sum(), np.ones(len(q), dtype=np.int64), k, joint.DOUBT)
                 cases += 1
-                inside += low - joint.FLOOR <= float(alone(p / p.sum(), k).sum()) <= high + joint.FLOOR
-    return {"cases": cases, "inside": round(inside / cases, 4)}
+                share = float(alone(p / p.sum(), k).sum())
+                inside += low - joint.FLOOR <= share <= high + joint.FLOOR
+                found = joint.unique_share(_open_at_85(after[country]), k, [{1: "age/5y", 2: "age/10y", 4: "age/20y"}[width], "sex"])
+                opened += found.low <= share <= found.high
+    return {"cases": cases, "inside": round(inside / cases, 4), "inside, 85+ as one answer": round(opened / cases, 4)}
+
+
+def _open_at_85(thousands: list[float]) -> Record:
+    """An estimate whose last answer is 85+, as that of the US states is."""
+    by_sex = {}
+    for sex, part in zip("MF", np.array_split(np.rint(1000 * np.array(thousands)).astype(np.int64), 2), strict=True):
+        by_sex[sex] = np.append(part[:17], part[17:].sum())
+    counts = tables._joint(5, by_sex)
+    summary = summarize(np.array(counts.people), len(counts.people))
+    return Record(("age/5y", "sex"), Population.parse("US@2015"), summary, "estimate", "bench", "", "2026-01-01", source="WPP", counts=counts)
 
 
 def main() -> None:

@@ -148,13 +148,13 @@ def decide(
     if as_json:
         _shared.put_json(decision)
         return
+    typer.echo(f"{decision.sentence}\n")
     for line in decision.lines:
         typer.echo(f"{line.asked:<24}{line.advice}{f' as {line.code}' if line.advice == 'band' else ''}: {line.reason}")
     typer.echo("")
     for step in decision.log:
         typer.echo(f"  {step}")
-    typer.echo("")
-    typer.echo(decision.letter)
+    typer.echo(f"\n{decision.how_many}\n\n{decision.letter}")
 
 
 def verify(

@@ -269,7 +269,7 @@ class TestDecisions:
         store.submit(make(five_years(AGES), codes=("age/5y",), cells=19))
         store.submit(make(AGES, cells=95))
         letter = decide(Registry(store), ["age/years"], str(UTRECHT), group_size=100, target=0.05).letter
-        assert letter.startswith("We ask 100 people of NL/Utrecht for: age in bands of five years.")
+        assert letter.startswith("We ask 100 people of Utrecht for: age in bands of five years.")
         assert "not to ask for more detail (age in years)" in letter
         assert "only one of their kind" in letter
         assert "age/" not in letter

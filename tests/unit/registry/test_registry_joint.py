@@ -111,6 +111,25 @@ def test_an_open_age_may_hold_more_answers_than_the_table() -> None:
     assert any("2 and older" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("oldest", [0, 1, 100, 200])
+@pytest.mark.parametrize("k", [2, 20, 100, 500, 1000])
+def test_hardly_anybody_is_a_hundred_years_old(oldest: int, k: int) -> None:
+    """Of 100,000 people up to 200 may be 100 or older: the upper end allows for them, and for no more."""
+    ages, people = ("0-4", *(f"{a}-{a + 4}" for a in range(5, 80, 5)), "80+"), (*([6000] * 16), 4000)
+    found = joint.unique_share(record(JointCounts({"age/5y": ages}, people)), k, ("age/20y",))
+    real = [24_000, 24_000, 24_000, 24_000, 4000 - oldest, oldest]
+    for share in (independent(real, k), without_return(real, k)):
+        assert found.low - 1e-9 <= share <= found.high + 1e-9
+    assert found.high <= independent(real, k) + 0.0022 + 4 * oldest / 1e5
+
+
+@pytest.mark.parametrize(("last", "usual"), [("95+", 1), ("99+", 1), ("100+", 7)])
+def test_an_open_answer_from_a_hundred_on_may_hold_everything_beyond(last: str, usual: int) -> None:
+    cells = JointCounts({"age/5y": ("0-4", last)}, (1, 1)).cells(["age/5y"])
+    assert cells is not None
+    assert (cells.usual.tolist(), cells.most.tolist()) == ([1, usual], [1, 7 if last == "100+" else 8])
+
+
 @pytest.mark.parametrize("codes", [CODES, ("age/5y", "sex"), ("age/20y",)])
 def test_an_estimate_is_grade_c_and_allows_for_its_error(codes: tuple[str, ...]) -> None:
     counted, estimated = (joint.unique_share(record(method=m), 100, codes) for m in ("complete count", "estimate"))
@@ -215,6 +234,40 @@ def test_decide_says_collect_what_the_table_allows() -> None:
     assert found.after is not None
     assert found.after.high <= 0.05 < found.before.low
     assert found.after.grade == "B"
+
+
+def test_the_best_three_sets_are_offered_and_none_is_coarser_than_another() -> None:
+    found = decide(Registry(), ["age/years", "sex"], "UK/Leeds@2019", group_size=100, target=0.05)
+    assert [codes for codes, _ in found.sets] == [("age/10y", "sex"), ("age/5y",)]
+    assert all(share.high <= 0.05 for _, share in found.sets)
+    assert {x.code for x in found.lines} == set(found.sets[0][0])
+    assert found.verdict == "beyond"
+    assert found.sentence == (
+        "Beyond the target of 5.0 %: age in years and sex make about 55 % of 100 people of Leeds unique. "
+        "Ask for age in bands of ten years and sex: about 1.5 %, at most 1.7 %."
+    )
+
+
+def test_the_fewest_people_with_whom_the_target_holds() -> None:
+    """More people who answer are more people alike: there is a smallest number, and no largest."""
+    asked, place = ["age/years", "sex"], "KE/Nairobi@2019"
+    found = decide(Registry(), asked, place, group_size=100, target=0.05)
+    assert found.enough is not None
+    assert f"from {found.enough:,} respondents on" in found.how_many
+    answer = Registry().query(asked, place)
+    assert answer.unique_share(found.enough).high <= 0.05
+    assert answer.unique_share(int(0.98 * found.enough)).high > 0.05
+    assert decide(Registry(), asked, place, group_size=found.enough, target=0.05).verdict == "within"
+    none = decide(Registry(), asked, place, group_size=100, target=1e-9)
+    assert none.enough is None
+    assert "No number of respondents is known" in none.how_many
+
+
+@pytest.mark.parametrize(("k", "verdict"), [(100, "beyond"), (500, "not known"), (2000, "within")])
+def test_the_verdict_has_three_values(k: int, verdict: str) -> None:
+    found = decide(Registry(), ["age/years", "sex"], "US/CA@2021", group_size=k, target=0.05)
+    assert (found.verdict, found.to_json()["verdict"]) == (verdict, verdict)
+    assert "California" in found.sentence
 
 
 def test_countries_and_states_have_names() -> None:

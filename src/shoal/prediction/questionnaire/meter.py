@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,6 +150,19 @@ def rank(blocks: Sequence[Block], names: Sequence[str], people: int, size: int) 
     for subset in itertools.combinations(names, size):
         found.append((subset, unique_share(parts(blocks, subset), people, points=COARSE, listed=2000)[0]))
     return sorted(found, key=lambda item: (-item[1], item[0]))
+
+
+def fewest(shares: Callable[[Sequence[int]], list[float]], population: int, target: float) -> int | None:
+    """The smallest number of people, to three digits, for which a falling share is within the target."""
+    low, high = 1, population  # the smallest number lies between them
+    for _ in range(5):
+        sizes = sorted({min(high, max(low, round(x))) for x in np.geomspace(low, high, 6)})
+        meets = [share <= target for share in shares(sizes)]
+        if not any(meets):
+            return None
+        first = meets.index(True)
+        low, high = sizes[max(first - 1, 0)], sizes[first]
+    return high
 
 
 def about_percent(share: float) -> str:

@@ -11,7 +11,7 @@ Returns  :class:`.Meter`, and by :meth:`Questionnaire.suggest` the cheapest chan
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -319,7 +319,7 @@ class Questionnaire:
             return [self.pilot.unique(n).high if self.pilot is not None else share_range(known, n)[1] for n in sizes]
 
         sure = expected if self._exact(blocks, names) and self.pilot is None else at_most
-        return _fewest(expected, self.population, self.target), _fewest(sure, self.population, self.target)
+        return _meter.fewest(expected, self.population, self.target), _meter.fewest(sure, self.population, self.target)
 
     def answer(self, answers: Mapping[str, int | str]) -> Degradation:
         """The crowd of one person with these answers, question after question.
@@ -505,19 +505,6 @@ class Questionnaire:
         out.subgroups, out.notes, out.pilot = self.subgroups, self.notes, self.pilot
         out.flags, out.ignored = self.flags, self.ignored
         return out
-
-
-def _fewest(shares: Callable[[Sequence[int]], list[float]], population: int, target: float) -> int | None:
-    """The smallest number of people, to three digits, for which a falling share is within the target."""
-    low, high = 1, population  # the smallest number lies between them
-    for _ in range(5):
-        sizes = sorted({min(high, max(low, round(x))) for x in np.geomspace(low, high, 6)})
-        meets = [share <= target for share in shares(sizes)]
-        if not any(meets):
-            return None
-        first = meets.index(True)
-        low, high = sizes[max(first - 1, 0)], sizes[first]
-    return high
 
 
 def _outer(laws: Sequence[Distribution]) -> Floats:

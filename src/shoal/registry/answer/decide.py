@@ -1,8 +1,9 @@
 """From numbers to a decision: collect, collect in bands, do not collect, or not known.
 
-Starting from the codes asked for, the attribute whose coarsening helps most is coarsened, and one that has no coarser code is
-dropped, until the expected share of unique people is within the target. Then each attribute, in the order asked, is given back as
-much detail as the target leaves room for. What is dropped is called "do not collect" only where it is proven that even its
+Every set of codes is tried, those that keep most attributes first, then those that are coarsened least; the best three within the
+target are offered. Of very many sets a way through them is: starting from the codes asked for, the attribute whose coarsening
+helps most is coarsened, and one that has no coarser code is dropped, until the expected share of unique people is within the
+target; then each attribute is given back as much detail as the target leaves room for. What is dropped is called "do not collect" only where it is proven that even its
 coarsest coding exceeds the target; otherwise the answer is "not known", and which record would tell.
 """
 
@@ -10,15 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
+from math import prod
 from typing import Any, Literal
 
 from shoal.errors import UsageError
+from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate
+from shoal.prediction.questionnaire.meter import fewest
 from shoal.registry.answer.answer import Answer
 from shoal.registry.answer.query import Registry
-from shoal.registry.records.population import Population
-from shoal.registry.records.vocabulary import attribute, canonical, coarser, label
+from shoal.registry.records.population import Population, place_names
+from shoal.registry.records.vocabulary import attribute, canonical, coarser, compare, label
 
+OFFERED = 3
+"""Sets of codes that are offered."""
+MOST_SETS = 300
+"""Sets of codes up to which every one is tried."""
 Advice = Literal["collect", "band", "do not collect", "not known"]
 
 
@@ -44,6 +53,45 @@ class Decision:
     lines: tuple[Line, ...]
     reached: bool
     log: tuple[str, ...]
+    sets: tuple[tuple[tuple[str, ...], Estimate], ...] = ()
+    """The best sets of codes within the target, the one advised first."""
+    enough: int | None = None
+    """The fewest people with whom the codes asked for are within the target; None if no number is known to do."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether what was asked for is ``within`` the target or ``beyond`` it, both proven; else ``not known``."""
+        return "within" if self.before.high <= self.target else "beyond" if self.before.low > self.target else "not known"
+
+    @property
+    def place(self) -> str:
+        """The place in words."""
+        place = self.population.place
+        return next(iter(place_names().get(place, ())), place.rpartition("/")[2])
+
+    @property
+    def sentence(self) -> str:
+        """What the codes asked for would do, and what to ask instead."""
+        asked, people = words(x.asked for x in self.lines), f"{self.group_size:,} people of {self.place}"
+        between = f"between {as_percent(self.before.low)} and {as_percent(self.before.high)}"
+        target = as_percent(self.target)
+        if self.verdict == "within":
+            return f"Within the target of {target}: by {asked}, at most {as_percent(self.before.high)} of {people} are unique."
+        if self.verdict == "beyond":
+            text = f"Beyond the target of {target}: {asked} make about {as_percent(self.before.value)} of {people} unique."
+        else:
+            text = f"Not known whether the target of {target} is met: by {asked}, {between} of {people} are unique."
+        for codes, share in self.sets[:1]:
+            text += f" Ask for {words(codes)}: about {as_percent(share.value)}, at most {as_percent(share.high)}."
+        return text
+
+    @property
+    def how_many(self) -> str:
+        """How many people to ask: more people are more people alike, so there is no largest number, but a smallest."""
+        asked, target = words(x.asked for x in self.lines), as_percent(self.target)
+        if self.enough is None:
+            return f"No number of respondents is known with which {asked} stay within {target}."
+        return f"By {asked}, {target} holds from {self.enough:,} respondents on; more respondents make the share smaller."
 
     @property
     def letter(self) -> str:
@@ -52,7 +100,7 @@ class Decision:
         narrower = [label(x.asked) for x in self.lines if x.advice == "band"]
         left = [label(x.asked) for x in self.lines if x.code is None]
         text = (
-            f"We ask {self.group_size:,} people of {self.population.place} for: {', '.join(kept) or 'none of what was planned'}."
+            f"We ask {self.group_size:,} people of {self.place} for: {', '.join(kept) or 'none of what was planned'}."
         )
         if narrower:
             text += f" We decided not to ask for more detail ({', '.join(narrower)})."
@@ -70,6 +118,11 @@ class Decision:
             "group_size": self.group_size,
             "target": self.target,
             "reached": self.reached,
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "how_many": self.how_many,
+            "enough": self.enough,
+            "sets": [{"codes": list(codes), "unique": share.to_json()} for codes, share in self.sets],
             "before": self.before.to_json(),
             "after": self.after.to_json() if self.after else None,
             "advice": [{"asked": x.asked, "advice": x.advice, "code": x.code, "reason": x.reason} for x in self.lines],
@@ -89,28 +142,80 @@ def decide(
         raise UsageError("the target is a share between 0 and 1.", hint="Pass 0.05 for five in a hundred.")
     wanted = canonical(codes)
     people = population if isinstance(population, Population) else Population.parse(population)
-    now = list(wanted)
     levels = _own_levels(registry, people)
-    asked = registry.query(now, people)
+    asked = registry.query(wanted, people)
     first = _share(asked, group_size)
     if first is None:
         raise UsageError(
             "the registry knows nothing about these attributes.",
             hint=" ".join(asked.notes) or "Query them one by one to see what it knows.",
         )
-    log = [f"{', '.join(now)}: {_said(first)}"]
+    log = [f"{', '.join(wanted)}: {_said(first)}"]
+    ladders = [(code, *coarser(code, levels)) for code in wanted]
+    if prod(len(ladder) + 1 for ladder in ladders) <= MOST_SETS:
+        sets = _every(registry, ladders, people, group_size, target)
+    else:
+        sets = _one_way(registry, wanted, people, group_size, target, levels, (first, log))
+    now, share = sets[0] if sets else ((), None)
+    log += [f"{', '.join(codes)}: {_said(one)}" for codes, one in sets if codes != wanted]
+    if not sets:
+        log.append("No set of them is known to be within the target.")
+    lines = tuple(_line(registry, code, now, people, group_size, target, levels) for code in wanted)
+    sizes = [r.summary.fewest for r in asked.records if r.population == people]
+    enough = fewest(lambda groups: [asked.unique_share(k).high for k in groups], min(sizes), target) if sizes else None
+    return Decision(people, group_size, target, first, share, lines, share is not None, tuple(log), tuple(sets), enough)
+
+
+def _every(
+    registry: Registry, ladders: Sequence[tuple[str, ...]], people: Population, group_size: int, target: float
+) -> list[tuple[tuple[str, ...], Estimate]]:
+    """The best sets within the target: most attributes first, then fewest steps; none that is coarser than one before it."""
+    found: list[tuple[tuple[str, ...], Estimate]] = []
+    for kept in range(len(ladders), 0, -1):
+        for some in combinations(ladders, kept):
+            for steps in sorted(product(*(range(len(ladder)) for ladder in some)), key=lambda s: (sum(s), s)):
+                codes = tuple(ladder[step] for ladder, step in zip(some, steps, strict=True))
+                if any(compare(tuple(sorted(codes)), tuple(sorted(other))) == "coarser" for other, _ in found):
+                    continue
+                share = _share(registry.query(codes, people), group_size)
+                if share is not None and share.high <= target:
+                    found.append((codes, share))
+                if len(found) == OFFERED:
+                    return found
+    return found
+
+
+def _one_way(
+    registry: Registry,
+    wanted: tuple[str, ...],
+    people: Population,
+    group_size: int,
+    target: float,
+    levels: frozenset[str],
+    begun: tuple[Estimate, list[str]],
+) -> list[tuple[tuple[str, ...], Estimate]]:
+    """One set within the target, step by step; nothing if none is known."""
+    now, (first, log) = list(wanted), begun
     share: Estimate | None = first
     while share is not None and share.high > target:
         now, share = _coarsen(registry, now, people, group_size, levels)
         log.append(f"{', '.join(now)}: {_said(share)}" if share else "Nothing coarser is known.")
-    if share is not None:
-        for code in wanted:
-            finer = (code, *coarser(code, levels))
-            now, share = _give_back(registry, finer, (now, share), people, group_size, target)
-        if log[-1] != (last := f"{', '.join(now)}: {_said(share)}"):
-            log.append(f"{last}; so much detail is within the target")
-    lines = tuple(_line(registry, code, now, people, group_size, target, levels) for code in wanted)
-    return Decision(people, group_size, target, first, share, lines, share is not None, tuple(log))
+    if share is None:
+        return []
+    for code in wanted:
+        finer = (code, *coarser(code, levels))
+        now, share = _give_back(registry, finer, (now, share), people, group_size, target)
+    return [(tuple(now), share)]
+
+
+def words(codes: Iterable[str]) -> str:
+    """Codes in words, as a list.
+
+    >>> words(["age/10y", "sex"]), words(["age/10y", "postcode/NL/pc4", "sex"])
+    ('age in bands of ten years and sex', 'age in bands of ten years, the digits of the postcode and sex')
+    """
+    *most, last = [label(code) for code in codes] or ["nothing"]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _own_levels(registry: Registry, people: Population) -> frozenset[str]:

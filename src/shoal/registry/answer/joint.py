@@ -4,7 +4,7 @@ Of n people c are in a cell, p = c/n. The expected share of a group of k that is
 :math:`f(p)=p(1-p)^{k-1}`, for independent draws, and :math:`\sum p\binom{n-c}{k-1}/\binom{n-1}{k-1}` if nobody is asked
 twice: the value is the latter, the interval has both. A cell that holds up to m cells of the coding asked for (single ages in a
 band, or above the open end) adds at least f(p), and at most :math:`m\,g(p/m)` with :math:`g(p)=f(\min(p,1/k))`, which is concave
-and never falls.
+and never falls. Of the cells of an open answer, those of 100 years and more hold at most :data:`OLDEST` of the people together.
 
 An estimate (a model of a population, not a count of it) may be off by :data:`DOUBT` in every cell and by :data:`FLOOR` in all:
 between two revisions of the United Nations' estimates no answer for 201 countries differed by more
@@ -32,7 +32,11 @@ from shoal.registry.records.vocabulary import attribute
 DOUBT = 0.2
 """By how much of itself a cell of an estimate may be off."""
 FLOOR = 0.002
-"""How far the share of unique people of an estimate may be off beyond that: very old people are hardly known at all."""
+"""How far the share of unique people of an estimate may be off beyond that: very old people are hardly known at all.
+If their cells are those of an open answer, :data:`OLDEST` allows for it."""
+OLDEST = (0.002, 10)
+"""The largest share of a population, or number of its people if that is more, who are 100 or older: the highest of 196 countries
+in the World Population Prospects 2019 is 0.07 %, the highest of the 47 counties in the census of Kenya 0.1 %."""
 LEVEL = 0.95
 _EXACT = 10**7
 """People up to which draws without return are computed exactly; beyond it, within proven bounds."""
@@ -52,6 +56,9 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
     k, n = analyse.checked_group(group_size), int(cells.people.sum())
     p, doubt = cells.people / n, DOUBT if record.estimated else 0.0
     low, high = _ends(p, cells.most, k, doubt)
+    oldest = max(OLDEST[0], OLDEST[1] / n) if (cells.usual < cells.most).any() else 0.0
+    if oldest:
+        high = min(high, oldest + _ends(p, cells.usual, k, doubt, np.where(cells.usual < cells.most, oldest, 0.0))[1])
     found = Estimate(
         float((cells.even * alone(p / cells.even, k)).sum()), low, high, level=1.0, method="joint counts",
         notes=(analyse.ASSUMPTION, *_open_ended(record, codes or record.codes)),
@@ -64,7 +71,7 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
         found = analyse.of_people(found, n, k, most_alone(int(cells.most.sum()), k))
     if not record.estimated:
         return found
-    low, high = max(0.0, found.low - FLOOR), min(1.0, found.high + FLOOR)
+    low, high = max(0.0, found.low - FLOOR), min(1.0, found.high + max(0.0, FLOOR - oldest))
     return replace(found, low=low, high=high, level=LEVEL, grade="C", notes=(*found.notes, ESTIMATED))
 
 
@@ -88,9 +95,14 @@ def fixed(record: Record, codes: Sequence[str], *, estimates: bool = False) -> S
     return record.summary if tuple(codes) == record.codes else summarize(cells.people, len(cells.people))
 
 
-def _ends(p: Floats, most: npt.NDArray[np.int64], k: int, doubt: float) -> tuple[float, float]:
-    """The least and the most that cells can add up to, each off by so much of itself at most and in so many parts at most."""
-    less, more = p * (1 - doubt), np.minimum(1.0, p * (1 + doubt))
+def _ends(
+    p: Floats, most: npt.NDArray[np.int64], k: int, doubt: float, without: Floats | float = 0.0
+) -> tuple[float, float]:
+    """The least and the most that cells can add up to, each off by so much of itself at most and in so many parts at most.
+
+    Up to ``without`` of the people of a cell may be in none of these parts.
+    """
+    less, more = np.maximum(0.0, p * (1 - doubt) - without), np.minimum(1.0, p * (1 + doubt))
     best = 1 / k
     one = np.where((less < best) & (best < more), alone(np.full(1, best), k), np.maximum(alone(less, k), alone(more, k)))
     split = most * alone(np.minimum(more / most, best), k)

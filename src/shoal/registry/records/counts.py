@@ -23,14 +23,19 @@ MOST_CELLS = 1000
 AGES = {"age/years": 1, "age/5y": 5, "age/10y": 10, "age/20y": 20}
 """Codings of an age, with the years in one answer."""
 _BEYOND = MOST_VALUES["age/years"]
+CENTURY = 100
 
 
 class Cells(NamedTuple):
-    """People in each cell; how many cells of the coding asked for it can hold at most; and how many if it is split evenly."""
+    """People in each cell; how many cells of the coding asked for it can hold at most; and how many if it is split evenly.
+
+    ``usual`` is ``most`` without the cells of ages of 100 and more, if an open answer begins below.
+    """
 
     people: npt.NDArray[np.int64]
     most: npt.NDArray[np.int64]
     even: npt.NDArray[np.int64]
+    usual: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -70,21 +75,22 @@ class JointCounts:
         if not wanted.keys() <= {attribute(code) for code in self.answers}:
             return None
         grid = self._grid()
-        most = even = np.ones((), dtype=np.int64)
+        most = even = usual = np.ones((), dtype=np.int64)
         for axis, (code, listed) in enumerate(self.answers.items()):
             asked = wanted.get(attribute(code))
             if asked is None:
-                starts, here, split = [0], [1], 1
+                starts, here, below, split = [0], [1], [1], 1
             elif code in AGES and asked in AGES:
-                starts, here, split = _bands(listed, AGES[code], AGES[asked])
+                starts, here, below, split = _bands(listed, AGES[code], AGES[asked])
             elif asked == code:
-                starts, here, split = list(range(len(listed))), [1] * len(listed), 1
+                starts, split = list(range(len(listed))), 1
+                here = below = [1] * len(listed)
             else:
                 return None
             grid = np.add.reduceat(grid, starts, axis=axis)
-            most = np.multiply.outer(most, np.array(here))
+            most, usual = np.multiply.outer(most, np.array(here)), np.multiply.outer(usual, np.array(below))
             even = np.multiply.outer(even, np.where(_open(listed, starts), 1, split))
-        return Cells(grid.ravel(), most.ravel(), even.ravel())
+        return Cells(grid.ravel(), most.ravel(), even.ravel(), usual.ravel())
 
     def shares(self, code: str) -> dict[str, float] | None:
         """The share of each answer to one attribute, also in wider bands of age than those counted; None if they do not fix it.
@@ -136,11 +142,16 @@ def _open(listed: Sequence[str], starts: Sequence[int]) -> list[bool]:
     return [listed[end - 1].endswith("+") for end in (*starts[1:], len(listed))]
 
 
-def _bands(listed: Sequence[str], fine: int, asked: int) -> tuple[list[int], list[int], int]:
-    """Where each band of the coding asked for starts, how many of its answers a band can hold, and how many a closed one does."""
+def _bands(listed: Sequence[str], fine: int, asked: int) -> tuple[list[int], list[int], list[int], int]:
+    """Where each band of the coding asked for starts, how many of its answers a band can hold, at all and below the age of 100,
+    and how many a closed one does."""
     width, split = max(fine, asked), max(1, fine // asked)
     bands = [first_age(answer) // width for answer in listed]
     starts = [i for i, band in enumerate(bands) if i == 0 or band != bands[i - 1]]
     ends = _open(listed, starts)
-    most = [math.ceil((_BEYOND - bands[i] * width) / asked) if last else split for i, last in zip(starts, ends, strict=True)]
-    return starts, most, split
+
+    def most(age: int) -> list[int]:
+        last = age if first_age(listed[-1]) < age else _BEYOND
+        return [math.ceil((last - bands[i] * width) / asked) if end else split for i, end in zip(starts, ends, strict=True)]
+
+    return starts, most(_BEYOND), most(CENTURY), split
