@@ -99,7 +99,9 @@ def revisions(more: Path) -> dict[str, float]:
                 cases += 1
                 share = float(alone(p / p.sum(), k).sum())
                 inside += low - joint.FLOOR <= share <= high + joint.FLOOR
-                found = joint.unique_share(_open_at_85(after[country]), k, [{1: "age/5y", 2: "age/10y", 4: "age/20y"}[width], "sex"])
+                found = joint.unique_share(
+                    _open_at_85(after[country]), k, [{1: "age/5y", 2: "age/10y", 4: "age/20y"}[width], "sex"]
+                )
                 opened += found.low <= share <= found.high
     return {"cases": cases, "inside": round(inside / cases, 4), "inside, 85+ as one answer": round(opened / cases, 4)}
 
@@ -111,7 +113,17 @@ def _open_at_85(thousands: list[float]) -> Record:
         by_sex[sex] = np.append(part[:17], part[17:].sum())
     counts = tables._joint(5, by_sex)
     summary = summarize(np.array(counts.people), len(counts.people))
-    return Record(("age/5y", "sex"), Population.parse("US@2015"), summary, "estimate", "bench", "", "2026-01-01", source="WPP", counts=counts)
+    return Record(
+        ("age/5y", "sex"),
+        Population.parse("US@2015"),
+        summary,
+        "estimate",
+        "bench",
+        "",
+        "2026-01-01",
+        source="WPP",
+        counts=counts,
+    )
 
 
 def main() -> None:

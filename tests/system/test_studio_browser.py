@@ -115,7 +115,8 @@ def test_from_a_dropped_table_to_a_release(browser: Any, studio: tuple[str, Any]
     page.click("button.undo")
     page.goto(f"{table}/understand?example=1")
     accessible(page, "example")
-    for path in ("/", "/kept", "/verify"):
+    decision = "/decide?age=age/years&sex=1&place=California&people=500&target=5"
+    for path in ("/decide", decision, "/", "/kept", "/verify"):
         page.goto(seen.address + path)
         accessible(page, path)
         fitting(page, path)

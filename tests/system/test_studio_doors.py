@@ -201,6 +201,27 @@ def test_the_registry_is_browsed_published_to_and_disputed(browser: Any, studio:
     seen.close()
 
 
+def test_what_to_ask_is_decided_on_the_first_page(studio: tuple[str, Any]) -> None:
+    visitor = Visitor(studio[0])
+    visitor.enter(studio[1].state.door.code)
+    assert 'action="/decide"' in visitor.get("/").text
+    page = visitor.get("/decide?age=age/years&sex=1&place=Leeds&people=100&target=5").text
+    assert re.search(r"age in years and sex make <em class=\"risk\">55 % of 100 people</em> one of a kind", page)
+    assert "Ask age in bands of ten years and sex" in page
+    assert "5.0 % holds from 600 respondents on" in page
+    assert "We ask 100 people of Leeds for" in page
+    told = re.sub(r"<pre.*?</pre>|<form.*?</form>", "", page, flags=re.DOTALL)
+    assert not re.search(r"age/\d|age/years|postcode/", told), "codes are shown in words"
+    unknown = visitor.get("/decide?age=age/years&sex=1&place=California&people=500&target=5").text
+    assert "is not known from the tables that are published" in unknown
+    assert "That is within your target" in visitor.get("/decide?age=age/10y&place=Germany&people=1,000&target=5").text
+    for wrong in ("place=Leeds", "age=age/years&place=Nowhere+at+all&people=9&target=5", "age=age/5y&place=Leeds&people=0&target=5",
+                  "age=x&place=Leeds&people=9&target=5", "age=age/5y&place=Leeds&people=9&target=7",
+                  "age=age/5y&postcode=1&place=Leeds&people=9&target=5"):  # fmt: skip
+        assert visitor.http.get(f"/decide?{wrong}").status_code == 400, wrong
+    visitor.close()
+
+
 def test_both_sides_of_a_dispute_are_shown(studio: tuple[str, Any]) -> None:
     from shoal.kernels.signatures import signer
     from shoal.registry.records.population import Population

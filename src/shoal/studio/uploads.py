@@ -19,6 +19,7 @@ from shoal.server.common import status_of
 from shoal.studio import forms
 from shoal.studio.answers import WHILE_CHANGING, patience
 from shoal.studio.here import LOOK, THEMES, Studio, fields_of, page, problem_of, require_ours, to
+from shoal.studio.registry.routes import DECIDING
 from shoal.studio.workspace.rows import Kept
 
 DEMO = 20_000
@@ -143,8 +144,8 @@ def home_page(request: Request, studio: Studio, error: ShoalError | None = None)
     except DataError as unread:
         databases, wrong = [], f"{unread.message} {unread.hint}"
     cards = [_card(studio, kept) for kept in studio.workspace.tables.all()]
-    sign = fish(30, 1, fishes=30)
-    return page(request, "home.html", status=status, cards=cards, problem=problem, sign=sign, databases=databases, wrong=wrong)
+    shown = {"cards": cards, "problem": problem, "sign": fish(30, 1, fishes=30), "databases": databases, "wrong": wrong}
+    return page(request, "home.html", status=status, deciding=DECIDING, **shown)
 
 
 def _card(studio: Studio, kept: Kept) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 Every set of codes is tried, those that keep most attributes first, then those that are coarsened least; the best three within the
 target are offered. Of very many sets a way through them is: starting from the codes asked for, the attribute whose coarsening
 helps most is coarsened, and one that has no coarser code is dropped, until the expected share of unique people is within the
-target; then each attribute is given back as much detail as the target leaves room for. What is dropped is called "do not collect" only where it is proven that even its
-coarsest coding exceeds the target; otherwise the answer is "not known", and which record would tell.
+target; then each attribute is given back as much detail as the target leaves room for. What is dropped is called "do not collect"
+only where it is proven that even its coarsest coding exceeds the target; otherwise the answer is "not known", and which record
+would tell.
 """
 
 from __future__ import annotations
@@ -99,9 +100,7 @@ class Decision:
         kept = [label(x.code) for x in self.lines if x.code is not None]
         narrower = [label(x.asked) for x in self.lines if x.advice == "band"]
         left = [label(x.asked) for x in self.lines if x.code is None]
-        text = (
-            f"We ask {self.group_size:,} people of {self.place} for: {', '.join(kept) or 'none of what was planned'}."
-        )
+        text = f"We ask {self.group_size:,} people of {self.place} for: {', '.join(kept) or 'none of what was planned'}."
         if narrower:
             text += f" We decided not to ask for more detail ({', '.join(narrower)})."
         if left:

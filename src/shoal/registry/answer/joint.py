@@ -95,9 +95,7 @@ def fixed(record: Record, codes: Sequence[str], *, estimates: bool = False) -> S
     return record.summary if tuple(codes) == record.codes else summarize(cells.people, len(cells.people))
 
 
-def _ends(
-    p: Floats, most: npt.NDArray[np.int64], k: int, doubt: float, without: Floats | float = 0.0
-) -> tuple[float, float]:
+def _ends(p: Floats, most: npt.NDArray[np.int64], k: int, doubt: float, without: Floats | float = 0.0) -> tuple[float, float]:
     """The least and the most that cells can add up to, each off by so much of itself at most and in so many parts at most.
 
     Up to ``without`` of the people of a cell may be in none of these parts.

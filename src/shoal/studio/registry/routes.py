@@ -1,7 +1,8 @@
-"""Registry pages: the map, one question, publishing, and "How exposed am I?"."""
+"""Registry pages: what to ask, the map, one question, publishing, and "How exposed am I?"."""
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
@@ -13,9 +14,11 @@ from starlette.responses import Response
 
 from shoal.errors import ShoalError, UsageError
 from shoal.kernels.signatures import fingerprint
-from shoal.model.display import one_in
+from shoal.model.display import as_percent, one_in
 from shoal.registry.answer.answer import Answer, analysed
+from shoal.registry.answer.decide import Decision, Line, decide, words
 from shoal.registry.answer.exposure import places_of
+from shoal.registry.answer.plain import codes_of, countries, population_of
 from shoal.registry.answer.query import Registry, populations
 from shoal.registry.records.record import SHARE_STEP, Record
 from shoal.registry.records.vocabulary import label
@@ -31,10 +34,108 @@ MOST_TEXT = 200
 
 def create_router(studio: Studio) -> APIRouter:
     router, shelf = APIRouter(), Shelf(studio)
+    _deciding(router, shelf)
     _browsing(router, shelf)
     _publishing(router, studio, shelf)
     _exposed(router, shelf)
     return router
+
+
+AGES = (("age/years", "in years"), ("age/5y", "in fives"), ("age/10y", "in tens"), ("age/20y", "in twenties"), ("", "not asked"))
+TARGETS = ("1", "5", "10", "20")
+FIRST = {"age": "age/years", "sex": "1", "postcode": "", "place": "", "people": "100", "target": "5"}
+"""What the form to decide says at first."""
+DECIDING = {"fields": FIRST, "ages": AGES, "targets": TARGETS}
+_CODE = re.compile(r"\b[a-z]+/[A-Za-z0-9/~-]+")
+
+
+def _deciding(router: APIRouter, shelf: Shelf) -> None:
+    """What to ask: a front door for those who have no table yet."""
+
+    @router.get("/decide")
+    def decided(request: Request) -> Response:
+        which, sent = _which(request, shelf), request.query_params
+        asked = "place" in sent
+        fields = {name: sent.get(name, "")[:MOST_TEXT].strip() for name in FIRST} if asked else FIRST
+        shown: dict[str, Any] = {**DECIDING, "fields": fields, "which": which, "own": shelf.has_own, "d": None, "problem": None}
+        shown["here"] = f"/decide?{request.url.query}" if asked else "/decide"
+        status = 200
+        with shelf.asked(which) as registry:
+            try:
+                if asked:
+                    shown["d"] = _decided(registry, fields)
+            except ShoalError as error:
+                status, shown["problem"] = status_of(error), problem_of(error)
+            counted = countries(registry.source)
+        shown["known"] = f"{sum(counted.values()):,} places in {len(counted):,} countries"
+        return page(request, "registry/decide.html", status=status, **shown)
+
+
+def _decided(registry: Registry, fields: dict[str, str]) -> dict[str, Any]:
+    """What a decision says, in words."""
+    codes = [c for c in (fields["age"], "sex" * bool(fields["sex"]), "postcode" * bool(fields["postcode"])) if c]
+    if not codes or fields["age"] not in dict(AGES) or fields["target"] not in TARGETS:
+        raise UsageError("no question is chosen.", hint="Choose at least one.")
+    people = population_of(registry.source, fields["place"])
+    wanted = codes_of(registry.source, codes, people)
+    if "postcode" in wanted:
+        raise UsageError(f"nothing is known about postcodes in {fields['place']}.", hint="Leave out the postcode.")
+    found = decide(registry, wanted, people, group_size=_people(fields["people"]), target=int(fields["target"]) / 100)
+    answer = registry.query(wanted, people)
+    fit: str = answer.fit
+    return {
+        "place": found.place,
+        "asked": words(line.asked for line in found.lines),
+        "people": f"{found.group_size:,}",
+        "verdict": found.verdict,
+        "before": _before(found),
+        "verdict_words": _verdict(found),
+        "sets": [{"words": words(c), "about": _in_a_cell(e.value), "most": _in_a_cell(e.high)} for c, e in found.sets],
+        "lines": [{"asked": label(x.asked), "advice": x.advice, "words": _advice(x)} for x in found.lines],
+        "how_many": found.how_many,
+        "letter": found.letter,
+        "grade": found.before.grade,
+        "fit": {"exact": "a published table of these people", "joint counts": "computed from a published table"}.get(fit, fit),
+        "source": answer.best.source,
+        "notes": [_in_words(note) for note in (*answer.notes, *found.before.notes)],
+        "command": f"shoal registry decide --attributes {','.join(wanted)} --population '{people}' --group {found.group_size}",
+    }
+
+
+def _advice(line: Line) -> str:
+    """Why a question is judged so; of one that is asked in less detail, in which."""
+    return label(line.code) if line.advice == "band" and line.code else "" if line.advice == "collect" else _in_words(line.reason)
+
+
+def _in_a_cell(share: float) -> str:
+    """A share whose sign stays beside it."""
+    return as_percent(share).replace(" ", "\u00a0")
+
+
+def _before(found: Decision) -> str:
+    """The share that the questions make unique, as exact as it is known."""
+    share = found.before
+    if found.verdict == "within":
+        return f"at most {as_percent(share.high)}"
+    return as_percent(share.value) if found.verdict == "beyond" else f"{as_percent(share.low)} to {as_percent(share.high)}"
+
+
+def _verdict(found: Decision) -> str:
+    target = as_percent(found.target)
+    if found.verdict == "within":
+        return f"That is within your target of {target}: ask it as planned."
+    if found.verdict == "beyond":
+        return f"That is more than your target of {target}."
+    return f"Whether that is within your target of {target} is not known from the tables that are published."
+
+
+def _in_words(text: str) -> str:
+    """A sentence with codes in words.
+
+    >>> _in_words("with sex beside age/20y, postcode/NL/pc2")
+    'with sex beside age in bands of twenty years, the first two digits of the postcode'
+    """
+    return _CODE.sub(lambda found: label(found[0]), text)
 
 
 def _browsing(router: APIRouter, shelf: Shelf) -> None:
@@ -133,10 +234,14 @@ def _which(request: Request, shelf: Shelf) -> str:
 
 
 def _group(request: Request) -> int:
-    said = request.query_params.get("group", "100")
-    if not said.isdecimal() or not 1 <= int(said[:12]) <= 10**9:
+    return _people(request.query_params.get("group", "100"))
+
+
+def _people(said: str) -> int:
+    number = said.replace(",", "")
+    if not number.isdecimal() or not 1 <= int(number[:12]) <= 10**9:
         raise UsageError("a group is a number of people.", hint="Write for instance 100.")
-    return int(said[:12])
+    return int(number[:12])
 
 
 MOST_ROWS = 20
