@@ -215,9 +215,14 @@ def test_what_to_ask_is_decided_on_the_first_page(studio: tuple[str, Any]) -> No
     unknown = visitor.get("/decide?age=age/years&sex=1&place=California&people=500&target=5").text
     assert "is not known from the tables that are published" in unknown
     assert "That is within your target" in visitor.get("/decide?age=age/10y&place=Germany&people=1,000&target=5").text
-    for wrong in ("place=Leeds", "age=age/years&place=Nowhere+at+all&people=9&target=5", "age=age/5y&place=Leeds&people=0&target=5",
-                  "age=x&place=Leeds&people=9&target=5", "age=age/5y&place=Leeds&people=9&target=7",
-                  "age=age/5y&postcode=1&place=Leeds&people=9&target=5"):  # fmt: skip
+    for wrong in (
+        "place=Leeds",
+        "age=age/years&place=Nowhere+at+all&people=9&target=5",
+        "age=age/5y&place=Leeds&people=0&target=5",
+        "age=x&place=Leeds&people=9&target=5",
+        "age=age/5y&place=Leeds&people=9&target=7",
+        "age=age/5y&postcode=1&place=Leeds&people=9&target=5",
+    ):
         assert visitor.http.get(f"/decide?{wrong}").status_code == 400, wrong
     visitor.close()
 

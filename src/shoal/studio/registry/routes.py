@@ -20,6 +20,7 @@ from shoal.registry.answer.decide import Decision, Line, decide, words
 from shoal.registry.answer.exposure import places_of
 from shoal.registry.answer.plain import codes_of, countries, population_of
 from shoal.registry.answer.query import Registry, populations
+from shoal.registry.records.population import Population
 from shoal.registry.records.record import SHARE_STEP, Record
 from shoal.registry.records.vocabulary import label
 from shoal.report import pages
@@ -90,26 +91,24 @@ def _decided(registry: Registry, fields: dict[str, str]) -> dict[str, Any]:
         "verdict": found.verdict,
         "before": _before(found),
         "verdict_words": _verdict(found),
-        "sets": [{"words": words(c), "about": _in_a_cell(e.value), "most": _in_a_cell(e.high)} for c, e in found.sets],
-        "lines": [{"asked": label(x.asked), "advice": x.advice, "words": _advice(x)} for x in found.lines],
+        "sets": [{"words": words(c), "about": as_percent(e.value), "most": as_percent(e.high)} for c, e in found.sets],
+        "lines": [{"asked": label(x.asked), "advice": x.advice, "words": _advice(x, people)} for x in found.lines],
         "how_many": found.how_many,
         "letter": found.letter,
         "grade": found.before.grade,
         "fit": {"exact": "a published table of these people", "joint counts": "computed from a published table"}.get(fit, fit),
         "source": answer.best.source,
         "notes": [_in_words(note) for note in (*answer.notes, *found.before.notes)],
-        "command": f"shoal registry decide --attributes {','.join(wanted)} --population '{people}' --group {found.group_size}",
+        "command": f"shoal registry decide --attributes {','.join(wanted)} --population '{people}' --group {found.group_size} --target {found.target:g}",
     }
 
 
-def _advice(line: Line) -> str:
+def _advice(line: Line, people: Population) -> str:
     """Why a question is judged so; of one that is asked in less detail, in which."""
-    return label(line.code) if line.advice == "band" and line.code else "" if line.advice == "collect" else _in_words(line.reason)
-
-
-def _in_a_cell(share: float) -> str:
-    """A share whose sign stays beside it."""
-    return as_percent(share).replace(" ", "\u00a0")
+    if line.code is not None:
+        return "" if line.advice == "collect" else label(line.code)
+    said = _in_words(line.reason.replace(f" in {people}", ""))
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def _before(found: Decision) -> str:
