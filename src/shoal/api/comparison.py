@@ -26,6 +26,7 @@ def compare(
     sensitive: Names | None = None,
     target: Names | None = None,
     key: str | None = None,
+    counts: str | None = None,
     analyses: Sequence[str] = (),
     hierarchies: Mapping[str, Any] | None = None,
     models: bool = True,
@@ -49,6 +50,8 @@ def compare(
         Models are trained to predict these; by default the sensitive columns.
     key : str, optional
         A column that names the same record in both tables: then numbers are also compared record by record.
+    counts : str, optional
+        A column of whole numbers in both tables: each row stands for so many people, as in published tables.
     analyses : sequence of str
         ``mean:income``, ``table:sex,region``, ``regression:income~age``, before and after.
     hierarchies : mapping of column to file, rule or Hierarchy, optional
@@ -71,6 +74,7 @@ def compare(
         sensitive=names(sensitive),
         target=names(target),
         key=key,
+        count=counts,
         analyses=analyses,
         hierarchies=dict(hierarchies or {}),
         models=models,

@@ -39,6 +39,7 @@ class QuestionnaireOptions(TypedDict, total=False):
     pilot: Source | None
     columns: Names | None
     unit: str | None
+    counts: str | None
 
 
 def design(questions: Questionnaire | str | Path | None = None, **options: Unpack[QuestionnaireOptions]) -> Meter:
@@ -58,7 +59,8 @@ def design(questions: Questionnaire | str | Path | None = None, **options: Unpac
         Public keys whose records you trust: without them, a record of any key but that of Shoal's own is grade C.
     pilot : Table, path, URL or frame, optional
         Answers of people like those who will be asked, a column per question: shares and dependence are taken from it. Without
-        ``questions``, the questions are its ``columns``. ``unit`` is the column that names a person.
+        ``questions``, the questions are its ``columns``. ``unit`` is the column that names a person; ``counts`` that of whole
+        numbers, if each row stands for so many people.
 
     Returns
     -------
@@ -90,15 +92,16 @@ def questionnaire(path: str | Path | None = None, **options: Unpack[Questionnair
         A mirrored folder, a SQLite file, or ``http://HOST:PORT`` of ``shoal serve``; instead of the one that the file names.
     population, respondents, target : optional
         Instead of what the file says.
-    sensitive, trust, pilot, columns, unit : optional
+    sensitive, trust, pilot, columns, unit, counts : optional
         See :func:`design`.
     """
     check_options(options, QuestionnaireOptions.__annotations__)
-    pilot, columns, unit = options.get("pilot"), options.get("columns"), options.get("unit")
+    pilot, columns = options.get("pilot"), options.get("columns")
+    unit, counts = options.get("unit"), options.get("counts")
     population = options.get("population")
     people = None if population is None else population_of(population)
-    if pilot is None and (columns or unit):
-        raise UsageError("columns and a unit are those of a pilot.", hint="Name the pilot as well.")
+    if pilot is None and (columns or unit or counts):
+        raise UsageError("columns, a unit and counts are those of a pilot.", hint="Name the pilot as well.")
     if path is None:
         return _of_pilot(people, options)
     if columns:
@@ -109,7 +112,7 @@ def questionnaire(path: str | Path | None = None, **options: Unpack[Questionnair
     asked = read_questionnaire(path, resolve=resolve, population=people, respondents=respondents, target=target)
     for name in names_of(options.get("sensitive")):
         asked.mark(name, "sensitive")
-    return asked if pilot is None else with_pilot(asked, pilot, unit=unit)
+    return asked if pilot is None else with_pilot(asked, pilot, unit=unit, count=counts)
 
 
 def _of_pilot(people: int | None, options: QuestionnaireOptions) -> Questionnaire:
@@ -121,7 +124,7 @@ def _of_pilot(people: int | None, options: QuestionnaireOptions) -> Questionnair
         raise UsageError("a pilot does not say how many people could be asked.", hint="Add population=… or --population N.")
     about = {"population": people, "respondents": options.get("respondents")}
     aim = parse_target(0.05 if target is None else target)
-    return from_pilot(pilot, options.get("columns"), unit=options.get("unit"), target=aim, **about)
+    return from_pilot(pilot, options.get("columns"), unit=options.get("unit"), count=options.get("counts"), target=aim, **about)
 
 
 def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:

@@ -214,6 +214,8 @@ class Measurement(Figures):
 
     source: Table | None = field(default=None, repr=False)
     repeating: Repeating | None = None
+    count: str | None = None
+    """The column that says how many people a row stands for."""
     impact: Impact | None = None
     """What an attacker may learn, weighed by what it is worth; see :meth:`with_impact`."""
 
@@ -221,6 +223,8 @@ class Measurement(Figures):
     def notes(self) -> list[str]:
         """What the reader must know to use the numbers; first of all, whether a row is a person."""
         said = super().notes
+        if self.count is not None:  # the first note takes rows for people
+            said = [f"Each row stands for as many people as column '{self.count}' says.", *said[1:]]
         said = said if self.impact is None else [*said, self.impact.sentence]
         return said if self.repeating is None else [self.repeating.sentence, *said]
 
@@ -509,6 +513,7 @@ def measure(
         who,
         source=source if counts is None else None,  # a row is not a person: subsets come from the classes
         repeating=None if person or counts else repeating_ids(source, {*asked, *secret, *names(direct), *names(insensitive)}),
+        count=counts,
     )
 
 

@@ -65,6 +65,7 @@ class QuasiOptions(TypedDict, total=False):
     values: Mapping[str, int] | None
     table: Any
     columns: Sequence[str]
+    counts: str | None
     people: int | None
     alpha: float
     subsets: int
@@ -81,6 +82,7 @@ class PopulationOptions(TypedDict, total=False):
     table: Any
     columns: Sequence[str]
     unit: str | None
+    counts: str | None
     model: str
     calibrate: bool
     seed: int
@@ -232,7 +234,7 @@ def ask_quasi(**options: Unpack[QuasiOptions]) -> Prediction:
         from shoal.api.table_predictions import values_of  # loads the engines, which few questions need
 
         alone(options, "table", "values")
-        sizes, rows, observed = values_of(options["table"], options.get("columns") or ())
+        sizes, rows, observed = values_of(options["table"], options.get("columns") or (), options.get("counts"))
         people = options.get("people") or rows
     else:
         sizes, people = needed(options, "values", hint="Or a table with its columns."), needed(options, "people")
@@ -288,11 +290,12 @@ def ask_population(**options: Unpack[PopulationOptions]) -> prediction.Populatio
             people,
             model=options.get("model") or "auto",
             unit=options.get("unit"),
+            count=options.get("counts"),
             cells=options.get("cells"),
             seed=options.get("seed") or 0,
             calibrated=bool(options.get("calibrate")),
         )
-    for word in ("columns", "unit", "model", "calibrate"):
+    for word in ("columns", "unit", "counts", "model", "calibrate"):
         if options.get(word):
             raise UsageError(f"{word} says something about a table only.", hint="Give the table as well.")
     if (classes is None) == (frequencies is None):

@@ -19,6 +19,7 @@ from shoal.api.arguments import Names, Source, names, opened
 from shoal.api.measure import classes_of
 from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps, zipf_thresholds
 from shoal.disk.atomic import write_text
+from shoal.engines.count.people import check_counts, count_people
 from shoal.engines.table import Table
 from shoal.errors import DataError, RoleError, UsageError
 from shoal.kernels.text import canonical_text
@@ -55,8 +56,10 @@ def design_of(source: Table) -> str:
     return f"By its name, column '{named[0]}' describes a sampling design, so grade C. {ONE_BY_ONE}" if named else ""
 
 
-def count_table_classes(table: Source, columns: Names | None, unit: str | None) -> tuple[Table, ClassCounts]:
-    """The opened table and the classes of its quasi-identifiers; people where a unit is named."""
+def count_table_classes(
+    table: Source, columns: Names | None, unit: str | None, count: str | None = None
+) -> tuple[Table, ClassCounts]:
+    """The opened table and the classes of its quasi-identifiers; people if a unit or a column of counts is named."""
     source = opened(table)
     asked = names(columns) or source.schema.quasi
     if not asked:
@@ -68,6 +71,10 @@ def count_table_classes(table: Source, columns: Names | None, unit: str | None) 
     person = unit or source.schema.unit
     if person is not None:
         source.schema.require(person, what="unit")
+    if count is not None:
+        if person is not None:
+            raise RoleError("counts cannot be used together with a unit.", hint="Name one of them.")
+        return source, count_people(source, asked, check_counts(source, count, asked))
     counts = source.count(asked, unit=person)
     if not counts.adds_up:
         raise UsageError("people have rows in several classes.", hint="Give one row per person.")
@@ -160,6 +167,7 @@ def table_population(
     *,
     model: str = "auto",
     unit: str | None = None,
+    count: str | None = None,
     cells: int | None = None,
     seed: int = 0,
     calibrated: bool = False,
@@ -168,7 +176,7 @@ def table_population(
 
     The range of the unique people of the population is the one of the fitted population in both.
     """
-    source, counts = count_table_classes(table, columns, unit)
+    source, counts = count_table_classes(table, columns, unit, count)
     design = design_of(source)
     plain = prediction.population(counts.sizes, people, cells=cells)
     codes = ordered_codes(counts)
@@ -176,7 +184,7 @@ def table_population(
     if calibrated:
         found = calibrate(codes, found, seed=seed)
     values = {f.name: getattr(found, f.name) for f in fields(prediction.PopulationRisk)}
-    fitted = TableRisk(**values, counts=counts, source=source)
+    fitted = TableRisk(**values, counts=counts, source=source if count is None else None)  # a row of counts is not a record
     uniques = fitted.population_uniques
     if plain.uniques is not None:
         uniques = replace(uniques, details={**uniques.details, **plain.uniques.details})
@@ -202,13 +210,15 @@ def not_one_by_one(found: prediction.PopulationEstimate, why: str) -> prediction
     return replace(found, match=match, uniques=uniques, fitted=fitted, notes=(why, *found.notes[1:]))
 
 
-def with_pilot(q: Questionnaire, table: Source, *, unit: str | None = None, model: str = "auto") -> Questionnaire:
+def with_pilot(
+    q: Questionnaire, table: Source, *, unit: str | None = None, count: str | None = None, model: str = "auto"
+) -> Questionnaire:
     """The questionnaire with the shares and the dependence of its answers taken from a pilot.
 
     Every question is a column of the pilot, answered in the same bands or finer ones of the same number. Links of the file give
     way to what the pilot shows.
     """
-    source, counts = count_table_classes(table, list(q.questions), unit)
+    source, counts = count_table_classes(table, list(q.questions), unit, count)
     out = q.copy()
     out.links = []
     codes = []
@@ -238,13 +248,15 @@ def with_pilot(q: Questionnaire, table: Source, *, unit: str | None = None, mode
     return out
 
 
-def from_pilot(table: Source, columns: Names | None, *, unit: str | None = None, **said: Any) -> Questionnaire:
+def from_pilot(
+    table: Source, columns: Names | None, *, unit: str | None = None, count: str | None = None, **said: Any
+) -> Questionnaire:
     """A questionnaire whose questions are columns of a pilot."""
-    _, counts = count_table_classes(table, columns, unit)
+    _, counts = count_table_classes(table, columns, unit, count)
     q = Questionnaire(**said)
     for j, name in enumerate(counts.columns):
         q.add(name, values=max(len(counts.categories[j]), 1))
-    return with_pilot(q, table, unit=unit)
+    return with_pilot(q, table, unit=unit, count=count)
 
 
 def _answers(counts: ClassCounts, j: int, question: Question) -> tuple[IntArray, tuple[str, ...], bool]:
@@ -272,7 +284,7 @@ def _some_missing(counts: ClassCounts, j: int) -> bool:
     return bool((np.asarray(counts.codes[j]) < 0).any())
 
 
-def values_of(table: Source, columns: Sequence[str]) -> tuple[dict[str, int], int, dict[str, Any]]:
+def values_of(table: Source, columns: Sequence[str], count: str | None = None) -> tuple[dict[str, int], int, dict[str, Any]]:
     """Values per column (a missing one is a value too), rows, and combinations and unique records that occur in the table.
 
     >>> values_of({"a": [1, 1, 2], "b": ["x", None, None]}, ["a", "b"])
@@ -284,7 +296,12 @@ def values_of(table: Source, columns: Sequence[str]) -> tuple[dict[str, int], in
         raise UsageError("no column of the table is named.", hint="Name them: --quasi a,b.")
     for name in asked:
         source.schema.require(name, what="quasi-identifier")
-    *alone, together = source.count_many([*((c,) for c in asked), asked])
+    sets = [*((c,) for c in asked), tuple(asked)]
+    if count is None:
+        *alone, together = source.count_many(sets)
+    else:
+        check_counts(source, count, asked)
+        *alone, together = [count_people(source, columns, count) for columns in sets]
     rows = together.n_records
     unique = int((together.sizes == 1).sum())
     seen = {"records": rows, "combinations": together.n_classes, "unique": unique, "unique_share": unique / rows}

@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
     app.command("study")(study)
 
 
-@from_verb("comparison:compare", OPTIONS, shared=("quasi", "qi", "sensitive", "seed"), reading=("read",))
+@from_verb("comparison:compare", OPTIONS, shared=("quasi", "qi", "sensitive", "counts", "seed"), reading=("read",))
 def compare(
     original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="Original table: a file, or ENGINE-URL::table.")],
     release: Annotated[str, typer.Argument(metavar="RELEASE", help="Folder of a release, or any table made from the original.")],

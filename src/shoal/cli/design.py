@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
     app.command("design")(design)
 
 
-@from_verb("design:QuestionnaireOptions", OPTIONS, shared=("unit",))
+@from_verb("design:QuestionnaireOptions", OPTIONS, shared=("unit", "counts"))
 def design(
     verb_options: dict[str, Any],
     questions: Annotated[

@@ -16,6 +16,7 @@ from shoal.cli._shell.options import Option, from_verb
 
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot: .svg, .png or .html.")]
 QUASI = Option("With --table: the columns, a,b.", "COLUMNS", texts.names, "--quasi", str)
+COUNT = Option("With --table: column of counts, people per row.", "COLUMN", flag="--count")
 CELLS = {
     "group_size": Option("People in the group.", "NUMBER"),
     "uniform": Option("Number of equally likely cells.", "N"),
@@ -102,6 +103,7 @@ def interval(verb_options: dict[str, Any], plot: Plot = None, as_json: options.J
         "people": Option("People in the population (default: records of --table).", "NUMBER"),
         "table": Option("Count the values of the columns --quasi in this table.", "TABLE"),
         "columns": QUASI,
+        "counts": COUNT,
         "alpha": Option("Unique share from which columns are called identifying.", "SHARE", default=0.5),
         "subsets": Option("Rank all sets of up to this many columns.", "NUMBER", default=0),
         "k": Option("Also how many values are allowed for k people per cell.", "K"),
@@ -126,6 +128,7 @@ def quasi(
         "table": Option("Sample: the risk of each record by a fitted population.", "TABLE"),
         "columns": QUASI,
         "unit": Option("With --table: column that identifies a person.", "COLUMN"),
+        "counts": COUNT,
         "model": Option("auto, independent, tree, two-way or copula.", "MODEL"),
         "calibrate": Option("With --table: test the intervals on subsamples, widen them."),
         "classes": Option("Sizes of the sample's classes: FILE.csv[:column].", "FILE"),

@@ -14,7 +14,7 @@ from shoal.engines.table import Table
 from shoal.errors import DataError, ShoalError, missing_column
 from shoal.hierarchies import from_policy
 from shoal.hierarchies.published_labels import Values, read_labels
-from shoal.kernels.arrow import positions
+from shoal.kernels.arrow import positions, to_numpy
 from shoal.kernels.text import canonical_text
 from shoal.measures.utility.distances import PublishedColumn
 from shoal.model.counts.classes import FloatArray, IntArray
@@ -27,6 +27,8 @@ from shoal.steps import evaluate
 Kind = Literal["unchanged", "recoded", "recoded locally", "changed numbers", "blank", "not readable"]
 BINS = 20
 """Groups of equal size in which changed numbers are tabulated."""
+MOST_PEOPLE = 100_000_000
+"""People of a table of counts that are compared: each has a code in every column."""
 GUESSED_K = 5
 """k of the levels that are guessed to read labels nobody explained."""
 
@@ -91,14 +93,22 @@ class ComparedColumn:
         return out
 
 
-def read_columns(table: Table, names: Sequence[str]) -> dict[str, Coded]:
-    """Codes of some columns, the table read once."""
-    batches = list(table.scan(names))
+def read_columns(table: Table, names: Sequence[str], count: str | None = None) -> dict[str, Coded]:
+    """Codes of some columns, the table read once; with counts, a code for each of the people that a row stands for."""
+    batches = list(table.scan([*names, count] if count else names))
     rows = pa.Table.from_batches(batches) if batches else None
+    people = None
+    if count is not None and rows is not None:
+        numbers = np.rint(to_numpy(rows.column(len(names)).combine_chunks().cast(pa.float64()))).astype(np.int64)
+        if numbers.sum() > MOST_PEOPLE:
+            raise DataError(
+                f"the table counts {numbers.sum():,} people; at most {MOST_PEOPLE:,} are compared.", hint="Compare a part of it."
+            )
+        rows, people = rows.filter(pa.array(numbers > 0)), numbers[numbers > 0]
     out = {}
     for i, name in enumerate(names):
-        array = pa.array([], pa.string()) if rows is None else rows.column(i).combine_chunks()
-        out[name] = coded(array)
+        column = coded(pa.array([], pa.string()) if rows is None else rows.column(i).combine_chunks())
+        out[name] = column if people is None else replace(column, codes=np.repeat(column.codes, people))
     return out
 
 

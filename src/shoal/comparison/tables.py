@@ -13,6 +13,7 @@ from shoal.comparison import changes
 from shoal.comparison.columns import Coded, ComparedColumn, compare_column, matched_rows, read_columns, trees_of
 from shoal.comparison.models import answered, learned, scores
 from shoal.comparison.result import Comparison, FrontierPoint
+from shoal.engines.count.people import check_counts, count_people
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError, MissingColumnError, UsageError
 from shoal.measures.utility.analyses import MOST_ROWS, AnalysisChange, ModelScore
@@ -51,14 +52,20 @@ def compare_tables(
     frontier: bool,
     seed: int,
     progress: Progress,
+    count: str | None = None,
 ) -> Comparison:
     """Compute the comparison that :func:`shoal.compare` documents, for an opened table and its release."""
     asked = quasi or found.quasi or table.schema.quasi
     secret = sensitive or found.sensitive or table.schema.sensitive
-    shared = [n for n in table.schema.names if n in found.table.schema and n != key]
+    if count is not None:
+        if key is not None:
+            raise UsageError("a row of counts is not one record: it has no key.", hint="Leave out the key or the counts.")
+        for side in (table, found.table):
+            check_counts(side, count, (*asked, *secret, *target))
+    shared = [n for n in table.schema.names if n in found.table.schema and n not in (key, count)]
     _check(table, found.table, shared, key, asked, secret, target)
     progress(0.05, "reading")
-    before, after = read_columns(table, shared), read_columns(found.table, shared)
+    before, after = read_columns(table, shared, count), read_columns(found.table, shared, count)
     n, m = (len(side[shared[0]].codes) for side in (before, after))
     if not n or not m:
         raise EmptyTableError("a table without rows cannot be compared.", hint="Check both files.")
@@ -77,7 +84,7 @@ def compare_tables(
     missing = "it was not asked for."
     if frontier:
         here = (classes["k"]["after"], classes["loss"]) if "loss" in classes else None
-        points, missing = trade_off(table, asked, trees, max(0, n - m) / n, here)
+        points, missing = trade_off(table, asked, trees, max(0, n - m) / n, here, count)
     return Comparison(
         original=table.name,
         release=found.name,
@@ -234,6 +241,7 @@ def trade_off(
     trees: Mapping[str, Hierarchy],
     suppress: float,
     release: tuple[int, float] | None = None,
+    count: str | None = None,
 ) -> tuple[tuple[FrontierPoint, ...], str]:
     """The least loss found at each k over all methods, and in words what is missing of it.
 
@@ -241,7 +249,7 @@ def trade_off(
     """
     if not quasi:
         return (), "no quasi-identifiers are named (--quasi a,b), so no k can be chosen."
-    counts = table.count(tuple(quasi))
+    counts = table.count(tuple(quasi)) if count is None else count_people(table, tuple(quasi), count)
     if counts.n_classes > MOST_CLASSES:
         return (), f"the original has {counts.n_classes:,} classes; it is drawn up to {MOST_CLASSES:,}."
     levels = {}

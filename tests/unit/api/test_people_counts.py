@@ -29,8 +29,8 @@ def tables(seed: int) -> tuple[pa.Table, pa.Table]:
 
 
 def without_rows(found: dict) -> dict:
-    """The JSON without what speaks of rows and of the name of the table."""
-    return {k: v for k, v in found.items() if k not in ("table", "repeating_id")}
+    """The JSON without what speaks of rows (the first note) and of the name of the table."""
+    return {k: v[1:] if k == "notes" else v for k, v in found.items() if k not in ("table", "repeating_id")}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -46,6 +46,69 @@ def test_measure_of_counts_equals_measure_of_people(seed: int) -> None:
         shoal.measure(short, counts="people", **options, **population).sentence
         == shoal.measure(long, **options, **population).sentence
     )
+
+
+def test_a_row_of_counts_is_not_called_a_person() -> None:
+    short, long = tables(1)
+    options = {"quasi": ["age", "sex"]}
+    notes = shoal.measure(short, counts="people", **options).notes
+    assert "Each row stands for as many people as column 'people' says." in notes
+    assert not any("each row counts as one person" in note for note in notes)
+    assert any("each row counts as one person" in note for note in shoal.measure(long, **options).notes)
+
+
+@pytest.mark.parametrize("seed", range(20, 24))
+def test_compare_of_counts_equals_compare_of_people(seed: int) -> None:
+    """Numbers, classes, trade-off and models: each row counts as its people do, a row of nobody not at all."""
+    short, long = tables(seed)
+    coarse = [None if age is None else f"{age - age % 2}-{age - age % 2 + 1}" for age in short["age"].to_pylist()]
+    release, released = (t.set_column(0, "age", pa.array(a)) for t, a in ((short, coarse), (long, _repeated(short, coarse))))
+    options = {"quasi": ["age", "sex"], "sensitive": ["ill"], "models": seed == 20, "frontier": seed < 22}
+    got = shoal.compare(short, release, counts="people", **options).to_json()
+    want = shoal.compare(long, released, **options).to_json()
+    assert json.dumps(got) == json.dumps(want)
+    assert got["records"] == {"before": long.num_rows, "after": long.num_rows}
+
+
+def _repeated(short: pa.Table, values: list) -> list:
+    return [v for v, n in zip(values, short["people"].to_pylist(), strict=True) for _ in range(int(n))]
+
+
+def test_compare_refuses_counts_that_are_no_counts_and_a_key() -> None:
+    short, _ = tables(2)
+    with pytest.raises(UsageError, match="has no key"):
+        shoal.compare(short, short, counts="people", key="town")
+    with pytest.raises(RoleError, match="Leave it out"):
+        shoal.compare(short, short, counts="people", quasi="people")
+    wrong = short.set_column(4, "people", pa.array([0.5] * short.num_rows))
+    with pytest.raises(DataError, match="not whole"):
+        shoal.compare(short, wrong, counts="people")
+
+
+def test_predictions_and_a_pilot_of_counts_equal_those_of_people() -> None:
+    rng = np.random.default_rng(7)
+    n = 400
+    rows = {"age": rng.integers(20, 60, n), "sex": rng.choice(["f", "m"], n), "town": rng.choice(list("abcdef"), n)}
+    people = rng.choice([0, 1, 1, 2, 3], n)
+    short = pa.table({**{k: pa.array(v.tolist()) for k, v in rows.items()}, "people": pa.array(people)})
+    long = short.drop_columns("people").take(np.repeat(np.arange(n), people))
+    asked = list(rows)
+    about = {"columns": asked, "population": 20_000}
+    got = shoal.predict("population", table=short, counts="people", **about)
+    assert json.dumps(got.to_json()) == json.dumps(shoal.predict("population", table=long, **about).to_json())
+    with pytest.raises(UsageError, match="need the table"):
+        got.fitted.per_record()
+    about = {"columns": asked, "population": 20_000, "respondents": 500}
+    meter = shoal.design(pilot=short, counts="people", **about)
+    assert json.dumps(meter.to_json()) == json.dumps(shoal.design(pilot=long, **about).to_json())
+    quasi = [
+        shoal.predict("quasi", table=t, columns=asked, **c).to_json() for t, c in ((short, {"counts": "people"}), (long, {}))
+    ]
+    assert json.dumps(quasi[0]) == json.dumps(quasi[1])
+    with pytest.raises(RoleError, match="together with a unit"):
+        shoal.predict("population", table=short, counts="people", unit="town", columns=["age"], population=20_000)
+    with pytest.raises(UsageError, match="those of a pilot"):
+        shoal.design(counts="people")
 
 
 @pytest.mark.parametrize("seed", range(8, 13))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
+from shoal.api.table_predictions import with_pilot
 from shoal.cli import build
 from shoal.errors import MissingColumnError, UsageError
+from shoal.model.display import as_percent
 from shoal.prediction.population.pilot import Pilot, _alone
 
 
@@ -97,3 +100,48 @@ def test_the_command_tells_of_the_pilot_and_of_no_value(tmp_path: Path) -> None:
     assert "judged from a pilot of 400 people" in found["letter"]
     assert "w7" not in said.output
     assert "w7" not in json.dumps(found)
+
+
+def test_changes_are_judged_by_the_pilot_and_not_by_the_joint_table() -> None:
+    q = shoal.Questionnaire(population=50_000, respondents=1_500, target=0.05).add("age", values=61).add("work", values=21)
+    asked = with_pilot(q.add("home", values=11), people(600, 3))
+    share = asked.meter().unique
+    assert share.value > 0.05
+    found = asked.suggestions()
+    assert 1 <= len(found) <= 3
+    for one in found:
+        assert (one.before, one.reached) == (share.value, True)
+        assert one.after <= 0.05
+        assert one.most is not None
+        assert one.after <= one.most
+        assert f"(at most {as_percent(one.most)})" in one.text
+    dropped = [c.question for c in found[0].changes if c.groups is None]
+    banded = {c.question: c.groups for c in found[0].changes if c.groups is not None}
+    table = {
+        name: [banded[name][codes[v]] for v in values] if name in banded else values
+        for name, values in people(600, 3).items()
+        if name not in dropped
+        for codes in ({v: i for i, v in enumerate(sorted(set(values)))},)
+    }
+    again = shoal.design(pilot=table, columns=list(table), population=50_000, respondents=1_500)
+    assert found[0].after == pytest.approx(again.unique.value, rel=1e-9)
+
+
+def test_within_the_target_nothing_is_changed() -> None:
+    q = shoal.Questionnaire(population=50_000, respondents=1_500, target=0.9).add("age", values=61).add("home", values=11)
+    asked = with_pilot(q, {k: v for k, v in people(600, 3).items() if k != "work"})
+    assert [one.changes for one in asked.suggestions()] == [()]
+    assert asked.suggest().reached
+
+
+def test_a_pilot_that_does_not_decide_says_how_large_one_would() -> None:
+    pilot = people(120, 5)
+    about = {"columns": list(pilot), "population": 50_000, "respondents": 1_500}
+    share = shoal.design(pilot=pilot, **about).unique
+    assert share.low < share.high
+    inside = (share.low + 3 * share.high) / 4
+    found = shoal.design(pilot=pilot, target=inside, **about)
+    assert found.verdict == "not known"
+    assert re.fullmatch(r"a pilot of (about|more than) [\d,]+ people.*\.", found.would_tell)
+    assert found.would_tell in found.sentence
+    assert shoal.design(pilot=pilot, target=share.high, **about).would_tell == "", "it decides"

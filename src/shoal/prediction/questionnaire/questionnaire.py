@@ -11,7 +11,7 @@ Returns  :class:`.Meter`, and by :meth:`Questionnaire.suggest` the cheapest chan
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,9 @@ from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import Distribution, Floats, fraction, whole
 from shoal.prediction.group.uniqueness import Degradation, degradation
+from shoal.prediction.population.class_size_models import SampledClasses
 from shoal.prediction.population.pilot import Pilot
+from shoal.prediction.population.without_model import SEEN, unique_share_range
 from shoal.prediction.questionnaire import meter as _meter
 from shoal.prediction.questionnaire import questions as _blocks
 from shoal.prediction.questionnaire.branches import Branches
@@ -37,6 +39,8 @@ ROLES = ("quasi", "undecided", "sensitive", "insensitive")
 COUNTED = ROLES[:2]
 APART = ("name", "place")
 """Kinds of flagged questions that are kept apart from the answers."""
+LARGER = (2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""How many times larger the pilots are that are tried to decide what one left open."""
 PILOT = 500
 """People from which a pilot is grade B."""
 MARGIN = 0.02
@@ -287,15 +291,52 @@ class Questionnaire:
     def suggest(self, target: float | None = None) -> Suggestion:
         """The cheapest change of bands or questions that reaches the target (:mod:`shoal.prediction.questionnaire.suggest`)."""
         aim = self.target if target is None else fraction(target, what="target")
-        return suggest(self._changeable(), self.blocks(self.counted), self.respondents, aim)
+        return self._reaching(
+            lambda share: [suggest(self._changeable(), self.blocks(self.counted), self.respondents, share)], aim
+        )[0]
 
     def suggestions(self, most: int = 3) -> list[Suggestion]:
         """At most ``most`` ways to reach the target, the cheapest first; each further one spares a question of the one before."""
-        return suggestions(self._changeable(), self.blocks(self.counted), self.respondents, self.target, most)
+        blocks = self.blocks(self.counted)
+        return self._reaching(lambda aim: suggestions(self._changeable(), blocks, self.respondents, aim, most), self.target)
 
     def single_changes(self, most: int = 4) -> list[Suggestion]:
         """Changes of one question each that help most, where the target is missed."""
-        return single_changes(self._changeable(), self.blocks(self.counted), self.respondents, self.target, most)
+        found = single_changes(self._changeable(), self.blocks(self.counted), self.respondents, self.target, most)
+        return [self._judged(one, self.target) for one in found]
+
+    def _reaching(self, search: Callable[[float], list[Suggestion]], target: float) -> list[Suggestion]:
+        """What a search finds; with a pilot, each judged by the pilot, and searched again below the target while all miss it."""
+        if self.pilot is not None and (now := self.pilot.unique(self.respondents).value) <= target:
+            return [Suggestion((), now, now, True)]
+        for share in (target, 0.8 * target, 0.6 * target, 0.4 * target):
+            found = [self._judged(one, target) for one in search(share)]
+            if self.pilot is None or any(one.reached for one in found):
+                break
+        return [one for one in found if one.reached] or found
+
+    def _judged(self, one: Suggestion, target: float) -> Suggestion:
+        """The shares before and after the changes as the pilot gives them: the population is fitted again to the new answers."""
+        if self.pilot is None:
+            return one
+        before, groups = self.pilot.unique(self.respondents).value, {c.question: c.groups for c in one.changes}
+        sample, columns = self.pilot.sample, []
+        for j, name in enumerate(self.questions):
+            codes = sample.codes[:, j]
+            if name not in groups or groups[name] is not None:
+                columns.append(np.asarray(groups[name])[codes] if name in groups else codes)
+        if not groups:
+            after = self.pilot.unique(self.respondents)
+        elif not columns:
+            after = Estimate.exact(float(self.respondents == 1), method="nothing is asked")
+        else:
+            cells, place = np.unique(np.stack(columns), axis=1, return_inverse=True)
+            sizes = np.bincount(place.ravel(), weights=sample.sizes).astype(np.int64)
+            fitted = Pilot.of(list(cells), sizes, self.population, design=self.pilot.design)
+            after = fitted.unique(self.respondents)
+        single = None if one.single is None else self._judged(one.single, target)
+        single = single if single is not None and single.reached else None
+        return replace(one, before=before, after=after.value, most=after.high, reached=after.value <= target, single=single)
 
     def _changeable(self) -> dict[str, Question]:
         """The questions that count, each gate with what goes with it."""
@@ -405,7 +446,8 @@ class Questionnaire:
     def _would_tell(self) -> str:
         """What would narrow the range; empty where nothing is missing."""
         if self.pilot is not None:
-            return f"a pilot of more than {self.pilot.people:,} people."
+            now = self.pilot.unique(self.respondents)
+            return self._pilot_that_tells(self.pilot) if now.low <= self.target < now.high else ""
         if self._exact(self.blocks(self.counted), list(self.counted)):
             return ""
         vague = sorted(
@@ -418,6 +460,24 @@ class Questionnaire:
         if len(self.counted) > 1:
             said += f"{', and' if vague else '; or'} how the answers depend on each other (linked: with a joint table)"
         return said + "."
+
+    def _pilot_that_tells(self, pilot: Pilot) -> str:
+        """How many people a pilot needs that decides about the target, if they are like those of this one."""
+        every, a = pilot.fit.every, pilot.fit.shape
+        for people in (factor * pilot.people for factor in LARGER if factor * pilot.people <= self.population):
+            means = people * every.at
+            chances = [np.exp(-a * np.log1p(means / a))]  # how often a combination is seen: 0, 1, 2 … times
+            for j in range(SEEN):
+                chances.append(chances[-1] * (a + j) / (j + 1) * means / (a + means))
+            seen = [*chances[1:], np.maximum(0.0, 1 - sum(chances))]
+            numbers = np.rint([(every.numbers * chance).sum() for chance in seen]).astype(np.int64)
+            ones, twos = int(numbers[0]), int(numbers[1])
+            sizes = np.arange(1, SEEN + 2)
+            classes = SampledClasses(sizes, numbers, people, int(numbers.sum()), ones, twos, self.population)
+            least, most = unique_share_range(classes, self.respondents)
+            if least > self.target or most <= self.target:
+                return f"a pilot of about {people:,} people."
+        return f"a pilot of more than {LARGER[-1] * pilot.people:,} people, or a target further from the share."
 
     def _share(
         self, blocks: Sequence[Block], names: Sequence[str], people: int, found: tuple[float, float], grade: Grade

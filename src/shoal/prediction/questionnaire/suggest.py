@@ -53,6 +53,8 @@ class Suggestion:
     proven: bool = True
     asked: tuple[str, ...] = ()
     """The questions that stay, of very many."""
+    most: float | None = None
+    """The upper end of the share after the changes, judged by a pilot."""
     single: Suggestion | None = None
     """The cheapest change of one question alone that meets the target, where ``changes`` are several."""
 
@@ -75,6 +77,7 @@ class Suggestion:
             kept, gone = [f"ask only {', '.join(self.asked)} of all {len(self.asked) + len(gone)}"], []
         what = "; ".join([*kept, *([f"do not ask {', '.join(gone)}"] if gone else [])])
         arrow = f"{as_percent(self.before)} → {as_percent(self.after)}"
+        arrow += "" if self.most is None else f" (at most {as_percent(self.most)})"
         alone = f"; or, with one change: {self.single.text}" if self.single else ""
         return f"{what}: {arrow}" + ("" if self.reached else " (the target is not reached)") + alone
 
@@ -84,6 +87,7 @@ class Suggestion:
             "changes": [{"question": c.question, "change": c.text, "cost": c.cost} for c in self.changes],
             "before": self.before,
             "after": self.after,
+            "at_most": self.most,
             "reached": self.reached,
             "proven": self.proven,
             "cost": self.cost,

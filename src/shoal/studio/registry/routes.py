@@ -99,7 +99,8 @@ def _decided(registry: Registry, fields: dict[str, str]) -> dict[str, Any]:
         "fit": {"exact": "a published table of these people", "joint counts": "computed from a published table"}.get(fit, fit),
         "source": answer.best.source,
         "notes": [_in_words(note) for note in (*answer.notes, *found.before.notes)],
-        "command": f"shoal registry decide --attributes {','.join(wanted)} --population '{people}' --group {found.group_size} --target {found.target:g}",
+        "command": f"shoal registry decide --attributes {','.join(wanted)} --population '{people}' "
+        f"--group {found.group_size} --target {found.target:g}",
     }
 
 
