@@ -93,10 +93,10 @@ class Known:
         return ~np.isnan(side) if self.numeric else np.asarray(side > 0)
 
     @cached_property
-    def codes(self) -> Codes:
+    def codes(self) -> npt.NDArray[np.integer]:
         """Published values as codes; 0 is missing."""
         if not self.numeric:
-            return np.asarray(self.published, dtype=np.int64)
+            return self.published
         return np.where(np.isnan(self.published), 0, np.unique(self.published, return_inverse=True)[1] + 1)
 
 

@@ -83,20 +83,20 @@ def group_codes(codes: Sequence[npt.ArrayLike], cards: Sequence[int] | None = No
     return group_words([key for key, _ in packed], [space for _, space in packed])
 
 
-def group_sizes(codes: Sequence[IntArray]) -> IntArray:
+def group_sizes(codes: Sequence[npt.NDArray[np.integer]]) -> IntArray:
     """The number of rows of each class, in no order: less work than to number the rows. No code is negative.
 
     >>> sorted(group_sizes([np.array([1, 0, 1, 1]), np.array([0, 0, 0, 2])]).tolist())
     [1, 1, 2]
     """
     widths = [int(c.max(initial=0)) + 1 for c in codes]
-    space = prod(widths)
-    if space >= LARGEST_KEY:
+    space, direct = prod(widths), max(DIRECT_FACTOR * len(codes[0]), SMALL)
+    if space >= LARGEST_KEY or (space > direct and len(codes[0]) > SMALL):
         return np.bincount(group_codes(codes).ids)
-    key = codes[0]
+    key = codes[0].astype(np.int64, copy=False)
     for column, width in zip(codes[1:], widths[1:], strict=True):
         key = key * width + column
-    if space <= max(DIRECT_FACTOR * len(key), SMALL):
+    if space <= direct:
         sizes = np.bincount(key)
         return sizes[sizes > 0]
     key = np.sort(key)

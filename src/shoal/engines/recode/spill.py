@@ -1,7 +1,7 @@
 """Rows in the order of a 64-bit key, and rows that are read several times: on disk where they are many, so memory stays flat.
 
-Rows beyond :data:`HELD` bytes go to one of 64 files by the first bits of their key; each file is then sorted by itself, or split
-once more where it is too large. The order is that of the keys alone: how many bytes are held changes nothing.
+Rows beyond :data:`HELD` bytes go to one of 64 files (long rows: of 8) by the first bits of their key; each file is then sorted by
+itself, or split once more where it is too large. The order is that of the keys alone: how many bytes are held changes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ KEY = "\x00key"
 """The column that rows are ordered by: uint64, none missing."""
 
 HELD = 96 << 20
-BITS = 6
+BITS, BITS_OF_LONG_ROWS = 6, 3
+LONG_ROWS = 32_768
+"""Rows that are more than is held: if they are fewer, the rows are long, and each file costs more than its bytes."""
 GIVEN = 131_072
 LEAST = 32_768
 
@@ -37,7 +39,7 @@ def in_order(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[
     Rows of equal keys keep their order. Files are made in ``folder`` and are gone when the last row was given.
     """
     with tempfile.TemporaryDirectory(dir=folder) as own:  # two orders may be made at the same time
-        for table in _joined(_sorted(tables, Path(own), held, 64 - BITS)):
+        for table in _joined(_sorted(tables, Path(own), held, 64)):
             yield table.drop_columns([KEY])
 
 
@@ -47,7 +49,7 @@ def shuffled(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[
     Sorted twice on disk, in bounded memory: by the hash, so that equal rows can be numbered, and by the keys of their own.
     """
     with tempfile.TemporaryDirectory(dir=folder) as own:
-        alike = _joined(_sorted(tables, Path(own), held, 64 - BITS))
+        alike = _joined(_sorted(tables, Path(own), held, 64))
         yield from in_order(_own_keys(alike), folder, held)
 
 
@@ -71,24 +73,27 @@ def _joined(tables: Iterator[Any]) -> Iterator[Any]:
         yield pa.concat_tables(waiting).combine_chunks()
 
 
-def _sorted(tables: Iterator[Any], folder: Path, held: int, shift: int) -> Iterator[Any]:
+def _sorted(tables: Iterator[Any], folder: Path, held: int, left: int) -> Iterator[Any]:
+    """Rows by the last ``left`` bits of their keys; the bits before are the same."""
     waiting: list[Any] = []
-    size = 0
+    size = rows = 0
     for table in tables:
         waiting.append(table)
-        size += table.nbytes
-        if size > held and shift >= 0:
+        size, rows = size + table.nbytes, rows + table.num_rows
+        bits = BITS if rows >= LONG_ROWS else BITS_OF_LONG_ROWS
+        if size > held and left >= bits:
             break
     else:
         if waiting:
             yield from _pieces(_in_memory(pa.concat_tables(waiting)))
         return
-    yield from ahead(_parts_sorted(_split(chain(waiting, tables), folder, shift), folder, held, shift))
+    left -= bits
+    yield from ahead(_parts_sorted(_split(chain(waiting, tables), folder, left, bits), folder, held, left))
 
 
-def _parts_sorted(parts: Iterator[_Part], folder: Path, held: int, shift: int) -> Iterator[Any]:
+def _parts_sorted(parts: Iterator[_Part], folder: Path, held: int, left: int) -> Iterator[Any]:
     for part in parts:
-        yield from part.read() if part.alike else _sorted(part.read(), folder, held, shift - BITS)
+        yield from part.read() if part.alike else _sorted(part.read(), folder, held, left)
         part.remove()
 
 
@@ -101,13 +106,13 @@ def _pieces(table: Any) -> Iterator[Any]:
         yield table.slice(start, GIVEN)
 
 
-def _split(tables: Iterator[Any], folder: Path, shift: int) -> Iterator[_Part]:
+def _split(tables: Iterator[Any], folder: Path, shift: int, bits: int) -> Iterator[_Part]:
     """All rows on disk, in one file per value of the next bits of their keys; the files in the order of these bits."""
-    parts = [_Part(folder / f"{shift}-{i}.arrows") for i in range(1 << BITS)]
+    parts = [_Part(folder / f"{shift}-{i}.arrows") for i in range(1 << bits)]
 
     def spread(table: Any) -> None:
         keys = to_numpy(table[KEY].combine_chunks())
-        where = ((keys >> np.uint64(shift)) & np.uint64((1 << BITS) - 1)).astype(np.uint8)
+        where = ((keys >> np.uint64(shift)) & np.uint64((1 << bits) - 1)).astype(np.uint8)
         order = np.argsort(where, kind="stable")
         rows = table.combine_chunks().take(from_numpy(order)).combine_chunks()
         ends = np.cumsum(np.bincount(where, minlength=len(parts)))

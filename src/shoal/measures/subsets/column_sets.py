@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError
-from shoal.kernels.group import DIRECT_FACTOR, SMALL, group_codes, pack, sum_by
+from shoal.kernels.group import DIRECT_FACTOR, SMALL, group_codes, group_sizes, pack, sum_by
 from shoal.measures.classes.anonymity import each_once, k_anonymity, unique_members
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
@@ -70,26 +70,21 @@ def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None 
     >>> seen.worst(), seen.found["ill",], seen.all_columns
     ((('sex', 'town'), 4), 1, 4)
     """
-    codes = {name: np.ascontiguousarray(given, dtype=np.int32) for name, given in columns.items()}
+    codes = {name: _from_zero(np.ascontiguousarray(given, dtype=np.int32)) for name, given in columns.items()}
     records = len(next(iter(codes.values()))) if codes else 0
     if not records:
         return KnownColumns(0, {}, 0)
-    who = np.arange(records, dtype=np.int64) if people is None else people
     total = records if people is None else len(np.unique(people))
-    alone: dict[tuple[str, ...], int] = {(name,): _found(own, who, people is not None) for name, own in codes.items()}
+    alone: dict[tuple[str, ...], int] = {(name,): _found([own], people) for name, own in codes.items()}
     kept = _affordable(codes, alone, records, budget)
     found = dict(alone)
-    cards = {name: int(codes[name].max()) + 1 for name in kept}
     for first, second in combinations(kept, 2):
-        both = group_codes([codes[first], codes[second]])
-        found[first, second] = _found(both.ids, who, people is not None)
+        both = group_codes([codes[first], codes[second]]).ids
+        found[first, second] = _found([both], people)
         for third in kept[kept.index(second) + 1 :]:
-            if found[first, second] == total:
-                found[first, second, third] = total
-                continue
-            ids = _keys([both.ids, codes[third]], [both.n, cards[third]])
-            found[first, second, third] = _found(ids, who, people is not None)
-    everything = _found(group_codes(list(codes.values())).ids, who, people is not None)
+            sure = found[first, second] == total
+            found[first, second, third] = total if sure else _found([both, codes[third]], people)
+    everything = _found(list(codes.values()), people)
     return KnownColumns(total, found, everything, tuple(n for n in codes if n not in kept))
 
 
@@ -98,6 +93,10 @@ def _keys(codes: Sequence[npt.NDArray[np.integer]], cards: Sequence[int]) -> Int
     if prod(card + 1 for card in cards) > max(DIRECT_FACTOR * len(codes[0]), SMALL):
         return group_codes(codes, cards).ids
     return pack(codes, cards)[0].view(np.int64)
+
+
+def _from_zero(codes: CodeArray) -> CodeArray:
+    return codes - min(int(codes.min(initial=0)), 0)
 
 
 def _affordable(codes: Mapping[str, CodeArray], alone: Mapping[tuple[str, ...], int], records: int, budget: int) -> Sequence[str]:
@@ -111,16 +110,15 @@ def _affordable(codes: Mapping[str, CodeArray], alone: Mapping[tuple[str, ...], 
     return [name for name in codes if name in ranked]
 
 
-def _found(ids: CodeArray | IntArray, who: IntArray, several: bool) -> int:
-    """People who are the only ones in some class."""
-    if not several:
-        return int((np.bincount(ids - min(int(ids.min()), 0)) == 1).sum())
-    ids = ids - min(int(ids.min()), 0)
+def _found(columns: Sequence[npt.NDArray[np.integer]], people: IntArray | None) -> int:
+    """People who are the only ones in some class of the columns."""
+    if people is None:
+        return int((group_sizes(columns) == 1).sum())
+    ids = group_codes(columns).ids
     first = np.zeros(int(ids.max()) + 1, dtype=np.int64)
-    first[ids] = who
-    mixed = np.bincount(ids, weights=who != first[ids], minlength=len(first)) > 0
-    there = np.bincount(ids, minlength=len(first)) > 0
-    return len(np.unique(first[there & ~mixed]))
+    first[ids] = people
+    mixed = np.bincount(ids, weights=people != first[ids], minlength=len(first)) > 0
+    return len(np.unique(first[~mixed]))
 
 
 HELPERS = (

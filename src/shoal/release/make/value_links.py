@@ -147,7 +147,7 @@ def links_of(prepared: Prepared, decision: Decision, data: Path, stage: Path, se
     quasi = prepared.quasi
     table = _pairs(prepared, decision, names, random, stage) if random else None
     read = batches(data, [*quasi, *names]) if table is None else table.select([*quasi, *names]).to_batches()
-    codes = [c.astype(np.int64) for c in whole_codes(read, len(quasi) + len(names))]
+    codes = whole_codes(read, len(quasi) + len(names))
     own = dict(zip(names, codes[len(quasi) :], strict=True))
     columns = {n: Known(n, own[n]) if n not in random else _changed(prepared, n, table) for n in names}
     secrets = [_secret(columns[n]) for n in policy.sensitive if n in names]
@@ -246,7 +246,8 @@ def _secret(column: Known) -> Secret | None:
     """A sensitive column as something to learn; numbers that are changed at random are not."""
     if column.numeric:
         return None
-    return Secret(column.name, column.published if column.true is None else column.true, column.published)
+    published = column.published.astype(np.int64)
+    return Secret(column.name, published if column.true is None else column.true, published)
 
 
 def numbers_of(column: Any) -> npt.NDArray[Any] | None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, UsageError
+from shoal.kernels.arrow import from_numpy
 from shoal.model import requirement as req
 from shoal.model.compare import class_for
 from shoal.model.counts.classes import ClassCounts, IntArray
@@ -71,13 +72,9 @@ class LocalResult:
 
     def class_map(self) -> Any:
         """The class map of RECODE: one row per base class, original values and ``<column>\\0published``."""
-        import pyarrow as pa
-
         counts = self.problem.counts
-        originals = []
-        for values, codes in zip(counts.categories, counts.codes, strict=True):
-            at = pa.array(np.where(codes < 0, 0, codes), mask=codes < 0)
-            originals.append(values.take(at))
+        coded = zip(counts.categories, counts.codes, strict=True)
+        originals = [values.take(from_numpy(np.where(codes < 0, 0, codes), codes < 0)) for values, codes in coded]
         return published_table(counts.columns, originals, self.labels)
 
 
