@@ -25,11 +25,20 @@ if TYPE_CHECKING:
 
 
 def facts_of_counts(
-    counts: Any, levels: dict[str, list[int]] | None = None, hierarchies: Mapping[str, Any] | None = None
+    counts: Any,
+    levels: dict[str, list[int]] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    asked: Iterable[Requirement] | None = None,
 ) -> Facts:
-    """The Facts of class counts, through the measures of the field; ``hierarchies`` are those of sensitive columns."""
+    """The Facts of class counts, through the measures of the field; ``hierarchies`` are those of sensitive columns.
+
+    With ``asked``, only of the sensitive columns that one of these requirements limits.
+    """
     inside = {}
+    limited = None if asked is None else {r.sensitive for r in asked}
     for column in counts.sensitive:
+        if limited is not None and column not in limited:
+            continue
         tree = (hierarchies or {}).get(column)
         inside[column] = Inside(
             distinct_diversity(counts, column),

@@ -189,7 +189,7 @@ def shortfalls(prepared: Prepared, decision: Decision) -> list[Verdict]:
     if prepared.by_record is not None:
         counted.append(published(prepared, prepared.by_record, decision.codes, decision.stays))
     levels = recursive_levels(asked)
-    facts = [facts_of_counts(c, levels, prepared.trees) for c in counted]
+    facts = [facts_of_counts(c, levels, prepared.trees, asked) for c in counted]
     return [v for f in facts for v in judge(asked, f, {**decision.given, **estimates(asked, f)}) if not v.met]
 
 

@@ -142,10 +142,13 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
     return out
 
 
-def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_coarser: bool = False) -> Prepared:
+def prepare(
+    table: Table, policy: Policy, *, progress: Progress = silent, begin_coarser: bool = False, to_try: bool = False
+) -> Prepared:
     """Count the base classes and build the hierarchies.
 
     Where an engine limits the classes that leave it and there are more, counting begins at higher levels, if that is allowed.
+    Plans that are only tried (``to_try``) need the sensitive values that a requirement limits, and no others.
     """
     table = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values).for_one_run()
     policy = policy.completed(table.schema)
@@ -159,7 +162,9 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_
     listed: Values = {}
     lacking: frozenset[str] = frozenset()
     if crowded is None:
-        base = counted.count(quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight)
+        limited = {r.sensitive for r in policy.requirements}
+        inside = tuple(c for c in policy.sensitive if not to_try or c in limited)
+        base = counted.count(quasi, sensitive=inside, unit=policy.unit, weight=policy.weight)
         if base.n_records == 0:
             raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
     else:

@@ -205,7 +205,7 @@ def _large_and_diverse(prepared: Prepared, blanked: npt.NDArray[np.bool_]) -> bo
     policy, base = prepared.policy, prepared.base
     one = regrouped(base, tuple(np.zeros(base.n_classes, dtype=np.int32) for _ in base.columns), blanked)
     asked = [r for r in policy.requirements if r.section == "diversity" or r.class_sizes(has_population=False)[0]]
-    return all(judge(asked, facts_of_counts(one, recursive_levels(asked))))
+    return all(judge(asked, facts_of_counts(one, recursive_levels(asked), asked=asked)))
 
 
 def published(

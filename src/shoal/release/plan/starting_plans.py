@@ -63,7 +63,7 @@ def first_plan(table: Table, policy: Policy, *, precious: Collection[str] = (), 
     """Try the planner with ever fewer columns; ``precious`` ones are the last to stay out."""
     left_out: dict[str, float] = {}
     try:
-        prepared = prepare(table, policy)
+        prepared = prepare(table, policy, to_try=True)
         while prepared.base.n_classes <= MOST_CLASSES:
             progress(0.5, f"trying plans for {len(prepared.quasi)} columns")
             cells = prepared.policy.local_cells if prepared.base.n_classes <= DRAFT_LOCAL else "sets"
@@ -83,7 +83,7 @@ def first_plan(table: Table, policy: Policy, *, precious: Collection[str] = (), 
             by_blank = sorted(shares, key=lambda c: (c not in precious or shares[c] >= NEARLY_ALL, shares[c]), reverse=True)
             worst = by_blank[: max(1, len(shares) // AT_ONCE)]
             left_out |= {c: shares[c] for c in worst}
-            prepared = prepare(table, _without(prepared.policy, worst))
+            prepared = prepare(table, _without(prepared.policy, worst), to_try=True)
     except ShoalError as error:
         return FirstPlan(problem=f"{error.message} {error.hint or ''}".strip())
     return FirstPlan()
