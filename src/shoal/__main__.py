@@ -1,12 +1,13 @@
 """The command ``shoal``, also as ``python -m shoal``.
 
 Ctrl-C, SIGTERM, and SIGHUP unless it is ignored (``nohup``), end the command in the same way: temporary files and folders are
-removed, one sentence goes to stderr, and the exit code is 128 and the number of the signal.
+removed, one sentence goes to stderr, and the exit code is 128 and the number of the signal. A second signal ends it at once.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 import types
@@ -17,6 +18,7 @@ AGAIN = 10.0
 COLLECT_AFTER = 200_000
 """New objects after which cycles are collected: loading packages creates many objects and hardly any cycles."""
 STOPPED = "Stopped. Nothing was left half-written.\n"
+STOPPED_AT_ONCE = b"Stopped at once. Files named .shoal-* may be left; the next run removes them.\n"
 _received: list[int] = []
 LEAST_ADDRESSES = 4_000_000 << 10
 """Bytes of address space: libraries reserve most of it and never use it. With less they crash."""
@@ -84,6 +86,13 @@ def _skip_arrow_help() -> None:
 
 
 def _stop(number: int, *_: object) -> NoReturn:
+    if _received:  # whoever asks twice does not wait for anything to be removed
+        os.write(2, STOPPED_AT_ONCE)
+        os._exit(128 + number)
+    _end(number)
+
+
+def _end(number: int) -> NoReturn:
     _received.append(number)
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, AGAIN)
@@ -93,7 +102,7 @@ def _stop(number: int, *_: object) -> NoReturn:
 
 
 def _stop_again(*_: object) -> NoReturn:
-    _stop(_received[0] if _received else signal.SIGINT)
+    _end(_received[0] if _received else signal.SIGINT)
 
 
 if __name__ == "__main__":

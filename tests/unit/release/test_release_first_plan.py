@@ -298,13 +298,22 @@ def _twice(work: Any) -> Any:
     """``prepare`` that ends the trials at its second call."""
     calls: list[int] = []
 
-    def prepared(*given: Any) -> Any:
+    def prepared(*given: Any, **more: Any) -> Any:
         calls.append(1)
         if len(calls) > 1:
             raise UsageError("enough.")
-        return work(*given)
+        return work(*given, **more)
 
     return prepared
+
+
+def test_a_plan_that_is_tried_counts_only_sensitive_values_that_are_limited() -> None:
+    rows = pa.table({"age": [30, 30, 40, 40], "ill": ["a", "b", "a", "b"], "pay": ["1", "2", "2", "3"]})
+    policy = Policy.of(quasi=["age"], sensitive=["ill", "pay"], require={"k": 2, "diversity": {"ill": {"distinct": 2}}})
+    plan = first_plan(shoal.open(rows), policy)
+    assert plan.tried is not None
+    assert list(plan.tried[0].base.sensitive) == ["ill"]
+    assert list(prepare(shoal.open(rows), policy).base.sensitive) == ["ill", "pay"]
 
 
 @pytest.mark.parametrize(("most", "kept"), [(3, 3), (2, 2)])
