@@ -9,6 +9,7 @@ Source   Ganta, Kasiviswanathan & Smith 2008 (intersection); Dankar & El Emam 20
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from shoal.hierarchies.published_labels import Values, read_labels
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import one_in
+from shoal.model.plan import SUPPRESSED
 
 NOBODY_FITS = "no record of the release fits anybody in the external table"
 MISSING = "\x00missing"
@@ -28,8 +30,8 @@ MISSING = "\x00missing"
 _PART = re.compile(r"[^{},\s][^{},]*")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _BAND = re.compile(r"^[<>\[(]|\d-\d|\+$")
-_PAIRS, _EACH = 2_000, 4
-"""Pairs of classes whose common combinations of values are tried, and combinations of each."""
+MOST_FITS = 20_000_000
+"""Combinations of values times records that are compared at most, if the people are not known."""
 
 Bools = npt.NDArray[np.bool_]
 
@@ -52,12 +54,15 @@ def covered(labels: Sequence[str], values: Sequence[str]) -> Bools:
 
     >>> covered(["20-29", "{31, 45}", "3", "*", "blue", "52"], ["25", "31"]).astype(int).tolist()
     [[1, 0, 0, 1, 1, 0], [0, 1, 1, 1, 1, 0]]
+    >>> covered(["20-29", "40-49", "<10", "80+"], ["49"]).astype(int).tolist()
+    [[0, 1, 0, 0]]
     """
     parts = {p.strip() for label in labels for p in _PART.findall(label) if label[:1] == "{"}
     parts |= {end for label in labels for end in label.split("..") if ".." in label}
     digits = {len(text) for text in (*values, *parts) if _NUMBER.fullmatch(text)}
     alone = {label for label in labels if _NUMBER.fullmatch(label) and len(label) in digits}
-    every = sorted({*values, *parts, *alone} - {MISSING}, key=_in_order)
+    beside = _ends(labels) if all(v == MISSING or _NUMBER.fullmatch(v) for v in values) else set[str]()
+    every = sorted({*values, *parts, *alone, *beside} - {MISSING}, key=_in_order)
     numbers = [_number(text) for text in every]
     known = Values(every, np.array(numbers, dtype=np.float64) if None not in numbers else None, missing=True)
     out = np.zeros((len(values), len(labels)), dtype=np.bool_)
@@ -70,6 +75,13 @@ def covered(labels: Sequence[str], values: Sequence[str]) -> Bools:
             found = np.array([i for i, text in enumerate(every) if text.startswith(label)], dtype=np.int64)
         out[:, j] = np.isin(at, found) if len(found) else True
     return out
+
+
+def _ends(labels: Sequence[str]) -> set[str]:
+    """The ends of bands and the numbers beside them, so that a band without a known value is not taken for one that cannot be
+    read."""
+    ends = {int(end) for label in labels if _BAND.search(label) for end in re.findall(r"\d+", label)}
+    return {str(end + step) for end in ends for step in (-1, 0, 1) if end + step >= 0}
 
 
 def _number(text: str) -> float | None:
@@ -139,7 +151,7 @@ def both_releases(
     name = f"intersection: values of '{column}', by cells"
     least = max(distinct, 2)
     who, real = ("people", True) if people is not None else ("combinations of values that fit both releases", False)
-    tried = people if people is not None else _in_both(new, old, column, least)
+    tried, every_one = (people, True) if people is not None else _in_both(new, old, column, least)
     if tried is None:
         return AttackResult.not_run(name, "no class of one release overlaps a class of the other", question)
     every = sorted({*new.sensitive[column], *old.sensitive[column]})
@@ -153,6 +165,8 @@ def both_releases(
         words = f"No two classes of the releases that overlap have fewer than {least} values of '{column}' in common."
         return AttackResult(name, question, 0.0, 0.0, 0.0, None, "", "holds", words)
     told = compared & (both < np.minimum(np.minimum(*(x.sum(axis=1) for x in left)), least))
+    if not told.any() and not every_one:
+        return AttackResult.not_run(name, f"more {who} exist than can be tried, and none of {total:,} tells anything", question)
     sure = int((told & (both == 1)).sum())
     rate = int(told.sum()) / total
     sentence = (
@@ -163,9 +177,9 @@ def both_releases(
     return AttackResult(name, question, rate, rate, rate, 0.0 if real else None, f"{sure} with one value left", verdict, sentence)
 
 
-def _in_both(new: Shown, old: Shown, column: str, least: int) -> dict[str, list[str]] | None:
+def _in_both(new: Shown, old: Shown, column: str, least: int) -> tuple[dict[str, list[str]] | None, bool]:
     """Combinations of values that the cells of a class of each release have in common, if the two classes share fewer than
-    ``least`` sensitive values; None if no two classes overlap."""
+    ``least`` sensitive values, and whether these are all; None if no two classes overlap."""
     sides = [_classes(shown) for shown in (new, old)]
     every = sorted({*new.sensitive[column], *old.sensitive[column]})
     inside = []
@@ -180,15 +194,26 @@ def _in_both(new: Shown, old: Shown, column: str, least: int) -> dict[str, list[
         cells[c] = [_loosely(t.tolist(), leaves[c]) for t in texts]
         overlap &= cells[c][0].T.astype(np.float32) @ cells[c][1].astype(np.float32) > 0
     if not overlap.any():
-        return None
+        return None, True
     shared = inside[0].astype(np.float32) @ inside[1].T.astype(np.float32)
-    out: dict[str, list[str]] = {c: [] for c in new.quasi}
-    for a, b in np.argwhere(overlap & (shared < least) & (shared > 0))[:_PAIRS].tolist():
-        common = {c: [leaves[c][i] for i in np.flatnonzero(cells[c][0][:, a] & cells[c][1][:, b])] for c in out}
-        for combination in itertools.islice(itertools.product(*common.values()), _EACH):
-            for c, value in zip(out, combination, strict=True):
-                out[c].append(value)
-    return out
+    wanted = overlap & (shared < least) & (shared > 0)
+    most = MOST_FITS // max(new.records, old.records, 1)
+    grid = np.indices([len(leaves[c]) for c in new.quasi]).reshape(len(leaves), -1) if _many(leaves) <= most else None
+    if grid is not None:
+        fits = [np.logical_and.reduce([cells[c][s][i] for c, i in zip(new.quasi, grid, strict=True)]) for s in (0, 1)]
+        good = ((fits[0].astype(np.float32) @ wanted.astype(np.float32) > 0) & fits[1]).any(axis=1)
+        return {c: [leaves[c][i] for i in at] for c, at in zip(new.quasi, grid[:, good].tolist(), strict=True)}, True
+    found: set[tuple[str, ...]] = set()
+    pairs = np.argwhere(wanted).tolist()
+    for a, b in pairs[:most]:
+        common = [[leaves[c][i] for i in np.flatnonzero(cells[c][0][:, a] & cells[c][1][:, b])] for c in new.quasi]
+        found.update(itertools.islice(itertools.product(*common), max(most // len(pairs), 1)))
+    columns = zip(*sorted(found), strict=True) if found else [()] * len(new.quasi)
+    return {c: list(values) for c, values in zip(new.quasi, columns, strict=True)}, not found
+
+
+def _many(leaves: Mapping[str, Sequence[str]]) -> int:
+    return math.prod(len(values) for values in leaves.values())
 
 
 def _classes(shown: Shown) -> tuple[IntArray, IntArray, IntArray]:
@@ -214,5 +239,7 @@ def _leaves(labels: Sequence[str]) -> list[str]:
         elif ".." in label:
             out.update(label.split(".."))
         else:
-            out.update(re.findall(r"\d+(?:\.\d+)?", label) if _BAND.search(label) else [label])
+            out.update(re.findall(r"\d+(?:\.\d+)?", label) if _BAND.search(label) else {label} - {SUPPRESSED})
+    whole = sorted(int(v) for v in out if v.isdigit())
+    out.update(str((a + b) // 2) for a, b in itertools.pairwise(whole) if b > a + 1)  # inside two ranges, at the end of neither
     return sorted(out, key=_in_order)

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.attacks import cells
 from shoal.attacks.cells import MISSING, Shown, both_releases, covered, fitting, linked_by_cells
 from shoal.cli import main
 from shoal.errors import UsageError
@@ -251,3 +252,44 @@ def test_a_hunt_says_what_it_did_not_try(grouped):
     named = found.sentence.split(" finds ")[0].count("'") // 2
     assert 4 < named < 9, "more than three columns, and not all of them"
     assert "None of the attackers tried does with fewer columns." in found.sentence
+
+
+def shown_cells(*classes: tuple[str, str]) -> Shown:
+    """One column of labels, and the values of each class, one letter each."""
+    rows = [(label, value) for label, values in classes for value in values]
+    return Shown({"age": [label for label, _ in rows]}, {"ill": [value for _, value in rows]})
+
+
+def test_every_combination_that_two_classes_share_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five of six common ages fit a third class too; the last one alone leaves one value. Four tries per pair said "holds"."""
+    new = shown_cells(("{1, 2, 3, 4, 5, 6}", "ab"), ("{1, 2, 3, 4, 5}", "cd"))
+    old = shown_cells(("{1, 2, 3, 4, 5, 6}", "ad"))
+    found = both_releases(new, old, "ill", None, distinct=2)
+    assert (found.verdict, found.worst) == ("warning", "1 with one value left")
+    monkeypatch.setattr(cells, "MOST_FITS", 7 * 4 - 1)  # six ages and the missing one, four records
+    some = both_releases(new, old, "ill", None, distinct=2)
+    assert some.verdict == "not run", "what was not tried is not said to hold"
+    monkeypatch.setattr(cells, "MOST_FITS", 7 * 4)
+    assert both_releases(new, old, "ill", None, distinct=2).verdict == "warning"
+
+
+def test_values_between_the_ends_of_two_ranges_are_tried() -> None:
+    """30 and 39 stand in a set beside; 34 stands in the two ranges only."""
+    new, old = shown_cells(("30-39", "ab"), ("{30, 39}", "cd")), shown_cells(("30-39", "ad"))
+    assert both_releases(new, old, "ill", None, distinct=2).worst == "1 with one value left"
+
+
+@pytest.mark.parametrize("value", ["5", "9", "10", "34", "80", "99", MISSING])
+def test_bands_without_a_known_value_do_not_fit_everybody(value: str) -> None:
+    """A table of one person: whoever holds it reads 20-29 as well as somebody with a large table."""
+    labels = ["<10", "10-19", "20-29", "30-39", "80+", "*"]
+    number = None if value == MISSING else int(value)
+    wanted = [number is not None and low <= number <= high for low, high in ((0, 9), (10, 19), (20, 29), (30, 39), (80, 999))]
+    assert covered(labels, [value])[0].tolist() == [*wanted, number is not None or covered(["*"], [value])[0, 0]]
+
+
+def test_a_suppressed_cell_does_not_make_the_ranges_of_its_column_unreadable() -> None:
+    """'*' is not a value: with it among the numbers, 30-39 would fit everybody, and nothing be found."""
+    new = shown_cells(("30-39", "ab"), ("50-59", "cd"), ("*", "ee"))
+    old = shown_cells(("{34, 36}", "ad"), ("{52, 53}", "cd"))
+    assert both_releases(new, old, "ill", None, distinct=2).worst == "2 with one value left"
