@@ -55,6 +55,7 @@ class Reading(TypedDict, total=False):
     notes: Literal["set-aside", "keep"] | None
     bad_lines: Literal["refuse", "set-aside"] | None
     quoted_empty: Literal["missing", "text"] | None
+    tables: Literal["keep"] | None
     null: str | Sequence[str] | None
     types: Mapping[str, str] | None
     dates: Mapping[str, str] | None
@@ -236,10 +237,11 @@ def open(
     delimiter, quote, encoding, decimal, header, null, dates : optional
         How a CSV file is read, where the guess is wrong; ``dates`` are forms by column: ``{"born": "%d.%m.%Y"}``. ``header`` may
         be the number of the line that holds the names.
-    skip, comment, totals, units, notes, bad_lines, quoted_empty : optional
+    skip, comment, totals, units, notes, bad_lines, quoted_empty, tables : optional
         What of a CSV file or workbook is not a record: lines before the names; the sign that begins comments (``"none"``: no
         line is one); rows of totals and units and notes below the table (``"set-aside"`` or ``"keep"``); lines with too few or
-        too many fields (``"refuse"`` or ``"set-aside"``); whether ``""`` is a missing value or a text.
+        too many fields (``"refuse"`` or ``"set-aside"``); whether ``""`` is a missing value or a text; ``tables="keep"`` reads
+        several tables below one another as one.
     types : mapping of column to kind, optional
         ``{"zip": "text"}``.
     sheet : str or int, optional

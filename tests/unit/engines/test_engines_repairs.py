@@ -373,3 +373,24 @@ def test_labels_below_the_names_may_be_the_same_twice(tmp_path: Path) -> None:
     with shoal.open(csv(tmp_path, "Q1a,Q1b,Q2", "other,other,How old are you?", *(f"{i % 3},1,{20 + i}" for i in range(9)))) as t:
         assert [c.note for c in t.schema.columns] == ["other", "other", "How old are you?"]
         assert t.schema["Q2"].kind == "integer"
+
+
+@pytest.mark.parametrize("empty", ["", ",,,,,"], ids=["blank line", "row of empty cells"])
+def test_a_second_table_below_the_first_is_asked_about(tmp_path: Path, empty: str) -> None:
+    path = csv(tmp_path, HEAD, *BODY, empty, "ward,head,beds,open,site,cost", "A,Eva,12,y,N,900", "B,Jan,8,n,S,750")
+    with pytest.raises(UnreadableError, match="several tables"):
+        read(path)
+    assert len(read(path, tables="keep")[0]) >= len(BODY) + 3
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        ["Ann,Breda,33,f,A,100", "Bob,Breda,34,m,B,200"],  # a group of records
+        ["Ann,Breda,unknown,f,A,-", "Bob,Breda,34,m,B,200", "Cas,Breda,36,m,B,250"],  # missing numbers
+        [HEAD, "Bob,Breda,34,m,B,200", "Cas,Breda,36,m,B,250"],  # the same names again
+    ],
+)
+def test_records_below_a_blank_line_are_not_another_table(tmp_path: Path, below: list[str]) -> None:
+    rows, _ = read(csv(tmp_path, HEAD, *BODY, "", *below))
+    assert len(rows) >= len(BODY) + 2

@@ -161,3 +161,17 @@ def test_a_sheet_without_names_keeps_its_first_record(tmp_path: Path) -> None:
 def test_names_with_numbers_among_them_stay_names(tmp_path: Path, names: list[Any]) -> None:
     rows, source = read(book(tmp_path / "t.xlsx", data=[names, ["Delft", 4, 5], ["Gouda", 7, 8]]))
     assert (len(rows), source["header"]) == (2, True)
+
+
+def test_a_row_of_days_below_a_heading_holds_the_names(tmp_path: Path) -> None:
+    days = [datetime.date(2024, 6, n) for n in (1, 8, 15, 22)]
+    sheet = [["who", "hours", None, None, None], [None, *days], ["Anna", 1, 2, 3, 4], ["Piet", 5, 6, 7, 8]]
+    rows, source = read(book(tmp_path / "t.xlsx", data=sheet))
+    assert (len(rows), source["header"]) == (2, True)
+
+
+def test_a_second_table_in_the_same_sheet_is_asked_about(tmp_path: Path) -> None:
+    path = book(tmp_path / "t.xlsx", data=[HEAD, *BODY, [], ["ward", "beds"], ["A", 12], ["B", 8]])
+    with pytest.raises(UnreadableError, match="several tables"):
+        read(path)
+    assert len(read(path, tables="keep")[0]) == 7

@@ -196,7 +196,7 @@ def test_a_table_counted_in_memory_in_parts_and_in_the_engine_is_found_alike(
     assert bool(asked.count(1)) == bool(queries)
 
 
-@pytest.mark.parametrize(("different", "role"), [(90, "direct"), (89, "sensitive")])
+@pytest.mark.parametrize(("different", "role"), [(90, "direct"), (89, "undecided")])
 def test_codes_of_which_nearly_every_row_has_its_own_number_people_whatever_the_name_says(different, role):
     """``rcpt`` says treatment; ninety codes in a hundred rows number the receipts of people."""
     codes = [f"A{100_000 + 7 * i}-{i % 10}X" for i in range(different)]

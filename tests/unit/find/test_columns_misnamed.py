@@ -180,3 +180,22 @@ def test_words_of_further_languages(name, topic):
 )
 def test_the_name_of_the_only_person_in_a_table_is_not_harmless(name, value, role):
     assert found(name, lambda rng: value).role is role
+
+
+@pytest.mark.parametrize("name", ["score", "income", "satisfaction", "result", "wave"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rng: rng.randint(10**10, 10**11 - 1),
+        lambda rng: f"{rng.randint(40, 99)}{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}-{rng.randint(1000, 9999)}",
+        lambda rng: f"{rng.randint(10**8, 10**9 - 1)}X",
+    ],
+    ids=["eleven digits", "day and number", "digits and a letter"],
+)
+def test_numbers_of_people_under_another_name_are_not_published(name, make):
+    assert found(name, make).role in (Role.DIRECT, Role.UNDECIDED, Role.QUASI)
+
+
+def test_amounts_stay_amounts():
+    assert found("income", lambda rng: rng.randint(100, 999) * 100_000).role is Role.SENSITIVE
+    assert found("score", lambda rng: rng.randint(0, 100)).role is Role.SENSITIVE

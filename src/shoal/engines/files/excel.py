@@ -48,7 +48,7 @@ from shoal.kernels.arrow import seconds, wall_clock
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import check_names
 
-OPTIONS = ("sheet", "types", "rename_duplicates", "header", "skip", "totals", "units", "notes")
+OPTIONS = ("sheet", "types", "rename_duplicates", "header", "skip", "totals", "units", "notes", "tables")
 KINDS = ("text", "float")
 """What ``types=`` can ask for: other kinds are in the cells."""
 NO_NAMES = (
@@ -126,7 +126,7 @@ def _table_rows(
     if not held:
         raise UnreadableError(f"sheet '{sheet}' of '{path.name}' is empty.", hint="Its first row must hold the names.")
     width = max(map(len, held))
-    has_names = header is not False and (header or said or not first_is_record(held))
+    has_names = header is not False and (header or said or at > 0 or not first_is_record(held))
     labels: Row = ("",) * width
     if has_names and options.get("header") is None and not said and second_heading(held[: HEAD_ROWS + 2]):
         labels, held = (held[0], held[1:]) if says_nothing(held[0]) else (held[1], [held[0], *held[2:]])

@@ -25,6 +25,7 @@ MODES: dict[str, tuple[str, ...]] = {
     "notes": ("set-aside", "keep"),
     "bad_lines": ("refuse", "set-aside"),
     "quoted_empty": ("missing", "text"),
+    "tables": ("keep",),
 }
 """Options of ``--read`` that settle what to do with rows and cells of a sort."""
 
@@ -162,6 +163,27 @@ def numeric_columns(rows: Sequence[Row], width: int) -> list[bool]:
     return out
 
 
+def stacked(rows: Sequence[Row]) -> bool:
+    """Whether another table stands below the first: other names after an empty row, above columns of numbers.
+
+    >>> stacked([["a", "b"], ["x", "1"], [], ["c", "d"], ["y", "2"], ["z", "3"]])
+    True
+    """
+    for i in range(2, len(rows) - 2):
+        if any(map(text_of, rows[i - 1])):
+            continue
+        row, below = rows[i], rows[i + 1 : i + 1 + HEAD_ROWS]
+        texts = filled(row)
+        if len(texts) < 2 or len(set(texts)) < len(texts) or any(map(is_amount, row)):
+            continue
+        below = below[: next((n for n, r in enumerate(below) if not filled(r)), len(below))]
+        words = [n for n, c in enumerate(row) if (t := text_of(c).casefold()) and t not in MISSING_WORDS | _DASHES]
+        numeric = any(_column_of_numbers([r[n] for r in below if len(r) > n]) for n in words)
+        if len(below) > 1 and numeric and len(words) == len(texts) and tuple(row) != tuple(rows[0]):
+            return True
+    return False
+
+
 def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool, names: Row = ()) -> Layout:
     """What of the rows below the names is not a record. ``tail``: the last rows and blank ones; ``whole``: ``body`` has all."""
     again = tuple(names) if len(filled(names)) > 1 and any(tuple(r) == tuple(names) for r in body) else ()
@@ -172,6 +194,8 @@ def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool
     sizes = sorted(len(filled(r)) for r in body[:200])
     usual = sizes[len(sizes) // 2]
     units, doubtful = _units(body, numeric)
+    if names and stacked(tail):
+        doubtful["tables"] = 0
     last, rest = _notes_below(tail, width)
     totals = any(is_totals(r, numeric, usual) for r in (body if whole else (*body, *tail)))
     if rest and not is_totals(rest[-1], numeric, usual):
@@ -334,11 +358,15 @@ QUESTIONS = {
     "totals": "the last row of {table} is labelled as a total, but is filled like a record.",
     "units": "the first row of {table} has words above columns of numbers: units or labels, or a record.",
     "notes": "the last row of {table} has one filled cell: a note, or a record.",
+    "tables": "{table} holds several tables: other names stand below an empty row.",
 }
 
 
 def doubt(sort: str, table: str) -> UnreadableError:
     """The question that a doubtful row asks."""
+    if sort == "tables":
+        hint = "Save each table in a file or sheet of its own, or pass --read tables=keep to read all as one."
+        return UnreadableError(QUESTIONS[sort].format(table=f"'{table}'"), hint=hint)
     return UnreadableError(
         QUESTIONS[sort].format(table=f"'{table}'"),
         hint=f"Pass --read {sort}=set-aside to leave it out, or --read {sort}=keep to read it as a record.",

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from shoal.find.finding import ColumnFacts, Evidence, EvidenceKind, Scale, ScaleGuess
-from shoal.find.identifiers import spread
+from shoal.find.identifiers import long_numbers, spread
 from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import ladder_order
 from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
 from shoal.find.roles.by_values import by_addresses, by_full_names, by_row_numbers, by_shape, by_value_topic, by_weight
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
-from shoal.find.roles.keys import below_zero, by_last_word, by_number_word, by_person_word, own_words
+from shoal.find.roles.keys import CODED, below_zero, by_last_word, by_number_word, by_person_word, is_key, own_words
 from shoal.find.safe_harbor.spellings import certain_in
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
@@ -94,7 +94,14 @@ OFTEN_INSIDE = 0.2
 def _by_cells(view: ColumnView, decision: Decision) -> Decision:
     """The decision, or what single cells say: an answer that contains an e-mail address is not published as an answer."""
     facts = view.facts
-    if decision.role is Role.DIRECT or facts.kind != "text" or facts.numbers is not None or view.guess.scale is Scale.DATE:
+    if decision.role is Role.DIRECT or view.guess.scale is Scale.DATE:
+        return decision
+    text = facts.kind == "text" and facts.numbers is None
+    harmless = decision.role in (Role.SENSITIVE, Role.INSENSITIVE) and decision.topic not in (*CODED, "survey_weight")
+    if harmless and (is_key(facts) if text else long_numbers(facts)):
+        why = "its name says something else, but its values are long numbers or codes of one length, as those of people are"
+        return _with_evidence(Decision(Role.UNDECIDED, why, 0.0, decision.topic), "shape")
+    if not text:
         return decision
     seen = certain_in(spread(facts.values))
     if seen is None or (seen[1] < OFTEN_INSIDE and decision.role is Role.QUASI):

@@ -162,6 +162,7 @@ ANSWERS = {
     ("bad_lines", "set-aside"): "Leave the lines that do not fit out, and count them",
     ("bad_lines", "refuse"): "Refuse such a file",
     ("quoted_empty", "text"): "Read them as empty texts",
+    ("tables", "keep"): "Read all rows as one table",
     ("rename_duplicates", "true"): "Number the doubled names",
     ("rename_duplicates", "false"): "Refuse doubled names",
     ("comment", "none"): "Read them as records",
