@@ -121,7 +121,7 @@ def pack(columns: Sequence[npt.NDArray[Any]], cards: Sequence[int]) -> tuple[Key
             distinct, inverse = np.unique(key, return_inverse=True)
             key, space = inverse.astype(np.uint64), len(distinct)
         key *= np.uint64(width)
-        key += (column.astype(np.int64) + 1).astype(np.uint64)
+        key += np.add(column, 1, dtype=np.int64).view(np.uint64)
         space *= width
     return key, space
 

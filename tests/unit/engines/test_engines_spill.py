@@ -11,6 +11,7 @@ import pytest
 
 import shoal
 from shoal.attacks.leftovers import neighbour_score
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.recode import spill
 from shoal.engines.recode.spill import KEY, Held, in_order, shuffled
 from shoal.errors import OutputError
@@ -157,3 +158,26 @@ def test_equal_rows_stand_apart_in_the_same_order_on_disk_and_in_memory(tmp_path
     assert abs(neighbour_score(found)) < 4
     assert neighbour_score(np.sort(values)) > 10
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("columns", "more"), [(1, False), (2_048, False), (2_049, True), (5_000, True)])
+def test_rows_of_many_columns_are_written_with_more_memory(columns: int, more: bool) -> None:
+    """512 MB did not hold the vectors of 5,000 columns: the release ended with 'DuckDB ran out of memory'."""
+    engine = DuckDB()
+    asked = "SELECT current_setting('memory_limit') AS n"
+    with engine.sparing():
+        least = engine.run_table(asked, "x")["n"][0].as_py()
+    with engine.sparing(columns):
+        found = engine.run_table(asked, "x")["n"][0].as_py()
+    engine.close()
+    assert (found != least) == more
+    assert columns < 5_000 or found == "1.2 GiB"
+
+
+@pytest.mark.parametrize("long_rows", [1, 10_000], ids=["64 files", "8 files"])
+def test_the_order_does_not_depend_on_the_number_of_files(tmp_path, monkeypatch, long_rows):
+    monkeypatch.setattr(spill, "LONG_ROWS", long_rows)
+    keys = np.random.default_rng(4).integers(0, 2**64, 3_000, dtype=np.uint64)
+    tables = [pa.table({"x": keys[i : i + 500], KEY: keys[i : i + 500]}) for i in range(0, 3_000, 500)]
+    found = pa.concat_tables(in_order(iter(tables), tmp_path, held=2_000))
+    assert found["x"].to_pylist() == sorted(keys.tolist())

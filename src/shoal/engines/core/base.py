@@ -131,8 +131,8 @@ class Engine(ABC):
         if self.memory is not None:
             give_back()
 
-    def sparing(self) -> AbstractContextManager[None]:
-        """Inside, an engine that holds rows itself takes little memory, unless somebody said how much it may take."""
+    def sparing(self, columns: int = 1) -> AbstractContextManager[None]:
+        """Inside, an engine that holds rows itself takes little memory for so many columns, unless it was said how much."""
         return nullcontext()
 
     def limit_time(self, seconds: float) -> None:

@@ -139,7 +139,7 @@ def check_gaps(engine: Engine, inner: exp.Select, shaped: Sequence[Shaped], name
         compared = item.join.args["on"].this  # what the map is asked for: text byte for byte
         different = exp.Count(this=exp.Distinct(expressions=[compared.copy()]))
         counted = [named(count_all(), "n"), named(different, "v")]
-        found = engine.fetch(shaped_from(counted, inner.copy(), [item]).where(item.gap.copy()))
+        found = engine.fetch(shaped_from(counted, inner, [item]).where(item.gap.copy(), copy=False))
         records, values = int(found["n"][0].as_py()), int(found["v"][0].as_py())
         if records:
             raise gap_error(name, values, records)

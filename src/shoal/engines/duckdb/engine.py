@@ -43,8 +43,9 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 ABOVE = 16 << 20
 """What DuckDB keeps beside its tables while memory goes back to the machine."""
-SPARING, SPARING_THREADS = 512 << 20, 4
-"""Memory and threads while rows are written, where nobody said more: writing is done by one thread anyway."""
+SPARING, SPARING_COLUMN, SPARING_THREADS = 512 << 20, 256 << 10, 4
+"""Memory, at least so much for each column, and threads while rows are written, where nobody said more: writing is done by one
+thread anyway."""
 
 LOOKED_AT = 32
 """Of so many classes one is looked at where their number is estimated: a million classes to 0.6 %."""
@@ -106,13 +107,13 @@ class DuckDB(Engine):
         super().give_back()
 
     @contextmanager
-    def sparing(self) -> Iterator[None]:
+    def sparing(self, columns: int = 1) -> Iterator[None]:
         """Rows that are streamed, sorted or joined need few of the threads and little memory; the rest goes to disk."""
         if self.memory is not None:
             yield
             return
         threads = int(self.run_table("SELECT current_setting('threads') AS n", self.name)["n"][0].as_py())
-        self.run(f"SET memory_limit = '{SPARING}B'")
+        self.run(f"SET memory_limit = '{max(SPARING, columns * SPARING_COLUMN)}B'")
         self.run(f"SET threads = {min(threads, SPARING_THREADS)}")
         try:
             yield

@@ -140,9 +140,9 @@ def _join_class_map(
         terms.append(engine.same(engine.key(left, text), engine.mapped(column(f"k{i}", "cm"), text)))
     join = exp.Join(this=aliased(source, "cm"), on=exp.and_(*terms), kind="LEFT")
     query.set("joins", [*query.args.get("joins", []), join])
-    lost = exp.select(named(count_all(), "n")).from_(subquery(inner.copy(), "s"))
+    lost = select([named(count_all(), "n")], subquery(inner, "s"))
     lost.set("joins", [join.copy()])
-    missing = engine.fetch(lost.where(is_null(column("here", "cm"))))["n"][0].as_py()
+    missing = engine.fetch(lost.where(is_null(column("here", "cm")), copy=False))["n"][0].as_py()
     if missing:
         raise DataError(
             f"the class map does not cover {missing} record(s) of the table.", hint="Count the table again and build a new map."

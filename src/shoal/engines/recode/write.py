@@ -240,7 +240,7 @@ def _write(run: Recoding, target: Path | str, *, drawn: int | None, parts: bool 
     """By the engine, and in batches where a step needs them."""
     with ExitStack() as stack:
         stack.enter_context(run.engine.snapshot())
-        stack.enter_context(run.engine.sparing())
+        stack.enter_context(run.engine.sparing(len(run.names)))
         job, counted = _job(run, stack)
         private, losses, parts_at = None, tuple[str, ...](), ""
         if isinstance(target, Path):
@@ -332,7 +332,7 @@ def _job(run: Recoding, stack: ExitStack) -> tuple[Job, Callable[[], tuple[int, 
         worker = DuckDB(stable_order=True)
         stack.callback(worker.close)
         worker.limit_memory(engine.memory)
-        stack.enter_context(worker.sparing())
+        stack.enter_context(worker.sparing(len(run.names)))
         plan = replace(plan, shuffle=plan.shuffle or staging.unordered)
         if not suppresses:
             expected = expected_rows(engine, relation, run.progress)
