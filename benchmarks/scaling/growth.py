@@ -24,7 +24,7 @@ from common import record  # noqa: E402
 import shoal  # noqa: E402
 
 MOST, TIMES = 1.15, 4
-BEGINS = {"rows": {"rows": 20_000}, "columns": {"columns": 100}, "units": {"units": 2_500}}
+BEGINS = {"rows": {"rows": 40_000}, "columns": {"columns": 100}, "units": {"units": 2_500}}
 """Where the table of a size begins, if not as all others do: below it the time is that of the smallest release."""
 
 
