@@ -205,10 +205,12 @@ def _fitted(found: PopulationEstimate, risk: PopulationRisk) -> None:
         tried = [[f"{rate:.0%}".replace("%", " %"), f"{held} of {n}"] for rate, (held, n) in risk.calibration.held.items()]
         _shared.show_table("Subsamples of the sample: intervals that held", ["rate", "held"], tried, right=(0, 1))
     if risk.scores:
-        tried = [[name, f"{score:.4f}", ""] for name, score in sorted(risk.scores.items(), key=lambda x: -x[1])]
-        tried += [[name, "", why] for name, why in (risk.refused or {}).items()]
-        heads = ["model", "log-likelihood per person left out", "not fitted"]
-        _shared.show_table("How well each model predicts people left out of its fit", heads, tried, right=(1,))
+        share = {risk.model: 1.0, **(risk.weights or {})}
+        best = sorted(risk.scores.items(), key=lambda x: -x[1])
+        tried = [[name, f"{score:.4f}", as_percent(share.get(name, 0.0)), ""] for name, score in best]
+        tried += [[name, "", "", why] for name, why in (risk.refused or {}).items()]
+        heads = ["model", "log-likelihood per person left out", "weight", "not fitted"]
+        _shared.show_table("How well each model predicts people left out of its fit", heads, tried, right=(1, 2))
 
 
 def _trust(risk: PopulationRisk) -> list[str]:
@@ -217,16 +219,17 @@ def _trust(risk: PopulationRisk) -> list[str]:
 
     if risk.model == "counted":
         return ["The sample is the population: every number is counted."]
+    fitted = "the average of the fitted models" if risk.model == "average" else f"the fitted model '{risk.model}'"
     if risk.refutation:
         return [
-            f"The sample refutes the fitted model '{risk.model}': {risk.refutation}. The ranges below need no model; risks of "
+            f"The sample refutes {fitted}: {risk.refutation}. The ranges below need no model; risks of "
             "single records have grade C."
         ]
     if any(ONE_BY_ONE in note for note in risk.right_matches.notes):
         return []  # the note on the sampling design says it
     if risk.right_matches.grade == "C":
-        return [f"The fitted model '{risk.model}' is outside its limits here: believe the ranges, which need no model."]
-    return [f"The fitted model '{risk.model}' agrees with the sample; the risks of the records are scaled to this chance."]
+        return [f"{fitted.capitalize()} is outside its limits here: believe the ranges, which need no model."]
+    return [f"{fitted.capitalize()} agrees with the sample; the risks of the records are scaled to this chance."]
 
 
 def _shown(e: Estimate, *, refuted: bool) -> list[str]:

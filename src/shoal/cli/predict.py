@@ -129,7 +129,7 @@ def quasi(
         "columns": QUASI,
         "unit": Option("With --table: column that identifies a person.", "COLUMN"),
         "counts": COUNT,
-        "model": Option("auto, independent, tree, two-way or copula.", "MODEL"),
+        "model": Option("auto (average), independent, tree, two-way, latent-class.", "MODEL"),
         "calibrate": Option("With --table: test the intervals on subsamples, widen them."),
         "classes": Option("Sizes of the sample's classes: FILE.csv[:column].", "FILE"),
         "frequencies": Option("Classes by size: 1=120,2=25,3=10.", "SIZE=N", _predictions.frequencies),

@@ -15,7 +15,6 @@ from shoal.errors import UsageError
 from shoal.prediction import population_risk
 from shoal.prediction.population import crowd, models
 from shoal.prediction.population.model_choice import FEWEST, deal, log_likelihood
-from shoal.prediction.population.models import Copula
 from shoal.prediction.population.sample import Sample
 
 
@@ -87,7 +86,7 @@ def _listed(s: Sample) -> np.ndarray:
     inside = {tuple(c): n for c, n in zip(s.codes.tolist(), s.sizes.tolist(), strict=True)}
     sizes = np.array([inside.get(tuple(c), 0) for c in cells.tolist()])
     whole = Sample(cells, sizes, s.levels, s.population, np.arange(len(cells)))
-    return models.two_way(whole).observed.reshape(s.levels)
+    return models.two_way(whole).share(cells).reshape(s.levels)
 
 
 def test_a_tree_is_the_product_of_its_pairs_over_the_shared_columns() -> None:
@@ -100,14 +99,14 @@ def test_a_tree_is_the_product_of_its_pairs_over_the_shared_columns() -> None:
         for a, b in edges:
             share *= models.smoothed(s, a, b)[c[a], c[b]] / s.margins[a][c[a]]
         slow.append(share)
-    found = models.tree(s, np.random.default_rng(0))
+    found = models.Shares.of(models.tree(s), s, np.random.default_rng(0))
     assert found.observed == pytest.approx(slow, rel=1e-12)
-    assert (found.numbers * found.at).sum() == pytest.approx(1.0)  # the draws stand for all combinations
+    assert (found.numbers * found.at).sum() == pytest.approx(1.0)
 
 
 def test_listed_shares_keep_their_sum_and_number() -> None:
     every = np.random.default_rng(0).dirichlet(np.full(5_000, 0.3))
-    found = models.Shares.listed("x", every[:5], every)
+    found = models.Shares.listed(every[:5], every)
     assert found.numbers.sum() == np.count_nonzero(every)
     assert (found.numbers * found.at).sum() == pytest.approx(1.0)
     slow = np.log1p(900 * every).sum()
@@ -117,20 +116,9 @@ def test_listed_shares_keep_their_sum_and_number() -> None:
 def test_the_likelihood_of_left_out_counts_is_that_of_all_combinations() -> None:
     every = np.array([0.4, 0.3, 0.2, 0.1])
     counts, a = np.array([3, 0, 1]), 1.7
-    found = log_likelihood(a, models.Shares("x", every[:3], every, np.ones(4)), counts)
+    found = log_likelihood(a, models.Shares(every[:3], every, np.ones(4)), counts)
     slow = sum(float(nbinom.logpmf(n, a, a / (a + 4 * p))) for n, p in zip([3, 0, 1, 0], every, strict=True))
     assert found == pytest.approx(slow)
-
-
-def test_a_copula_is_the_box_probability_of_the_normal() -> None:
-    """METHODS §33: margins (.5,.3,.2), (.6,.4), rho .5."""
-    joint = np.array([[0.3804364, 0.1195636], [0.1575364, 0.1424636], [0.0620272, 0.1379728]])
-    counts = np.rint(joint * 200_000).astype(int)
-    cells = np.array(list(itertools.product(range(3), range(2))))
-    s = Sample.of(list(cells.T), counts.ravel(), 10**6)
-    found = Copula(s, np.random.default_rng(0)).shares(s)
-    assert found.observed == pytest.approx(0.98 * joint.ravel() + 0.02 * np.outer([0.5, 0.3, 0.2], [0.6, 0.4]).ravel(), abs=2e-3)
-    assert (found.numbers * found.at).sum() == pytest.approx(1.0, rel=1e-9)
 
 
 def test_dealing_leaves_nobody_out_and_parts_are_equal() -> None:
@@ -165,7 +153,8 @@ def test_columns_that_repeat_each_other_are_not_taken_as_independent() -> None:
     a = rng.integers(0, 60, 600)
     codes, sizes, _ = classes_of(np.stack([a, a], axis=1))
     r = population_risk(codes, sizes, 60_000)
-    assert r.model in ("tree", "copula")
+    assert r.model == "average"
+    assert (r.weights or {}).get("independent", 0.0) == 0.0
     assert r.max < 0.05
     naive = population_risk(codes, sizes, 60_000, model="independent")
     assert naive.sample_uniques_alone.grade == "C"

@@ -107,7 +107,7 @@ def test_ranges_hold_where_the_population_is_known_exactly() -> None:
 def test_the_moments_of_the_numbers_of_classes(drawn: bool) -> None:
     rng = np.random.default_rng(4)
     shares = rng.dirichlet(np.full(300, 0.7))
-    fitted = Shares("", shares, shares, np.ones(300), drawn=drawn)
+    fitted = Shares(shares, shares, np.ones(300), drawn=drawn)
     expected, spread = seen_moments(200, fitted, 1.5)
     seen = rng.poisson(rng.gamma(1.5, 200 * shares / 1.5, size=(40_000, 300)))
     numbers = np.array([(seen == j).sum(axis=1) for j in range(1, 6)])

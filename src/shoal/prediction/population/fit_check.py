@@ -2,36 +2,73 @@ r"""Does a fitted population give the sample that was observed? A model that doe
 
 Under the fit each combination is a gamma-mixed Poisson count, independent of the others. So the numbers of classes seen once,
 twice … :data:`~.without_model.SEEN` times in samples of the fitted population have known means and covariances; no sample need
-be simulated. The observed numbers are held against them by the quadratic distance, with the 1 % point of chi-squared.
+be simulated. The observed numbers are held against them by the quadratic distance, with the 1 % point of chi-squared. So is the
+table of every two columns, with people drawn from the fitted population; the 1 % is shared by the tables.
 """
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from shoal.prediction.distribution import Floats
-from shoal.prediction.population.models import Shares
-from shoal.prediction.population.sample import Sample
+from shoal.prediction.population.model_choice import Fit
+from shoal.prediction.population.models import DRAWS, Shares
+from shoal.prediction.population.sample import Ints, Sample
 from shoal.prediction.population.without_model import SEEN
 
 FAR = 15.09
 """The 1 % point of chi-squared with five degrees of freedom."""
+TAIL, FEW = 0.01, 5.0
+"""Chance that pair tables refute a population that is right; expected people below which pairs of values are taken together."""
 WORDS = ("one person", "two people", "three people", "four people", "five people")
 
 
-def refutation(s: Sample, fitted: Shares, shape: float) -> str:
+def refutation(s: Sample, fit: Fit) -> str:
     """Why the sample refutes the fitted population; empty if it does not."""
-    expected, spread = seen_moments(s.people, fitted, shape)
+    expected, spread = seen_moments(s.people, fit.every, fit.shape)
     spread = spread + np.diag(np.full(SEEN, 0.5))  # counts are whole: a half is no evidence
     observed = np.array([np.count_nonzero(s.sizes == j) for j in range(1, SEEN + 1)])
     gap = observed - expected
     if float(gap @ np.linalg.solve(spread, gap)) <= FAR:
-        return ""
+        return _refuted_by_pairs(s, fit)
     worst = int(np.argmax(np.abs(gap) / np.sqrt(np.diag(spread))))
     return (
         f"the fitted population would give {expected[worst]:,.0f} classes of {WORDS[worst]} in such a sample; "
         f"{observed[worst]:,} were observed"
     )
+
+
+def _refuted_by_pairs(s: Sample, fit: Fit) -> str:
+    """Why the pair tables of the sample refute the fitted population; empty if they do not."""
+    from shoal.kernels.scipy.stats import chi2
+
+    pairs = list(itertools.combinations(range(s.columns), 2))
+    drawn = fit.population.draw(DRAWS, np.random.default_rng(0))
+    share = fit.population.share(drawn)
+    for i, j in pairs:
+        far, kinds = pair_distance(s, fit.shape, drawn, share, (i, j))
+        if kinds > 1 and far > float(chi2.ppf(1 - TAIL / len(pairs), kinds - 1)):
+            return f"columns {i + 1} and {j + 1} occur together in other numbers than in samples of the fitted population"
+    return ""
+
+
+def pair_distance(s: Sample, shape: float, drawn: Ints, share: Floats, pair: tuple[int, int]) -> tuple[float, int]:
+    """The squared distance of two columns' counts from those of the fitted population, and how many counts were compared.
+
+    Pairs of values that expect fewer than :data:`FEW` people are taken together. The variance of a count is that of the
+    gamma-mixed counts of its combinations, and of the draws that the expected counts are estimated by.
+    """
+    i, j = pair
+    observed = s.pair(i, j).ravel()
+    place, draws = drawn[:, i] * s.levels[j] + drawn[:, j], len(drawn)
+    expected = s.people * np.bincount(place, minlength=observed.size) / draws
+    extra = s.people**2 * np.bincount(place, weights=share, minlength=observed.size) / draws / shape
+    kind = np.where(expected >= FEW, np.cumsum(expected >= FEW), 0)
+    gap, mean, more = (np.bincount(kind, weights=x) for x in (observed - expected, expected, extra))
+    variance = mean * (1 + s.people / draws) + more + 0.5
+    return float((gap**2 / variance).sum()), int(np.count_nonzero(mean))
 
 
 def seen_moments(people: int, fitted: Shares, shape: float) -> tuple[Floats, Floats]:

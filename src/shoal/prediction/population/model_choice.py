@@ -1,19 +1,22 @@
-"""Which model, and how far to trust it: fit with a fifth of the people left out, five times, and see who is predicted best.
+"""Which models, and how far to trust them: fit with a fifth of the people left out, five times, and see who is predicted best.
 
-The people are dealt into :data:`FOLDS` parts, by class and not by row. Each model is fitted without each part, and the likelihood
-of the left-out counts (gamma-mixed Poisson, empty combinations included) is added up: the greatest wins, and its shape *a* is
-the one of greatest likelihood, with the range that loses less than 1.92. What a model learned by heart does not help it here.
+The people are dealt into :data:`FOLDS` parts, by class and not by row. Each model is fitted without each part. No model is
+picked: they are averaged, with the weights under which the average gives the left-out people the greatest likelihood (stacking).
+The counts of the population vary around the average by a gamma factor; its shape *a* is the one under which the left-out counts
+(gamma-mixed Poisson, empty combinations included) are most likely, with the range that loses less than 1.92. What a model learned
+by heart does not help it here.
 
 Each record has two means: with itself in the fit (*kept*: too sure that its combination is common) and without (*left out*: too
 sure that it is rare). The value is taken between them, and both bound the interval.
+
+Source   Wolpert 1992, Yao et al. 2018 (stacking)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -23,25 +26,27 @@ from shoal.model.estimate import Grade
 from shoal.prediction.distribution import Floats
 from shoal.prediction.population import models
 from shoal.prediction.population.crowd import LEAST, MOST
-from shoal.prediction.population.models import Shares
+from shoal.prediction.population.latent_class import MOST_CLASSES, MOST_VALUES, latent_class
+from shoal.prediction.population.models import Model, Shares
 from shoal.prediction.population.sample import Ints, Sample
 
-Model = Literal["independent", "tree", "two-way", "copula"]
-MODELS: tuple[Model, ...] = get_args(Model)
+MODELS = ("independent", "tree", "two-way", "latent-class")
+AVERAGE = "average"
 FOLDS = 5
 DROP = 1.92
 """Half of the 95 % point of chi-squared with one degree of freedom."""
-MOST_BOXES = 60_000
-"""The copula is fitted to at most this many classes."""
+LEAST_WEIGHT = 0.01
+"""A model with less weight is left out of the average."""
 FEWEST = 50
 """People that a sample must have for a fit."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The chosen model: expected people per class with itself (``kept``) and without (``left_out``), the shape and its range.
+    """A fitted population: expected people per class with itself (``kept``) and without (``left_out``), the shape and its range.
 
-    ``scores`` is the log-likelihood of the left-out people, per person, of every model tried; ``refused`` why others were not.
+    ``model`` is the one named, or "average" with the ``weights`` of each. ``scores`` is the log-likelihood of the left-out
+    people, per person, of the average and of each model; ``refused`` why others were not fitted.
     """
 
     model: str
@@ -51,7 +56,9 @@ class Fit:
     shape_range: tuple[float, float]
     scores: dict[str, float]
     refused: dict[str, str]
+    weights: dict[str, float]
     every: Shares
+    population: Model
 
     @property
     def mean(self) -> Floats:
@@ -60,19 +67,9 @@ class Fit:
         return out
 
 
-@dataclass(frozen=True, eq=False)
-class _Tried:
-    model: str
-    parts: list[Shares]
-    whole: Shares
-    shape: float
-    shape_range: tuple[float, float]
-    score: float
-
-
 def choose(s: Sample, model: str = "auto", *, seed: int = 0) -> Fit:
-    """Fit the named model, or all of them and keep the one with the highest held-out likelihood."""
-    if model not in ("auto", *MODELS):
+    """Fit the named model, or average all of them."""
+    if model not in ("auto", AVERAGE, *MODELS):
         raise UsageError(f"model '{model}' does not exist.", hint=f"Models: auto, {', '.join(MODELS)}.")
     if s.people < FEWEST:
         raise UsageError(
@@ -83,12 +80,36 @@ def choose(s: Sample, model: str = "auto", *, seed: int = 0) -> Fit:
     refused: dict[str, str] = {name: why for name in MODELS if (why := _why_not(s, name))}
     if model in refused:
         raise UsageError(f"the model '{model}' cannot be fitted here: {refused[model]}.", hint="Leave the choice to 'auto'.")
-    wanted = [name for name in MODELS if name not in refused and model in ("auto", name)]
-    tried = [_try(s, name, held, seed) for name in wanted]
-    best = max(tried, key=lambda t: t.score)
-    out = s.people * sum((p.observed * h for p, h in zip(best.parts, held, strict=True)), np.zeros(s.sizes.size)) / s.sizes
-    scores = {t.model: t.score / s.people for t in tried}
-    return Fit(best.model, s.people * best.whole.observed, out, best.shape, best.shape_range, scores, refused, best.whole)
+    wanted = [name for name in MODELS if name not in refused and model in ("auto", AVERAGE, name)]
+    fits = [[_fitted(s.without(h), name, seed) for name in wanted] for h in held]
+    shares = np.concatenate(
+        [np.stack([m.share(s.codes[h > 0]) for m in part]) for part, h in zip(fits, held, strict=True)], axis=1
+    )
+    people = np.concatenate([h[h > 0] for h in held])
+    weights = stacked(shares, people)
+    parts = [Shares.of(models.average(part, weights), s, np.random.default_rng(seed)) for part in fits]
+    shape, bounds = likeliest_shape(parts, held)
+    left_out = s.people * sum((p.observed * h for p, h in zip(parts, held, strict=True)), np.zeros(s.sizes.size)) / s.sizes
+    whole = models.average([_fitted(s, name, seed) for name in wanted], weights)
+    every = Shares.of(whole, s, np.random.default_rng(seed))
+    scores = dict(zip(wanted, (np.log(shares) @ people / s.people).tolist(), strict=True))
+    name = wanted[0]
+    if len(wanted) > 1:
+        name = AVERAGE
+        scores |= {name: float(np.log(weights @ shares) @ people / s.people)}
+    used = {name: float(w) for name, w in zip(wanted, weights, strict=True) if w > 0}
+    return Fit(name, s.people * every.observed, left_out, shape, bounds, scores, refused, used, every, whole)
+
+
+def stacked(shares: Floats, people: Ints, rounds: int = 200) -> Floats:
+    """Weights of models (rows) under which their average gives the left-out people the greatest likelihood."""
+    weights = np.full(len(shares), 1.0 / len(shares))
+    for _ in range(rounds):
+        parts = weights[:, None] * shares
+        weights = (parts / parts.sum(axis=0)) @ people / people.sum()
+    weights = np.where(weights < LEAST_WEIGHT, 0.0, weights)
+    out: Floats = weights / weights.sum()
+    return out
 
 
 def deal(sizes: Ints, rng: np.random.Generator) -> list[Ints]:
@@ -106,33 +127,21 @@ def _why_not(s: Sample, name: str) -> str:
         return "two columns are a tree already" if s.columns == 2 else "one column has no pairs"
     if name == "two-way" and s.cells > models.MOST_CELLS:
         return f"more than {models.MOST_CELLS:,} combinations"
-    if name == "copula" and s.columns < 2:
-        return "one column has no pairs"
-    if name == "copula" and s.columns > models.MOST_COLUMNS:
-        return f"more than {models.MOST_COLUMNS} columns"
-    if name == "copula" and s.sizes.size > MOST_BOXES:
-        return f"more than {MOST_BOXES:,} classes"
+    if name == "latent-class" and s.columns < 2:
+        return "one column has no hidden groups"
+    if name == "latent-class" and (s.sizes.size > MOST_CLASSES or sum(s.levels) > MOST_VALUES):
+        return f"more than {MOST_CLASSES:,} classes or {MOST_VALUES:,} values"
     return ""
 
 
-def _try(s: Sample, name: str, held: list[Ints], seed: int) -> _Tried:
-    fit = _fitter(s, name, seed)
-    parts = [fit(s.without(h)) for h in held]
-    shape, bounds, score = likeliest_shape(parts, held)
-    return _Tried(name, parts, fit(s), shape, bounds, score)
+def _fitted(s: Sample, name: str, seed: int) -> Model:
+    if name == "latent-class":
+        return latent_class(s, seed)
+    return {"independent": models.independent, "tree": models.tree, "two-way": models.two_way}[name](s)
 
 
-def _fitter(s: Sample, name: str, seed: int) -> Callable[[Sample], Shares]:
-    if name == "copula":
-        return models.Copula(s, np.random.default_rng(seed)).shares
-    if name == "two-way":
-        return models.two_way
-    plain = models.independent if name == "independent" else models.tree
-    return lambda part: plain(part, np.random.default_rng(seed))
-
-
-def likeliest_shape(parts: list[Shares], held: list[Ints]) -> tuple[float, tuple[float, float], float]:
-    """The shape of greatest likelihood of the left-out counts, the range that loses at most :data:`DROP`, and the likelihood."""
+def likeliest_shape(parts: Sequence[Shares], held: Sequence[Ints]) -> tuple[float, tuple[float, float]]:
+    """The shape of greatest likelihood of the left-out counts, and the range that loses at most :data:`DROP`."""
     from shoal.kernels.scipy import optimize
 
     def value(log_a: float) -> float:
@@ -147,7 +156,7 @@ def likeliest_shape(parts: list[Shares], held: list[Ints]) -> tuple[float, tuple
 
     least = optimize.brentq(gap, low, at, xtol=1e-2) if gap(low) < 0 else low
     most = optimize.brentq(gap, at, high, xtol=1e-2) if gap(high) < 0 else high
-    return math.exp(at), (math.exp(float(least)), math.exp(float(most))), top
+    return math.exp(at), (math.exp(float(least)), math.exp(float(most)))
 
 
 def log_likelihood(a: float, shares: Shares, counts: Ints) -> float:

@@ -3,8 +3,8 @@
 A combination with fitted share p, f people in a pilot of m, has a share :math:`pG` with G Gamma(a + f, a + mp). Among n
 respondents it is given by exactly one of them :math:`E[xe^{-x}]`, :math:`x=npG`, times, which is
 :math:`np\frac AB\big(\frac B{B+np}\big)^{A+1}` with A = a + f, B = a + mp. Summed over all combinations, seen or not, and divided
-by n this is the expected unique share. The interval is made as in :mod:`.risk`; where the model is outside its
-limits it is the one without a model.
+by n this is the expected unique share, moved half way to the share seen in the pilot. The interval is made as in :mod:`.risk`;
+where the model is outside its limits it is the one without a model.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import Floats
-from shoal.prediction.population.fit_check import refutation
+from shoal.prediction.population.fit_check import refutation, seen_moments
 from shoal.prediction.population.model_choice import Fit, choose, grade_of
-from shoal.prediction.population.models import MOST_CELLS, outer, two_way_table
+from shoal.prediction.population.models import MOST_CELLS, combinations
 from shoal.prediction.population.risk import KNOWN, OUTSIDE, Z, counted_classes
 from shoal.prediction.population.sample import Sample
 from shoal.prediction.population.without_model import LEVEL, unique_share_range
@@ -54,7 +54,7 @@ class Pilot:
     @cached_property
     def refutation(self) -> str:
         """Why the pilot refutes the fitted population; empty if it does not."""
-        return refutation(self.sample, self.fit.every, self.fit.shape)
+        return refutation(self.sample, self.fit)
 
     @property
     def grade(self) -> Grade:
@@ -69,14 +69,13 @@ class Pilot:
         if respondents <= 1:
             return Estimate.exact(float(respondents), method="at most one person")
         middle = self._share(self.fit.shape, self.fit.mean, respondents)
-        spread = Z * math.sqrt(max(middle * (1 - middle), 1 / respondents) / respondents)
+        spread = Z * self._deviation(respondents)
         least, most = unique_share_range(counted_classes(self.sample), respondents)
         least, most, grade = max(least - spread, 0.0), min(most + spread, 1.0), self.grade
         notes: tuple[str, ...] = ("the pilot is taken as drawn at random from those who will be asked",)
         if grade == "B":
             ends = [self._share(a, m, respondents) for a in self.fit.shape_range for m in (self.fit.kept, self.fit.left_out)]
-            own = Z * math.sqrt(max(middle * (1 - middle), 1 / self.people) / self.people)
-            chance = math.hypot(spread, own)
+            chance = math.hypot(spread, Z * self._deviation(self.people))
             low, high = min(*ends, middle) - chance, max(*ends, middle) + chance
             if low > most or high < least:
                 grade = "C"
@@ -90,6 +89,21 @@ class Pilot:
         return Estimate(middle, least, most, level=LEVEL, method=method, grade=grade, notes=notes)
 
     def _share(self, a: float, means: Floats, n: int) -> float:
+        """The model's share among n respondents, moved (in log odds) by half of what the pilot's own share differs from it: the
+        model is smoother than a population, the pilot's share is subject to chance."""
+        s = self.sample
+        pair = (int((s.sizes == 1).sum()), s.people * self._of_model(a, means, s.people))
+        seen, own = (_log_odds((ones + 0.5) / (s.people + 1)) for ones in pair)
+        shift = (seen - own) / 2
+        return 1 / (1 + math.exp(-_log_odds(self._of_model(a, means, n)) - shift))
+
+    def _deviation(self, n: int) -> float:
+        """Standard deviation of the share among n people, by chance alone."""
+        expected, spread = seen_moments(n, self.fit.every, self.fit.shape)
+        variance = spread[0, 0] - (expected[0] - 2 * expected[1]) ** 2 / n  # their number is given
+        return math.sqrt(max(float(variance), 1.0)) / n
+
+    def _of_model(self, a: float, means: Floats, n: int) -> float:
         s, every = self.sample, self.fit.every
         unseen = _alone(a, a + s.people * every.at, n * every.at)
         here = means / s.people
@@ -102,7 +116,7 @@ class Pilot:
         s, a = self.sample, self.fit.shape
         if s.cells > MOST_CELLS:
             return None
-        table = outer(s.margins) if self.fit.model == "independent" or s.columns == 1 else two_way_table(s)
+        table = self.fit.population.share(combinations(s.levels)).reshape(s.levels)
         inside = tuple(s.codes.T)
         shares = table.copy()
         shares *= a / (a + s.people * table)
@@ -115,6 +129,7 @@ class Pilot:
             "people": self.people,
             "model": self.fit.model,
             "scores": dict(self.fit.scores),
+            "weights": dict(self.fit.weights),
             "refused": dict(self.fit.refused),
             "refutation": self.refutation or None,
         }
@@ -124,3 +139,8 @@ def _alone(index: Any, rate: Any, mean: Floats) -> Floats:
     """E[x e^-x] for x = mean times a Gamma(index, rate)."""
     out: Floats = mean * index / rate * np.exp(-(index + 1) * np.log1p(mean / rate))
     return out
+
+
+def _log_odds(share: float) -> float:
+    inside = min(max(share, 1e-9), 1 - 1e-9)
+    return math.log(inside / (1 - inside))

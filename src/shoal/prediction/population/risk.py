@@ -73,6 +73,7 @@ class PopulationRisk:
     shape: float | None = None
     shape_range: tuple[float, float] | None = None
     scores: Mapping[str, float] | None = None
+    weights: Mapping[str, float] | None = None
     refused: Mapping[str, str] | None = None
     refutation: str = ""
     """Why the sample refutes the fitted population; empty if it does not."""
@@ -110,6 +111,7 @@ class PopulationRisk:
             "shape": self.shape,
             "shape_range": None if self.shape_range is None else list(self.shape_range),
             "scores": dict(self.scores or {}),
+            "weights": dict(self.weights or {}),
             "refused": dict(self.refused or {}),
             "refutation": self.refutation or None,
             "calibration": None if self.calibration is None else self.calibration.to_json(),
@@ -130,8 +132,8 @@ def population_risk(
         People of the sample in each class.
     population : int
         People of the population, from which the sample was drawn at random with equal chances.
-    model : {"auto", "independent", "tree", "two-way", "copula"}
-        "auto" keeps the model with the highest held-out likelihood.
+    model : {"auto", "independent", "tree", "two-way", "latent-class"}
+        "auto" averages them, with the weights of the highest held-out likelihood.
     seed : int
         For dealing people into parts; the same seed gives the same numbers, in any order of the rows.
     limits : bool
@@ -175,7 +177,7 @@ def assembled_risk(s: Sample, fit: Fit, *, limits: bool = True) -> PopulationRis
     right = _ranged([matches(*x) for x in ((a, mean), *ends)], variance, float(f.size), why)
     alive = [_scaled(x, s, sign) for x, sign in ((tau.low, -1), (tau.value, 0), (tau.high, 1))]
     whole = Estimate(alive[1], min(alive), max(alive), level=LEVEL, method=why)
-    refuted = refutation(s, fit.every, fit.shape)
+    refuted = refutation(s, fit)
     firm = not limits or grade_of(s, fit) == "B"
     (tau, right, whole), refuted = _without_contradiction(s, firm, refuted, tau, right, whole)
     widest = fit.shape_range[0]  # how far the model is off is itself uncertain, and so is whether a record counts in its own fit
@@ -204,6 +206,7 @@ def assembled_risk(s: Sample, fit: Fit, *, limits: bool = True) -> PopulationRis
         shape=fit.shape,
         shape_range=fit.shape_range,
         scores=fit.scores,
+        weights=fit.weights,
         refused=fit.refused,
         refutation=refuted,
     )
