@@ -96,13 +96,8 @@ def walk(name: str, codes: Codes, words: argparse.Namespace, board: dict[tuple[s
         low = ", ".join(f"{k} {v[0]:.0%} of {v[1]}" for k, v in answer.items() if v[0] < 0.93)
         print(f"{name}, {rate:g}: {low or 'all held'}", flush=True)
         if words.keep:
-            kind = (
-                ("unseen", "unseen 2")[words.unseen - 1]
-                if words.unseen
-                else "board"
-                if words.together == 1
-                else f"{words.together} together"
-            )
+            kind = "board" if words.together == 1 else f"{words.together} together"
+            kind = ("unseen", "unseen 2")[words.unseen - 1] if words.unseen else kind
             record(HERE, board=kind, population=name, people=everybody.people, rate=rate, seed=words.seed, answer=answer)
 
 
