@@ -69,6 +69,26 @@ def test_a_pilot_of_everybody_nearly_counts() -> None:
     assert pilot.unique(0).value == 0.0
 
 
+def test_the_deviation_is_that_of_samples_of_so_many_people() -> None:
+    """Three hundred equally common answers: the variance of the number who are one of a kind, against simulated surveys."""
+    pilot = Pilot.of([np.arange(300)], np.full(300, 20), 10**6)
+    rng = np.random.default_rng(6)
+    seen = [(rng.multinomial(250, np.full(300, 1 / 300)) == 1).sum() / 250 for _ in range(4_000)]
+    assert pilot._deviation(250) == pytest.approx(float(np.std(seen)), rel=0.06)
+    assert pilot._deviation(250) > 0.9 * np.sqrt(np.mean(seen) * (1 - np.mean(seen)) / 250)
+
+
+def test_the_share_lies_half_way_between_the_model_and_the_pilot() -> None:
+    """Everybody in pairs: a model of two independent columns expects more who are one of a kind than the pilot has."""
+    one, two = np.divmod(np.random.default_rng(8).choice(900, 150, replace=False), 30)
+    pilot = Pilot.of([one, two], np.full(150, 2), 10**5, model="independent")
+    a, means = pilot.fit.shape, pilot.fit.mean
+    model, shifted = pilot._of_model(a, means, 300), pilot._share(a, means, 300)
+    logs = [np.log((x + 0.5) / (300.5 - x)) for x in (0.0, 300 * model)]
+    assert np.log(shifted / (1 - shifted)) == pytest.approx(np.log(model / (1 - model)) + (logs[0] - logs[1]) / 2)
+    assert 0 < shifted < model
+
+
 def test_questions_of_a_file_are_columns_of_the_pilot(tmp_path: Path) -> None:
     pilot = people(200, 2)
     (tmp_path / "q.yml").write_text("population: 5000\nrespondents: 300\nquestions:\n  age: {values: 61}\n  home: {values: 11}\n")
