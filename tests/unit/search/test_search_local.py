@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -252,3 +253,57 @@ def test_a_cell_names_a_value_only_if_as_many_people_have_it_as_a_class_needs(pe
     found = local(counts, trees, [req.K(3)], cells=cells)
     assert found.labels[0] == ["31", "31", "38", "38", "40"]
     assert found.labels[1] == [*[ward] * 4, "c"]
+
+
+# ---------------------------------------------------------------- records left out
+
+
+def one_odd(n: int) -> tuple[ClassCounts, dict[str, Hierarchy]]:
+    """Four people of one town and one of another far away, n columns that all tell it."""
+    values = pa.array(["a", "b"])
+    names = [f"c{j}" for j in range(n)]
+    counts = ClassCounts((4, 1), tuple(names), [[0, 1]] * n, [values] * n)
+    return counts, {c: Hierarchy.from_rows(c, [["a", "*"], ["b", "*"]]) for c in names}
+
+
+@pytest.mark.parametrize(("suppress", "gone"), [(0.0, 0), (0.19, 0), (0.2, 1), (0.5, 1)])
+@pytest.mark.parametrize("cells", ["hierarchy", "sets"])
+def test_a_record_is_left_out_if_the_others_gain_more(cells: str, suppress: float, gone: int):
+    """The limit is a share of all records, and may be reached."""
+    counts, trees = one_odd(2)
+    found = local(counts, trees, [req.K(4)], cells=cells, suppress=suppress)
+    assert found.suppressed == gone
+    assert found.stays.tolist() == [True, not gone]
+    assert found.loss == pytest.approx(0.2 if gone else 1.0)
+    assert found.labels[0] == (["a", "*"] if gone else ["*", "*"])
+    assert found.kept_table().to_pylist() == ([{"c0": "a", "c1": "a"}] if gone else [{"c0": "*", "c1": "*"}])
+
+
+def test_nobody_is_left_out_if_the_rest_would_be_too_few():
+    counts, trees = one_odd(2)
+    assert local(counts, trees, [req.K(5)], suppress=0.5).suppressed == 0
+
+
+@pytest.mark.parametrize("cells", ["hierarchy", "sets"])
+def test_leaving_out_never_loses_more_and_keeps_k(cells: str):
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        names = ("x", "y", "z")
+        codes = rng.integers(0, 4, (3, 30)).astype(np.int32)
+        codes = np.unique(codes, axis=1)
+        sizes = rng.integers(1, 4, codes.shape[1])
+        values = pa.array(["a", "b", "c", "d"])
+        tree = [["a", "ab", "*"], ["b", "ab", "*"], ["c", "cd", "*"], ["d", "cd", "*"]]
+        trees = {c: Hierarchy.from_rows(c, tree) for c in names}
+        counts = ClassCounts(sizes, names, list(codes), [values] * 3)
+        plain = local(counts, trees, [req.K(4)], cells=cells)
+        for share in (0.05, 0.2):
+            found = local(counts, trees, [req.K(4)], cells=cells, suppress=share)
+            assert found.loss <= plain.loss + 1e-12
+            assert found.suppressed == int(sizes[~found.stays].sum()) <= share * sizes.sum()
+            classes: dict[tuple[str | None, ...], int] = {}
+            for row, size, stays in zip(zip(*found.labels, strict=True), sizes.tolist(), found.stays.tolist(), strict=True):
+                assert stays or row == ("*",) * 3
+                classes[row] = classes.get(row, 0) + (size if stays else 0)
+            assert min(n for n in classes.values() if n) >= 4
+            assert found.stays.all() or not classes[("*",) * 3]  # what is left out is not mixed with a published class

@@ -4,8 +4,9 @@ Takes    a prepared table and its policy, or a plan made earlier
 Returns  the decision, with what each other method would cost or why it was not tried
 Keeps    no method is left out without a reason; work is counted, not timed, so that the plan does not depend on the machine
 
-``method: best`` (the default) tries one level per column, with as much suppression as the policy allows, and local recoding with
-hierarchy values and with sets of values. It uses the one that loses least. A policy that names a method gets that method.
+``method: best`` (the default) tries one level per column and local recoding with hierarchy values, with sets of values and with
+one level for one column, each with as much suppression as the policy allows. It uses the one that loses least. A policy that
+names a method gets that method.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ FIRST_CELLS = 200_000_000
 """Cells that the first search for one level per column may look at. It goes on if it may lose less than local recoding."""
 LARGER, MOST_REPEATED = (2, 4, 8), 10_000
 """Factors of k that local recoding is repeated with if known columns find too much; base classes up to which it is."""
+MOST_MIXED = 50_000
+"""Base classes × levels of all columns up to which local recoding with one level for one column is tried."""
 CELLS_TRIED = {"hierarchy": "values", "sets": "sets"}
 """Cells of a local recoding that are tried unless the policy names one, and the name of each among the methods compared."""
 
@@ -82,13 +85,14 @@ def _best(prepared: Prepared, progress: Progress, cells: int, why: str = "") -> 
         why = f"the table has more than {MOST_LOCAL:,} classes"
     asked = {} if why else dict(_local_policies(prepared.policy))
     found = _by_each(prepared, progress, cells, asked)
-    plans = sorted(((name, d) for name, d in found.items() if d is not None), key=lambda pair: pair[1].loss)
+    plans = sorted(((name, d) for name, d in found.items() if d is not None), key=lambda pair: round(pair[1].loss, 12))
     telling = [pair for pair in plans if not too_little(prepared, pair[1])] or plans
     best, decision, missed = _finding_few(prepared, progress, telling, asked)
     others = [_cost(name, d, prepared, decision, missed) for name, d in plans if name != best]
     others.sort(key=lambda other: other.loss is None)
     others += [OtherMethod(name, None, 0, NO_PLAN) for name, d in found.items() if d is None]
     others += [OtherMethod("local", None, 0, f"was not tried: {why}")] if why else []
+    others += [OtherMethod("mixed", None, 0, f"was not tried: {TOO_MANY}")] if asked and "mixed" not in found else []
     return replace(decision, others=tuple(others))
 
 
@@ -100,12 +104,35 @@ def _by_each(prepared: Prepared, progress: Progress, cells: int, local: Mapping[
         at = replace(prepared, policy=policy)
         found[name], wrong = _tried(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
         problem = problem or wrong
+    pins = _pins(prepared) if local else []
+    if local and prepared.base.n_classes * len(pins) <= MOST_MIXED:
+        found["mixed"] = _mixed(prepared, progress, pins)
     least = min((d.loss for name, d in found.items() if d is not None and name != "lattice"), default=math.inf)
     if one is not None and cells > FIRST_CELLS and _least_possible(one) <= least:
         found["lattice"] = _one_level(prepared, progress, cells=cells)
     if not any(found.values()):
         raise problem or InfeasibleError("no method found a plan that meets the requirements.")
     return found
+
+
+def _pins(prepared: Prepared) -> list[tuple[str, int]]:
+    """Each column that the policy leaves open, with each of its levels that tells something."""
+    rules, heights = prepared.policy.quasi, {c: prepared.hierarchies[c].height for c in prepared.quasi}
+    free = [c for c in prepared.quasi if rules[c].min_level is rules[c].max_level is None]
+    return [(c, level) for c in free for level in range(heights[c])] if len(heights) > 1 else []
+
+
+def _mixed(prepared: Prepared, progress: Progress, pins: Sequence[tuple[str, int]]) -> Decision | None:
+    """The local recoding that loses least of those with one level for one column; None if there is none."""
+    policy = replace(prepared.policy, local_cells=prepared.policy.local_cells or "sets")
+    best: Decision | None = None
+    for column, level in pins:
+        rules = {**policy.quasi, column: replace(policy.quasi[column], min_level=level, max_level=level)}
+        at = replace(prepared, policy=replace(policy, quasi=rules))
+        made, _problem = _tried(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
+        if made is not None and (best is None or made.loss < best.loss):
+            best = made
+    return best
 
 
 def _finding_few(
@@ -171,6 +198,7 @@ def _least_possible(decision: Decision) -> float:
 LARGER_CLASSES = "Classes of at least {}, so that known columns find no more records than allowed."
 TOO_FINE = "loses less, but more records can be found by known columns than allowed"
 NO_BETTER = "loses no less, and more records can be found by known columns than allowed"
+TOO_MANY = f"base classes times levels are more than {MOST_MIXED:,}"
 NO_PLAN = "found no plan that meets the requirements"
 
 HARDENED_CELLS = 50_000_000

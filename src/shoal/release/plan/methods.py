@@ -16,17 +16,16 @@ import heapq
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.attacks.downcoding import Recoded, downcoding, narrowed
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import MISSING, CodeArray, IntArray
 from shoal.model.display import Progress, written
-from shoal.model.plan import Plan, Suppression
+from shoal.model.plan import SUPPRESSED, Plan, Suppression
 from shoal.model.requirement import DistinctDiversity, Verdict
 from shoal.release.gate.count_facts import estimates, facts_of_counts
 from shoal.release.plan.column_steps import other_steps
@@ -89,17 +88,15 @@ def one_level(prepared: Prepared, progress: Progress, floor: Mapping[str, int], 
 def local_unfit(prepared: Prepared) -> str:
     """Why the policy cannot be met by local recoding; empty if it can."""
     policy = prepared.policy
-    bounded = any(r.min_level is not None or r.max_level is not None for r in policy.quasi.values())
+    rules = policy.quasi.values()
     reasons = {
         f"it cannot optimize '{policy.optimize}', only loss or ncp": policy.optimize not in ("loss", "ncp"),
-        "it suppresses no record, so 'allow: {scope: cells}' has no meaning": policy.scope == "cells",
-        "a sample cannot be recoded locally": policy.sample is not None,
-        "level bounds are given": bounded,
+        "its cells are blanked one by one already, so 'allow: {scope: cells}' has no meaning": policy.scope == "cells",
+        "every column is held at one level": all(r.min_level is not None and r.min_level == r.max_level for r in rules),
         "a population table is given": prepared.population is not None,
         "its groups are fitted to the records, so matches in a population cannot be derived from their sizes": any(
             r.needs_sample for r in policy.requirements
         ),
-        "a local recoding cannot be hardened: each class is as fine as it may be, which is what downcoding uses": policy.hardened,
         "the classes were counted at higher levels": prepared.coarser is not None,
         "the safe-harbor list asks for its own groups": bool(prepared.on_list),
     }
@@ -108,7 +105,7 @@ def local_unfit(prepared: Prepared) -> str:
 
 def local_recoding(prepared: Prepared, progress: Progress, *, smallest: int = 0) -> Decision:
     """Local recoding: each class gets the finest published values that still have company, of ``smallest`` members if that is
-    more than the policy asks for; no record is left out.
+    more than the policy asks for; records are left out, within the limit, if that loses less.
 
     The recoding is a table of classes, which holds values and is not kept; the plan says only that it was local.
     """
@@ -125,26 +122,36 @@ def local_recoding(prepared: Prepared, progress: Progress, *, smallest: int = 0)
             prepared.hierarchies,
             requirements(prepared, tight),
             cells=policy.local_cells or "hierarchy",
+            suppress=policy.suppress,
             weights={c: r.weight for c, r in policy.quasi.items()},
+            bounds={c: (r.min_level, r.max_level) for c, r in policy.quasi.items()},
             people=prepared.people,
             time_budget=policy.time_limit,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )
-        stays = np.ones(base.n_classes, dtype=np.bool_)
-        coded = [_coded(p.labels, found.groups) for p in found.published]
-        decision = _of_local(prepared, found, coded, stays)
+        decision = _of_local(prepared, found, [_coded(p.labels, found.groups) for p in found.published])
         unmet = shortfalls(prepared, decision)
         if not unmet:
-            return decision
+            return _resisting_local(prepared, decision)
         if not _tighten(unmet, tight):
             break
     raise InfeasibleError(f"no local recoding was found that meets {unmet[0].requirement.name}.", hint="Use method: lattice.")
 
 
-def _of_local(
-    prepared: Prepared, found: LocalResult, coded: list[tuple[CodeArray, tuple[str | None, ...]]], stays: npt.NDArray[np.bool_]
-) -> Decision:
-    policy, base = prepared.policy, prepared.base
+def _resisting_local(prepared: Prepared, decision: Decision) -> Decision:
+    """The decision, if ``hardened`` does not refuse it: its levels cannot be raised, as those of one level per column can."""
+    told = tells(on_the_choice(prepared, decision)) if prepared.policy.hardened else None
+    if told is None:
+        return decision
+    raise InfeasibleError(
+        f"the choice of this local recoding tells something: {told.name} succeeds at {written(told.rate or 0.0, 3)}. "
+        "Cells with sets of values, or method: lattice, whose levels can be raised, may resist.",
+        hint="Use cells: sets or method: lattice, or leave 'hardened' out.",
+    )
+
+
+def _of_local(prepared: Prepared, found: LocalResult, coded: list[tuple[CodeArray, tuple[str | None, ...]]]) -> Decision:
+    policy, base, stays = prepared.policy, prepared.base, found.stays
     codes = tuple(c for c, _ in coded)
     finer, covered = below_nodes(prepared, found)
     cells = narrowed(Recoded(base, codes, finer, stays), base.columns, covered)
@@ -165,11 +172,30 @@ def _of_local(
         codes=codes,
         labels=tuple(names for _, names in coded),
         released=published(prepared, base, codes, stays),
-        class_map=found.class_map(),
+        kept=found.kept_table() if policy.sample is not None or not stays.all() else None,
+        class_map=_with_the_rest(prepared, found.class_map()),
         finer=finer,
         notes=(f"Local recoding: {cells.sentence}",) if cells.rate else (),
         narrowed=cells,
     )
+
+
+def _with_the_rest(prepared: Prepared, class_map: Any) -> Any:
+    """The class map with the classes that are not in the sample, as ``*``: RECODE applies the map before it draws the sample."""
+    if prepared.sampled is None:
+        return class_map
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from shoal.search.local_recoding.published import published_table
+
+    whole = prepared.table.without_unit().count(prepared.quasi)
+    rest = published_table(whole, [[SUPPRESSED] * whole.n_classes] * len(whole.columns))
+    both = pa.concat_tables([class_map, rest], promote_options="permissive")
+    first = [(name, "first", pc.ScalarAggregateOptions(skip_nulls=False)) for name in both.column_names[len(whole.columns) :]]
+    joined = both.group_by(list(whole.columns), use_threads=False).aggregate(first)
+    return joined.rename_columns([n.removesuffix("_first") if n.endswith("published_first") else n for n in joined.column_names])
 
 
 def _coded(labels: Sequence[str | None], groups: IntArray) -> tuple[CodeArray, tuple[str | None, ...]]:
@@ -237,7 +263,7 @@ def on_the_choice(prepared: Prepared, decision: Decision) -> list[AttackResult]:
     from shoal.attacks.minimality import minimality
 
     made, policy = structure(prepared, decision), prepared.policy
-    out = [downcoding(made, prepared.quasi)]
+    out = [downcoding(made, prepared.quasi), *([decision.narrowed] if decision.narrowed else [])]
     for i, column in enumerate(prepared.base.sensitive):
         asked = policy.asked_of(column, DistinctDiversity)
         rng = choice_rng(policy.seed, i)

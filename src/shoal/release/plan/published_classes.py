@@ -280,7 +280,7 @@ def below_nodes(prepared: Prepared, found: LocalResult) -> tuple[tuple[CodeArray
             covered.append(_in_label(codes, values, clusters, ranged=found.kinds[j] == "range"))
             continue
         levels = _levels(prepared, name)
-        at = _node_levels(levels, clusters)
+        at = np.maximum(_node_levels(levels, clusters), prepared.policy.quasi[name].min_level or 0)
         lower = np.maximum(at - 1, 0)
         width = int(max(codes.max(initial=0) for codes in levels)) + 2
         finer.append((np.choose(lower, levels) + 1 + lower * width).astype(np.int32))
@@ -289,8 +289,11 @@ def below_nodes(prepared: Prepared, found: LocalResult) -> tuple[tuple[CodeArray
 
 
 def describe_local(found: LocalResult) -> str:
-    """What the plan says instead of steps: that it was local, and which columns publish sets or ranges."""
-    named = [f"{name} as {kind}s" for name, kind in zip(found.problem.names, found.kinds, strict=True) if kind != "hierarchy"]
+    """What the plan says instead of steps: that it was local, and which columns publish sets, ranges or one level."""
+    pinned = {c.name: c.heights[0] for c in found.problem.columns if c.height == 0 < c.hierarchy.height}
+    kinds = zip(found.problem.names, found.kinds, strict=True)
+    named = [f"{name} as {kind}s" for name, kind in kinds if kind != "hierarchy" and name not in pinned]
+    named += [f"{name} at level {level} for everybody" for name, level in pinned.items()]
     how = f" ({', '.join(named)})" if named else ""
     return f"the quasi-identifiers are recoded locally, class by class{how}; the table of classes is not kept"
 

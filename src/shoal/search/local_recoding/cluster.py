@@ -1,6 +1,6 @@
 """Local recoding by sets and ranges: greedy clusters of at least k (k-member), block by block.
 
-Takes    an Evaluator, the kind of cell of each column
+Takes    an Evaluator, the kind of cell of each column, the block that each class must stay in
 Returns  a cluster for each base class
 Keeps    each class in exactly one cluster; every cluster meets the requirements
 Method   classes are put in blocks of :data:`BLOCK` that agree in the columns where a further value is dearest; inside a block
@@ -34,16 +34,6 @@ WORK = 4e8
 JOINS = 2e7
 """Pairs of clusters that a round of joins compares."""
 ROUNDS = 40
-
-
-def cluster(
-    evaluator: Evaluator, kinds: Sequence[CellKind], weights: Mapping[str, float] | None, k: int, control: Control
-) -> IntArray:
-    """Clusters of at least k members that meet every class requirement."""
-    problem = evaluator.problem
-    price = prices(problem, weights)
-    label = gather(problem, kinds, price, k, control)
-    return join_failing(evaluator, label, kinds, price, control)
 
 
 def prices(problem: Problem, weights: Mapping[str, float] | None) -> FloatArray:
@@ -119,20 +109,21 @@ def warm_up(evaluator: Evaluator) -> None:
 
 
 def join_failing(
-    evaluator: Evaluator, label: IntArray, kinds: Sequence[CellKind], price: FloatArray, control: Control
+    evaluator: Evaluator, label: IntArray, kinds: Sequence[CellKind], price: FloatArray, control: Control, block: IntArray
 ) -> IntArray:
-    """Join each cluster that misses a requirement to the cluster nearest to it, until all pass.
+    """Join each cluster that misses a requirement to the cluster nearest to it in its block, until all pass or have no other.
 
-    Clusters are compared with all others, or with so many before and after them in their order that a round stays within
-    :data:`JOINS` pairs. What still fails after :data:`ROUNDS` rounds takes two clusters at a time, then four, and so on. When
-    stopped, a cluster takes its neighbours, twice as many in each round.
+    Clusters are compared with all others or, if there is one block, with so many before and after them in their order that a
+    round stays within :data:`JOINS` pairs. What still fails after :data:`ROUNDS` rounds takes two clusters at a time, then four,
+    and so on. When stopped, a cluster takes its neighbours, twice as many in each round.
     """
     problem = evaluator.problem
     source = evaluator.base_source()
-    late = 0
+    late, label = 0, label * (int(block.max()) + 1) + block
     for done in itertools.count():
-        label = np.unique(label, return_inverse=True)[1].astype(np.int64)
-        n = int(label.max()) + 1
+        first, label = np.unique(label, return_index=True, return_inverse=True)[1:]
+        label, blocks = label.astype(np.int64), block[first]
+        n = len(first)
         sums = evaluator.sums_of(label, n)
         good = evaluator.passing(source, label.astype(np.int32), sums)
         if good.all():
@@ -144,19 +135,21 @@ def join_failing(
                 alternatives=(),
                 blocking=(),
             )
-        failing = np.flatnonzero(~good)
+        failing = np.flatnonzero(~good & (np.bincount(blocks)[blocks] > 1))
+        if not len(failing):
+            return label
         reach, most = max(64, int(JOINS / len(failing))), 2 ** (done // ROUNDS)
         if control.stop():
             late += 1
             reach = most = 2**late
-        label = _join(problem, label, n, failing, kinds, price, sums[0], reach, most)
+        label = _join(problem, label, blocks, failing, kinds, price, sums[0], n if blocks.any() else reach, most)
     raise AssertionError("unreachable")
 
 
 def _join(
     problem: Problem,
     label: IntArray,
-    n: int,
+    blocks: IntArray,
     failing: IntArray,
     kinds: Sequence[CellKind],
     price: FloatArray,
@@ -164,7 +157,8 @@ def _join(
     reach: int,
     most: int,
 ) -> IntArray:
-    """One round: each failing cluster not yet joined joins the clusters, at most ``most``, with the least rise in cost."""
+    """One round: each failing cluster not yet joined joins the clusters of its block, at most ``most``, with the least rise."""
+    n = len(blocks)
     values = [ClusterValues(codes[: problem.n_base], label, n, k) for codes, k in zip(problem.codes, kinds, strict=True)]
     cost = sum(price[j] * (v.width - 1.0) for j, v in enumerate(values))
     target = np.arange(n)
@@ -179,7 +173,7 @@ def _join(
         near = records[low:high]
         rise = (near + records[a]) * joined - near * cost[low:high] - records[a] * cost[a]
         rise[a - low] = np.inf
-        rise[touched[low:high]] = np.inf
+        rise[touched[low:high] | (blocks[low:high] != blocks[a])] = np.inf
         near_first = np.argsort(rise, kind="stable")[:most] if most > 1 else np.array([np.argmin(rise)])
         taken = low + near_first[np.isfinite(rise[near_first])]
         if len(taken):

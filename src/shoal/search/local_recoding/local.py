@@ -1,8 +1,8 @@
 """Local (multidimensional) recoding: each class gets the finest published values that still have company.
 
 Takes    base ClassCounts, hierarchies, requirements
-Returns  LocalResult: a published class for each base class; no record is suppressed
-Keeps    every published class meets every requirement; every published value is true of its records
+Returns  LocalResult: a published class for each base class, and the few that are left out if that is allowed and loses less
+Keeps    every published class meets every requirement; every published value is true of its records, within the level bounds
 """
 
 from __future__ import annotations
@@ -17,25 +17,28 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, UsageError
-from shoal.kernels.arrow import from_numpy
+from shoal.kernels.group import group_codes
 from shoal.model import requirement as req
-from shoal.model.compare import class_for
+from shoal.model.compare import class_for, most_of
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.plan import SUPPRESSED
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.infeasible import refuse_contradictions
 from shoal.search.full_domain.lattice import default_threads
 from shoal.search.full_domain.objective import EPSILON
-from shoal.search.local_recoding.cluster import cluster, join_failing, prices, runs, warm_up
+from shoal.search.local_recoding.cluster import gather, join_failing, prices, runs, warm_up
 from shoal.search.local_recoding.cover import cover, polish
+from shoal.search.local_recoding.leave_out import leave_out
 from shoal.search.local_recoding.mondrian import mondrian
 from shoal.search.local_recoding.published import CellKind, Published, cell_kinds, make_trees, publish, published_table
 from shoal.search.problem.checks import Checks, build_checks, table_holds
-from shoal.search.problem.column import Pairs
+from shoal.search.problem.column import Column, Pairs
 from shoal.search.problem.control import CancelSignal, Control
 from shoal.search.problem.losses import column_weights
-from shoal.search.problem.problem import Problem, build_problem
+from shoal.search.problem.problem import Bounds, Problem, build_problem
+from shoal.search.problem.search_result import Flags
 
 COMPARED = 50_000
 """Classes up to which the best recoding is compared with strict Mondrian's."""
@@ -47,7 +50,8 @@ class LocalResult:
     """A local recoding: a published class for each base class, and what it costs.
 
     ``loss`` is ARX's loss and ``ncp`` the normalised certainty penalty of what is published; ``domain_ncp`` counts only the
-    values that occur in the data as the domain.
+    values that occur in the data as the domain. A record that is left out costs as much as one that is fully generalized; its
+    class is the last of ``groups``, published as ``*`` in every column, which no other is.
     """
 
     method: str
@@ -62,6 +66,7 @@ class LocalResult:
     requirements: tuple[req.Requirement, ...]
     stopped: str = ""
     suppressed: int = 0
+    stays: Flags = field(repr=False, default=None)  # type: ignore[arg-type]
     problem: Problem = field(repr=False, default=None)  # type: ignore[assignment]
     published: tuple[Published, ...] = field(repr=False, default=())
 
@@ -70,12 +75,18 @@ class LocalResult:
         """Per column, the published value of each base class; None where it stays missing."""
         return [[p.labels[g] for g in self.groups] for p in self.published]
 
+    def kept_table(self) -> Any:
+        """The published classes that stay, one row each, for RECODE."""
+        import pyarrow as pa
+
+        n = int(self.groups[self.stays].max()) + 1
+        names = self.problem.counts.columns
+        columns = [pa.array(p.labels[:n], pa.string()) for p in self.published]
+        return pa.table(columns, names=list(names))
+
     def class_map(self) -> Any:
         """The class map of RECODE: one row per base class, original values and ``<column>\\0published``."""
-        counts = self.problem.counts
-        coded = zip(counts.categories, counts.codes, strict=True)
-        originals = [values.take(from_numpy(np.where(codes < 0, 0, codes), codes < 0)) for values, codes in coded]
-        return published_table(counts.columns, originals, self.labels)
+        return published_table(self.problem.counts, self.labels)
 
 
 def local(
@@ -85,13 +96,15 @@ def local(
     *,
     cells: str | Mapping[str, str] = "hierarchy",
     method: str = "best",
+    suppress: float = 0.0,
     weights: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
     people: Pairs | None = None,
     time_budget: float | None = None,
     cancel: CancelSignal | None = None,
     progress: Progress | None = None,
 ) -> LocalResult:
-    """Recode locally, without suppressing a record.
+    """Recode locally. At most a share ``suppress`` of the records is left out, and only if that loses less or bounds require it.
 
     Parameters
     ----------
@@ -101,8 +114,8 @@ def local(
     method : str
         ``best`` (``cover`` where all cells are hierarchy values, else ``cluster``; in tables of up to 50,000 classes also
         ``mondrian``, should that have the lower NCP), or one by name: ``cover``, ``cluster``, ``mondrian`` (strict).
-    people : pair of arrays, optional
-        As in :func:`shoal.search.lattice`.
+    bounds, people
+        As in :func:`shoal.search.lattice`. A column with a lowest level above 0 publishes hierarchy values.
     time_budget, cancel, progress
         Stop after so many seconds, or when ``cancel.is_set()``. Strict Mondrian's recoding and the compilation of kernels are not
         charged to the budget, so that ``best`` never loses more than Mondrian in a table of up to 50,000 classes.
@@ -120,33 +133,64 @@ def local(
     control = Control(time_budget=time_budget, cancel=cancel, progress=progress)
     if method not in METHODS:
         raise UsageError(f"method '{method}' is not known.", hint=f"Methods: {', '.join(METHODS)}.")
-    problem = build_problem(counts, hierarchies, people=people)
+    problem = build_problem(counts, hierarchies, bounds=bounds, people=people)
     asked = build_checks(counts, requirements, has_population=False)
     refuse_contradictions(problem, asked)
     checks = _class_sizes(asked)
     evaluator = Evaluator(problem, checks, 0, threads=default_threads())
-    kinds = cell_kinds(problem, cells)
-    if method == "best":
-        return _best(evaluator, asked, kinds, weights, control)
-    label = _partition(method, evaluator, kinds, weights, control)
-    return _result(method, evaluator, asked, kinds, label, weights, control)
+    kinds = tuple(
+        "hierarchy" if c.heights[0] else kind for c, kind in zip(problem.columns, cell_kinds(problem, cells), strict=True)
+    )
+    capped = tuple(j for j, name in enumerate(problem.names) if bounds and bounds.get(name, (None, None))[1] is not None)
+    limit = most_of(suppress, problem.n_records)
+    run = Run(evaluator, asked, kinds, weights, control, _blocks(problem, capped), capped, limit)
+    return _best(run) if method == "best" else _recoded(run, method)
 
 
-def _best(
-    evaluator: Evaluator, asked: Checks, kinds: tuple[CellKind, ...], weights: Mapping[str, float] | None, control: Control
-) -> LocalResult:
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What the steps of one recoding need. A class may only share a published class with those of its ``block``, which the
+    highest levels of the ``capped`` columns make; at most ``limit`` records are left out."""
+
+    evaluator: Evaluator
+    asked: Checks
+    kinds: tuple[CellKind, ...]
+    weights: Mapping[str, float] | None
+    control: Control
+    block: IntArray
+    capped: tuple[int, ...]
+    limit: int
+
+
+def _blocks(problem: Problem, capped: tuple[int, ...]) -> IntArray:
+    """The group of each base class at the highest level of these columns."""
+    codes = [problem.columns[j].groups[-1][problem.codes[j, : problem.n_base]] for j in capped]
+    return group_codes(codes, n_rows=problem.n_base).ids.astype(np.int64)
+
+
+def _best(run: Run) -> LocalResult:
     """The recoding made for these cells; in tables of moderate size strict Mondrian's, where that has the lower NCP."""
     other = None
-    if evaluator.problem.n_base <= COMPARED:
-        label = _partition("mondrian", evaluator, kinds, weights, control)
+    if run.evaluator.problem.n_base <= COMPARED:
         with contextlib.suppress(InfeasibleError):
-            other = _result("mondrian", evaluator, asked, kinds, label, weights, control)
-    method = "cover" if set(kinds) == {"hierarchy"} else "cluster"
-    label = _partition(method, evaluator, kinds, weights, control)
-    found = _result(method, evaluator, asked, kinds, label, weights, control)
+            other = _recoded(run, "mondrian")
+    found = _recoded(run, "cover" if set(run.kinds) == {"hierarchy"} else "cluster")
     if other is not None and other.ncp < found.ncp - EPSILON:
         found = other
-    return dataclasses.replace(found, seconds=control.seconds, stopped=control.reason)
+    return dataclasses.replace(found, seconds=run.control.seconds, stopped=run.control.reason)
+
+
+def _recoded(run: Run, method: str) -> LocalResult:
+    """The recoding of one method, with records left out if that loses less."""
+    label = _partition(run, method)
+    found = _result(run, method, label)
+    fewer = leave_out(run.evaluator, run.kinds, run.weights, label, run.limit - found.suppressed, run.control)
+    if np.array_equal(fewer, label):
+        return found
+    with contextlib.suppress(InfeasibleError):
+        other = _result(run, method, fewer)
+        found = other if other.loss < found.loss - EPSILON else found
+    return found
 
 
 def _class_sizes(checks: Checks) -> Checks:
@@ -159,86 +203,128 @@ def _class_sizes(checks: Checks) -> Checks:
     return dataclasses.replace(checks, least=least)
 
 
-def _partition(
-    method: str, evaluator: Evaluator, kinds: tuple[CellKind, ...], weights: Mapping[str, float] | None, control: Control
-) -> IntArray:
+def _partition(run: Run, method: str) -> IntArray:
+    """A cluster for each base class, inside its block; −1 if its block is too small."""
+    evaluator, control = run.evaluator, run.control
     problem, checks = evaluator.problem, evaluator.checks
+    sets: tuple[CellKind, ...] = tuple("set" if k == "hierarchy" else k for k in run.kinds)
+    price = prices(problem, run.weights)
     if method == "mondrian":
-        return mondrian(evaluator, control)
+        label = mondrian(evaluator, control)
+        return _with_company(run, join_failing(evaluator, label, sets, price, control, run.block) if run.block.any() else label)
     if not evaluator.is_small:
         control.compiling()
     warm_up(evaluator)
-    sets: tuple[CellKind, ...] = tuple("set" if k == "hierarchy" else k for k in kinds)
     if method == "cluster":
         control.begin()
-        return cluster(evaluator, sets, weights, checks.least, control)
-    trees = make_trees(problem, weights)
+        label = gather(problem, sets, price, checks.least, control)
+        return _with_company(run, join_failing(evaluator, label, sets, price, control, run.block))
+    trees = make_trees(problem, run.weights, run.capped)
     label = cover(evaluator, trees, control)
     alone = np.flatnonzero(label < 0)
     label[alone] = label.max(initial=-1) + 1
     if control.stop():
         rest = alone[np.lexsort(problem.codes[::-1, alone])]
         label[rest] += runs(problem, rest, checks.least)
-    label = join_failing(evaluator, label, sets, prices(problem, weights), control)
+    label = join_failing(evaluator, label, sets, price, control, run.block)
     if not checks.sensitive and problem.overlap is None:
         records = problem.measures[0, : problem.n_base]
         sizes = problem.measures[problem.members_at, : problem.n_base]
         label = polish(trees, label, records, sizes, checks.least, control)
-    return label
+    return _with_company(run, label)
 
 
-def _result(
-    method: str,
-    evaluator: Evaluator,
-    asked: Checks,
-    kinds: tuple[CellKind, ...],
-    label: IntArray,
-    weights: Mapping[str, float] | None,
-    control: Control,
-) -> LocalResult:
-    problem = evaluator.problem
-    label = np.unique(label, return_inverse=True)[1].astype(np.int64)
+def _with_company(run: Run, label: IntArray) -> IntArray:
+    """The clusters without those that no other of their block can join; an error if these have too many records."""
+    if not run.block.any():
+        return label
+    evaluator, n_records = run.evaluator, run.evaluator.problem.n_records
+    sums = evaluator.sums_of(label, int(label.max()) + 1)
+    good = evaluator.passing(evaluator.base_source(), label.astype(np.int32), sums)
+    lacking = int(sums[0][~good].sum())
+    if lacking > run.limit or not good.any():
+        raise InfeasibleError(
+            f"at the highest levels given, {lacking:,} of {n_records:,} records have too few others to share a class with; "
+            f"{run.limit:,} may be left out.",
+            hint="Raise max_level, allow more suppression, or ask for less.",
+            alternatives=(),
+            blocking=(),
+        )
+    return np.where(good[label], label, -1)
+
+
+def _result(run: Run, method: str, label: IntArray) -> LocalResult:
+    """What the clusters publish. Those of −1 are left out, or join the class that is published as ``*`` in every column."""
+    evaluator, problem, control = run.evaluator, run.evaluator.problem, run.control
+    stays = label >= 0
+    label = label.copy()
+    label[stays] = np.unique(label[stays], return_inverse=True)[1]
     n = int(label.max()) + 1
-    codes = problem.codes[:, : problem.n_base]
-    published = tuple(
-        publish(c, kind, codes[j], label, n, _rare(evaluator, j))
-        for j, (c, kind) in enumerate(zip(problem.columns, kinds, strict=True))
-    )
+    published = _published(run, label, n)
+    if not stays.all():
+        blank = [g for g, labels in enumerate(zip(*(p.labels for p in published), strict=True)) if {*labels} == {SUPPRESSED}]
+        label[~stays] = blank[0] if blank else n
+        if blank:
+            stays, published = np.ones_like(stays), _published(run, label, n)
+        else:
+            published = tuple(_with_blank(c, p) for c, p in zip(problem.columns, published, strict=True))
+            n += 1
     mass = np.bincount(label, weights=problem.measures[0, : problem.n_base], minlength=n)
-    sums = evaluator.sums_of(label, n)
-    members, crowd = sums[problem.members_at], evaluator.crowd(evaluator.base_source(), label.astype(np.int32), sums)
-    if not table_holds(asked, members, members, np.zeros(n, dtype=np.bool_), crowd):
+    sums, gid = evaluator.sums_of(label, n), label.astype(np.int32)
+    members, crowd = sums[problem.members_at], evaluator.crowd(evaluator.base_source(), gid, sums)
+    lost = np.zeros(n, dtype=np.bool_)
+    lost[label[~stays]] = True
+    met = table_holds(run.asked, members, sums[0], lost, crowd)
+    if not met or not (evaluator.passing(evaluator.base_source(), gid, sums) | lost).all():
         raise InfeasibleError(
             "the recoding does not meet a requirement on the whole table.",
             hint="Ask for a larger k as well.",
             alternatives=(),
             blocking=(),
         )
-    loss, ncp, domain = _losses(problem, published, mass, weights)
+    loss, ncp, domain = _losses(problem, published, mass, run.weights)
     control.show(1.0, "done")
     return LocalResult(
         method=method,
         groups=label,
-        kinds=kinds,
+        kinds=run.kinds,
         loss=loss,
         ncp=ncp,
         domain_ncp=domain,
         records=problem.n_records,
-        classes=n,
+        classes=n - int(lost.any()),
         seconds=control.seconds,
-        requirements=asked.requirements,
+        requirements=run.asked.requirements,
         stopped=control.reason,
+        suppressed=int(sums[0][lost].sum()),
+        stays=stays,
         problem=problem,
         published=published,
     )
 
 
-def _rare(evaluator: Evaluator, j: int) -> np.ndarray:
-    """Of each code of a column whether fewer people have it than a class must have; a missing value is never rare."""
+def _published(run: Run, label: IntArray, n: int) -> tuple[Published, ...]:
+    """What each cluster publishes in each column."""
+    problem, stays = run.evaluator.problem, label >= 0
+    codes = problem.codes[:, : problem.n_base]
+    return tuple(
+        publish(column, kind, codes[j][stays], label[stays], n, _rare(run.evaluator, j, stays))
+        for j, (column, kind) in enumerate(zip(problem.columns, run.kinds, strict=True))
+    )
+
+
+def _with_blank(column: Column, cells: Published) -> Published:
+    """The published values with one more cluster, of those left out."""
+    return Published(np.append(cells.covered, column.hierarchy.n_leaves), lambda: [*cells.labels, SUPPRESSED])
+
+
+def _rare(evaluator: Evaluator, j: int, stays: Flags) -> Flags:
+    """Of each code of a column whether fewer of the people who stay have it than a class must have; a missing one never is."""
     problem = evaluator.problem
     n = len(problem.columns[j].leaves)
-    people = evaluator.sums_of(problem.codes[j, : problem.n_base].astype(np.int64), n)[problem.members_at]
-    rare: np.ndarray = people < evaluator.checks.least
+    codes = np.where(stays, problem.codes[j, : problem.n_base], n).astype(np.int64)
+    people = evaluator.sums_of(codes, n + 1)[problem.members_at, :n]
+    rare: Flags = people < evaluator.checks.least
     rare[-1] = False
     return rare
 

@@ -8,7 +8,7 @@ is in the table is not published.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError
-from shoal.model.counts.classes import FloatArray, IntArray
+from shoal.kernels.arrow import from_numpy
+from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 from shoal.model.plan import SUPPRESSED
 from shoal.search.problem.column import Column
 from shoal.search.problem.losses import column_weights
@@ -38,15 +39,15 @@ class Trees:
 
 
 def cell_kinds(problem: Problem, cells: str | Mapping[str, str]) -> tuple[CellKind, ...]:
-    """The kind of each column's cells, from one name for all or a mapping by column."""
+    """The kind of each column's cells, from one name for all or a mapping by column; with a lowest level: hierarchy values."""
     known: dict[str, CellKind] = {"hierarchy": "hierarchy", "set": "set", "sets": "set", "range": "range", "ranges": "range"}
     out = []
     for column in problem.columns:
         asked = cells if isinstance(cells, str) else cells.get(column.name, "hierarchy")
         if asked not in known:
             raise UsageError(f"cells of kind '{asked}' are not known.", hint="Kinds: hierarchy, sets, ranges.")
-        kind = known[asked]
-        out.append("set" if asked == "ranges" and not _is_number(problem, column.name) else kind)
+        kind = "hierarchy" if column.heights[0] else known[asked]
+        out.append("set" if kind == "range" and asked == "ranges" and not _is_number(problem, column.name) else kind)
     return tuple(out)
 
 
@@ -57,8 +58,12 @@ def _is_number(problem: Problem, name: str) -> bool:
     return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind) or kinds.is_temporal(kind))
 
 
-def make_trees(problem: Problem, weights: Mapping[str, float] | None = None) -> Trees:
-    """Flat hierarchies; the price of a value is w_j (leaves − 1)/(domain − 1)."""
+NEVER = 1e9
+"""The price of a root that is above the highest level of its column."""
+
+
+def make_trees(problem: Problem, weights: Mapping[str, float] | None = None, capped: Collection[int] = ()) -> Trees:
+    """Flat hierarchies; the price of a value is w_j (leaves − 1)/(domain − 1). The root of ``capped`` columns is never used."""
     share = column_weights(problem.names, weights)
     heights = []
     groups: list[npt.NDArray[np.int32]] = []
@@ -74,7 +79,8 @@ def make_trees(problem: Problem, weights: Mapping[str, float] | None = None) -> 
         for level, (group, covered) in enumerate(levels):
             offsets[j, level] = at
             groups.append(group)
-            price.append(share[j] * (covered - 1.0) / steps)
+            too_high = j in capped and level == len(column.groups)
+            price.append(np.full(len(group), NEVER) if too_high else share[j] * (covered - 1.0) / steps)
             at += len(group)
         offsets[j, len(levels) :] = offsets[j, len(levels) - 1]
     points = np.ascontiguousarray(problem.codes[:, : problem.n_base].T)
@@ -181,9 +187,11 @@ def _node_label(column: Column, level: int, code: int) -> str | None:
     return at.labels[0] if joined else None
 
 
-def published_table(names: tuple[str, ...], originals: list[Any], published: list[list[str | None]]) -> Any:
+def published_table(counts: ClassCounts, published: Sequence[Sequence[str | None]]) -> Any:
     """The class map of RECODE: original columns, and for each ``<column>\\0published``."""
     import pyarrow as pa
 
+    pairs = zip(counts.categories, counts.codes, strict=True)
+    originals = [values.take(from_numpy(np.where(codes < 0, 0, codes), codes < 0)) for values, codes in pairs]
     arrays = [*originals, *(pa.array(p, pa.string()) for p in published)]
-    return pa.table(arrays, names=[*names, *(f"{n}\0published" for n in names)])
+    return pa.table(arrays, names=[*counts.columns, *(f"{n}\0published" for n in counts.columns)])
