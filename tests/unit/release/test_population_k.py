@@ -245,3 +245,54 @@ def test_values_are_allotted_until_the_classes_are_large_enough(table: Path) -> 
     with pytest.raises(InfeasibleError, match=r"classes of 201, counted in the written file") as refused:
         shoal.anonymize(table, {**asked, "population": 2_000, "require": {"k": 201}})
     assert "require: {population_k: {k: 201, of: 2000}}" in str(refused.value.hint)
+
+
+SIXTY = {"a": [1, 2] * 30, "b": [1, 2, 3] * 20}
+
+
+def stated_in(folder: Path, text: str) -> Policy:
+    require = f"{{population_k: {{k: 20, of: {text}}}}}"
+    return Policy.parse(f"roles: {{quasi: [a, b]}}\nrequire: {require}\nallow: {{loss: 1, blank: 1}}\n", folder=folder)
+
+
+def test_the_people_are_counted_in_a_table_or_read_from_a_model_or_a_registry(tmp_path: Path) -> None:
+    """Each gives the plan of the number itself; the certificate names the source, and verify takes it."""
+    (tmp_path / "people.csv").write_text("a,b\n" + "1,1\n" * 5000)
+    fitted = shoal.predict.population({1: 12, 2: 24}, 5000).to_json()
+    (tmp_path / "fitted.json").write_text(json.dumps(fitted))
+    known = {"best": "y", "population": "XX@2020", "records": [{"id": "x", "size": 7}, {"id": "y", "size": 5000}]}
+    (tmp_path / "registry.json").write_text(json.dumps(known))
+    plain = shoal.anonymize(SIXTY, stated_in(tmp_path, "5000"))
+    sources = {
+        "people.csv": "the lines of a table",
+        "fitted.json": "a fitted population",
+        "registry.json": "a record of a registry",
+    }
+    for name, words in sources.items():
+        policy = stated_in(tmp_path, name)
+        assert policy.require_json()["population_k"]["of"] == name
+        made = shoal.anonymize(SIXTY, policy)
+        made.write(tmp_path / f"of {name}")
+        said = json.loads((tmp_path / f"of {name}" / "certificate.json").read_text())
+        assert f"The population of 5,000 people is from '{name}' ({words}): signed, not counted again." in json.dumps(said)
+        assert made.decision.plan == plain.decision.plan
+        assert made.certificate.require == plain.certificate.require
+        assert shoal.verify(tmp_path / f"of {name}").ok
+        assert shoal.check(SIXTY, policy).met == shoal.check(SIXTY, stated_in(tmp_path, "5000")).met
+
+
+@pytest.mark.parametrize(("name", "text"), [("gone.json", None), ("bad.json", "{"), ("none.json", '{"population": "XX"}')])
+def test_a_file_without_a_number_of_people_is_refused(tmp_path: Path, name: str, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(PolicyError, match=f"'{name}' states no number of people"):
+        prepare(shoal.open(SIXTY), stated_in(tmp_path, name))
+
+
+def test_a_population_smaller_than_the_table_or_than_k_is_refused(tmp_path: Path) -> None:
+    for people, words in ((59, "is 59; the table has 60 members"), (19, "counts 19 people in 'people.csv'")):
+        (tmp_path / "people.csv").write_text("a,b\n" + "1,1\n" * people)
+        with pytest.raises(PolicyError, match=words):
+            prepare(shoal.open(SIXTY), stated_in(tmp_path, "people.csv"))
+    (tmp_path / "people.csv").write_text("a,b\n" + "1,1\n" * 60)
+    assert prepare(shoal.open(SIXTY), stated_in(tmp_path, "people.csv")).policy.k == 20

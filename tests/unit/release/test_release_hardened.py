@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError
 from shoal.release.plan.methods import LIMITS
 from shoal.release.verification import verify
 
@@ -21,7 +21,8 @@ def small(**age):
     ages, sexes = [30] * 20 + [36] * 6 + [50] * 20, ["f"] * 21 + ["m"] * 5 + ["f", "m"] * 10
     table = pa.table({"age": ages, "sex": sexes, "s": ["x", "y"] * 23})
     quasi = {"age": {"hierarchy": {"intervals": [5, 10]}, **age}, "sex": {"max_level": 0}}
-    return table, {"roles": {"quasi": quasi, "sensitive": ["s"]}, "require": {"k": 4}, "allow": {"loss": 1, "blank": 1}}
+    asked = {"require": {"k": 4}, "allow": {"loss": 1, "blank": 1}, "method": "lattice"}
+    return table, {"roles": {"quasi": quasi, "sensitive": ["s"]}, **asked}
 
 
 def test_a_plan_that_gives_something_away_is_passed_over(tmp_path):
@@ -43,13 +44,6 @@ def test_where_no_plan_resists_nothing_is_released(tmp_path):
     with pytest.raises(InfeasibleError, match="choice tells next to nothing"):
         shoal.anonymize(table, {**asked, "hardened": True}).write(tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_local_recoding_cannot_be_hardened():
-    table, asked = small()
-    quasi = {"age": {}, "sex": {}}
-    with pytest.raises(PolicyError, match="cannot be hardened"):
-        shoal.anonymize(table, {**asked, "roles": {"quasi": quasi, "sensitive": ["s"]}, "method": "local", "hardened": True})
 
 
 def test_a_given_plan_that_gives_something_away_is_refused(tmp_path):

@@ -110,7 +110,10 @@ class PopulationK(Requirement):
             "Fewest people of a population that a record matches, with a probability of at least 1 - beta.",
             optional=("beta",),
             k=whole_number(2, 10**9),
-            of=whole_number(2, 10**11, "People in the population, of which the table is a random sample."),
+            of={
+                "anyOf": [whole_number(2, 10**11), {"type": "string", "minLength": 1, "maxLength": 4000}],
+                "description": "People in the population that the table is a random sample of: their number, or a file with it.",
+            },
             beta=positive_number(0.5, "Largest probability of fewer matches; default 0.05."),
         )
     }

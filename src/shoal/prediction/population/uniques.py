@@ -80,6 +80,7 @@ class PopulationEstimate:
         out = dict(self.match.to_json()) if self.match else {"value": None, "low": None, "high": None, "grade": "C"}
         out.setdefault("method", "unique match is right (Skinner & Elliot)")
         out |= {
+            "population": self.population,
             "uniques": self.uniques.to_json() if self.uniques else None,
             "unseen_mass": self.unseen_mass,
             "risk_of_a_sample_unique": self.unique_risk,

@@ -12,7 +12,14 @@ from shoal.model.display import Progress
 from shoal.model.requirement import PopulationK, Requirement, Verdict
 from shoal.model.roles import DECIDED, Role, Schema
 from shoal.release.gate.column_facts import ColumnReader, found_roles, known_as_it_is, linkage_as_it_is, role_evidence
-from shoal.release.gate.count_facts import check_sample, estimates, facts_of_counts, population_counts, sensitive_trees
+from shoal.release.gate.count_facts import (
+    check_sample,
+    count_population,
+    estimates,
+    facts_of_counts,
+    population_counts,
+    sensitive_trees,
+)
 from shoal.release.gate.identifying import check_insensitive
 from shoal.release.gate.result import CheckResult, file_of
 from shoal.release.gate.safe_harbor import class_columns
@@ -59,7 +66,7 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Cl
     """
     table = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values)
     named = {c for c in (*policy.direct, *table.schema.direct) if c in table.schema}
-    policy = policy.completed(table.schema)
+    policy, _source = count_population(policy.completed(table.schema))
     schema = _apply(policy, table.schema)
     if table.only_aggregates:  # values may be read of the columns that the policy names
         table = table.with_roles(**{r.value: [n for n, said in schema.roles.items() if said is r] for r in DECIDED})

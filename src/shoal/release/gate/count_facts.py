@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, UsageError
 from shoal.kernels.matches import matched
 from shoal.measures.classes.closeness import basic_beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
 from shoal.measures.classes.diversity import alpha, distinct_diversity, entropy_diversity, least_c
@@ -137,6 +138,42 @@ def check_sample(policy: Policy, r: PopulationK, members: int) -> None:
             f"'require.{r.name}.of' is {r.population:,}; the table has {members:,} members.",
             hint="State the number of people that the table is a random sample of.",
         )
+
+
+def count_population(policy: Policy) -> tuple[Policy, str]:
+    """The policy with the number of people that a file states, and where it is from: the lines of a table, or what
+    ``predict population --json`` or ``registry query --json`` wrote."""
+    name = policy.counted_in
+    if not name:
+        return policy, ""
+    file, what = (policy.folder or Path()) / name, "the lines of a table"
+    if file.suffix == ".json":
+        people, what = _people_stated(file, name)
+    else:
+        from shoal.engines.open import open as opened
+
+        people = opened(str(file)).n_rows()
+    try:
+        asked = tuple(replace(r, population=people) if isinstance(r, PopulationK) else r for r in policy.requirements)
+    except UsageError as error:
+        raise PolicyError(f"'require.population_k.of' counts {people:,} people in '{name}'.", hint=error.hint) from None
+    source = f"The population of {people:,} people is from '{Path(name).name}' ({what}): signed, not counted again."
+    return replace(policy, requirements=asked, counted_in=""), source
+
+
+def _people_stated(file: Path, name: str) -> tuple[int, str]:
+    """The people that a fitted population was for, or that the best record of a registry has."""
+    try:
+        said = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(said["population"], int):
+            return said["population"], "a fitted population"
+        (best,) = (record for record in said["records"] if record["id"] == said["best"])
+        return int(best["size"]), "a record of a registry"
+    except (OSError, ValueError, KeyError, TypeError):
+        raise PolicyError(
+            f"'require.population_k.of': '{name}' states no number of people.",
+            hint="Name a table with one line per person, or what predict population or registry query wrote with --json.",
+        ) from None
 
 
 def classes_of(everybody: Mapping[int, int]) -> dict[int, int]:

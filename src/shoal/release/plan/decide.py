@@ -56,7 +56,7 @@ def decide(
     if given is not None:
         decision = given_plan(prepared, given, progress, "given plan", "The plan was made earlier and carried over.")
         _check_list(prepared, decision)
-        return decision
+        return _with_source(prepared, decision)
     check_memory(prepared)
     try:
         decision = _by_method(prepared, progress, cells, later)
@@ -66,7 +66,12 @@ def decide(
         raise with_offers(prepared, error) from None
     _check_list(prepared, decision)
     check_loss(prepared, decision)
-    return decision
+    return _with_source(prepared, decision)
+
+
+def _with_source(prepared: Prepared, decision: Decision) -> Decision:
+    """The decision with the source of the number of people that it rests on, for the certificate."""
+    return replace(decision, notes=(*decision.notes, *filter(None, [prepared.population_from])))
 
 
 def _by_method(prepared: Prepared, progress: Progress, cells: int, later: bool) -> Decision:

@@ -22,7 +22,7 @@ from shoal.model.display import Progress, silent
 from shoal.model.requirement import K, PopulationK, Requirement, TCloseness, ordered
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader, found_roles, role_evidence
-from shoal.release.gate.count_facts import Drawn, check_sample, population_counts, sensitive_trees
+from shoal.release.gate.count_facts import Drawn, check_sample, count_population, population_counts, sensitive_trees
 from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.safe_harbor import OnList, class_columns, with_groups
 from shoal.release.plan.coarser_start import Coarser, Values, began, crowd, require_coarser, values_of
@@ -63,6 +63,8 @@ class Prepared:
     sampled: Table | None = None
     people: tuple[IntArray, IntArray] | None = None
     population: ClassCounts | None = None
+    population_from: str = ""
+    """Where the number of people of ``population_k`` is from, if not from the policy."""
     on_list: Mapping[str, OnList] = field(default_factory=dict)
     """Every column held against the list of identifiers, where the preset is one."""
     coarser: Coarser | None = None
@@ -151,7 +153,7 @@ def prepare(
     Plans that are only tried (``to_try``) need the sensitive values that a requirement limits, and no others.
     """
     table = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values).for_one_run()
-    policy = policy.completed(table.schema)
+    policy, population_from = count_population(policy.completed(table.schema))
     policy.check_transforms()
     schema = policy.apply(table.schema, evidence=lambda left: role_evidence(found_roles(ColumnReader(table), left)))
     progress(0.02, "counting the classes")
@@ -204,6 +206,7 @@ def prepare(
         sampled=sampled,
         people=_people(counted, policy, base),
         population=population,
+        population_from=population_from,
         on_list=on_list,
         coarser=coarser,
         columns=columns,

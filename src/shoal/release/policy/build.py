@@ -42,7 +42,8 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
     _one_role_each(roles)
     chosen = preset(plain["preset"]) if "preset" in plain else None
     sensitive = _named(roles.get("sensitive", {}))
-    asked = _something(filled(_said(plain.get("require", {})), chosen, tuple(sensitive)), chosen)
+    require, counted_in = _people_of(plain.get("require", {}))
+    asked = _something(filled(_said(require), chosen, tuple(sensitive)), chosen)
     _only_sensitive(asked, tuple(sensitive))
     quasi = _kept(plain.get("keep", {}), {c: _quasi(c, r or {}) for c, r in _named(roles.get("quasi", {})).items()})
     unit = plain.get("unit")
@@ -70,6 +71,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "local_cells": _local_cells(plain, quasi),
         "hardened": plain.get("hardened", False),
         "population": people if isinstance(people, int) else None,
+        "counted_in": counted_in,
         "population_table": people["table"] if isinstance(people, Mapping) else None,
         "sample": float(plain["sample"]["share"]) if plain.get("sample") else None,
         "seed": plain.get("seed", 0),
@@ -188,6 +190,15 @@ def _kept(asked: Mapping[str, str], quasi: dict[str, QuasiRule]) -> dict[str, Qu
 def _mask(words: Mapping[str, str]) -> str:
     """``drop``, ``pseudonym``, or ``vault:`` and the domain whose pseudonyms take the place of the identities."""
     return f"vault:{words['vault']}" if "vault" in words else words.get("mask", "drop")
+
+
+def _people_of(require: Any) -> tuple[Any, str]:
+    """The requirements with a number of people, and the file that states it; until it is read, the number is the smallest
+    there is, which no table can be a sample of."""
+    asked = require.get("population_k") if isinstance(require, Mapping) else None
+    if not isinstance(asked, Mapping) or not isinstance(asked.get("of"), str):
+        return require, ""
+    return {**require, "population_k": {**asked, "of": asked.get("k", 2)}}, asked["of"]
 
 
 def _said(require: Any) -> tuple[Requirement, ...]:

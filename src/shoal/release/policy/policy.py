@@ -71,6 +71,8 @@ class Policy:
     hardened: bool = False
     population: int | None = None
     population_table: str | None = None
+    counted_in: str = ""
+    """The file that states the people of ``population_k``, until it is read."""
     sample: float | None = None
     seed: int = 0
     time_limit: float | None = None
@@ -222,7 +224,8 @@ class Policy:
 
     def require_json(self) -> dict[str, Any]:
         """The requirements in force, preset included."""
-        return require_of(self.requirements)
+        out = require_of(self.requirements)
+        return {**out, "population_k": {**out["population_k"], "of": self.counted_in}} if self.counted_in else out
 
     def check_transforms(self, *, all_roles: bool = True) -> None:
         """Only columns whose values no requirement is about may be changed.
