@@ -92,5 +92,3 @@ def test_a_plan_that_draws_a_sample_needs_a_policy_that_asks_for_one(tmp_path: P
     assert "draws a sample" in told["error"]["message"]
     with pytest.raises(PolicyError):
         shoal.Policy.parse(text.replace("0.4", "1.4"))
-    with pytest.raises(PolicyError, match="recoded locally"):
-        shoal.anonymize(source, shoal.Policy.parse(text + "method: local\n"))
