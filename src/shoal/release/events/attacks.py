@@ -82,7 +82,8 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
         if s == most:
             for kind in ("length", "absent"):
                 own = [r for r in asked if isinstance(r, KnownRecords) and r.kind == kind]
-                for n, limit in [(r.records, 1.0 / r.k) for r in own] or [(s, None)]:
+                for r in own or [None]:
+                    n, limit = (s, None) if r is None else (r.records, 1.0 / r.k)
                     known, bound = (taken if n == s else draw(trails, n, rng)), limit or most_chance(asked, n)
                     if kind == "length":
                         out.append(known_length(published, people, known, n, most=bound, claimed=limit))
