@@ -85,6 +85,7 @@ def test_the_limit_itself_is_met_and_one_more_is_not() -> None:
     table = {"who": [1, 2, 3, 4, 3, 4], "where": ["A", "A", "A", "A", "B", "B"]}
     measured = shoal.measure(table, unit="who", place="where", require="absent[1]>=2, absent[1]>=3, length[1]>=2")
     assert measured.check("absent[1]>=2").met
+    assert "with one point where that person was not, fits at least 2 people; found 2." in measured.explain()
     assert measured.check("length[1]>=2").met
     assert not measured.check("absent[1]>=3").met
 

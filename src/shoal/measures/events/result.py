@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from shoal.measures.events.unicity import Known, Needed, RarePlaces, Season, SharedSets, TopPlaces, Unicity, largest_m
 from shoal.model.display import written
+from shoal.model.requirement import Requirement
 
 THRESHOLD = 5
 
@@ -115,6 +116,9 @@ class EventsMeasured:
                 f"{r.places:,} of {r.of:,} places were visited by fewer than {r.below} people; {_percent(r.people)} of people "
                 f"were at such a place, with {_percent(r.records)} of the records."
             )
+        for text, found in self.further.items():
+            answer = "not counted, because there are too many sets" if found is None else f"found {written(found, 3)}"
+            lines.append(f"Required by {text}: {Requirement.parse(text).sentence()}; {answer}.")
         return "\n".join([*lines, *self.notes])
 
     def to_json(self) -> dict[str, object]:
@@ -136,7 +140,7 @@ class EventsMeasured:
             "top_places": [t.to_json() for t in self.top],
             "hours": [s.to_json() for s in self.hours],
             "weekdays": [s.to_json() for s in self.weekdays],
-            "further": dict(self.further),
+            **({"further": dict(self.further)} if self.further else {}),
             "notes": list(self.notes),
         }
 
