@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shoal.errors import UsageError
 from shoal.model.compare import at_least
@@ -32,6 +32,11 @@ MOST_KNOWN = 8
 """The largest number of known records in a requirement."""
 _RECORDS, _PEOPLE = whole_number(1, MOST_KNOWN), whole_number(2, 10**9)
 _TEXT: Schema = {"type": "string", "maxLength": 20}
+
+
+def _schema(kind: str, text: str, **more: Schema) -> dict[str, Any]:
+    """JSON schema of known records and people, with further texts that may be left out."""
+    return {kind: described(several(group(records=_RECORDS, k=_PEOPLE, **more, optional=tuple(more))), f"Event tables: {text}")}
 
 
 class _OfKnown(Requirement):
@@ -100,12 +105,7 @@ class KnownRecords(_People):
     k: int
     kind: ClassVar[str] = "known"
     spellings: ClassVar[Spellings] = {"known": {}}
-    schema: ClassVar[Schema] = {
-        "known": described(
-            several(group(records=_RECORDS, k=_PEOPLE)),
-            "Event tables: every set of up to so many records of a person is shared by at least k people.",
-        )
-    }
+    schema: ClassVar[Schema] = _schema("known", "every set of up to so many records of a person is shared by at least k people.")
 
 
 @register
@@ -117,12 +117,7 @@ class KnownAbsence(KnownRecords):
     kind: ClassVar[str] = "absent"
     extra: ClassVar[str] = "one point where that person was not"
     spellings: ClassVar[Spellings] = {"absent": {}}
-    schema: ClassVar[Schema] = {
-        "absent": described(
-            several(group(records=_RECORDS, k=_PEOPLE)),
-            "Event tables: the same, if a point where the person was not is known besides.",
-        )
-    }
+    schema: ClassVar[Schema] = _schema("absent", "the same, if a point where the person was not is known besides.")
 
 
 @register
@@ -134,12 +129,7 @@ class KnownLength(KnownRecords):
     kind: ClassVar[str] = "length"
     extra: ClassVar[str] = "the number of records under the pseudonym"
     spellings: ClassVar[Spellings] = {"length": {}}
-    schema: ClassVar[Schema] = {
-        "length": described(
-            several(group(records=_RECORDS, k=_PEOPLE)),
-            "Event tables: the same, if the number of records under the pseudonym is known besides.",
-        )
-    }
+    schema: ClassVar[Schema] = _schema("length", "the same, if the number of records under the pseudonym is known besides.")
 
 
 @register
@@ -157,12 +147,12 @@ class NearRecords(_People):
     tolerances: ClassVar[tuple[str, ...]] = ("time", "place_within")
     spellings: ClassVar[Spellings] = {"near": {}}
     renamed: ClassVar[Mapping[str, str]] = {"place": "place_within"}
-    schema: ClassVar[Schema] = {
-        "near": described(
-            several(group(records=_RECORDS, k=_PEOPLE, time=_TEXT, place=_TEXT, optional=("time", "place"))),
-            "Event tables: the same for records known within a length of time (1h), or near a place (0.1, prefix:3).",
-        )
-    }
+    schema: ClassVar[Schema] = _schema(
+        "near",
+        "the same for records known within a length of time (1h), or near a place (0.1, prefix:3).",
+        time=_TEXT,
+        place=_TEXT,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

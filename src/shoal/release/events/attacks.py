@@ -81,7 +81,7 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
         tell(progress, 0.3 * i + 0.15, out[-1:])
         if s == most:
             for kind in ("length", "absent"):
-                own = [r for r in asked if isinstance(r, KnownRecords) and r.kind == kind]
+                own: list[KnownRecords | None] = [r for r in asked if isinstance(r, KnownRecords) and r.kind == kind]
                 for r in own or [None]:
                     n, limit = (s, None) if r is None else (r.records, 1.0 / r.k)
                     known, bound = (taken if n == s else draw(trails, n, rng)), limit or most_chance(asked, n)
