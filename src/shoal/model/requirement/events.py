@@ -34,7 +34,7 @@ _RECORDS, _PEOPLE = whole_number(1, MOST_KNOWN), whole_number(2, 10**9)
 _TEXT: Schema = {"type": "string", "maxLength": 20}
 
 
-def _schema(kind: str, text: str, **more: Schema) -> dict[str, Any]:
+def _schema(kind: str, text: str, **more: Any) -> dict[str, Any]:
     """JSON schema of known records and people, with further texts that may be left out."""
     return {kind: described(several(group(records=_RECORDS, k=_PEOPLE, **more, optional=tuple(more))), f"Event tables: {text}")}
 
