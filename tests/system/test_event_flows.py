@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from shoal.kernels import signatures
 from shoal.model.certificate.file import read_event_certificate
 from shoal.release.certificate.signing import file_entry, signed
 from shoal.release.events import uses
-from shoal.release.events.uses import _behind_bridges
+from shoal.release.events.uses import _behind_bridges, _needed, _told
 from shoal.report.event_release_report import render
 
 SEED = 3**80
@@ -379,3 +380,33 @@ def test_a_line_hides_two_flows_and_k_people(hidden_flows: int, people: int, nee
     extra = np.array([0, 0, 7])
     found = uses._needed(flow, who, np.ones(people, dtype=np.bool_), extra, [line, line, line], 5)
     assert found.tolist() == [False, False, needed]
+
+
+def test_a_flow_that_adds_one_trip_to_a_weak_line_must_state_less() -> None:
+    """One hidden flow is alone in its lines: it must give up what it adds, be it one trip."""
+    one, line = np.array([0]), [np.array([0])] * 3
+    for added in (1, 2):
+        assert _needed(one, one, np.array([True]), np.array([added]), line, K).tolist() == [True]
+    assert _needed(one, one, np.array([True]), np.array([0]), line, K).tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    ("kind", "width", "shift", "told"),
+    [
+        (None, "exact", 0, (False, False)),
+        ("timestamp", "exact", 0, (True, True)),
+        ("timestamp", "1h", 0, (True, True)),
+        ("timestamp", "2h", 0, (False, True)),
+        ("timestamp", "1d", 0, (False, True)),
+        ("timestamp", "1d", 7, (False, False)),
+        ("timestamp", "2d", 0, (False, False)),
+        ("time", "1h", 0, (True, False)),
+        ("date", "1d", 0, (False, True)),
+        ("integer", "exact", 0, (False, False)),
+        ("timestamp", "none", 0, (False, False)),
+    ],
+)
+def test_hours_and_weekdays_are_compared_only_if_the_file_shows_them(kind, width, shift, told) -> None:
+    time = None if kind is None else SimpleNamespace(kind=kind)
+    events: Any = SimpleNamespace(time=time, rules=SimpleNamespace(shift=shift))
+    assert _told(events, width) == told

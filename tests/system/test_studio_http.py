@@ -199,6 +199,7 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
     assert page.text.count('class="small seconds"') == 4, "each line says how long it took"
     assert page.text.count('class="past"') == 3, "Improve is behind, too"
     assert "Counted again and found so.</strong> Every class has at least 5 members." in page.text
+    assert "✓ safe together</span> <strong>Beside your earlier releases</strong>" in page.text, "the same plan twice"
     tried = page.text.count("✓ holds") + page.text.count("⚠ read this")
     assert f"{tried} tried</span>" in visitor.get(f"/t/{table}/improve").text, "by the attacks on this very plan"
     assert page.text.count("+ needs you") == 2, "an outside table and an earlier release are for the reader to bring"

@@ -296,3 +296,11 @@ def test_a_population_smaller_than_the_table_or_than_k_is_refused(tmp_path: Path
             prepare(shoal.open(SIXTY), stated_in(tmp_path, "people.csv"))
     (tmp_path / "people.csv").write_text("a,b\n" + "1,1\n" * 60)
     assert prepare(shoal.open(SIXTY), stated_in(tmp_path, "people.csv")).policy.k == 20
+
+
+def test_a_table_of_the_whole_population_is_not_a_sample() -> None:
+    """Everybody is in it, even in a population of one: then a class has the people that it shows."""
+    assert [smallest_for(k, 1, 1, 0.05) for k in (1, 2, 5)] == [1, 2, 5]
+    assert [matched(f, 1, 1, 0.05) for f in (1, 2)] == [1, 2]
+    assert smallest_for(5, 100, 100, 0.05) == 5
+    assert smallest_for(5, 101, 100, 0.05) == 5
