@@ -417,7 +417,7 @@ def test_what_the_records_show_of_k_people_is_stated_although_nothing_is_added(t
     plans = ((8, "CBD"), (3, "BD"), (1, "BBB"), (3, "ACBC"), (3, "BBDA"), (8, "CA"), (7, "BCB"))
     flows, shown, _ = released(walks(*plans), tmp_path / "out", renew="never")
     read = trips([(r["card"], r["at"], r["station"]) for r in shown])
-    shared = {ends: n.total() for ends, n in read.items() if n.total() >= K * max(n.values())}
+    shared = {ends: n.total() for ends, n in read.items() if n.total() >= K * max(n.values()) and "*" not in ends}
     assert shared[("B", "D")] == flows[("B", "D")] == 8
     assert all(flows[ends] >= n for ends, n in shared.items())
     assert flows == {("B", "C"): 7, ("B", "D"): 8, ("C", "A"): 8, ("C", "B"): 18}
