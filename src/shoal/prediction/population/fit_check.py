@@ -28,7 +28,7 @@ WORDS = ("one person", "two people", "three people", "four people", "five people
 def refutation(s: Sample, fit: Fit) -> str:
     """Why the sample refutes the fitted population; empty if it does not."""
     expected, spread = seen_moments(s.people, fit.every, fit.shape)
-    spread = spread + np.diag(np.full(SEEN, 0.5))  # counts are whole: a half is no evidence
+    spread = spread + np.diag(np.full(SEEN, 0.5))  # counts are whole: half a class is not evidence
     observed = np.array([np.count_nonzero(s.sizes == j) for j in range(1, SEEN + 1)])
     gap = observed - expected
     if float(gap @ np.linalg.solve(spread, gap)) <= FAR:

@@ -1,4 +1,4 @@
-r"""What a sample shows of its population whatever the population is like: ranges that need no model.
+r"""What a sample shows of its population for any population: ranges that need no model.
 
 A class of F people shows j of them in a sample at rate :math:`\pi` with the binomial chance. So the numbers of classes seen once,
 twice … :data:`SEEN` times, and more often, have means that are linear in the numbers of classes of the population by their size.
