@@ -106,7 +106,9 @@ def _ranks(column: Any) -> npt.NDArray[np.int64]:
     encoded = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     if str(encoded.type).startswith("dictionary"):
         encoded = encoded.cast(encoded.type.value_type)
-    return to_numpy(pc.rank(encoded, sort_keys="ascending", tiebreaker="dense")).astype(np.int64) - 1
+    found = encoded.dictionary_encode(null_encoding="encode")  # each value is ranked once
+    ranks = to_numpy(pc.rank(found.dictionary, sort_keys="ascending", tiebreaker="dense")).astype(np.int64) - 1
+    return np.asarray(ranks[to_numpy(found.indices)])
 
 
 def _numbers_the_rows(column: Any) -> bool:
