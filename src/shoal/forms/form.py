@@ -193,7 +193,8 @@ class FormQuestion:
         """Whether it asks for consent, or whether to go on: whoever is in the data said the same."""
         if self.kind == "trigger":
             return True
-        if self.kind != "closed" or self.answers > CONSENT_ANSWERS:
+        most = {"closed": CONSENT_ANSWERS, "several": 1}.get(self.kind, 0)  # several of one choice: a box to tick
+        if self.answers > most:
             return False
         said = [words_of(self.name), words_of(self.text)]
         ways = {way for words in said if words for way in (words, telling(words))}
@@ -208,7 +209,8 @@ class FormQuestion:
         few = self.kind == "number" and direct is not None and direct.key in NUMBERS and self.answers <= MOST_INSIDE
         asks = direct is not None and direct.key != "text" and self.kind in (*OPEN, "number") and not few
         if self.kind == "name" or asks or (self.identifier and self.kind in OPEN):
-            says = f"it asks for {direct.says}." if direct is not None and asks else "it names people, or their devices."
+            marked = "it names people, or their devices." if self.kind == "name" else "the form marks it as an identifier."
+            says = f"it asks for {direct.says}." if direct is not None and asks else marked
             return Flag(self.name, "name", says, "Leave it out, or keep it apart from the answers.")
         if self.kind == "text":
             return Flag(self.name, "text", "people name themselves and others in free text.", "Offer answers to choose from.")

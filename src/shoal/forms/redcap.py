@@ -79,6 +79,8 @@ def _question(cells: Mapping[str, str], kind: str) -> FormQuestion:
     if kind == "text" and validation.startswith(("integer", "number")):
         bounds = _bounds(cells.get("low", ""), cells.get("high", "")) if validation == "integer" else None
         return number_or_amount(name, text, bounds, **more)
+    if kind == "text" and not validation and (plain := number_or_amount(name, text, None, **more)).kind == "number":
+        return plain  # an age in a field for any text
     dated = kind == "text" and validation.startswith(("date", "time"))
     named = kind == "text" and validation.startswith(("email", "phone", "mrn", "ssn"))
     return FormQuestion(name, "file" if kind == "file" else "date" if dated else "name" if named else "text", text=text, **more)

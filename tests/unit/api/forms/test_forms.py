@@ -135,6 +135,31 @@ def row(**cells: object) -> str:
     return "<row>" + "".join(f"<{k}>{v}</{k}>" for k, v in cells.items()) + "</row>"
 
 
+def test_an_age_counts_a_ticked_consent_does_not_and_marked_questions_are_called_so(tmp_path):
+    """As in projects of REDCap: an age in a plain text field, consent as a box, a date of birth marked as an identifier."""
+    head = 'Variable / Field Name,Form Name,Field Type,Field Label,"Choices, Calculations, OR Slider Labels",Identifier?'
+    date = "Text Validation Type OR Show Slider Number"
+    lines = [
+        f"{head},{date}",
+        "age,f,text,Age (years),,,",
+        'consent,f,checkbox,"By checking this box I give my consent freely to take part.","1, I consent",,',
+        'pets,f,checkbox,Which pets?,"1, Cat",,',
+        "dob,f,text,Date of birth,,y,date_ymd",
+        "email,f,text,E-mail,,y,email",
+        "remark,f,text,Anything else?,,,",
+    ]
+    path = tmp_path / "dictionary.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    form = read_form(path)
+    asked = {name: spec["values"] for name, spec in form.entries()}
+    assert asked == {"age": 121, "pets": 2}
+    assert form.ignored == {"consent": "about taking part"}
+    says = {flag.question: flag.says for flag in form.flags}
+    assert says["dob"] == "the form marks it as an identifier."
+    assert says["email"] == "it asks for e-mail address."
+    assert set(says) == {"dob", "email", "remark"}
+
+
 def test_a_survey_of_limesurvey(tmp_path):
     asked = [
         row(qid=1, parent_qid=0, type="L", title="edu", other="Y", relevance="1"),
