@@ -55,7 +55,8 @@ REGIONS = ("North East", "North West", "Yorkshire and The Humber", "East Midland
 def main(data: Path, more: Path) -> None:
     key, shares = signer(), _shares(data)
     joint = {(population, "age/years"): _joint(1, by_sex) for population, by_sex in _uk(data)}
-    joint |= {(population, "age/5y"): _joint(5, by_sex) for population, by_sex in _nl(data)}
+    rounded = _rounded(data)
+    joint |= {(place, "age/5y"): replace(_joint(5, by_sex), off=rounded[place]) for place, by_sex in _nl(data)}
     rows: dict[str, list[builtin.Row]] = defaultdict(list)
     for topics in (public_topics(data), _regions(data)):  # regions overlap the places in them: a book of their own
         book, left_out = Ledger(), 0
@@ -222,6 +223,17 @@ def _nl(data: Path):
     yield "NL@2021", {s: np.sum([sexes[s] for sexes in made.values()], axis=0) for s in "MF"}
     for name, sexes in (*made.items(), *_nl_areas(data).items()):
         yield f"NL/{place_name(name)}@2021", sexes
+
+
+def _rounded(data: Path) -> dict[str, int]:
+    """By how many people a count of each Dutch place may be off: every postcode in it is rounded to 5, hence by 2 at most."""
+    rows, codes = _rows(data / "pop_nl_postcode" / "nl_pc4_gemeente.csv"), defaultdict(set)
+    provinces = {r["provincie"] for r in rows}
+    for r in rows:
+        names = {r["gemeente"], f"{r['provincie']} (province)", r["nuts3"] if r["nuts3"] not in provinces else ""}
+        for place in {"NL@2021", *(f"NL/{place_name(name)}@2021" for name in names if name)}:
+            codes[place].add(r["postcode"])
+    return {place: 2 * len(found) for place, found in codes.items()}
 
 
 def _postcodes(data: Path):

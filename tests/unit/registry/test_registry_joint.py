@@ -123,6 +123,31 @@ def test_hardly_anybody_is_a_hundred_years_old(oldest: int, k: int) -> None:
     assert found.high <= independent(real, k) + 0.0022 + 4 * oldest / 1e5
 
 
+@pytest.mark.parametrize("codes", [CODES, ("age/5y", "sex"), ("sex",)])
+@pytest.mark.parametrize("k", [20, 100, 500])
+def test_a_rounded_table_is_off_by_as_much_as_it_says(codes: tuple[str, ...], k: int) -> None:
+    rounded, exact = replace(TABLE, off=2), TABLE
+    assert JointCounts.from_json(rounded.to_json()) == rounded
+    assert "off" not in exact.to_json()
+    found, counted = (joint.unique_share(record(t), k, codes) for t in (rounded, exact))
+    assert found.low < counted.low
+    assert counted.high < found.high
+    assert joint.ROUNDED in found.notes
+    for shift in (np.resize([2, -2], 24), np.resize([-2, 2, 2, -2], 24), np.resize([0, 1, -1, 2], 24)):
+        people = np.maximum(0, np.array(TABLE.people) + shift)
+        cells = replace(TABLE, people=tuple(int(n) for n in people)).cells(codes)
+        assert cells is not None
+        assert found.low - 1e-9 <= without_return(cells.people.tolist(), k) <= found.high + 1e-9
+    with pytest.raises(DataError):
+        replace(TABLE, off=-1)
+
+
+def test_a_crowd_of_a_rounded_table_has_ends() -> None:
+    """Four postcodes of Ameland are each rounded to five people: 25 may be 17 or 33."""
+    found = exposure(BuiltIn(), "NL/Ameland@2021", [("sex", "F"), ("age/5y", "85-89")])
+    assert (found.counted, found.best[1]) == ((25.0, 17.0, 33.0), "B")
+
+
 @pytest.mark.parametrize(("last", "usual"), [("95+", 1), ("99+", 1), ("100+", 7)])
 def test_an_open_answer_from_a_hundred_on_may_hold_everything_beyond(last: str, usual: int) -> None:
     cells = JointCounts({"age/5y": ("0-4", last)}, (1, 1)).cells(["age/5y"])

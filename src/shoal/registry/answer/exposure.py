@@ -139,7 +139,11 @@ def _beside_counts(found: Exposure, joint: Record | None, *, trusting: bool) -> 
     if joint is None or people is None:
         return found
     value, old = max(1.0, people), any(code in AGES and _first(answer) >= _OLD for code, answer in given.items())
-    ends = (value, 1.0 if old else max(1.0, value / 2), 2 * value) if joint.estimated else (value, value, value)
+    cells = math.prod(len(listed) for code, listed in joint.counts.answers.items() if code not in given) if joint.counts else 1
+    off = cells * joint.counts.off if joint.counts else 0  # of a rounded table
+    ends = (value, max(1.0, value - off), value + off)
+    if joint.estimated:
+        ends = (value, 1.0 if old else max(1.0, value / 2), 2 * value)
     unknown = found.unknown or (not trusting and joint.key != BUILT_IN)
     return replace(found, counted=ends, estimated=joint.estimated, unknown=unknown)
 

@@ -5,6 +5,7 @@ Of n people c are in a cell, p = c/n. The expected share of a group of k that is
 twice: the value is the latter, the interval has both. A cell that holds up to m cells of the coding asked for (single ages in a
 band, or above the open end) adds at least f(p), and at most :math:`m\,g(p/m)` with :math:`g(p)=f(\min(p,1/k))`, which is concave
 and never falls. Of the cells of an open answer, those of 100 years and more hold at most :data:`OLDEST` of the people together.
+Where the table is rounded, a count may be off by as many people as the record says.
 
 An estimate (a model of a population, not a count of it) may be off by :data:`DOUBT` in every cell and by :data:`FLOOR` in all:
 between two revisions of the United Nations' estimates no answer for 201 countries differed by more
@@ -41,6 +42,7 @@ LEVEL = 0.95
 _EXACT = 10**7
 """People up to which draws without return are computed exactly; beyond it, within proven bounds."""
 ESTIMATED = "The population is an estimate, not a count: grade C, and the interval allows for the error of such estimates."
+ROUNDED = "The counts of the table are rounded: the interval allows for it."
 Floats = npt.NDArray[np.float64]
 
 
@@ -54,16 +56,16 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
         found = analyse.unique_share(record.summary, group_size, sampled=record.sampled)
         return replace(found, low=0.0, high=1.0, grade="C", notes=(*found.notes, ESTIMATED)) if record.estimated else found
     k, n = analyse.checked_group(group_size), int(cells.people.sum())
-    p, doubt = cells.people / n, DOUBT if record.estimated else 0.0
-    low, high = _ends(p, cells.most, k, doubt)
+    p, off, doubt = cells.people / n, cells.off / n, DOUBT if record.estimated else 0.0
+    low, high = _ends(p, cells.most, k, doubt, off)
     oldest = max(OLDEST[0], OLDEST[1] / n) if (cells.usual < cells.most).any() else 0.0
     if oldest:
-        high = min(high, oldest + _ends(p, cells.usual, k, doubt, np.where(cells.usual < cells.most, oldest, 0.0))[1])
+        high = min(high, oldest + _ends(p, cells.usual, k, doubt, off, np.where(cells.usual < cells.most, oldest, 0.0))[1])
     found = Estimate(
         float((cells.even * alone(p / cells.even, k)).sum()), low, high, level=1.0, method="joint counts",
-        notes=(analyse.ASSUMPTION, *_open_ended(record, codes or record.codes)),
+        notes=(analyse.ASSUMPTION, *_open_ended(record, codes or record.codes), *((ROUNDED,) if off.any() else ())),
     )  # fmt: skip
-    plain = doubt == 0 and bool((cells.most == 1).all())
+    plain = doubt == 0 and bool((cells.most == 1).all() and (cells.off == 0).all())
     if plain and k <= n <= _EXACT:
         value = float((p * _none_alike(cells.people, n, k)).sum())
         found = replace(found, value=value, low=min(low, value), high=max(high, value))
@@ -95,12 +97,14 @@ def fixed(record: Record, codes: Sequence[str], *, estimates: bool = False) -> S
     return record.summary if tuple(codes) == record.codes else summarize(cells.people, len(cells.people))
 
 
-def _ends(p: Floats, most: npt.NDArray[np.int64], k: int, doubt: float, without: Floats | float = 0.0) -> tuple[float, float]:
-    """The least and the most that cells can add up to, each off by so much of itself at most and in so many parts at most.
+def _ends(
+    p: Floats, most: npt.NDArray[np.int64], k: int, doubt: float, off: Floats | float = 0.0, without: Floats | float = 0.0
+) -> tuple[float, float]:
+    """The least and the most that cells can add up to, each off by so much of itself and of the people, in so many parts at most.
 
     Up to ``without`` of the people of a cell may be in none of these parts.
     """
-    less, more = np.maximum(0.0, p * (1 - doubt) - without), np.minimum(1.0, p * (1 + doubt))
+    less, more = np.maximum(0.0, p * (1 - doubt) - off - without), np.minimum(1.0, p * (1 + doubt) + off)
     best = 1 / k
     one = np.where((less < best) & (best < more), alone(np.full(1, best), k), np.maximum(alone(less, k), alone(more, k)))
     split = most * alone(np.minimum(more / most, best), k)

@@ -29,13 +29,15 @@ CENTURY = 100
 class Cells(NamedTuple):
     """People in each cell; how many cells of the coding asked for it can hold at most; and how many if it is split evenly.
 
-    ``usual`` is ``most`` without the cells of ages of 100 and more, if an open answer begins below.
+    ``usual`` is ``most`` without the cells of ages of 100 and more, if an open answer begins below; ``off``: by how many people a
+    cell may be off, because the table is rounded.
     """
 
     people: npt.NDArray[np.int64]
     most: npt.NDArray[np.int64]
     even: npt.NDArray[np.int64]
     usual: npt.NDArray[np.int64]
+    off: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,12 @@ class JointCounts:
 
     answers: Mapping[str, tuple[str, ...]]
     people: tuple[int, ...]
+    off: int = 0
+    """By how many people each count may be off, because the table is rounded."""
 
     def __post_init__(self) -> None:
         texts = [a for listed in self.answers.values() for a in listed]
-        whole = all(type(n) is int and 0 <= n < 2**40 for n in self.people)
+        whole = all(type(n) is int and 0 <= n < 2**40 for n in (*self.people, self.off))
         named = all(type(a) is str and 0 < len(a) <= 40 and a.isprintable() for a in texts)
         fits = len(self.people) == math.prod(len(listed) for listed in self.answers.values()) <= MOST_CELLS
         ages = (listed for code, listed in self.answers.items() if code in AGES)
@@ -57,12 +61,15 @@ class JointCounts:
     @classmethod
     def from_json(cls, data: Any) -> JointCounts:
         try:
-            return cls({str(code): tuple(listed) for code, listed in data["answers"].items()}, tuple(data["people"]))
+            return cls(
+                {str(code): tuple(listed) for code, listed in data["answers"].items()}, tuple(data["people"]), data.get("off", 0)
+            )
         except (AttributeError, KeyError, TypeError):
             raise DataError("the joint counts of a record are not well formed.") from None
 
     def to_json(self) -> dict[str, Any]:
-        return {"answers": {code: list(listed) for code, listed in self.answers.items()}, "people": list(self.people)}
+        found = {"answers": {code: list(listed) for code, listed in self.answers.items()}, "people": list(self.people)}
+        return found | ({"off": self.off} if self.off else {})
 
     def cells(self, codes: Sequence[str]) -> Cells | None:
         """The counts in other codings of some of the attributes; nothing where they do not tell.
@@ -75,6 +82,7 @@ class JointCounts:
         if not wanted.keys() <= {attribute(code) for code in self.answers}:
             return None
         grid = self._grid()
+        off = np.full(grid.shape, self.off)
         most = even = usual = np.ones((), dtype=np.int64)
         for axis, (code, listed) in enumerate(self.answers.items()):
             asked = wanted.get(attribute(code))
@@ -87,10 +95,10 @@ class JointCounts:
                 here = below = [1] * len(listed)
             else:
                 return None
-            grid = np.add.reduceat(grid, starts, axis=axis)
+            grid, off = (np.add.reduceat(table, starts, axis=axis) for table in (grid, off))
             most, usual = np.multiply.outer(most, np.array(here)), np.multiply.outer(usual, np.array(below))
             even = np.multiply.outer(even, np.where(_open(listed, starts), 1, split))
-        return Cells(grid.ravel(), most.ravel(), even.ravel(), usual.ravel())
+        return Cells(grid.ravel(), most.ravel(), even.ravel(), usual.ravel(), off.ravel())
 
     def shares(self, code: str) -> dict[str, float] | None:
         """The share of each answer to one attribute, also in wider bands of age than those counted; None if they do not fix it.
