@@ -333,8 +333,8 @@ def topics_beside(named: Sequence[tuple[str, str]]) -> list[Topic | None]:
     """The topic of each of the names (with their labels), or None.
 
     A label speaks where the name says nothing. A name that nobody knows and that is the name of another column with a letter or
-    word for a relative is of that column's topic, where others know it: a father's age is known as a child's is, and whoever
-    knows an age knows its square.
+    word for a relative is of that column's topic, where others know it: a father's age is known as a child's is, and the
+    square of an age tells the age.
 
     >>> [t.key if t else "" for t in topics_beside([("age", ""), ("dage", ""), ("ageh", ""), ("page", "")])]
     ['age', 'age', 'age', 'age']

@@ -192,7 +192,7 @@ CLUSTERED = 0.1
 
 
 def by_number_word(view: ColumnView) -> Decision | None:
-    """A number of something, different in nearly every row, whatever the something is."""
+    """A number of any thing, different in nearly every row."""
     facts = view.facts
     words = set(expanded(facts.name))
     if not words & {"id", "nr", "no", "number", "num", "nbr", "nummer", "numero", "uid", "key", "code"} or facts.kind not in (
