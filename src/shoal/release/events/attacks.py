@@ -293,9 +293,12 @@ def shown_records(events: EventTable, found: Found) -> ledger.Published:
         except VerificationError:
             return ledger.nothing_compared("both releases together show too many sets of known records")
         unmet = [v for v in judge_events(asked, facts) if not v.met]
-        rate, worst = facts.alone[most], f"fewest people who share {most} known records: {facts.smallest[most]}"
-        says = f"Of {facts.people:,} people with records in both, {written(100 * rate, 3)} % are alone with {most} known "
-        says += f"{'record' if most == 1 else 'records'} that both show; {worst}."
+        few = f"{most} known {'record' if most == 1 else 'records'}"
+        rate, worst = facts.alone[most], f"fewest people who share {few}: {facts.smallest[most]}"
+        says = (
+            f"Of {facts.people:,} people with records in both, {written(100 * rate, 3)} % are alone with {few} that both show; "
+        )
+        says += f"{worst}."
         verdict: Verdict = "broken" if unmet else "holds"
         return AttackResult("", TOGETHER, rate, rate, rate, None, worst, verdict, says)
 
