@@ -49,7 +49,7 @@ class RecordBody(Strict):
     noise: NoiseBody | None = None
     source: str | None = None
     shares: dict[str, float] | None = None
-    counts: dict[str, dict[str, list[str]] | list[int]] | None = None
+    counts: dict[str, dict[str, list[str]] | list[int] | int] | None = None
 
 
 class StatementBody(Strict):
@@ -184,13 +184,25 @@ class Advice(Strict):
     reason: str
 
 
+class OfferedSet(Strict):
+    """A set of codes within the target, with its share of unique people."""
+
+    codes: list[str]
+    unique: EstimateBody
+
+
 class DecideAnswer(Strict):
-    """Advice per attribute, the log of how it was found, and a paragraph for the information letter."""
+    """A verdict, advice per attribute, the best sets, from how many people on it holds, and a paragraph for the letter."""
 
     population: str
     group_size: int
     target: float
     reached: bool
+    verdict: str
+    sentence: str
+    how_many: str
+    enough: int | None
+    sets: list[OfferedSet]
     before: EstimateBody
     after: EstimateBody | None
     advice: list[Advice]
