@@ -35,6 +35,26 @@ serve(Vault.open(sys.argv[1], key=keys.from_env("BENCH_KEY"), anchor=sys.argv[2]
 """
 
 
+HOSTILE = """
+import selectors, socket, sys, time
+port, wanted = int(sys.argv[1]), int(sys.argv[2])
+held = []
+while True:
+    while len(held) < wanted:
+        one = socket.create_connection(("127.0.0.1", port))
+        one.setblocking(False)
+        one.send(b"GET / HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n")
+        held.append(one)
+    for one in list(held):
+        try:
+            one.send(b"x-more: 1\\r\\n")
+        except OSError:
+            held.remove(one)
+    time.sleep(1)
+"""
+"""Connections that never end their headers, opened again when the server closes them."""
+
+
 async def caller(
     port: int, token: str, until: float, number: int, seconds: list[float], expected: dict[str, str], wrong: list[int]
 ) -> None:
@@ -67,7 +87,7 @@ async def load(port: int, token: str, length: float, connections: int, expected:
     return seconds, len(wrong)
 
 
-def main(length: float, connections: int) -> None:
+def main(length: float, connections: int, hostile: int) -> None:
     folder = Path(tempfile.mkdtemp(prefix="vault-http-"))
     os.environ["BENCH_KEY"] = keys.generate()
     made = Vault.create(folder / "a.vault", key=keys.from_env("BENCH_KEY"), owner="a", auditor="b", anchor=folder / "anchor")
@@ -93,10 +113,13 @@ def main(length: float, connections: int) -> None:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
         asyncio.run(load(port, token, 2.0, connections, expected))  # warm up
+        beside = subprocess.Popen([sys.executable, "-c", HOSTILE, str(port), str(hostile)])
         start = time.perf_counter()
         seconds, wrong = asyncio.run(load(port, token, length, connections, expected))
         took = time.perf_counter() - start
     finally:
+        beside.kill()
+        beside.wait(20)
         server.send_signal(signal.SIGINT)
         server.wait(20)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -104,6 +127,7 @@ def main(length: float, connections: int) -> None:
     record(
         HERE,
         connections=connections,
+        hostile=hostile,
         lookups=len(seconds),
         per_second=round(len(seconds) / took),
         lookups_per_server_cpu_second=round(len(seconds) / (used.ru_utime + used.ru_stime)),
@@ -115,4 +139,5 @@ def main(length: float, connections: int) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 10.0, int(sys.argv[2]) if len(sys.argv) > 2 else 12)
+    given = [float(word) for word in sys.argv[1:]]
+    main(*given[:1] or [10.0], *map(int, given[1:2] or [12]), *map(int, given[2:3] or [0]))
