@@ -117,8 +117,8 @@ class Tallies:
             distinct, counts = count_keys(words[0], spaces[0])
             tally = Tally(PackedCodes([distinct], widths), used, counts)
         else:
-            several, counts = count_words(words, spaces)
-            tally = Tally(PackedCodes(several, widths), used, counts)
+            distinct_words, counts = count_words(words, spaces)
+            tally = Tally(PackedCodes(distinct_words, widths), used, counts)
         self._kept.append((wanted, tally))
         return tally
 
