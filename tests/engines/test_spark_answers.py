@@ -135,7 +135,7 @@ def test_too_many_classes_are_counted_at_higher_levels(people: str, monkeypatch:
         assert table.class_sizes(["town", "age"]) == {n: sizes.count(n) for n in sorted(set(sizes))}
     monkeypatch.setattr(spark_engine, "MOST_CLASSES", 150)
     monkeypatch.setattr(parts, "PART_ROWS", 300)
-    words: dict[str, Any] = {"k": 3, "allow": {"suppress": 0.05, "loss": 1}, "format": "parquet"}
+    words: dict[str, Any] = {"k": 3, "method": "lattice", "allow": {"suppress": 0.05, "loss": 1}, "format": "parquet"}
     passes = _passes(monkeypatch)
     release = shoal.anonymize(people, quasi=QUASI, **words | {"format": "delta"})
     began = release.prepared.coarser

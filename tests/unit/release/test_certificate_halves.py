@@ -52,7 +52,8 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
     )
     asked = {
-        "roles": {"quasi": {"age": {"min_level": 0}, "sex": {}}, "sensitive": ["ill"], "insensitive": ["pay", "phone"]},
+        "roles": {"quasi": ["age", "sex"], "sensitive": ["ill"], "insensitive": ["pay", "phone"]},
+        "optimize": "discernibility",
         "require": {"k": 3, "diversity": {"ill": {"distinct": 2}}, "linkage": 0.99},
         "allow": {"suppress": 0.2, "identifying": {"phone": "invented numbers"}},
         "analyses": [{"mean": "pay"}, {"table": ["sex", "ill"]}],

@@ -105,7 +105,7 @@ def test_the_release_is_that_of_the_same_lowest_levels(source: Path, limit: Any,
     coarse.write(tmp_path / "coarse")
     limit(10**9)
     bounded = {c: {**QUASI[c], "min_level": n} for c, n in began.levels.items()}
-    plain = shoal.anonymize(source, quasi=bounded, **WORDS, format="parquet")
+    plain = shoal.anonymize(source, quasi=bounded, method="lattice", **WORDS, format="parquet")
     plain.write(tmp_path / "plain")
     assert _levels(coarse.plan.notes) == _levels(plain.plan.notes)
     assert coarse.decision.loss == pytest.approx(plain.decision.loss, abs=1e-12)

@@ -122,9 +122,11 @@ def _by_each(prepared: Prepared, progress: Progress, cells: int, local: Mapping[
 
 def _pins(prepared: Prepared) -> list[tuple[str, int]]:
     """Each column that the policy leaves open, with each of its levels that tells something."""
-    rules, heights = prepared.policy.quasi, {c: prepared.hierarchies[c].height for c in prepared.quasi}
+    rules = prepared.policy.quasi
     free = [c for c in prepared.quasi if rules[c].min_level is rules[c].max_level is None]
-    return [(c, level) for c in free for level in range(heights[c])] if len(heights) > 1 else []
+    held = [c for c in prepared.quasi if rules[c].min_level is not None and rules[c].min_level == rules[c].max_level]
+    local = len(prepared.quasi) - len(held) > 1  # a column is left for local recoding
+    return [(c, level) for c in free for level in range(prepared.hierarchies[c].height)] if local else []
 
 
 def _mixed(prepared: Prepared, progress: Progress, pins: Sequence[tuple[str, int]]) -> Decision | None:
