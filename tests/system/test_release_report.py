@@ -32,6 +32,7 @@ def release():
             "title": "Clinic <2026>",
             "roles": {"quasi": {"age": {}, "sex": {"max_level": 0}}, "sensitive": ["ill"], "insensitive": ["pay"]},
             "require": {"k": 5},
+            "method": "lattice",
             "allow": {"suppress": 0.1},
             "analyses": [{"mean": "pay"}],
         },

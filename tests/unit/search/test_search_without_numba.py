@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import shoal
 from shoal.kernels.jit import plain
 from shoal.search.kernels import entries, sensitive_values
 from shoal.search.kernels.sensitive_values import BAND, CAP, DISTINCT, ENTROPY, LEVELS, ORDERED, RECURSIVE
@@ -82,3 +83,20 @@ def decided(kind: int, first: float, seed: int, monkeypatch: pytest.MonkeyPatch,
     given = (share, kind, first, second, limits, groups, n_groups, mass)
     sensitive_values.check_values(pointer, order, values, counts, *given, 0, failed, weak, removal)
     return failed.tolist(), weak.tolist(), removal.tolist()
+
+
+@pytest.mark.parametrize(("pointer", "order"), [(4, 3), (5, 2)])
+def test_entries_are_never_written_behind_the_end(pointer: int, order: int) -> None:
+    gid, cells = np.array([0, 1, 2], dtype=np.int32), np.array([0, 1, 2], dtype=np.int32)
+    entries.order_entries(gid, 3, cells, np.empty(5, dtype=np.int64), np.empty(3, dtype=np.int32))
+    with pytest.raises(ValueError):
+        entries.order_entries(gid, 3, cells, np.empty(pointer, dtype=np.int64), np.empty(order, dtype=np.int32))
+
+
+def test_local_recoding_of_classes_that_all_stand_alone() -> None:
+    """Each class is a cluster of its own, and one more group is tried for those that are left out."""
+    people = {"age": [a for a in range(6) for _ in range(8)], "sex": ["f", "m"] * 24, "ill": ["a", "b", "c", "d"] * 12}
+    quasi = {"age": {"hierarchy": {"intervals": [2]}}, "sex": {}}
+    require = {"k": 2, "diversity": {"ill": {"distinct": 2}}}
+    asked = {"roles": {"quasi": quasi, "sensitive": ["ill"]}, "require": require, "allow": {"suppress": 0.3}, "method": "local"}
+    assert shoal.anonymize(people, asked).decision.loss == 0

@@ -474,6 +474,8 @@ def second_heading(rows: Sequence[Sequence[Any]]) -> bool:
         return False
     if len({str(c) for c in second}) < len(second) and says_nothing(first):
         return False  # labels may be the same twice, names not
+    if all((t := text_of(c).casefold()) in _DASHES or _is_unit(t) for c in second):
+        return False
     numeric = [i for i in range(len(second)) if _column_of_numbers([row[i] for row in below if len(row) > i])]
     if any(text_of(second[i]).casefold() in MISSING_WORDS for i in numeric) or (len(numeric) < 2 and not says_nothing(first)):
         return False  # a record whose numbers are missing is not a heading

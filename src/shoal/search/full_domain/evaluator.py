@@ -58,7 +58,7 @@ class Evaluator:
         self._sources = Sources(base, self.order)
         most = max((len(e[0]) for e in base.entries), default=0)
         self._order = np.empty(most, dtype=np.int32)
-        self._pointer = np.empty(n_cells + 2, dtype=np.int64)
+        self._pointer = np.empty(n_cells + 3, dtype=np.int64)  # each cell a group, one of those left out, and the end
         self.wants_sizes = False
 
     def __call__(self, node: Node, too_dear: Callable[[Evaluation], bool] | None = None) -> Evaluation:

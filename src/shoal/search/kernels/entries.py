@@ -15,6 +15,8 @@ Codes = npt.NDArray[np.int32]
 
 def order_entries(gid: Codes, n_groups: int, cells: Codes, pointer: Ints, order: Codes) -> None:
     """Sort the entries by group, keeping their order: those of group g are ``order[pointer[g]:pointer[g + 1]]``."""
+    if len(pointer) < n_groups + 2 or len(order) < len(cells):  # compiled loops would write behind the end
+        raise ValueError
     if HAVE_NUMBA:
         _order_entries(gid, n_groups, cells, pointer, order)
         return
