@@ -75,6 +75,12 @@ def test_a_row_of_units_is_set_aside(tmp_path: Path, body: list[str], units: str
     assert source["set_aside"] == {"units": 1}
 
 
+@pytest.mark.parametrize("units", ["-,years,-,EUR", "-,cm,-,cm"])
+def test_units_are_not_labels_even_if_two_columns_have_the_same(tmp_path: Path, units: str) -> None:
+    rows, source = read(csv(tmp_path, "name,age,town,cost", units, "Anna,34,Delft,120", "Piet,51,Gouda,80"))
+    assert (len(rows), source["set_aside"]) == (2, {"units": 1})
+
+
 def test_totals_units_and_notes_at_once(tmp_path: Path) -> None:
     lines = ["Patients of ward A", "", HEAD, "-,-,years,-,-,EUR", *BODY, "Total,,,,,126375", "", "Source: the hospital"]
     rows, source = read(csv(tmp_path, *lines))
