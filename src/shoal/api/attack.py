@@ -257,17 +257,20 @@ def attack(
 def one_list(certified: Sequence[AttackResult], tried: Sequence[AttackResult]) -> tuple[AttackResult, ...]:
     """The attacks of the certificate, each tried again if the files suffice, and the further ones: one list, worst first.
 
-    An attack of the certificate is listed as it states it, unless it succeeds better now. An attack that could not be run is
-    listed only if no attack of that kind was.
+    An attack of the certificate is listed as it states it, unless it succeeds better now. An attack that was not run is listed
+    unless one of that kind is run now.
     """
     run: dict[str, AttackResult] = {}
     for r in (*certified, *tried):
         stated = run.get(r.name)
         if r.verdict != "not run" and (stated is None or VERDICTS.index(r.verdict) < VERDICTS.index(stated.verdict)):
             run[r.name] = r
-    kinds = {name.split(":")[0] for name in run}
-    missed = {r.name: r for r in (*certified, *tried) if r.verdict == "not run" and r.name not in run and r.name not in kinds}
-    return tuple(worst_first([*run.values(), *missed.values()]))
+    told = {r.name for r in certified}
+    kinds = {r.name.split(":")[0] for r in tried if r.verdict != "not run"}
+    of_both = kinds | {name.split(":")[0] for name in told}
+    missed = [r for r in certified if r.verdict == "not run" and r.name not in {*run, *kinds}]
+    missed += [r for r in tried if r.verdict == "not run" and r.name not in {*run, *of_both}]
+    return tuple(worst_first([*run.values(), *missed]))
 
 
 def _of_people(

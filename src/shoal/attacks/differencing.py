@@ -111,20 +111,11 @@ def _extreme(matrix: FloatArray, sums: FloatArray, box: list[Any], cell: int, si
 
 def differencing(found: Bounds, hidden: npt.ArrayLike, *, threshold: int, what: str = "table") -> AttackResult:
     """Are hidden counts below ``threshold`` recovered, or confined to fewer than ``threshold`` possible values?"""
-    mask = np.asarray(hidden, dtype=bool)
-    width = found.width()[mask]
-    exact = int((width < 0.5).sum())
-    narrow = int((width < threshold - 1).sum())
-    tries = int(mask.sum())
-    rate = narrow / tries if tries else 0.0
-    return AttackResult(
-        "differencing",
-        f"Which hidden counts of the {what} follow from the published sums?",
-        rate,
-        rate,
-        rate,
-        0.0,
-        f"{exact} hidden counts are recovered exactly",
-        "broken" if narrow else "holds",
-        f"{narrow} of {tries} hidden counts can be confined to fewer than {threshold} values; {exact} are recovered exactly.",
-    )
+    question = f"Which hidden counts of the {what} follow from the published sums?"
+    width = found.width()[np.asarray(hidden, dtype=bool)]
+    if not len(width):
+        return AttackResult.not_run("differencing", "no count is hidden", question)
+    exact, narrow = int((width < 0.5).sum()), int((width < threshold - 1).sum())
+    rate, worst = narrow / len(width), f"{exact} hidden counts are recovered exactly"
+    words = f"{narrow} of {len(width)} hidden counts can be confined to fewer than {threshold} values; {exact} are recovered exactly."
+    return AttackResult("differencing", question, rate, rate, rate, 0.0, worst, "broken" if narrow else "holds", words)

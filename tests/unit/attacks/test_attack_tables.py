@@ -68,7 +68,7 @@ def test_every_small_cell_of_a_protected_table_stays_hidden(rows):
     table = np.array(rows)
     protected = protect_table(table, threshold=10)
     full = with_margins(table)
-    assert protected.attack.verdict == "holds"
+    assert protected.attack.verdict == ("holds" if protected.primary.any() else "not run")
     assert np.isnan(protected.cells[(full > 0) & (full < 10)]).all()
     shown = ~np.isnan(protected.cells)
     assert (protected.cells[shown] == full[shown]).all()

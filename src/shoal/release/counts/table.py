@@ -193,5 +193,5 @@ class CountTable:
             "hidden": self.hidden,
             "rows": [list(row) for row in self.rows()],
             "findings": list(self.findings),
-            "attack": {"verdict": self.attack.verdict, "sentence": self.attack.sentence},
+            "attack": self.attack.to_json(),
         }
