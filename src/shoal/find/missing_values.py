@@ -296,8 +296,8 @@ def _nines(numbers: dict[str, float], shared: set[str], facts: ColumnFacts) -> l
         while inside and inside[0] <= rest[-1] + 1:  # touches the rest: a value like others
             inside.pop(0)
         gap = inside[0] - rest[-1] if inside else 0
-        if nines == 9 and inside and _counts_on(inside, rest[-1], numbers, facts):
-            return []
+        if nines == 9 and inside and (set(numbers.values()) == set(range(10)) or _counts_on(inside, rest[-1], numbers, facts)):
+            return []  # 0 to 9, each of them: a count
         wide = gap >= 3 or (gap >= 2 and len(inside) > 1) if nines == 9 else gap >= 0.1 * nines
         alone = nines >= 9999 and distinct > 40 and len(inside) < 2 and not any(str(int(c)) in shared for c in inside)
         many = nines >= 99 and distinct > 40 and not any(str(int(c)) in shared for c in inside) and gap < 0.3 * nines

@@ -271,3 +271,10 @@ def test_a_table_of_health_whose_other_names_say_nothing() -> None:
 def test_codes_among_numbers_that_are_not_whole(values: list[str], codes: list[str]) -> None:
     facts = ColumnFacts("x", "float", values, np.full(len(values), 5), 5 * len(values))
     assert number_codes(facts) == codes
+
+
+def test_a_count_from_0_to_9_has_no_codes() -> None:
+    jobs = {"1": 521, "0": 197, "3": 159, "2": 146, "4": 139, "7": 74, "6": 70, "5": 63, "9": 52, "8": 49}
+    assert number_codes(facts("jobs", jobs)) == []
+    answers = {value: n for value, n in jobs.items() if value != "0"}
+    assert number_codes(facts("agreement", answers)) == ["9", "8"], "seven answers from 1, then two codes"

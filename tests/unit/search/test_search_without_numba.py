@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from shoal.kernels.jit import plain
-from shoal.search.kernels import entries, sensitive_values
+from shoal.search.kernels import clusters, entries, sensitive_values
 from shoal.search.kernels.sensitive_values import BAND, CAP, DISTINCT, ENTROPY, LEVELS, ORDERED, RECURSIVE
 
 N_VALUES = 4
@@ -100,3 +100,43 @@ def test_local_recoding_of_classes_that_all_stand_alone() -> None:
     require = {"k": 2, "diversity": {"ill": {"distinct": 2}}}
     asked = {"roles": {"quasi": quasi, "sensitive": ["ill"]}, "require": require, "allow": {"suppress": 0.3}, "method": "local"}
     assert shoal.anonymize(people, asked).decision.loss == 0
+
+
+def grouped_points(seed: int) -> dict[str, Any]:
+    """Points with codes of three columns, the nodes of their trees, and what each costs."""
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, 8, (60, 3)).astype(np.int32)
+    groups = np.concatenate([np.arange(8) >> level for _ in range(3) for level in range(4)]).astype(np.int32)
+    offsets = 8 * np.arange(12, dtype=np.int64).reshape(3, 4)
+    price = np.concatenate([np.full(8, level / 9 + column / 30) for column in range(3) for level in range(4)])
+    return {"points": points, "groups": groups, "offsets": offsets, "price": price, "records": rng.integers(1, 4, 60)}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_clusters_gather_and_move_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_drop", "_widen", "_admit", "gather_members", "settle", "improve"):
+        monkeypatch.setattr(clusters, name, plain(getattr(clusters, name)))
+    found = []
+    for nearest, host in (
+        (plain(clusters._nearest), plain(clusters._host)),
+        (clusters._nearest_by_columns, clusters._host_by_columns),
+    ):
+        monkeypatch.setattr(clusters, "_nearest", nearest)
+        monkeypatch.setattr(clusters, "_host", host)
+        of = grouped_points(seed)
+        points, records, ranges = of["points"], of["records"], np.array([True, False, seed % 2 == 0])
+        label = np.full(60, -1, dtype=np.int64)
+        starts, prices = np.array([0, 8, 16, 24]), np.array([0.1, 1 / 3, 0.25])
+        made = clusters.gather_members(points, starts, ranges, prices, records, records, 5, np.arange(60), label, 0)
+        gathered = label.tolist()
+        first, levels = np.empty(made, dtype=np.int64), np.zeros((made, 3), dtype=np.int64)
+        mass, members, cost = np.empty(made), np.empty(made, dtype=np.int64), np.empty(made)
+        tree = (points, of["groups"], of["offsets"], of["price"], records, records)
+        clusters.settle(label, *tree, first, levels, mass, members, cost)
+        inside = np.argsort(label, kind="stable")
+        begin = np.searchsorted(label[inside], np.arange(made + 1))
+        order = np.argsort(-cost * mass, kind="stable")
+        changed = clusters.improve(label, *tree, 5, first, levels, mass, members, cost, order, begin, inside)
+        found.append([gathered, label.tolist(), changed, cost.tolist(), levels.tolist()])
+    assert found[0] == found[1]
+    assert found[0][2] > 0
