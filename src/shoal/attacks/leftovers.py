@@ -104,9 +104,10 @@ def trend_score(codes: npt.NDArray[np.int64]) -> float:
 
 def _ranks(column: Any) -> npt.NDArray[np.int64]:
     encoded = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    if str(encoded.type).startswith("dictionary"):
-        encoded = encoded.cast(encoded.type.value_type)
-    found = encoded.dictionary_encode(null_encoding="encode")  # each value is ranked once
+    coded = pa.types.is_dictionary(encoded.type)
+    if coded and encoded.indices.null_count:
+        encoded, coded = encoded.cast(encoded.type.value_type), False
+    found = encoded if coded else encoded.dictionary_encode(null_encoding="encode")  # each value is ranked once
     ranks = to_numpy(pc.rank(found.dictionary, sort_keys="ascending", tiebreaker="dense")).astype(np.int64) - 1
     return np.asarray(ranks[to_numpy(found.indices)])
 

@@ -20,6 +20,8 @@ from shoal.kernels.text import canonical_text
 
 FEW = up_to(1 << 14)
 """Fewer texts or rows are hashed by numpy: they are done before numba would be loaded."""
+FEWEST = 256
+"""Texts up to which each is hashed, although some may be equal."""
 SOME = up_to(1 << 16)
 """As :data:`FEW`, for sorting."""
 HashArray = npt.NDArray[np.uint64]
@@ -41,6 +43,8 @@ def text_hashes(values: Any) -> HashArray:
     _, offsets, data = text.buffers()
     where = np.frombuffer(offsets, np.int32)[text.offset : text.offset + len(text) + 1]
     payload = np.frombuffer(data, np.uint8) if data is not None and data.size else np.frombuffer(b"\0", np.uint8)
+    if FEWEST < len(text) < FEW and (coded := text.dictionary_encode()) and 2 * len(coded.dictionary) < len(text):
+        return np.asarray(np.append(text_hashes(coded.dictionary), _MISSING)[positions(coded.indices)], np.uint64)
     if len(text) < FEW:
         _hash_few(where.astype(np.int64), payload, out)
     else:

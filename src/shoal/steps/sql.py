@@ -67,12 +67,13 @@ def cast(value: exp.Expr, to: str) -> exp.Expr:
 
 def column(name: str, table: str | None = None) -> exp.Column:
     """A quoted column reference."""
-    return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(table, quoted=True) if table else None)
+    of = exp.to_identifier(table, quoted=True) if table else None
+    return exp.column(exp.to_identifier(name, quoted=True), table=of, copy=False)
 
 
 def aliased(relation: exp.Expr, alias: str) -> exp.Expr:
     """``relation AS alias``."""
-    return exp.alias_(relation.copy(), exp.to_identifier(alias, quoted=True), table=True)
+    return exp.alias_(relation.copy(), exp.to_identifier(alias, quoted=True), table=True, copy=False)
 
 
 def subquery(query: exp.Expr, alias: str) -> exp.Expr:

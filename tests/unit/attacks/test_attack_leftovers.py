@@ -64,3 +64,14 @@ def test_false_alarms_are_rare_and_true_ones_certain():
     assert 0.8 < np.std(scores) < 1.2
     trends = [trend_score(rng.integers(0, 10, 500)) for _ in range(500)]
     assert 0.85 < np.std(trends) < 1.15
+
+
+def test_a_column_of_codes_is_judged_as_its_values():
+    """Dictionaries in any order, with a missing value in them or among the codes, give the finding of the plain column."""
+    values = ["b", "a", None, "c"]
+    for codes in (np.repeat(np.arange(4, dtype=np.int8), 50), np.random.default_rng(1).integers(0, 4, 200).astype(np.int8)):
+        plain = pa.array([values[c] for c in codes])
+        inside = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(values))
+        among = plain.dictionary_encode()
+        told = {leftovers(pa.table({"x": column})).sentence for column in (plain, inside, among)}
+        assert len(told) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from recount_oracle import recount
 from shoal.errors import EmptyTableError, TamperError
 from shoal.release.proof import formats
 from shoal.release.proof import read as recount_read
+from shoal.release.proof import recount as recount_module
 from shoal.release.proof.facts import alike, value_order
 from shoal.release.proof.formats import _first_record
 
@@ -224,3 +226,33 @@ def test_a_csv_is_counted_alike_by_the_strict_parser_and_by_arrow(tmp_path, monk
     strict = recount(path, ["q"], ["s"])
     monkeypatch.setattr(formats, "STRICT", 0)
     assert alike(recount(path, ["q"], ["s"]).to_json(), strict.to_json())
+
+
+def test_columns_of_a_file_are_read_once_and_agree_with_its_cells(tmp_path, monkeypatch):
+    """Codes, texts and the Arrow table of a file against its cells; a second question reads nothing."""
+    file = tmp_path / "data.csv"
+    cells = [(f"a{i % 3}" if i % 7 else None, f"{i % 5}") for i in range(200)]
+    file.write_text("x,y\n" + "".join(f"{x or ''},{y}\n" for x, y in cells))
+    columns, passes = recount_module.FileColumns(file), []
+    once = recount_module.read.batches
+    monkeypatch.setattr(recount_module.read, "batches", lambda *a: passes.append(a) or once(*a))
+    for _ in range(2):
+        assert list(columns.of(["y", "x"])) == ["y", "x"]
+        assert columns.texts("x") == Counter(x for x, _ in cells)
+        assert columns.table(["x", "y"]).to_pylist() == [{"x": x, "y": y} for x, y in cells]
+    assert len(passes) == 1
+    (codes,) = columns.of(["x"]).values()
+    assert len({(c, x) for c, (x, _) in zip(codes.tolist(), cells, strict=True)}) == 4
+    assert {c for c, (x, _) in zip(codes.tolist(), cells, strict=True) if x is None} == {0}
+
+
+def test_batches_of_few_rows_are_encoded_together(monkeypatch):
+    batches = [pa.record_batch({"x": [f"{i % 4}", None, "z"]}) for i in range(10)]
+    calls = []
+    encode = recount_module._Column.encode
+    monkeypatch.setattr(recount_module._Column, "encode", lambda self, a: calls.append(len(a)) or encode(self, a))
+    (together,) = recount_module.whole_codes(batches, 1)
+    monkeypatch.setattr(recount_module, "LONG", 1)
+    (apart,) = recount_module.whole_codes(batches, 1)
+    assert calls == [30, *[3] * 10]
+    assert together.tolist() == apart.tolist()

@@ -8,6 +8,7 @@ import pytest
 
 import shoal
 from shoal.attacks.leftovers import neighbour_score
+from shoal.kernels.order import text_hashes
 from shoal.model.plan import Plan
 
 ROLES = {"quasi": {"sex": {"max_level": 0}, "team": {"max_level": 0}}, "sensitive": ["ill"]}
@@ -49,3 +50,11 @@ def test_a_frame_and_a_file_of_the_same_rows_give_the_same_order(people, tmp_pat
     for source, out in ((people, "frame.csv"), (file, "file.csv")):
         shoal.open(source).recode(Plan(seed=9), tmp_path / out)
     assert (tmp_path / "file.csv").read_bytes() == (tmp_path / "frame.csv").read_bytes()
+
+
+@pytest.mark.parametrize("rows", [256, 257, 1000])
+def test_texts_that_repeat_have_the_hash_that_each_has_alone(rows):
+    """Above 256 texts each different one is hashed once: neither that boundary nor a missing text changes an order."""
+    texts = [None if i % 11 == 0 else f"value {i % 7}" for i in range(rows)]
+    alone = np.concatenate([text_hashes(pa.array([t], pa.string())) for t in texts])
+    assert (text_hashes(pa.array(texts, pa.string())) == alone).all()

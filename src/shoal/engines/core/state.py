@@ -62,6 +62,9 @@ def _digest(marks: Marks) -> str:
 def changed(counted: int | None = None, recoded: int | None = None) -> DataError:
     """The error where the data are not those that were counted."""
     numbers = "" if counted is None else f": {counted:,} records were counted, {recoded:,} were recoded"
+    numbers = (
+        f": it still has {counted:,} records, but others or with other values" if counted and counted == recoded else numbers
+    )
     return DataError(
         f"the table changed while the release was made{numbers}. Nothing was released.",
         hint="Run it again when nobody writes to the table.",

@@ -42,7 +42,7 @@ from shoal.release.policy.policy import DEFAULT_CELLS
 from shoal.release.policy.presets import Preset, preset
 from shoal.release.proof.facts import Facts, Given, Inside, alike, judge
 from shoal.release.proof.read import LOG, batches, header, logical
-from shoal.release.proof.recount import whole_codes
+from shoal.release.proof.recount import FileColumns
 
 MOST_LOOKED_AT = 200_000
 """Published records up to which columns are looked at for identifiers."""
@@ -282,10 +282,16 @@ def _known(c: Certificate, source: Any, facts: Facts) -> Known | None:
         return None
     done = facts.details.done
     if ("known", *names) not in done:  # while a release is made, the same bytes are looked at twice
-        rows = batches(source, names) if isinstance(source, Path) else source.scan(names)
-        done["known", *names] = known_part(known_columns(dict(zip(names, whole_codes(rows, len(names)), strict=True))))
+        done["known", *names] = known_part(known_columns(_columns(source, facts).of(names)))
     found: Known = done["known", *names]
     return found
+
+
+def _columns(source: Any, facts: Facts) -> FileColumns:
+    """The columns of the published data: those that were read when they were written, if these facts were counted then."""
+    done = {} if facts.details is None else facts.details.done
+    columns: FileColumns = done.setdefault("columns", FileColumns(source))
+    return columns if columns.source == source else FileColumns(source)
 
 
 def _missing(data: Data, facts: Facts) -> Missing:
@@ -317,7 +323,8 @@ def _look_identifying(c: Certificate, source: Any, facts: Facts) -> tuple[str, .
         return ()
     done = {} if facts.details is None else facts.details.done
     if ("identifying", names) not in done:
-        done["identifying", names] = tuple(n for n, found in published(source, names).columns.items() if identifying(found))
+        shown = published(source, names, _columns(source, facts)).columns
+        done["identifying", names] = tuple(n for n, found in shown.items() if identifying(found))
     seen: tuple[str, ...] = done["identifying", names]
     return seen
 

@@ -24,6 +24,7 @@ from shoal.release.policy.policy import Policy
 from shoal.release.policy.presets import Preset
 from shoal.release.proof import read
 from shoal.release.proof.formats import value_labels
+from shoal.release.proof.recount import FileColumns
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -102,17 +103,18 @@ class Published:
         return (row for batch in self.source.scan(list(names)) for row in zip(*_texts(batch, names), strict=True))
 
 
-def published(source: Any, names: Sequence[str]) -> Published:
-    """Facts about every column of a written file, or of a table of a database."""
-    batches = read.batches(source, list(names)) if isinstance(source, Path) else source.scan(list(names))
-    counted: list[Counter[str | None]] = [Counter() for _ in names]
+def published(source: Any, names: Sequence[str], known: FileColumns | None = None) -> Published:
+    """Facts about every column of a written file, or of a table of a database; columns that are ``known`` are not read again."""
+    counted = {name: found for name in names if known is not None and (found := known.texts(name)) is not None}
+    left = [name for name in names if name not in counted]
+    batches = (read.batches(source, left) if isinstance(source, Path) else source.scan(left)) if left else ()
+    counted.update({name: Counter() for name in left})
     for batch in batches:
-        for i, one in enumerate(counted):
+        for i, name in enumerate(left):
             found = canonical_text(batch.column(i)).value_counts()
-            one.update(dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True)))
+            counted[name].update(dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True)))
     labels = value_labels(source) if isinstance(source, Path) else {}
-    shown = [_labelled(found, labels.get(name, {})) for name, found in zip(names, counted, strict=True)]
-    return Published({name: _facts(name, found) for name, found in zip(names, shown, strict=True)}, source)
+    return Published({name: _facts(name, _labelled(counted[name], labels.get(name, {}))) for name in names}, source)
 
 
 def _labelled(counted: Counter[str | None], labels: Mapping[float, str]) -> Counter[str | None]:

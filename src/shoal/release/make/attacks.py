@@ -18,7 +18,8 @@ from shoal.release.make.value_links import Links
 from shoal.release.plan.methods import structure, tells
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
-from shoal.release.proof.read import batches, header, logical
+from shoal.release.proof.read import header, logical
+from shoal.release.proof.recount import FileColumns
 
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")
 """Attacks that stop a release when they do better than claimed; k, l and t are proven by counting the written file."""
@@ -56,7 +57,7 @@ def early_attacks(prepared: Prepared, decision: Decision, links: Links) -> Early
 def run_attacks(
     prepared: Prepared,
     decision: Decision,
-    data: Path,
+    data: FileColumns,
     earlier: tuple[Path, ...],
     linked: Sequence[AttackResult],
     early: Early,
@@ -75,7 +76,7 @@ def run_attacks(
         t={r.column: r.t for r in prepared.policy.requirements if isinstance(r, TCloseness) and r.distance == "equal"},
         recoded=made if decision.finer else None,
         table=table,
-        files=(data,),
+        files=(data.source,),
         seed=prepared.policy.seed,
         downcoded=early.downcoded,
     )
@@ -88,7 +89,7 @@ def run_attacks(
         further.append(decision.narrowed)
     for place in earlier:
         before = read_certificate(place / NAME)
-        old = published_table(place / str(before.data.file), before.after.records, before.data.columns)
+        old = published_table(FileColumns(place / str(before.data.file)), before.after.records, before.data.columns)
         if table is not None and old is not None:
             further.append(joined_records(table, old, _unchanged(prepared, before)))
         else:
@@ -118,14 +119,9 @@ def _refuse_broken(prepared: Prepared, results: list[AttackResult]) -> None:
         )
 
 
-def published_table(data: Path, records: int, known: Collection[str]) -> Any:
+def published_table(data: FileColumns, records: int, known: Collection[str]) -> Any:
     """A published file as a pyarrow table with the names of its columns as they are known, or None where it is large."""
-    import pyarrow as pa
-
-    if records > MOST_ROWS:
-        return None
-    names = header(data)
-    return pa.Table.from_batches(list(batches(data, names))).rename_columns(logical(names, known))
+    return None if records > MOST_ROWS else data.table(logical(header(data.source), known))
 
 
 def _unchanged(prepared: Prepared, before: Certificate) -> list[str]:

@@ -36,6 +36,7 @@ from shoal.release.plan.published_classes import Decision
 from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, alike, recursive_levels
 from shoal.release.proof.read import header, logical, rows
+from shoal.release.proof.recount import FileColumns
 
 if TYPE_CHECKING:
     from shoal.engines.recode.write import Recoded
@@ -77,7 +78,8 @@ def checked(output: Output, prepared: Prepared) -> Output:
 
 def _distinct_names(names: Sequence[str]) -> None:
     """In a CSV a name that would run as a formula gets a mark before it, which must not make it another column's name."""
-    twins = [name for name in names if f"'{name}" in names]
+    known = set(names)
+    twins = [name for name in names if f"'{name}" in known]
     if twins:
         raise UsageError(
             f"columns '{twins[0]}' and ''{twins[0]}' could not be distinguished in a CSV file.",
@@ -100,16 +102,17 @@ def carry_out(
         delta.into_folder(data)
     progress(0.75, "looking for people by their values")
     seen = by_engine(prepared.table, done, prepared.quasi)
-    links = links_of(prepared, decision, data, stage, seen)
+    columns = FileColumns(data)
+    links = links_of(prepared, decision, columns, stage, seen)
     limited = links.limited()
     share = 0.0 if limited is None else 1.0 if limited.rate is None else limited.rate
     linked = (*([limited] if limited else []), *linked_dates(prepared, decision, data))
     given: dict[tuple[str, ...], float | None] = {("linkage",): share}
     if any(isinstance(r, KnownColumns) for r in prepared.policy.requirements):
-        known = count_known(prepared, decision, data, seen)
+        known = count_known(prepared, decision, columns, seen)
         given["known_columns",] = 1.0 if known is None else known.share
     decision = replace(decision, given={**decision.given, **given})
-    made = _Written(data, done, seen, linked)
+    made = _Written(data, done, seen, linked, columns)
     both = seen is None and done.records_out >= BOTH_CORES and prepared.table.memory is None
     with alongside(lambda: early_attacks(prepared, decision, links), at_once=both) as early:
         return _prove(prepared, decision, output, stage, progress, signer, made, early)
@@ -123,6 +126,7 @@ class _Written:
     done: Recoded
     seen: ByEngine | None
     linked: tuple[AttackResult, ...]
+    columns: FileColumns
 
 
 def _prove(
@@ -139,6 +143,8 @@ def _prove(
     data, done = made.data, made.done
     progress(0.8, "counting the written file again")
     counted = count_again(prepared, decision, data, done, made.seen)
+    if counted.facts.details is not None:
+        counted.facts.details.done["columns"] = made.columns
     people = count_people(prepared, decision, stage, counted)
     prepared.table.give_back()
     shown = published_plan(prepared, decision)
@@ -151,7 +157,13 @@ def _prove(
     tree_files = _write_trees(prepared, stage, data)
     progress(0.9, "attacking")
     attacks = run_attacks(
-        prepared, decision, data, output.earlier, made.linked, early(), lambda part, what: progress(0.9 + 0.04 * part, what)
+        prepared,
+        decision,
+        made.columns,
+        output.earlier,
+        made.linked,
+        early(),
+        lambda part, what: progress(0.9 + 0.04 * part, what),
     )
     if output.format == delta.DELTA:
         delta.write_log(data)

@@ -7,8 +7,6 @@ Keeps    quasi-identifiers count as published; columns that a step changes do no
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from shoal.disk.atomic import scratch
 from shoal.measures.subsets.column_sets import KnownColumns, known_columns
 from shoal.model.certificate.parts import Known
@@ -16,17 +14,16 @@ from shoal.release.make.recode import ByEngine, by_engine, recode, remove_passin
 from shoal.release.make.value_links import too_much
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
-from shoal.release.proof.read import batches
-from shoal.release.proof.recount import whole_codes
+from shoal.release.proof.recount import FileColumns
 from shoal.steps import Keep
 
 MOST_KNOWN = 5_000_000
 """Published records up to which it is counted what a few columns find together."""
 
 
-def count_known(prepared: Prepared, decision: Decision, data: Path, seen: ByEngine | None) -> Known | None:
+def count_known(prepared: Prepared, decision: Decision, file: FileColumns, seen: ByEngine | None) -> Known | None:
     """What a few published columns find; None if the engine counts the data itself, or they are too large to be held."""
-    counted = _counted_sets(prepared, decision, data, seen)
+    counted = _counted_sets(prepared, decision, file, seen)
     return None if counted is None else known_part(counted)
 
 
@@ -37,15 +34,14 @@ def known_part(counted: KnownColumns) -> Known:
     return Known(worst if found else (), found, counted.people, counted.all_columns, names, counted.left_out)
 
 
-def _counted_sets(prepared: Prepared, decision: Decision, data: Path, seen: ByEngine | None) -> KnownColumns | None:
+def _counted_sets(prepared: Prepared, decision: Decision, file: FileColumns, seen: ByEngine | None) -> KnownColumns | None:
     policy, steps = prepared.policy, decision.plan.for_column
     others = {*policy.sensitive, *policy.insensitive, policy.weight}
     kept = [c for c in prepared.schema.names if c in others and all(isinstance(s, Keep) for s in steps(c))]
     names, records = [*prepared.quasi, *kept], int(decision.released.n_records)
     if seen is not None or not records or records > MOST_KNOWN or too_much(prepared, records, len(names)):
         return None
-    codes = whole_codes(batches(data, names), len(names))
-    return known_columns(dict(zip(names, codes, strict=True)))
+    return known_columns(file.of(names))
 
 
 def finds_few(prepared: Prepared, decision: Decision) -> bool:
@@ -60,7 +56,7 @@ def _counted_before(prepared: Prepared, decision: Decision) -> KnownColumns | No
     with scratch() as place:
         done = recode(prepared, decision, place / "data.parquet")
         seen = by_engine(prepared.table, done, prepared.quasi)
-        counted = _counted_sets(prepared, decision, place / "data.parquet", seen)
+        counted = _counted_sets(prepared, decision, FileColumns(place / "data.parquet"), seen)
         remove_passing(done, place / "data.parquet")
     return counted
 

@@ -40,7 +40,7 @@ from shoal.release.make.recode import ByEngine, published_unit
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches, header, logical
-from shoal.release.proof.recount import number_groups, whole_codes
+from shoal.release.proof.recount import FileColumns, number_groups, whole_codes
 from shoal.steps import Drop, Keep
 from shoal.steps.expression import ExpressionStep
 from shoal.techniques.identity.date_shift import DateShift
@@ -123,7 +123,7 @@ class Links:
         return joint_curve(self.classes, columns, self.secrets, quasi=quasi, crowd=crowd, seed=self.seed)
 
 
-def links_of(prepared: Prepared, decision: Decision, data: Path, stage: Path, seen: ByEngine | None = None) -> Links:
+def links_of(prepared: Prepared, decision: Decision, file: FileColumns, stage: Path, seen: ByEngine | None = None) -> Links:
     """What an attacker may know of the written file; the true values of changed columns are read from the original."""
     policy, records = prepared.policy, int(decision.released.n_records)
     names = [n for n in (*policy.sensitive, *policy.insensitive) if _looked_at(decision, n)]
@@ -146,12 +146,14 @@ def links_of(prepared: Prepared, decision: Decision, data: Path, stage: Path, se
         return replace(what, why_not=why_not)
     quasi = prepared.quasi
     table = _pairs(prepared, decision, names, random, stage) if random else None
-    read = batches(data, [*quasi, *names]) if table is None else table.select([*quasi, *names]).to_batches()
-    codes = whole_codes(read, len(quasi) + len(names))
-    own = dict(zip(names, codes[len(quasi) :], strict=True))
+    wanted = [*quasi, *names]
+    if table is None:
+        own = file.of(wanted)
+    else:
+        own = dict(zip(wanted, whole_codes(table.select(wanted).to_batches(), len(wanted)), strict=True))
     columns = {n: Known(n, own[n]) if n not in random else _changed(prepared, n, table) for n in names}
     secrets = [_secret(columns[n]) for n in policy.sensitive if n in names]
-    classes = number_groups(codes[: len(quasi)])[0] if quasi else np.zeros(records, dtype=np.int64)
+    classes = number_groups([own[n] for n in quasi])[0] if quasi else np.zeros(records, dtype=np.int64)
     return replace(what, classes=classes, columns=tuple(columns.values()), secrets=tuple(s for s in secrets if s))
 
 

@@ -25,6 +25,7 @@ def other_steps(prepared: Prepared) -> tuple[Step, ...]:
         raise PolicyError(
             f"column '{both[0]}' is changed by the safe-harbor list; 'transform' names it too.", hint="Leave it out there."
         )
+    kept = {*policy.sensitive, *policy.insensitive, policy.weight}
     for name in prepared.schema.names:
         if name in policy.direct:
             steps.append(_direct(name, policy.direct[name]))
@@ -34,7 +35,7 @@ def other_steps(prepared: Prepared) -> tuple[Step, ...]:
             steps.append(policy.transform[name])
         elif name in changed:
             continue  # replaced by the step of another column
-        elif name in (*policy.sensitive, *policy.insensitive) or name == policy.weight:
+        elif name in kept:
             steps.append(by_list.get(name, Keep(name)))
         elif name not in policy.quasi:
             raise InternalError(f"column '{name}' has no step.")

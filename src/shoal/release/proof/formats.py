@@ -83,7 +83,7 @@ def _first_record(path: Path) -> str:
     return head
 
 
-def _texts(values: Sequence[str | None]) -> Any:
+def text_array(values: Sequence[str | None]) -> Any:
     """An array of texts, made from buffers: ``pyarrow.array`` would load pandas."""
     import numpy as np
     import pyarrow as pa
@@ -102,7 +102,7 @@ def csv_batches(path: Path, columns: list[str]) -> Iterator[Any]:
 
     if path.stat().st_size <= STRICT:
         cells = list(zip(*csv_rows(path, columns), strict=True)) or [()] * len(columns)
-        yield pa.RecordBatch.from_arrays([_texts(values) for values in cells], names=columns)
+        yield pa.RecordBatch.from_arrays([text_array(values) for values in cells], names=columns)
         return
     names = csv_names(path)
     wanted = places(names, columns, path.name)

@@ -160,6 +160,7 @@ def logical(found: Sequence[str], known: Collection[str]) -> list[str]:
     >>> logical(["age", "'=sum", "'quoted"], ["age", "=sum", "'quoted"])
     ['age', '=sum', "'quoted"]
     """
+    known = set(known)
     return [name if name in known or name[1:] not in known else name[1:] for name in found]
 
 

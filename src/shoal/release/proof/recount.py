@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,15 @@ from shoal.errors import EmptyTableError
 from shoal.model.compare import TOLERANCE
 from shoal.release.proof import read
 from shoal.release.proof.facts import Classes, Facts, Inside, value_order
+from shoal.release.proof.formats import text_array
 from shoal.release.proof.trees import Tree
 
 Codes = npt.NDArray[np.int64]
+WholeCodes = npt.NDArray[np.signedinteger[Any]]
+LONG, LARGE = 65_536, 256 << 20
+"""Rows and bytes from which on a batch is encoded by itself."""
+FEW_VALUES = 200_000
+"""Different values of a column up to which they are kept beside its codes."""
 
 
 def recount(
@@ -111,15 +117,78 @@ def _missing(array: Any) -> npt.NDArray[np.bool_]:
     return np.asarray(flags[array.offset :] == 0)
 
 
-def whole_codes(batches: Iterable[Any], n: int) -> list[npt.NDArray[np.signedinteger[Any]]]:
-    """The codes of the first ``n`` columns of a file, whole, in as few bytes as they need."""
+def whole_codes(batches: Iterable[Any], n: int, values: list[Mapping[Any, int]] | None = None) -> list[WholeCodes]:
+    """The codes of the first ``n`` columns of a file, whole, in as few bytes as they need; ``values`` gets those of values."""
     encoders = [_Column() for _ in range(n)]
-    parts: list[list[npt.NDArray[np.signedinteger[Any]]]] = [[np.zeros(0, dtype=np.int8)] for _ in range(n)]
-    for batch in batches:
+    parts: list[list[WholeCodes]] = [[np.zeros(0, dtype=np.int8)] for _ in range(n)]
+    for batch in _longer(batches):
         for i, encoder in enumerate(encoders):
             codes = encoder.encode(batch.column(i))
             parts[i].append(codes.astype(np.min_scalar_type(-len(encoder.code))))
+    if values is not None:
+        values += [e.code for e in encoders]
     return [np.concatenate(p) for p in parts]
+
+
+def _longer(batches: Iterable[Any]) -> Iterator[Any]:
+    """The same rows in fewer batches: those of a wide file have few rows, and each costs a call per column."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= LONG or size >= LARGE:
+            yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+
+
+class FileColumns:
+    """Columns of a written file (``source`` is its path) or of a table of a database as codes; each is read once."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self._codes: dict[str, WholeCodes] = {}
+        self._values: dict[str, Mapping[Any, int]] = {}
+
+    def of(self, names: Sequence[str]) -> dict[str, WholeCodes]:
+        """The codes of each column; 0 is a missing value."""
+        left = [n for n in dict.fromkeys(names) if n not in self._codes]
+        if left:
+            rows = read.batches(self.source, left) if isinstance(self.source, Path) else self.source.scan(left)
+            values: list[Mapping[Any, int]] = []
+            self._codes.update(zip(left, whole_codes(rows, len(left), values), strict=True))
+            self._values.update((n, v) for n, v in zip(left, values, strict=True) if len(v) <= FEW_VALUES)
+        return {n: self._codes[n] for n in names}
+
+    def table(self, names: Sequence[str]) -> Any:
+        """The columns as an Arrow table: those of a CSV file that were read as dictionaries of their codes."""
+        import pyarrow as pa
+
+        left = [n for n in names if not self._has_texts(n)]
+        rest = pa.Table.from_batches(list(read.batches(self.source, left))) if left else None
+        columns = {n: self._coded(n) for n in names if rest is None or n not in rest.column_names}
+        return pa.table([columns[n] if n in columns else rest[n] for n in names], names=list(names))
+
+    def texts(self, name: str) -> Counter[str | None] | None:
+        """How many records hold each text of a column of a CSV file that was read; None for other columns."""
+        if not self._has_texts(name):
+            return None
+        sizes = np.bincount(self._codes[name], minlength=len(self._values[name])).tolist()
+        return Counter({value: sizes[code] for value, code in self._values[name].items() if sizes[code]})
+
+    def _has_texts(self, name: str) -> bool:
+        return name in self._values and isinstance(self.source, Path) and self.source.suffix == ".csv"
+
+    def _coded(self, name: str) -> Any:
+        import pyarrow as pa
+
+        codes = self._codes[name]
+        numbers = pa.Array.from_buffers(pa.from_numpy_dtype(codes.dtype), len(codes), [None, pa.py_buffer(codes)])
+        return pa.DictionaryArray.from_arrays(numbers, text_array(list(self._values[name])))
 
 
 class _Groups:
