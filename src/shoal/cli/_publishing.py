@@ -110,7 +110,6 @@ def token(
 
 
 def store_of(source: str) -> Store:
-    """The store at a file or database URL."""
     from shoal.registry.keep.store import Store
 
     return Store(source if "://" in source else f"sqlite:///{source}")

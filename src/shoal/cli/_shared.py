@@ -146,7 +146,6 @@ def line(text: str, style: str = "") -> None:
 def show_table(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), style: str = "bold"
 ) -> None:
-    """Print a table (:func:`table_of`)."""
     console().print(table_of(title, heads, rows, right=right, style=style))
 
 

@@ -62,7 +62,7 @@ def studio(
         return
     from shoal.server.common import LOOPBACK, check_address
     from shoal.server.limited_http import run
-    from shoal.studio.workspace.people.people import has_users
+    from shoal.studio.workspace.people import has_users
 
     folder, own = folder_of(workspace), host in LOOPBACK
     check_address(host, tls_cert, tls_key)
@@ -242,7 +242,7 @@ def _people(workspace: Path | None, store: str | None) -> People:
 
 def _passwords(typed: bool) -> tuple[str, str]:
     """The password that somebody types, or nothing, and the one that holds: a generated one if nobody typed any."""
-    from shoal.studio.workspace.people.passwords import invented
+    from shoal.studio.workspace.people import invented
 
     given = _password(typed)
     return given, given or invented()

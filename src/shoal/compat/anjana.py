@@ -15,7 +15,8 @@ Where the answers differ, and why:
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,77 +45,41 @@ def k_anonymity(data: Any, ident: Names, quasi_ident: Names, k: int, supp_level:
     return _made(data, ident, quasi_ident, [], {"k": k}, supp_level, hierarchies)
 
 
-def alpha_k_anonymity(
-    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, alpha: float, supp_level: float, hierarchies: Levels
-) -> Any:
-    """k, and no sensitive value with a share above ``alpha`` in a class."""
-    asked = {"k": k, "diversity": {sens_att: {"alpha": alpha}}}
-    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
+def _also(name: str, text: str, kind: str, rule: Callable[..., dict[str, Any]], *numbers: str) -> Callable[..., Any]:
+    """The function ``name``: k, and ``rule`` of the sensitive column, made from the ``numbers`` that stand behind k."""
+    names = ("data", "ident", "quasi_ident", "sens_att", "k", *numbers, "supp_level", "hierarchies")
+    signature = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
+
+    def function(*given: Any, **named: Any) -> Any:
+        values = signature.bind(*given, **named).arguments
+        data, ident, quasi, column, k, *bounds, supp_level, hierarchies = (values[n] for n in names)
+        asked = rule(*bounds)
+        if "t" in asked:
+            asked["distance"] = "ordered" if _numeric(data, column) else "equal"
+        return _made(data, ident, quasi, [column], {"k": k, kind: {column: asked}}, supp_level, hierarchies)
+
+    function.__name__, function.__qualname__, function.__doc__ = name, name, text
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function
 
 
-def l_diversity(
-    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, l_div: int, supp_level: float, hierarchies: Levels
-) -> Any:
-    """k, and at least ``l_div`` different sensitive values in every class."""
-    asked = {"k": k, "diversity": {sens_att: {"distinct": l_div}}}
-    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
-
-
-def entropy_l_diversity(
-    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, l_div: float, supp_level: float, hierarchies: Levels
-) -> Any:
-    """k, and an entropy of at least log ``l_div`` in every class."""
-    asked = {"k": k, "diversity": {sens_att: {"entropy": l_div}}}
-    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
-
-
-def recursive_c_l_diversity(
-    data: Any,
-    ident: Names,
-    quasi_ident: Names,
-    sens_att: str,
-    k: int,
-    c: float,
-    l_div: int,
-    supp_level: float,
-    hierarchies: Levels,
-) -> Any:
-    """k, and recursive (c,l)-diversity in every class."""
-    asked = {"k": k, "diversity": {sens_att: {"recursive": {"c": c, "l": l_div}}}}
-    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
-
-
-def t_closeness(
-    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, t: float, supp_level: float, hierarchies: Levels
-) -> Any:
-    """k, and every class at most ``t`` from the table: by the order of numbers, equal distance for text."""
-    distance = "ordered" if _numeric(data, sens_att) else "equal"
-    asked = {"k": k, "closeness": {sens_att: {"t": t, "distance": distance}}}
-    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
-
-
-def basic_beta_likeness(
-    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, beta: float, supp_level: float, hierarchies: Levels
-) -> Any:
-    """k, and basic β-likeness."""
-    asked = {"k": k, "closeness": {sens_att: {"beta": beta}}}
-    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
-
-
-def enhanced_beta_likeness(
-    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, beta: float, supp_level: float, hierarchies: Levels
-) -> Any:
-    """k, and enhanced β-likeness."""
-    asked = {"k": k, "closeness": {sens_att: {"enhanced_beta": beta}}}
-    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
-
-
-def delta_disclosure(
-    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, delta: float, supp_level: float, hierarchies: Levels
-) -> Any:
-    """k, and δ-disclosure."""
-    asked = {"k": k, "closeness": {sens_att: {"delta": delta}}}
-    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
+_alpha = "k, and no sensitive value with a share above ``alpha`` in a class."
+_distinct = "k, and at least ``l_div`` different sensitive values in every class."
+_entropy = "k, and an entropy of at least log ``l_div`` in every class."
+_recursive = "k, and recursive (c,l)-diversity in every class."
+_t = "k, and every class at most ``t`` from the table: by the order of numbers, equal distance for text."
+alpha_k_anonymity = _also("alpha_k_anonymity", _alpha, "diversity", lambda alpha: {"alpha": alpha}, "alpha")
+l_diversity = _also("l_diversity", _distinct, "diversity", lambda l_div: {"distinct": l_div}, "l_div")
+entropy_l_diversity = _also("entropy_l_diversity", _entropy, "diversity", lambda l_div: {"entropy": l_div}, "l_div")
+recursive_c_l_diversity = _also(
+    "recursive_c_l_diversity", _recursive, "diversity", lambda c, l_div: {"recursive": {"c": c, "l": l_div}}, "c", "l_div"
+)
+t_closeness = _also("t_closeness", _t, "closeness", lambda t: {"t": t}, "t")
+basic_beta_likeness = _also("basic_beta_likeness", "k, and basic β-likeness.", "closeness", lambda b: {"beta": b}, "beta")
+enhanced_beta_likeness = _also(
+    "enhanced_beta_likeness", "k, and enhanced β-likeness.", "closeness", lambda b: {"enhanced_beta": b}, "beta"
+)
+delta_disclosure = _also("delta_disclosure", "k, and δ-disclosure.", "closeness", lambda d: {"delta": d}, "delta")
 
 
 def _numeric(data: Any, column: str) -> bool:

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from shoal.datasets import country
+from shoal.disk.atomic import atomic
 from shoal.errors import UsageError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 BATCH = 1 << 17
 MOST = 100_000_000
@@ -43,8 +44,6 @@ def people(n: int = 10_000, seed: int = 0) -> pa.Table:
     >>> t.equals(people(1000, seed=7)), t.equals(people(1000, seed=8))
     (True, False)
     """
-    import pyarrow as pa
-
     return pa.Table.from_batches(list(batches(n, seed)))
 
 
@@ -69,8 +68,6 @@ def visits(n: int = 10_000, seed: int = 0) -> pa.Table:
     >>> v.column_names
     ['person_id', 'sex', 'birth_year', 'postcode', 'visit_date', 'diagnosis', 'cost']
     """
-    import pyarrow as pa
-
     return pa.Table.from_batches(list(_visit_batches(n, seed)))
 
 
@@ -80,10 +77,6 @@ def write_visits(path: str | Path, n: int, seed: int = 0, progress: Callable[[fl
 
 
 def _write(path: Path, source: Iterator[pa.RecordBatch], n: int, progress: Callable[[float, str], None] | None) -> Path:
-    import pyarrow.parquet as pq
-
-    from shoal.disk.atomic import atomic
-
     with atomic(path) as temporary:
         writer, done = None, 0
         for batch in source:
@@ -99,8 +92,6 @@ def _write(path: Path, source: Iterator[pa.RecordBatch], n: int, progress: Calla
 
 def _batch(number: int, seed: int) -> pa.RecordBatch:
     """People ``number · BATCH`` to ``(number + 1) · BATCH − 1`` of a seed."""
-    import pyarrow as pa
-
     rng = np.random.default_rng([abs(int(seed)), int(seed < 0), number])
     place = country.places()
     age = _draw(rng, np.cumsum(country.age_pyramid()))
@@ -167,16 +158,12 @@ def _visit_numbers(rng: np.random.Generator, age: npt.NDArray[Any], diagnosis: n
 
 
 def _births(rng: np.random.Generator, age: npt.NDArray[Any]) -> pa.Array:
-    import pyarrow as pa
-
     first = np.datetime64(f"{country.REFERENCE_YEAR}-01-01", "D").astype(np.int64)
     days = first - np.floor(age * 365.2425).astype(np.int64) - rng.integers(1, 366, BATCH)
     return pa.array(days.astype(np.int32), type=pa.int32()).cast(pa.date32())
 
 
 def _names(rng: np.random.Generator, female: npt.NDArray[np.bool_]) -> pa.Array:
-    import pyarrow.compute as pc
-
     first = np.where(
         female,
         _zipf(rng, len(country.FEMALE)),
@@ -192,24 +179,16 @@ def _zipf(rng: np.random.Generator, size: int) -> npt.NDArray[np.int32]:
 
 
 def _numbers(number: int) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     index = np.arange(number * BATCH, (number + 1) * BATCH, dtype=np.int64)
     mixed = (index * 618_033_989 + 271_828_183) % _PRIME
     return pc.utf8_lpad(pa.array(mixed).cast(pa.string()), 9, "0")
 
 
 def _coded(codes: npt.NDArray[Any], words: tuple[str, ...]) -> pa.DictionaryArray:
-    import pyarrow as pa
-
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(words))
 
 
 def _visit_batches(n: int, seed: int) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     for number, batch in enumerate(batches(n, seed)):
         rng = np.random.default_rng([abs(int(seed)), 2, number])
         times = batch["visits"].to_numpy()

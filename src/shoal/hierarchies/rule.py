@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.errors import PolicyError, UsageError
 from shoal.hierarchies.values import CodedRows, covered, gap_error, texts_of
@@ -62,7 +63,6 @@ class Rule:
 
     @property
     def height(self) -> int:
-        """The number of the highest level."""
         return self.inner + 1
 
     def fit(self, column: str, values: Any, counts: Any = None) -> Rule:
@@ -159,8 +159,6 @@ def rule_from_json(data: Mapping[str, Any]) -> Rule:
     """
     kind = data.get("kind", "")
     if kind not in _RULES:
-        import shoal.hierarchies  # noqa: F401  (registers the rules)
-    if kind not in _RULES:
         raise PolicyError(f"hierarchy rule '{kind}' is not known.", hint=f"Known rules: {', '.join(sorted(_RULES))}.")
     return _RULES[kind]._from_fields(data)
 
@@ -194,7 +192,6 @@ class Generalize(StreamStep):
         return rule_from_json(data)
 
     def labels(self, texts: Sequence[str]) -> list[str]:
-        """The published label of each value."""
         found = self._rule.labels(self.column, texts, self.level)
         lost = [text for text, label in zip(texts, found, strict=True) if label is None]
         if lost and self.on_gap == "error":
@@ -202,15 +199,12 @@ class Generalize(StreamStep):
         return [SUPPRESSED if label is None else label for label in found]
 
     def label(self, text: str) -> str:
-        """The published label of one value."""
         return self.labels([text])[0]
 
     def start(self, seed: int) -> Callable[[Any, Any], Any]:
         known: dict[str, str] = {}
 
         def run(table: Any, rows: Any) -> Any:
-            import pyarrow as pa
-
             encoded = canonical_text(table.column(self.column)).dictionary_encode()
             texts = encoded.dictionary.to_pylist()
             new = [text for text in texts if text not in known]

@@ -9,6 +9,8 @@ from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import csv
 
 from shoal.errors import HierarchyError, HierarchyGapError, PolicyError, UsageError
 from shoal.kernels.arrow import from_texts, to_numpy
@@ -61,7 +63,6 @@ def gap_error(column: str, gaps: Sequence[str], records: int | None) -> Hierarch
 
 
 def check_gap_choice(on_gap: OnGap) -> None:
-    """Refuse an unknown ``on_gap``."""
     if on_gap not in ("error", "suppress", "top"):
         raise PolicyError(f"on_gap is '{on_gap}'.", hint="Choose error, suppress or top.")
 
@@ -118,7 +119,6 @@ class CodedColumn:
 
     @property
     def array(self) -> Any:
-        """The labels as a pyarrow array."""
         return from_texts(self.values) if isinstance(self.values, tuple) else self.values
 
 
@@ -135,9 +135,6 @@ class CodedRows(Sequence[Row]):
     @classmethod
     def from_text(cls, text: str, delimiter: str) -> CodedRows:
         """From text without quotes, in which every line has the same number of fields (else pyarrow raises)."""
-        import pyarrow as pa
-        from pyarrow import csv
-
         width, data = first_line(text).count(delimiter) + 1, text.encode()
         table = csv.read_csv(
             pa.py_buffer(data),

@@ -81,7 +81,6 @@ class Model:
 
     @classmethod
     def read(cls, path: str | Path) -> Model:
-        """A model from its file."""
         try:
             body = json.loads(Path(path).read_text(encoding="utf-8"))
             return cls.from_json(body)

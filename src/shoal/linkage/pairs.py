@@ -154,7 +154,6 @@ class Linked(Pairs):
         return out
 
     def write(self, path: str | Path, left_ids: Sequence[Any] | None = None, right_ids: Sequence[Any] | None = None) -> None:
-        """The pairs as a CSV file."""
         heads = ["left", "right", "decision", "probability", "weight", *(f.name for f in self.records.fields)]
         with atomic(Path(path)) as temporary, temporary.open("w", newline="", encoding="utf-8") as out:
             writer = csv.DictWriter(out, heads, lineterminator="\n")

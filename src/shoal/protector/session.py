@@ -7,7 +7,7 @@ from shoal.protector.actions.owner import ConfirmingActions, OwnActions, OwnerAc
 from shoal.protector.actions.pseudonyms import HolderActions, PseudonymActions
 from shoal.protector.actions.requests import RequestActions, Revealed
 from shoal.protector.intake.actions import IntakeActions
-from shoal.protector.issuing.actions import IssuingActions
+from shoal.protector.issuing import IssuingActions
 
 __all__ = ["Revealed", "Session"]
 

@@ -36,7 +36,7 @@ from shoal.protector.crypto import recipients
 from shoal.protector.crypto.master_keys import KeyProvider, require_provider
 from shoal.protector.crypto.primitives import Secret
 from shoal.protector.log import audit, checkpoints, shares, witness
-from shoal.protector.people import accounts, times
+from shoal.protector.people import accounts
 from shoal.protector.pseudonyms.keyring import Keyring
 from shoal.protector.session import Session
 from shoal.protector.store import connection as database
@@ -86,12 +86,10 @@ class Vault:
 
     @property
     def store(self) -> Store:
-        """The sealed database."""
         return self._open.store
 
     @property
     def keyring(self) -> Keyring:
-        """The domains with their keys."""
         return self._open.keyring
 
     @classmethod
@@ -259,7 +257,6 @@ class Vault:
         anchor.create(state.mark)
 
     def close(self) -> None:
-        """Close the connections."""
         self.store.engine.dispose()
 
     def __enter__(self) -> Vault:
@@ -324,7 +321,7 @@ class Vault:
             before, now = tx.state.clock, self._open.clock()
             owner, together = self._two(tx, (owner_token, second_token), "time", min(before, now), now)
             tx.state.clock = now
-            times.set_back(tx, now)
+            accounts.set_back(tx, now)
             stamps = {
                 f"time_{word}": datetime.fromtimestamp(t, UTC).isoformat() for word, t in (("before", before), ("now", now))
             }

@@ -17,7 +17,6 @@ KINDS = {"unchanged": "met", "recoded": "quasi", "recoded locally": "quasi", "ch
 
 
 def comparison_html(c: Any) -> str:
-    """The page as text."""
     sections = [
         Section("columns", "What each column still tells", _columns(c)),
         Section("loss", "What the recoding lost", _losses(c)),

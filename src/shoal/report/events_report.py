@@ -25,14 +25,12 @@ def sets(m: EventsMeasured) -> Chart:
 
 
 def card(m: EventsMeasured) -> str:
-    """The card of an event table."""
     blocks: list[Block] = [_curve_table(m), *(Words(note, small=True) for note in m.notes)]
     blocks.append(Words('Why? m.explain() · m.grid · m.report("out.html") · m.plot("out.svg")', small=True))
     return card_of(m.sentence, blocks, _numbers(m), svg(curves(m)))
 
 
 def report_html(m: EventsMeasured) -> str:
-    """The page as text."""
     sections = [
         Section("known", "What known records reveal", _known(m)),
         Section("grid", "Coarser times and places", _grid(m)),

@@ -53,7 +53,6 @@ def chart_style() -> str:
 
 @cache
 def style() -> str:
-    """The style sheet of every page and card."""
     return chart_style() + _packaged("style", "page.css")
 
 
@@ -208,7 +207,6 @@ def body() -> Markup:
 
 
 def file(name: str) -> str:
-    """The page's script or style sheet."""
     return _packaged({"exposed.js": "templates", "exposed.css": "style"}[name], name)
 
 

@@ -244,7 +244,6 @@ def _attacks(body: Certificate) -> list[Block]:
 
 
 def attack_table(attacks: Sequence[AttackResult]) -> Table:
-    """What each attack found."""
     rows: list[Sequence[Cell]] = []
     for a in attacks:
         rate = "" if a.rate is None else percent(a.rate)
@@ -288,7 +287,6 @@ def check_blocks(body: Certificate | EventCertificate) -> list[Block]:
 
 
 def file_table(files: Sequence[FileEntry]) -> Table:
-    """The files of the release with their hashes."""
     rows = [(f.name, f"{f.bytes:,}", Tag(f.sha256, "code")) for f in files]
     return Table(["file", "bytes", "SHA-256"], rows, right=(1,))
 

@@ -19,7 +19,6 @@ MOST_DRAWN = 12
 
 
 def study_html(s: Any) -> str:
-    """The page as text."""
     sections = [
         Section("sizes", "How large are the groups?", _sizes(s)),
         Section("small", "Who is in small groups?", _small(s)),

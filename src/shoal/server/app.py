@@ -20,6 +20,7 @@ from fastapi.responses import HTMLResponse
 from shoal.kernels.signatures import FILE_ENV, KEY_ENV, Signer, signer
 from shoal.registry.keep.store import Store
 from shoal.server.common import LOOPBACK, check_address, new_app
+from shoal.server.limited_http import run
 from shoal.server.registry import api as registry_api
 from shoal.server.registry.workers import Workers
 
@@ -85,9 +86,6 @@ class Address:
 
 
 def serve_registry(url: str, at: Address) -> None:
-    """Serve the registry in a database until stopped."""
-    from shoal.server.limited_http import run
-
     app = create_app(Store(url), hosts=(*LOOPBACK, at.host, *at.names), workers=Workers(url))
     run(app, host=at.host, port=at.port, tls_cert=at.tls_cert, tls_key=at.tls_key, proxy=at.proxy)
 

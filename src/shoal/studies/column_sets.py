@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from shoal.engines.count.people import check_counts, count_people
 from shoal.engines.table import Table
@@ -67,8 +68,6 @@ def bands_by_group(counts: ClassCounts, column: str, by: str, most: int) -> dict
 
 def _banded(values: Any, codes: npt.NDArray[Any], group: npt.NDArray[Any], sizes: IntArray) -> dict[int, list[float]]:
     """For each width κ of each group, in their order; rows without a value are left out."""
-    import pyarrow as pa
-
     if not pa.types.is_integer(values.type) or len(values) < 2:
         return {}
     here, numbers = codes >= 0, values.to_numpy(zero_copy_only=False).astype(np.int64)

@@ -19,11 +19,9 @@ from shoal.server.common import LOOPBACK, status_of
 from shoal.studio import forms
 from shoal.studio.app import LIMIT, Compressed, create_static_router, pages_of
 from shoal.studio.guard import COOKIE, Guard, elsewhere, notice, same_origin, session_of, with_session
-from shoal.studio.here import LOOK, THEMES, fields_of, page, to, trouble
+from shoal.studio.here import LOOK, THEMES, Fields, page, posts, to, trouble
 from shoal.studio.pages import render
-from shoal.studio.workspace.people import ROLES, People, User
-from shoal.studio.workspace.people.passwords import invented
-from shoal.studio.workspace.people.throttle import Throttle
+from shoal.studio.workspace.people import ROLES, People, Throttle, User, invented
 
 
 def create_users_router(people: People) -> APIRouter:
@@ -33,40 +31,34 @@ def create_users_router(people: People) -> APIRouter:
     def account(request: Request) -> Response:
         return page(request, "people/account.html", beside=_beside(people, request.scope["person"]))
 
-    @router.post("/account/password")
-    async def password(request: Request) -> Response:
-        fields, person = await fields_of(request), request.scope["person"]
-        if await run_in_threadpool(people.users.check, person.name, fields.get("old", "")) is None:
+    @posts(router, "/account/password")
+    def password(request: Request, fields: Fields) -> Response:
+        person = request.scope["person"]
+        if people.users.check(person.name, fields.get("old", "")) is None:
             raise UsageError("the old password is another one.", hint="Type it again; nothing was changed.")
-        await run_in_threadpool(people.users.give_password, person.name, fields.get("new", ""))
-        token = await run_in_threadpool(lambda: people.visits.begin(name=person.name))
-        return with_session(to("/account"), token, request)
+        people.users.give_password(person.name, fields.get("new", ""))
+        return with_session(to("/account"), people.visits.begin(name=person.name), request)
 
     @router.get("/users")
     def users(request: Request) -> Response:
         return _listed(request, people)
 
-    @router.post("/users")
-    async def add(request: Request) -> Response:
+    @posts(router, "/users")
+    def add(request: Request, fields: Fields) -> Response:
         """A new user; the first password is shown on this page and nowhere else."""
-        fields, made = await fields_of(request), invented()
-        beside = fields.get("beside", "") or None
-        user = await run_in_threadpool(
-            lambda: people.users.add(fields.get("name", ""), fields.get("role", ""), made, beside=beside)
-        )
-        return await run_in_threadpool(lambda: _listed(request, people, user, made))
+        made, beside = invented(), fields.get("beside", "") or None
+        user = people.users.add(fields.get("name", ""), fields.get("role", ""), made, beside=beside)
+        return _listed(request, people, user, made)
 
-    @router.post("/users/{name}/role")
-    async def role(request: Request, name: str) -> Response:
-        fields = await fields_of(request)
-        await run_in_threadpool(people.users.give_role, _other(request, name), fields.get("role", ""))
-        return to("/users")
+    @posts(router, "/users/{name}/role")
+    def role(request: Request, fields: Fields, name: str) -> str:
+        people.users.give_role(_other(request, name), fields.get("role", ""))
+        return "/users"
 
-    @router.post("/users/{name}/remove")
-    async def remove(request: Request, name: str) -> Response:
-        await fields_of(request)
-        await run_in_threadpool(people.users.remove, _other(request, name))
-        return to("/users")
+    @posts(router, "/users/{name}/remove")
+    def remove(request: Request, _: Fields, name: str) -> str:
+        people.users.remove(_other(request, name))
+        return "/users"
 
     return router
 
@@ -237,12 +229,11 @@ def create_login_router(people: People, throttle: Throttle | None = None) -> API
         token = await run_in_threadpool(lambda: people.visits.begin(name=user.name))
         return with_session(to("/"), token, request)
 
-    @router.post("/leave")
-    async def leave(request: Request) -> Response:
-        await fields_of(request)
+    @posts(router, "/leave")
+    def leave(request: Request, _: Fields) -> Response:
         session = session_of(request)
         if session is not None:
-            await run_in_threadpool(people.visits.end, session)
+            people.visits.end(session)
         answer = to("/login")
         answer.delete_cookie(COOKIE, path="/")
         return answer

@@ -22,11 +22,10 @@ from shoal.api.improvement import freed
 from shoal.api.inspect import Inspection
 from shoal.errors import DataError
 from shoal.release.policy.policy import Policy
-from shoal.studio.counting.counters import Counters
-from shoal.studio.counting.process import Question, itself
+from shoal.studio.counting import Counters, Question, itself
 from shoal.studio.views.measured import copied
 from shoal.studio.workspace import Workspace
-from shoal.studio.workspace.rows import Kept
+from shoal.studio.workspace.database import Kept
 
 PATIENCE = 2.5
 """Seconds that a page waits for an answer."""
@@ -93,7 +92,6 @@ class Answers:
             self._counters.forget(key)
 
     def forget(self, table_id: str) -> None:
-        """Drop everything that is kept about a table."""
         with self._lock:
             for key in [key for key in self._known if key[0] == table_id]:
                 del self._known[key]

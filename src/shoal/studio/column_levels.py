@@ -17,7 +17,7 @@ from shoal.hierarchies import SCHEMES
 from shoal.hierarchies.builders.explicit import parse_rows, sniff
 from shoal.release.policy.policy import Policy
 from shoal.studio import words
-from shoal.studio.here import Here, Studio, change_policy, download, fields_of, file_of, here, table_page, to
+from shoal.studio.here import Fields, Here, Studio, change_policy, download, file_of, here, posts, table_page, to
 from shoal.studio.value_groups import apart, groups_of, is_group, rule_of, together, tree_of
 from shoal.studio.views import improved, measured
 from shoal.studio.workspace import edits
@@ -35,11 +35,10 @@ def create_router(studio: Studio) -> APIRouter:
         name = _column(at, number)
         return table_page(request, studio, at, "improve", template="levels.html", **shown(studio, at, name, number))
 
-    @router.post("/t/{table_id}/levels/{number}/{kind}")
-    async def change(request: Request, table_id: str, number: str, kind: str) -> Response:
-        fields = await fields_of(request)
-        await run_in_threadpool(_changed, studio, table_id, number, kind, fields)
-        return to(f"/t/{table_id}/levels/{number}")
+    @posts(router, "/t/{table_id}/levels/{number}/{kind}")
+    def change(_: Request, fields: Fields, table_id: str, number: str, kind: str) -> str:
+        _changed(studio, table_id, number, kind, fields)
+        return f"/t/{table_id}/levels/{number}"
 
     @router.post("/t/{table_id}/levels-file/{number}")
     async def bring(request: Request, table_id: str, number: str) -> Response:

@@ -24,8 +24,6 @@ _FILE = re.compile(rb'(?:^|;)\s*filename="([^"]*)"', re.I)
 
 
 class TooLarge(UsageError):
-    """More was sent than is taken."""
-
     status = 413
 
 
@@ -39,7 +37,6 @@ class Sent:
 
 
 async def read_fields(stream: AsyncIterator[bytes]) -> dict[str, str]:
-    """The fields of a plain form."""
     body = bytearray()
     async for piece in stream:
         body += piece

@@ -22,7 +22,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from shoal.server.common import LOOPBACK
 from shoal.studio.pages import refusal
-from shoal.studio.workspace.sessions import HOURS, Sessions
+from shoal.studio.workspace.workspace import HOURS, Sessions
 
 COOKIE = "shoal_studio"
 FIELD = "token"

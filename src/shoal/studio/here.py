@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -21,11 +23,13 @@ from shoal.studio.answers import WHILE_CHANGING, Answers, patience
 from shoal.studio.guard import check_form, form_token
 from shoal.studio.pages import render
 from shoal.studio.workspace import Workspace, edits
-from shoal.studio.workspace.databases import Databases
+from shoal.studio.workspace.database import Kept, Step
+from shoal.studio.workspace.files import Databases
 from shoal.studio.workspace.history import History, Superseded
-from shoal.studio.workspace.rows import Kept, Step
-from shoal.studio.workspace.runner import Runner
+from shoal.studio.workspace.jobs import Runner
 
+Fields = dict[str, str]
+"""The fields of a form."""
 THEMES = ("light", "dark")
 LOOK = "shoal_look"
 GUESSED = "roles guessed"
@@ -193,7 +197,6 @@ def problem_of(error: ShoalError) -> dict[str, str]:
 
 
 def download(content: str, name: str, media_type: str = "application/yaml", **headers: str) -> Response:
-    """A text as a file to be saved."""
     return Response(content, media_type=media_type, headers={"content-disposition": f'attachment; filename="{name}"', **headers})
 
 
@@ -214,12 +217,28 @@ def trouble(request: Request, error: ShoalError, *, status: int, back: str = "/"
     )
 
 
-async def fields_of(request: Request) -> dict[str, str]:
+async def fields_of(request: Request) -> Fields:
     """The fields of a plain form that our own page made; what follows from it is waited for."""
     patience.set(WHILE_CHANGING)
     fields = await forms.read_fields(request.stream())
     require_ours(request, fields)
     return fields
+
+
+def posts(router: APIRouter, path: str) -> Callable[[Callable[..., Response | str]], None]:
+    """Make a function of (request, fields of our own form, parts of the path) a POST route that runs in a thread.
+
+    It returns the answer, or the address that the browser goes to.
+    """
+
+    def register(work: Callable[..., Response | str]) -> None:
+        @router.post(path, name=path)
+        async def posted(request: Request) -> Response:
+            fields = await fields_of(request)
+            answer = await run_in_threadpool(work, request, fields, **request.path_params)
+            return to(answer) if isinstance(answer, str) else answer
+
+    return register
 
 
 @asynccontextmanager
@@ -269,11 +288,9 @@ def _undo(steps: list[Step], at: int) -> Any:
 
 
 def command(kept: Kept) -> str:
-    """The release as a command."""
     out = shlex.quote(f"{kept.name}-release")
     return f"shoal anonymize {shlex.quote(kept.file)} --policy policy.yml --out {out}"
 
 
 def python(kept: Kept) -> str:
-    """The release as Python."""
     return f'import shoal\n\nrelease = shoal.anonymize({kept.file!r}, "policy.yml")\nrelease.write({kept.name + "-release"!r})'

@@ -9,7 +9,6 @@ from typing import Any
 
 from fastapi import APIRouter
 from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,11 +17,11 @@ from shoal.report.charts import frontier, svg
 from shoal.report.numbers import percent
 from shoal.studio import policy_changes, words
 from shoal.studio.answers import StillCounting
-from shoal.studio.here import Conflict, Here, Studio, change_policy, fields_of, here, may_change, table_page, to
+from shoal.studio.here import Conflict, Fields, Here, Studio, change_policy, here, may_change, posts, table_page
 from shoal.studio.policy_changes import AUDIENCES, KEEP, audience, is_taken, keep_of, levels_of, search_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
-from shoal.studio.workspace.rows import Job
+from shoal.studio.workspace.database import Job
 
 MARKS = {"most detail": "○", "balanced": "◆", "safest": "□"}
 FIRST = "x-shoal-first"
@@ -47,14 +46,13 @@ def create_router(studio: Studio) -> APIRouter:
         return table_page(request, studio, at, "improve", template="plans.html", plans=named, columns=columns)
 
     def changing(path: str, change: Change) -> None:
-        @router.post("/t/{table_id}/" + path, name=path)
-        async def changed(request: Request, table_id: str) -> Response:
-            fields = await fields_of(request)
+        @posts(router, "/t/{table_id}/" + path)
+        def changed(request: Request, fields: Fields, table_id: str) -> Response | str:
             try:
-                await run_in_threadpool(change_policy, studio, table_id, lambda at: change(at, fields), fields.get("seen", ""))
+                change_policy(studio, table_id, lambda at: change(at, fields), fields.get("seen", ""))
             except Conflict as error:
-                return await run_in_threadpool(improve_page, request, studio, table_id, error)
-            return to(f"/t/{table_id}/improve")
+                return improve_page(request, studio, table_id, error)
+            return f"/t/{table_id}/improve"
 
     changing("levels", lambda at, fields: policy_changes.levels(studio, at, fields))
     changing("lock", lambda at, fields: policy_changes.lock(studio, at, fields))
@@ -64,11 +62,10 @@ def create_router(studio: Studio) -> APIRouter:
     changing("plan", lambda at, fields: policy_changes.plan(studio, at, fields))
     changing("offer", lambda at, fields: policy_changes.offer(studio, at, fields))
 
-    @router.post("/t/{table_id}/search")
-    async def search(request: Request, table_id: str) -> Response:
-        await fields_of(request)
-        await run_in_threadpool(lambda: search_of(studio, here(studio, table_id), again=True))
-        return to(f"/t/{table_id}/improve")
+    @posts(router, "/t/{table_id}/search")
+    def search(*_: Request | Fields, table_id: str) -> str:
+        search_of(studio, here(studio, table_id), again=True)
+        return f"/t/{table_id}/improve"
 
     return router
 

@@ -12,8 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from shoal.studio.here import Studio, fields_of, to
-from shoal.studio.workspace.rows import Job
+from shoal.studio.here import Fields, Studio, posts
+from shoal.studio.workspace.database import Job
 
 EVERY = 0.3
 """Seconds between two looks at a job."""
@@ -34,12 +34,11 @@ def create_router(studio: Studio) -> APIRouter:
         await run_in_threadpool(studio.workspace.jobs.get, job_id)  # an unknown one is refused here
         return StreamingResponse(_events(studio, job_id, request), media_type="text/event-stream")
 
-    @router.post("/jobs/{job_id}/cancel")
-    async def cancel(request: Request, job_id: str) -> Response:
-        await fields_of(request)
-        found = await run_in_threadpool(studio.workspace.jobs.get, job_id)
-        await run_in_threadpool(studio.runner.cancel, found.id)
-        return to(f"/t/{found.table_id}/{TABS[found.kind]}")
+    @posts(router, "/jobs/{job_id}/cancel")
+    def cancel(*_: Request | Fields, job_id: str) -> str:
+        found = studio.workspace.jobs.get(job_id)
+        studio.runner.cancel(found.id)
+        return f"/t/{found.table_id}/{TABS[found.kind]}"
 
     return router
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,13 +15,13 @@ from shoal.find import Scale
 from shoal.model.roles import Role
 from shoal.release.policy.presets import PRESETS
 from shoal.studio import policy_changes, words
-from shoal.studio.counting.process import ANSWERS, offered
-from shoal.studio.here import Here, Studio, change_policy, fields_of, here, table_page, to
+from shoal.studio.counting import ANSWERS, offered
+from shoal.studio.here import Fields, Here, Studio, change_policy, here, posts, table_page
 from shoal.studio.policy_changes import AUDIENCES, audience
 from shoal.studio.prove import FORMATS, queue_release
 from shoal.studio.views import measured, understood
 from shoal.studio.workspace import edits
-from shoal.studio.workspace.event_policy import MOST_KNOWN, event_policy
+from shoal.studio.workspace.edits import MOST_KNOWN, event_policy
 
 LETTERS = {Role.DIRECT: "D", Role.QUASI: "Q", Role.SENSITIVE: "S", Role.INSENSITIVE: "I", Role.UNDECIDED: "?"}
 CHOICES = (
@@ -48,27 +47,25 @@ def create_measure_router(studio: Studio) -> APIRouter:
             _told(studio, at, m)
         return table_page(request, studio, at, "measure", **shown(at, m), why=_why(request, studio, at))
 
-    def changing(path: str, change: Callable[[Here, dict[str, str]], tuple[str, str]]) -> None:
-        @router.post("/t/{table_id}/" + path, name=path)
-        async def changed(request: Request, table_id: str) -> Response:
-            fields = await fields_of(request)
-            await run_in_threadpool(change_policy, studio, table_id, lambda at: (*change(at, fields), at.step.locked))
-            return to(f"/t/{table_id}/measure")
+    def changing(path: str, change: Callable[[Here, Fields], tuple[str, str]]) -> None:
+        @posts(router, "/t/{table_id}/" + path)
+        def changed(_: Request, fields: Fields, table_id: str) -> str:
+            change_policy(studio, table_id, lambda at: (*change(at, fields), at.step.locked))
+            return f"/t/{table_id}/measure"
 
     for path, change in (("role", _role), ("rest", _rest), ("scale", _scale), ("unit", _unit), ("audience", _audience)):
         changing(path, change)
 
-    @router.post("/t/{table_id}/read")
-    async def read(request: Request, table_id: str) -> Response:
+    @posts(router, "/t/{table_id}/read")
+    def read(_: Request, fields: Fields, table_id: str) -> str:
         """Answer a question of the reader, or overrule a repair."""
-        fields = await fields_of(request)
-        await run_in_threadpool(_read, studio, table_id, fields)
-        return to(f"/t/{table_id}/measure")
+        _read(studio, table_id, fields)
+        return f"/t/{table_id}/measure"
 
     return router
 
 
-def _read(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
+def _read(studio: Studio, table_id: str, fields: Fields) -> None:
     """Read the file in another way; what cannot be read so is refused. Roles are guessed again if its columns change."""
     option, value = fields.get("option", ""), fields.get("value", "")
     if (option, value) not in ANSWERS:
@@ -90,13 +87,13 @@ def _read(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
     studio.workspace.tables.tell(kept.id, {"read": dict(edits.parsed(step.policy).read)})
 
 
-def _role(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+def _role(at: Here, fields: Fields) -> tuple[str, str]:
     name, role = at.column(fields.get("column", "")), Role.parse(fields.get("role", ""))
     said = {"direct": "names people", "quasi": "is known to others", "sensitive": "is secret", "insensitive": "is harmless"}
     return f"{words.plain(name)} {said[role.value]}", edits.with_role(at.step.policy, [name], role)
 
 
-def _rest(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+def _rest(at: Here, fields: Fields) -> tuple[str, str]:
     """One answer for all undecided columns: left out, or a quasi-identifier each."""
     if fields.get("rest") == "drop":
         return "undecided columns are left out", edits.with_rest(at.step.policy, "drop")
@@ -106,14 +103,14 @@ def _rest(at: Here, fields: dict[str, str]) -> tuple[str, str]:
     return "undecided columns are known to others", edits.with_role(at.step.policy, columns, Role.QUASI)
 
 
-def _scale(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+def _scale(at: Here, fields: Fields) -> tuple[str, str]:
     name, scale = at.column(fields.get("column", "")), fields.get("scale", "")
     if scale not in {s.value for s in Scale}:
         raise UsageError("this scale is not known.", hint="Choose one of those shown.")
     return f"{words.plain(name)} is of scale {scale}", edits.with_scale(at.step.policy, name, scale)
 
 
-def _unit(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+def _unit(at: Here, fields: Fields) -> tuple[str, str]:
     given = fields.get("column", "")
     if not given:
         return "each row is one person", edits.with_unit(at.step.policy, None)
@@ -121,7 +118,7 @@ def _unit(at: Here, fields: dict[str, str]) -> tuple[str, str]:
     return f"people are named by {words.plain(name)}", edits.with_unit(at.step.policy, name)
 
 
-def _audience(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+def _audience(at: Here, fields: Fields) -> tuple[str, str]:
     preset = fields.get("preset", "")
     return f"{audience(preset)} will see it", edits.with_preset(at.step.policy, preset)
 
@@ -220,16 +217,15 @@ def create_events_router(studio: Studio) -> APIRouter:
         told |= {"places": {c.name: i for i, c in enumerate(at.columns)}, "formats": FORMATS, "known": KNOWN}
         return table_page(request, studio, at, "understand", template="events.html", **told)
 
-    @router.post("/t/{table_id}/event-release")
-    async def release(request: Request, table_id: str) -> Response:
-        fields = await fields_of(request)
-        await run_in_threadpool(_release, studio, table_id, fields)
-        return to(f"/t/{table_id}/prove")
+    @posts(router, "/t/{table_id}/event-release")
+    def release(_: Request, fields: Fields, table_id: str) -> str:
+        _release(studio, table_id, fields)
+        return f"/t/{table_id}/prove"
 
     return router
 
 
-def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
+def _release(studio: Studio, table_id: str, fields: Fields) -> None:
     """The release as a job; its policy is its own, the table's stays as it is."""
     at = here(studio, table_id)
     text = event_policy(

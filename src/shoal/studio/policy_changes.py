@@ -1,4 +1,7 @@
-"""Changes that the Improve page sends: each gives the step its name, the new policy, and the columns that stay locked."""
+"""The policy of a table: changed by the Improve page, saved as a file, replaced, undone and redone.
+
+A change gives the step its name, the new policy, and the columns that stay locked.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,22 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from shoal.errors import UsageError
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from shoal.errors import PolicyError, UsageError
 from shoal.model.roles import Role
 from shoal.release.policy.build import DETAIL
 from shoal.release.policy.policy import Policy
 from shoal.report.numbers import percent
 from shoal.studio import words
-from shoal.studio.here import Conflict, Here, Studio, own_changes
+from shoal.studio.here import Conflict, Fields, Here, Studio, change_policy, download, file_of, here, own_changes, posts, to
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
-from shoal.studio.workspace.rows import Job
+from shoal.studio.workspace.database import Job
+from shoal.studio.workspace.history import Superseded
 
 AUDIENCES = (
     ("internal", "Colleagues inside", "k ≥ 5"),
@@ -32,7 +41,7 @@ def audience(preset: str) -> str:
     return next((said.split(":")[0].split(",")[0].lower() for name, said, _ in AUDIENCES if name == preset), preset)
 
 
-def _numbered(at: Here, fields: dict[str, str], prefix: str) -> dict[str, str]:
+def _numbered(at: Here, fields: Fields, prefix: str) -> dict[str, str]:
     """Fields ``prefix.N`` by the name of column N."""
     return {at.column(key[len(prefix) :]): value for key, value in fields.items() if key.startswith(prefix)}
 
@@ -57,7 +66,7 @@ def finite(said: str) -> float:
     return found
 
 
-def levels(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+def levels(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     """Move the sliders that a person moved; the others stay where they are now, also if another window has moved them."""
     tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
     now = levels_of(at, tops)
@@ -90,7 +99,7 @@ def _guessed(studio: Studio, at: Here) -> dict[str, Any]:
     return found
 
 
-def bands(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+def bands(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     """Own bands of a column of numbers; they are tried before they are kept."""
     name = at.column(fields.get("column", ""))
     widths = [finite(part) for part in fields.get("widths", "").replace(";", ",").split(",") if part.strip()]
@@ -101,7 +110,7 @@ def bands(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, t
     return f"{words.plain(name)}: {said}", text, at.step.locked
 
 
-def lock(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+def lock(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     """Lock a column where its slider stands, or unlock it; the sliders stay where the form has them."""
     name = at.column(fields.get("lock", ""))
     text = levels(studio, at, fields)[1]
@@ -115,7 +124,7 @@ def keep_of(at: Here, column: str) -> str:
     return next((word for word, weight in DETAIL.items() if weight == at.policy.quasi[column].weight), "")
 
 
-def goal(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+def goal(at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     """Who gets the table, what has to stay detailed, how small a group may be and how many may be left out."""
     text, said = at.step.policy, []
     now = {"k": str(max(at.policy.smallest_class, 2)), "suppress": f"{100 * at.policy.suppress:g}"}
@@ -141,7 +150,7 @@ def goal(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     return ", ".join(said) or "asked the same", text, at.step.locked
 
 
-def way(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+def way(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     if "suppress" in fields:
         return goal(at, {"suppress": f"{100 * finite(fields['suppress']):g}"})
     name, level = at.column(fields.get("column", "")), whole(fields.get("level", ""))
@@ -150,7 +159,7 @@ def way(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tup
     return said, edits.with_levels(at.step.policy, {**kept, name: level}, _guessed(studio, at)), at.step.locked
 
 
-def plan(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+def plan(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     """Take a plan: its levels with what they mean, and the size of its groups, without which they would be smaller."""
     job, least = search_of(studio, at), "least" in fields
     asked = 0 if least else whole(fields.get("k", ""))
@@ -168,7 +177,7 @@ def actionable(offer: Mapping[str, Any]) -> bool:
     return offer.get("kind") in ("suppress", "k", "drop column")
 
 
-def offer(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+def offer(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     offers, number_ = search_of(studio, at).found.get("offers", []), whole(fields.get("number", ""))
     if number_ >= len(offers) or not actionable(offers[number_]):
         raise UsageError("this offer is not there any more.", hint="Choose one of those shown.")
@@ -229,3 +238,70 @@ def least_plan(at: Here, job: Job) -> dict[str, Any] | None:
 def levels_of(at: Here, heights: Mapping[str, int]) -> dict[str, int]:
     """Where the sliders stand: the levels that the policy fixes; the values themselves where it says nothing."""
     return {c: min(at.policy.quasi[c].min_level or 0, top) for c, top in heights.items()}
+
+
+TABS = ("measure", "understand", "improve", "prove")
+MOST_POLICY = 1_000_000
+
+
+def create_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+    workspace = studio.workspace
+
+    @router.get("/t/{table_id}/now")
+    def now(table_id: str) -> Response:
+        """Which step holds: pages ask for it again and again, to follow other windows and to notice that the studio is gone."""
+        step = workspace.history.now(workspace.tables.get(table_id).id)
+        return JSONResponse({"state": "" if step is None else step.version})
+
+    @router.get("/t/{table_id}/policy.yml")
+    def save(table_id: str) -> Response:
+        return download(here(studio, table_id).step.policy, "policy.yml")
+
+    @router.post("/t/{table_id}/policy")
+    async def use(request: Request, table_id: str) -> Response:
+        async with file_of(request, studio, MOST_POLICY) as (arrived, sent):
+            raw = arrived.read_bytes()
+        await run_in_threadpool(_use, studio, table_id, raw)
+        return to(f"/t/{table_id}/{_tab(sent.fields)}?panel=policy")
+
+    @posts(router, "/t/{table_id}/go")
+    def go(_: Request, fields: Fields, table_id: str) -> str:
+        number = fields.get("number", "")
+        if not number.isdecimal():
+            raise UsageError("this step does not exist.", hint="Choose one of the list.")
+        try:
+            workspace.history.go(table_id, int(number), seen=fields.get("seen", ""))
+        except Superseded:
+            raise Conflict("another window changed this table meanwhile.") from None
+        return f"/t/{table_id}/{_tab(fields)}"
+
+    return router
+
+
+def _use(studio: Studio, table_id: str, raw: bytes) -> None:
+    """A policy from a file: it must be readable and fit the table's columns."""
+    try:
+        text = edits.taken(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise PolicyError("the policy is not valid UTF-8.", hint="Choose a policy file (YAML).") from None
+    asked = Policy.parse(text)
+    known = {c.name for c in here(studio, table_id).columns}
+    named = [*asked.quasi, *asked.direct, *asked.sensitive, *asked.insensitive, *(c for c in (asked.unit, asked.weight) if c)]
+    files = [r.hierarchy for r in asked.quasi.values()] + list(asked.sensitive.values()) + [asked.population_table]
+    if asked.events is not None or any(isinstance(f, str) for f in files):
+        raise PolicyError(
+            "the policy is one of an event table, or names files beside it; the studio reads neither.",
+            hint="Run it on the command line: shoal anonymize TABLE --policy FILE --out DIR",
+        )
+    unknown = [c for c in named if c not in known]
+    if unknown:
+        raise PolicyError(
+            f"the policy names {len(unknown)} columns that this table does not have.", hint="Choose the policy of this table."
+        )
+    change_policy(studio, table_id, lambda at: ("used a policy file", text, ()))
+
+
+def _tab(fields: Fields) -> str:
+    tab = fields.get("tab", "measure")
+    return tab if tab in TABS else "measure"

@@ -26,23 +26,24 @@ from shoal.server.common import status_of
 from shoal.studio import packed, words
 from shoal.studio.guard import POLICY
 from shoal.studio.here import (
+    Fields,
     Here,
     Studio,
     change_policy,
     download,
-    fields_of,
     file_of,
     here,
     page,
+    posts,
     problem_of,
     table_page,
     to,
-)  # fmt: skip
+)
 from shoal.studio.policy_changes import least_plan, levels_of, search_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import Workspace, edits
-from shoal.studio.workspace.rows import Job, Kept, Made
-from shoal.studio.workspace.work.release import line_of, verdict_of
+from shoal.studio.workspace.database import Job, Kept, Made
+from shoal.studio.workspace.work import line_of, verdict_of
 
 FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
 FIELDS = (
@@ -83,32 +84,28 @@ def create_router(studio: Studio) -> APIRouter:
         answer.headers["content-security-policy"] = f"{POLICY}; frame-src 'self'"  # the report stands in a frame
         return answer
 
-    @router.post("/t/{table_id}/release")
-    async def release(request: Request, table_id: str) -> Response:
-        fields = await fields_of(request)
-        await run_in_threadpool(_release, studio, table_id, fields)
-        return to(f"/t/{table_id}/prove")
+    @posts(router, "/t/{table_id}/release")
+    def release(_: Request, fields: Fields, table_id: str) -> str:
+        _release(studio, table_id, fields)
+        return f"/t/{table_id}/prove"
 
-    @router.post("/r/{release_id}/accept")
-    async def accept(request: Request, release_id: str) -> Response:
+    @posts(router, "/r/{release_id}/accept")
+    def accept(request: Request, fields: Fields, release_id: str) -> str:
         """Accept the ticked findings of a release, with a reason."""
-        fields = await fields_of(request)
-        made = await run_in_threadpool(studio.workspace.releases.get, release_id)
+        made = studio.workspace.releases.get(release_id)
         reason = " ".join(fields.get("reason", "").split())[:300]
         ticked = [f for f in findings(made) if f"f.{f['number']}" in fields]
         if not ticked or not reason:
             raise UsageError("tick what you accept, and say why.", hint="Both are kept with the release.")
         person = request.scope.get("person")
         by = {"reason": reason, "by": "" if person is None else person.name, "when": time.time()}
-        await run_in_threadpool(
-            studio.workspace.releases.accept, made.id, {f["name"]: {"sentence": f["sentence"], **by} for f in ticked}
-        )
-        return to(f"/t/{made.table_id}/prove?release={made.id}")
+        studio.workspace.releases.accept(made.id, {f["name"]: {"sentence": f["sentence"], **by} for f in ticked})
+        return f"/t/{made.table_id}/prove?release={made.id}"
 
     return router
 
 
-def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
+def _release(studio: Studio, table_id: str, fields: Fields) -> None:
     """Put the sign-off into the policy, then the job into the queue."""
 
     made = next(iter(studio.workspace.releases.of_table(table_id)), None)
@@ -303,8 +300,6 @@ def _said(job: Job | None, made: Made | None) -> tuple[str, str, str]:
 
 
 def _add_files(router: APIRouter, workspace: Workspace) -> None:
-    """The files of a release, and its policy."""
-
     @router.get("/r/{release_id}/{name}.zip")
     def whole(release_id: str, name: str) -> Response:
         made = workspace.releases.get(release_id)
@@ -331,12 +326,11 @@ def _add_files(router: APIRouter, workspace: Workspace) -> None:
     def asked(release_id: str) -> Response:
         return download(workspace.releases.get(release_id).told.get("policy", ""), "policy.yml")
 
-    @router.post("/r/{release_id}/policy-with-seed.yml")
-    async def repeats(request: Request, release_id: str) -> Response:
+    @posts(router, "/r/{release_id}/policy-with-seed.yml")
+    def repeats(*_: Request | Fields, release_id: str) -> Response:
         """The policy with the seed of its random changes. Sent, not linked to, so that a viewer is refused."""
-        await fields_of(request)
-        made = await run_in_threadpool(workspace.releases.get, release_id)
-        text = await run_in_threadpool(_with_seed, made, workspace.releases.folder(made))
+        made = workspace.releases.get(release_id)
+        text = _with_seed(made, workspace.releases.folder(made))
         return download(text, "policy-with-seed.yml", **{"cache-control": "no-store"})
 
 
@@ -364,12 +358,9 @@ def _add_brought(router: APIRouter, studio: Studio) -> None:
             other = await run_in_threadpool(workspace.tables.add, arrived, sent.file)
         return _try(made, other=other.id)
 
-    @router.post("/r/{release_id}/earlier")
-    async def earlier(request: Request, release_id: str) -> Response:
-        fields = await fields_of(request)
-        made = await run_in_threadpool(workspace.releases.get, release_id)
-        before = await run_in_threadpool(workspace.releases.get, fields.get("release", ""))
-        return _try(made, earlier=before.id)
+    @posts(router, "/r/{release_id}/earlier")
+    def earlier(_: Request, fields: Fields, release_id: str) -> Response:
+        return _try(workspace.releases.get(release_id), earlier=workspace.releases.get(fields.get("release", "")).id)
 
     @router.post("/r/{release_id}/earlier-file")
     async def dropped(request: Request, release_id: str) -> Response:

@@ -18,9 +18,9 @@ from shoal.report.charts import fish
 from shoal.server.common import status_of
 from shoal.studio import forms
 from shoal.studio.answers import WHILE_CHANGING, patience
-from shoal.studio.here import LOOK, THEMES, Studio, fields_of, page, problem_of, require_ours, to
+from shoal.studio.here import LOOK, THEMES, Fields, Studio, page, posts, problem_of, require_ours, to
 from shoal.studio.registry.routes import DECIDING
-from shoal.studio.workspace.rows import Kept
+from shoal.studio.workspace.database import Kept
 
 DEMO = 20_000
 
@@ -48,21 +48,17 @@ def create_upload_router(studio: Studio) -> APIRouter:
         place = f"/t/{kept.id}/measure"
         return to(place) if boundary is not None else Response(status_code=201, headers={"X-Place": place})
 
-    @router.post("/databases")
-    async def read(request: Request) -> Response:
+    @posts(router, "/databases")
+    def read(request: Request, fields: Fields) -> Response | str:
         """A table of a database, copied as it is now."""
-        fields = await fields_of(request)
         try:
-            kept = await run_in_threadpool(_copied, studio, fields.get("database", ""), fields.get("table", ""))
+            return f"/t/{_copied(studio, fields.get('database', ''), fields.get('table', '')).id}/measure"
         except ShoalError as error:
-            return await run_in_threadpool(home_page, request, studio, error)
-        return to(f"/t/{kept.id}/measure")
+            return home_page(request, studio, error)
 
-    @router.post("/demo")
-    async def demo(request: Request) -> Response:
-        await fields_of(request)
-        kept = await run_in_threadpool(_demo, studio)
-        return to(f"/t/{kept.id}/measure")
+    @posts(router, "/demo")
+    def demo(*_: Request | Fields) -> str:
+        return f"/t/{_demo(studio).id}/measure"
 
     return router
 
@@ -120,9 +116,8 @@ def create_home_router(studio: Studio) -> APIRouter:
     def home(request: Request) -> Response:
         return home_page(request, studio)
 
-    @router.post("/look")
-    async def look(request: Request) -> Response:
-        fields = await fields_of(request)
+    @posts(router, "/look")
+    def look(_: Request, fields: Fields) -> Response:
         back = fields.get("back", "/")
         answer = to(back if back.startswith("/") and not back.startswith("//") and "\\" not in back else "/")
         theme = fields.get("theme", "")
@@ -193,26 +188,23 @@ def create_tables_router(studio: Studio) -> APIRouter:
         asked, own = workspace.questionnaires.all(), (workspace.files.root / "registry").is_dir()
         return page(request, "kept.html", tables=tables, questionnaires=asked, registry=own)
 
-    @router.post("/t/{table_id}/delete")
-    async def delete(request: Request, table_id: str) -> Response:
-        await fields_of(request)
-        await run_in_threadpool(_delete, studio, table_id)
-        return to("/kept")
+    @posts(router, "/t/{table_id}/delete")
+    def delete(*_: Request | Fields, table_id: str) -> str:
+        _delete(studio, table_id)
+        return "/kept"
 
-    @router.post("/r/{release_id}/delete")
-    async def delete_release(request: Request, release_id: str) -> Response:
-        await fields_of(request)
-        await run_in_threadpool(lambda: workspace.releases.delete(workspace.releases.get(release_id).id))
-        return to("/kept")
+    @posts(router, "/r/{release_id}/delete")
+    def delete_release(*_: Request | Fields, release_id: str) -> str:
+        workspace.releases.delete(workspace.releases.get(release_id).id)
+        return "/kept"
 
-    @router.post("/kept/delete")
-    async def delete_all(request: Request) -> Response:
-        fields = await fields_of(request)
+    @posts(router, "/kept/delete")
+    def delete_all(_: Request, fields: Fields) -> str:
         if fields.get("sure") == "1":
             for one in workspace.tables.all():
-                await run_in_threadpool(_delete, studio, one.id)
-            await run_in_threadpool(workspace.delete_everything)
-        return to("/kept")
+                _delete(studio, one.id)
+            workspace.delete_everything()
+        return "/kept"
 
     return router
 

@@ -3,10 +3,9 @@
 from shoal.systems.arx import from_arx
 from shoal.systems.codebook import from_redcap
 from shoal.systems.ddi import from_ddi, to_ddi, to_signing_page
-from shoal.systems.fhir import from_fhir
+from shoal.systems.fhir import from_fhir, from_omop
 from shoal.systems.folder import Brought
 from shoal.systems.limesurvey import from_limesurvey
-from shoal.systems.omop import from_omop
 
 __all__ = [
     "Brought",

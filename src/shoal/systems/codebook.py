@@ -72,7 +72,6 @@ def bring_labelled(data: Path, variables: Sequence[Variable], out: str | Path, k
 
 
 def only(folder: Path, endings: Sequence[str], what: str, *, but: Sequence[Path] = ()) -> Path:
-    """The one file of a folder with such an ending."""
     found = [f for f in sorted(folder.iterdir()) if f.suffix.lower() in endings and f not in but] if folder.is_dir() else []
     if len(found) != 1:
         many = "no" if not found else f"{len(found)}"

@@ -14,6 +14,7 @@ from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.roles import Column
 from shoal.release.verification import verify
+from shoal.report.release_report import render_signing_page
 from shoal.systems.codebook import Variable, bring_labelled, only
 from shoal.systems.folder import Brought
 
@@ -136,8 +137,6 @@ def verified(folder: Path, target: Path, what: str) -> Certificate:
 
 def to_signing_page(release: str | Path, out: str | Path) -> Path:
     """A page (HTML) to print and sign: what leaves, to whom, what can still be learnt, who decided what."""
-    from shoal.report.release_report import render_signing_page
-
     target = Path(out)
     write_text(target, render_signing_page(verified(Path(release), target, "no page")))
     return target

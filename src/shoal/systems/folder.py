@@ -68,7 +68,6 @@ class Archive:
         self.names = zipped.namelist()
 
     def read(self, name: str) -> bytes:
-        """The content of one file."""
         try:
             with self._zipped.open(name) as file:
                 raw = file.read(MOST + 1)
@@ -79,7 +78,6 @@ class Archive:
         return raw
 
     def only(self, ending: str, what: str) -> bytes:
-        """The content of the one file whose name ends so."""
         found = [n for n in self.names if n.lower().endswith(ending)]
         if len(found) != 1:
             raise UnreadableError(f"the archive holds {len(found)} files that could be {what}.", hint="Export it again.")

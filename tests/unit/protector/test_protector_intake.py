@@ -19,8 +19,7 @@ from shoal.linkage import blocking
 from shoal.linkage.blocking import Known, candidate_pairs
 from shoal.protector import care
 from shoal.protector.intake import waiting
-from shoal.protector.intake.recognise import recognise
-from shoal.protector.intake.register import Comparing, Register, comparable, identity_of, keys_of, person_of
+from shoal.protector.intake.register import Comparing, Register, comparable, identity_of, keys_of, person_of, recognise
 from typing_errors import FIELDS, people_twice
 
 ANNA = {"given": "Anna", "family": "van der Berg", "birth": "1980-02-01", "postcode": "1234 AB", "number:bsn": "111222333"}
@@ -190,7 +189,7 @@ def test_a_call_that_fails_leaves_nothing_in_the_register(clinic: House, monkeyp
 def test_a_large_register_tells_how_often_strangers_agree() -> None:
     """From a thousand records on u is counted; one fewer takes the usual one. Nobody is mixed up."""
     from shoal.linkage.model import Model
-    from shoal.protector.intake import recognise as recognising
+    from shoal.protector.intake import register as recognising
 
     table = people_twice(1000, seed=4)
     keys = keys_of(FIELDS)
@@ -207,7 +206,7 @@ def test_a_large_register_tells_how_often_strangers_agree() -> None:
 
 
 def test_a_model_is_fitted_again_when_the_register_has_grown_by_a_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.protector.intake import recognise as recognising
+    from shoal.protector.intake import register as recognising
 
     sizes: list[int] = []
     real = recognising.fitted

@@ -13,10 +13,9 @@ import pytest
 
 from protector_support import House
 from shoal.errors import AccessError, DataError, UsageError
-from shoal.protector import Limit, care
+from shoal.protector import Limit, care, issuing
 from shoal.protector.crypto import blind_rsa
 from shoal.protector.crypto.primitives import Secret
-from shoal.protector.issuing import participant
 from shoal.protector.people import limits
 
 _READ = json.loads((Path(__file__).parent / "rfc9474.json").read_text())
@@ -84,8 +83,8 @@ def members(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> House:
 def credential(house: House, who: str) -> tuple[dict[str, str], dict[str, str]]:
     """A credential for somebody, and the request she sent."""
     (issuer,) = house.operator.issuers()
-    request, secret = participant.begin(issuer)
-    return participant.finish(secret, house.operator.issue("survey", who, request["blinded"])), request
+    request, secret = issuing.begin(issuer)
+    return issuing.finish(secret, house.operator.issue("survey", who, request["blinded"])), request
 
 
 def redeem(house: House, held: dict[str, str]) -> str:
@@ -124,7 +123,7 @@ def test_nothing_in_the_vault_connects_a_credential_with_a_person(members: House
         assert secret not in text
     assert all("subjects" not in e for e in events if e["action"] == "redeem")
     (issuer,) = members.operator.issuers()
-    n, e = participant.numbers(issuer)
+    n, e = issuing.numbers(issuer)
     for one in (held, other):  # for each credential some blinding leads from it to this very request
         m = pow(int(one["signature"], 16), e, n)
         r_to_e = int(request["blinded"], 16) * pow(m, -1, n) % n
@@ -146,17 +145,17 @@ def test_forged_credentials_and_answers_to_other_requests_are_refused(members: H
     with pytest.raises(AccessError, match="not of this issuer"):
         members.operator.redeem("survey", longer.hex(), signature)
     (issuer,) = members.operator.issuers()
-    one, two = participant.begin(issuer), participant.begin(issuer)
+    one, two = issuing.begin(issuer), issuing.begin(issuer)
     answer = members.operator.issue("survey", "Bert", one[0]["blinded"])
     with pytest.raises(DataError, match="not a signature of this request"):
-        participant.finish(two[1], answer)
+        issuing.finish(two[1], answer)
     other = issuer["n"][:-1] + f"{int(issuer['n'][-1], 16) ^ 2:x}"  # odd as well, and never the same
     for spoilt in ({**issuer, "n": other}, {**issuer, "e": "3"}, {}):
         with pytest.raises(DataError, match="public key"):
-            participant.begin(spoilt)
+            issuing.begin(spoilt)
     for bad in ("", "zz", "00"):
         with pytest.raises(DataError):
-            participant.finish(two[1], bad)
+            issuing.finish(two[1], bad)
     new = "Carla"
     members.operator.pseudonymize("members", [new])
     with pytest.raises(DataError, match="blinded"):
@@ -168,7 +167,7 @@ def test_asking_for_credentials_is_no_way_to_try_identities_out(members: House, 
     monkeypatch.setattr(limits, "MANY", 2)
     members.set_limit("find", Limit(3600.0, 4, None))
     (issuer,) = members.operator.issuers()
-    blinded = participant.begin(issuer)[0]["blinded"]
+    blinded = issuing.begin(issuer)[0]["blinded"]
     for identity in ("Anna", "Nobody"):
         with pytest.raises(DataError, match="blinded"):
             members.operator.issue("survey", identity, "zz")

@@ -15,7 +15,7 @@ import pytest
 from protector_support import House, raw_database
 from shoal.errors import AccessError, EngineError, UsageError
 from shoal.protector import Holder, care
-from shoal.protector.care.shredding import _signature_holds
+from shoal.protector.care.forgetting import _signature_holds
 from shoal.protector.log import audit, checkpoints, witness
 from shoal.protector.people.changes import SecondPersonNeeded
 

@@ -10,7 +10,7 @@ from protector_support import House
 from shoal.errors import AccessError, TamperError
 from shoal.protector import Limit, care
 from shoal.protector.people import factors
-from shoal.protector.store.clock import AHEAD, BEHIND
+from shoal.protector.store.anchor import AHEAD, BEHIND
 
 YEAR = 365 * 86400.0
 

@@ -15,9 +15,8 @@ import pytest
 from shoal.errors import AmbiguousColumnError, DataError, EmptyTableError, InternalError, ShoalError
 from shoal.release.policy.policy import Policy
 from shoal.report.charts import Chart, svg
-from shoal.studio.counting import process
-from shoal.studio.counting.counters import Counters
-from shoal.studio.counting.process import Kept, Question, itself, serve
+from shoal.studio import counting
+from shoal.studio.counting import Counters, Kept, Question, itself, serve
 from shoal.studio.views import improved, measured
 from shoal.studio.views.measured import draw
 
@@ -56,7 +55,7 @@ def test_counts_are_made_once_and_those_of_four_tables_are_kept(tmp_path: Path, 
         made.append(opened.name)
         return str(opened.name)
 
-    monkeypatch.setitem(process.MAKERS, "columns", looked)
+    monkeypatch.setitem(counting.MAKERS, "columns", looked)
     kept = Kept()
     sources = {n: table(tmp_path / f"t{n}.csv") for n in range(5)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.studio.prove import findings, proven, repeat, so_far, ticks, undecided
-from shoal.studio.workspace.rows import Job, Kept, Made
+from shoal.studio.workspace.database import Job, Kept, Made
 
 TOLD = {
     "records": 1200,

@@ -173,7 +173,6 @@ def plain(value: object, annotation: object) -> object:
 
 
 def examples() -> dict[str, list[str]]:
-    """The examples by command."""
     return indented("examples.txt")
 
 
@@ -234,6 +233,5 @@ def with_limit(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _helps(known: inspect.Signature) -> list[str]:
-    """The help of each option and argument."""
     said = [m for p in known.parameters.values() for m in getattr(p.annotation, "__metadata__", ())]
     return [getattr(m, "help", None) or "" for m in said]

@@ -128,9 +128,9 @@ def holder_blind(
     json: Json = False,
 ) -> None:
     """Prepare a blinded request for a one-time credential."""
-    from shoal.protector.issuing import participant
+    from shoal.protector import issuing
 
-    request, secret = participant.begin(shared.read_json(issuer, "an issuer's public key"))
+    request, secret = issuing.begin(shared.read_json(issuer, "an issuer's public key"))
     with shared.secret_file(secret_out) as put:
         put(jsonlib.dumps(secret))
     shared.write_json(out, request)
@@ -145,13 +145,13 @@ def holder_unblind(
     json: Json = False,
 ) -> None:
     """Make the credential from the issuer's answer. Anyone who has it can use it, once."""
-    from shoal.protector.issuing import participant
+    from shoal.protector import issuing
 
     try:
         kept = jsonlib.loads(shared.read_secret(secret))
     except ValueError:
         raise DataError(f"'{secret.name}' is not the secret of a request.") from None
-    made = participant.finish(kept, str(shared.read_json(answer, "the issuer's answer").get("answer", "")))
+    made = issuing.finish(kept, str(shared.read_json(answer, "the issuer's answer").get("answer", "")))
     with shared.secret_file(out) as put:
         put(jsonlib.dumps(made))
     shared.tell({"issuer": made["issuer"], "key": made["key"], "file": out.name}, f"Your credential is in {out}.", as_json=json)

@@ -185,7 +185,6 @@ def master_key(file: Path | None, shares: list[Path] | None = None) -> KeyProvid
 
 
 def token(file: Path | None, variable: str = "SHOAL_VAULT_TOKEN") -> str:
-    """The token of the person who acts."""
     if file is not None:
         return read_secret(file)
     text = os.environ.pop(variable, "")
@@ -202,7 +201,6 @@ def read_secret(file: Path) -> str:
 
 
 def new_folder(folder: Path) -> None:
-    """A new folder for secrets (mode 0700)."""
     try:
         folder.mkdir(mode=0o700, parents=False)
     except OSError as error:
@@ -238,7 +236,6 @@ def lines_of(given: list[str] | None, file: Path | None, what: str) -> list[str]
 
 
 def read_json(file: Path, what: str) -> dict[str, Any]:
-    """An object from a file."""
     import json
 
     try:

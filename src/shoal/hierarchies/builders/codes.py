@@ -11,10 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import pyarrow.compute as pc
+
 from shoal.errors import HierarchyError, UsageError
 from shoal.hierarchies.rule import CodeRule, Rule, register_rule
 from shoal.hierarchies.values import check_gap_choice, texts_of
-from shoal.kernels.text import Pattern, word_lists
+from shoal.kernels.text import Pattern, canonical_text, word_lists
 from shoal.model.plan import OnGap, Step
 from shoal.steps import Prefix
 
@@ -86,10 +88,6 @@ class _Kept(Rule):
 
     def enough(self, column: str, values: Any) -> Any:
         """One of the longest texts."""
-        import pyarrow.compute as pc
-
-        from shoal.kernels.text import canonical_text
-
         longest = pc.index(lengths := pc.utf8_length(canonical_text(values)), pc.max(lengths)).as_py()
         return values.slice(max(longest, 0), 1)
 

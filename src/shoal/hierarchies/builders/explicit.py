@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow.compute as pc
 
 from shoal.disk.atomic import atomic
 from shoal.errors import HierarchyError, UnreadableError
@@ -68,8 +69,6 @@ class Listed(Rule):
 
     def over(self, column: str, values: Any, counts: Any = None) -> Hierarchy:
         """As :meth:`Rule.over`, from the codes of the rows: each value is looked up once, not once per level."""
-        import pyarrow.compute as pc
-
         texts = texts_of(column, values)
         typed = canonical_text(values) if hasattr(values, "null_count") else from_texts(texts)
         at = positions(pc.index_in(typed, value_set=self._coded.columns[0].array)).astype(np.int64)
@@ -283,7 +282,6 @@ class FromFile(Listed):
         several_roots(column, self._coded.columns[-1].n_labels if len(self._coded.columns) > 1 else 1)
 
     def text(self) -> str:
-        """The file's text."""
         return self.verbatim if self.verbatim is not None else _render(self.rows, self.delimiter, self.newline, self.last_newline)
 
 

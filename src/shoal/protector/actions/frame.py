@@ -114,7 +114,6 @@ class Frame:
         return audit.actor_pseudonym(self.vault.store, name)
 
     def log(self, tx: Tx, now: float, action: str, **details: Any) -> None:
-        """Write an event of the caller into the log."""
         self.vault.recorder.record(tx, now, self.name, action, **details)
 
     def count(self, tx: Tx, now: float, action: str, purpose: str, records: int, **details: Any) -> None:
@@ -151,7 +150,6 @@ class Frame:
             self.log(tx, now, logged_as or action, outcome="alarm", reason=reason, **details)
 
     def open_domain(self, tx: Tx, name: str) -> OpenDomain:
-        """A domain with its keys."""
         return self.vault.keyring.opened(tx, self.vault.keyring.domain(tx, name))
 
 

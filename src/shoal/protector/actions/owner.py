@@ -227,7 +227,6 @@ class ConfirmingActions(SessionPart):
         return replace(made, code=mine, tokens=())
 
     def refuse(self, change_id: str) -> Change:
-        """Refuse somebody else's change."""
         frame = self._frame
         with frame.acting("confirm", change=for_log(change_id, "CHG-")) as (tx, now):
             made = changes.decide(tx, change_id, second=frame.name, token=frame.token, agree=False, time=now)
@@ -265,7 +264,6 @@ def _apply_witness(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) ->
 
 
 def apply_grant(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any], *, enabled: bool = True) -> None:
-    """Set the roles of an actor."""
     actor = tx.get(ACTOR, what["name"])
     assert actor is not None
     roles = list(accounts.check_roles(what["roles"]))

@@ -95,7 +95,6 @@ class RequestActions(SessionPart):
         return self._decide(request_id, approve=True, digest=digest)
 
     def deny(self, request_id: str) -> Request:
-        """Deny somebody else's request."""
         return self._decide(request_id, approve=False)
 
     def _decide(self, request_id: str, *, approve: bool, digest: str | None = None) -> Request:
@@ -110,7 +109,6 @@ class RequestActions(SessionPart):
         return made
 
     def withdraw(self, request_id: str) -> Request:
-        """Take back one's own request."""
         frame = self._frame
         with frame.acting("withdraw", request=for_log(request_id, "REQ-")) as (tx, now):
             made = requests.withdraw(tx, request_id, requester=frame.name)

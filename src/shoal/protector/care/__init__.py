@@ -7,10 +7,9 @@
 
 from shoal.protector.care.checking import Findings, checkpoint, verify, verify_log
 from shoal.protector.care.copies import Backup, backup, copy, restore
-from shoal.protector.care.forgetting import export, forget, merge, split
+from shoal.protector.care.forgetting import check_shred, export, forget, merge, shred, split
 from shoal.protector.care.reports import log_segment, read_log, report, resolve, reveals, subject_of
 from shoal.protector.care.rotation import destroy_key, retire_log, rotate_domain, rotate_master, rotate_signer
-from shoal.protector.care.shredding import check_shred, shred
 
 __all__ = [
     "Backup",

@@ -18,6 +18,12 @@ import os
 import secrets
 from typing import Any
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.hashes import SHA384
+from cryptography.hazmat.primitives.serialization import load_der_private_key
+
 from shoal.errors import DataError, TamperError
 from shoal.protector.crypto.primitives import Secret
 
@@ -29,9 +35,6 @@ _HASH = 48
 
 def generate(bits: int = BITS) -> Secret:
     """A new private key (PKCS #8, DER)."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
     key = rsa.generate_private_key(65537, bits)
     form = serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     return Secret(key.private_bytes(*form))
@@ -93,11 +96,6 @@ def finalize(n: int, e: int, prepared: bytes, signed: bytes, inverse: int) -> by
 
 
 def verify(n: int, e: int, prepared: bytes, signature: bytes) -> bool:
-    """Whether a signature is the key's."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric import padding, rsa
-    from cryptography.hazmat.primitives.hashes import SHA384
-
     try:
         rsa.RSAPublicNumbers(e, n).public_key().verify(
             signature, prepared, padding.PSS(padding.MGF1(SHA384()), SALT), SHA384()
@@ -121,8 +119,6 @@ def _unit(n: int) -> int:
 
 
 def _private(private: Secret) -> tuple[int, int, int, int, int]:
-    from cryptography.hazmat.primitives.serialization import load_der_private_key
-
     key: Any = load_der_private_key(private.expose(), None, unsafe_skip_rsa_key_validation=True)  # from the sealed store
     held = key.private_numbers()
     return held.public_numbers.n, held.public_numbers.e, held.d, held.p, held.q

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from shoal.errors import DataError, UsageError
 from shoal.protector.crypto import primitives as crypto
@@ -49,8 +51,6 @@ class Reversible(Opaque):
     """
 
     def __init__(self, secret: Secret, bound_to: bytes) -> None:
-        from cryptography.hazmat.primitives.ciphers.aead import AESSIV
-
         self._siv = AESSIV(crypto.derive(secret, "siv", length=64).expose())
         self._bound = [bound_to]
 
@@ -68,8 +68,6 @@ class Reversible(Opaque):
 
     def decode(self, token: bytes) -> tuple[bytes, bytes] | None:
         """Frame and identity, or None when the key did not make this pseudonym."""
-        from cryptography.exceptions import InvalidTag
-
         try:
             plain = self._siv.decrypt(token, self._bound)
         except (InvalidTag, ValueError):

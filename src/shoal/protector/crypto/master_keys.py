@@ -21,6 +21,9 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 from shoal.errors import TamperError, UsageError
 from shoal.protector.crypto import base32
 from shoal.protector.crypto.primitives import Secret, derive
@@ -66,8 +69,6 @@ class LocalKey:
     """
 
     def __init__(self, secret: Secret, *, location: str, shares: tuple[int, ...] = (), share_set: ShareSet | None = None) -> None:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         check_strength(secret)
         self._box = AESGCM(secret.expose())
         self._location = location
@@ -88,8 +89,6 @@ class LocalKey:
         return nonce + self._box.encrypt(nonce, data, context)
 
     def unwrap(self, data: bytes, context: bytes) -> bytes:
-        from cryptography.exceptions import InvalidTag
-
         try:
             return self._box.decrypt(data[:12], data[12:], context)
         except (InvalidTag, ValueError):

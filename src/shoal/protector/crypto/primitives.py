@@ -16,6 +16,12 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from shoal.errors import TamperError
 
@@ -78,9 +84,6 @@ class Opaque:
 
 def derive(secret: Secret, purpose: str, *, context: bytes = b"", length: int = 32) -> Secret:
     """The key for one purpose (HKDF-SHA256; ``context`` is the salt)."""
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
     return Secret(HKDF(SHA256(), length, context or None, b"shoal-vault/" + purpose.encode()).derive(secret.expose()))
 
 
@@ -88,8 +91,6 @@ class Box(Opaque):
     """Authenticated encryption: ``seal(plain, bound_to)`` gives nonce + ciphertext + tag."""
 
     def __init__(self, secret: Secret) -> None:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         self._aead = AESGCM(secret.expose())
 
     def seal(self, plain: bytes, bound_to: bytes) -> bytes:
@@ -97,8 +98,6 @@ class Box(Opaque):
         return nonce + self._aead.encrypt(nonce, plain, bound_to)
 
     def open(self, sealed: bytes, bound_to: bytes, *, what: str = "record") -> bytes:
-        from cryptography.exceptions import InvalidTag
-
         try:
             return self._aead.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound_to)
         except (InvalidTag, ValueError):
@@ -117,9 +116,6 @@ class Prf(Opaque):
     """HMAC-SHA256 under one key."""
 
     def __init__(self, secret: Secret) -> None:
-        from cryptography.hazmat.primitives.hashes import SHA256
-        from cryptography.hazmat.primitives.hmac import HMAC
-
         self._start = HMAC(secret.expose(), SHA256())
 
     def digest(self, message: bytes) -> bytes:
@@ -143,8 +139,6 @@ class Blocks(Opaque):
     """AES-256 as a keyed permutation of 16-byte blocks, many in one call (each block stands alone)."""
 
     def __init__(self, secret: Secret) -> None:
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
         self._cipher = Cipher(algorithms.AES(secret.expose()), modes.ECB())  # noqa: S305  single blocks, never a message
         self._kept = threading.local()  # whole blocks leave nothing behind, so each thread goes on with its own
 

@@ -6,6 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+
 from shoal.errors import AccessError, UsageError
 from shoal.protector.crypto import base32
 
@@ -14,15 +18,11 @@ _INFO = b"shoal-vault reveal "
 
 def suite() -> Any:
     """X25519, HKDF-SHA256, AES-256-GCM."""
-    from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
-
     return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 
 def generate() -> tuple[str, str]:
     """A recipient's secret, to be kept, and its public key, to be given with a request."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
     private = X25519PrivateKey.generate()
     return "recipient-" + base32.encode(private.private_bytes_raw()), private.public_key().public_bytes_raw().hex()
 
@@ -39,8 +39,6 @@ def check(public: str) -> None:
 
 def seal(public: str, identities: Mapping[str, str | None], request: str) -> str:
     """Identities sealed to a public key, bound to the request they belong to."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
-
     key = X25519PublicKey.from_public_bytes(bytes.fromhex(public))
     sealed: bytes = suite().encrypt(json.dumps(dict(identities)).encode(), key, info=_INFO + request.encode())
     return sealed.hex()
@@ -48,9 +46,6 @@ def seal(public: str, identities: Mapping[str, str | None], request: str) -> str
 
 def unseal(secret: str, sealed: str, request: str) -> dict[str, str | None]:
     """The identities, for the one who has the secret."""
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
     raw = base32.decode(secret.strip().removeprefix("recipient-"))
     if raw is None or len(raw) != 32:
         raise UsageError("this is not a recipient's secret.", hint="It begins with recipient-.")

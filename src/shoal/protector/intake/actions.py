@@ -7,12 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from shoal.errors import AccessError, UsageError
 from shoal.protector.actions.frame import SessionPart, for_log, log_names
 from shoal.protector.actions.pseudonyms import column_has_planted
 from shoal.protector.intake import waiting
-from shoal.protector.intake.recognise import MATCH, POSSIBLE, Answer, recognise
-from shoal.protector.intake.register import LONGEST, Person, Register, identity_of, parsed, person_of, require_fitting
+from shoal.protector.intake.register import (
+    LONGEST,
+    MATCH,
+    POSSIBLE,
+    Answer,
+    Person,
+    Register,
+    identity_of,
+    parsed,
+    person_of,
+    recognise,
+    require_fitting,
+)
 from shoal.protector.intake.waiting import Candidate, Waiting
 from shoal.protector.pseudonyms import merges
 from shoal.protector.pseudonyms.domains import Context
@@ -87,8 +100,6 @@ class IntakeActions(SessionPart):
         self, tx: Tx, opened: OpenDomain, people: Sequence[Person], answers: Sequence[Answer], now: float
     ) -> tuple[list[str | None], bool]:
         """The pseudonym of everybody who was recognised or is new; other spellings of a known person are remembered."""
-        import pyarrow as pa
-
         texts = [None if a.identity is None else identity_of(p) for p, a in zip(people, answers, strict=True)]
         known = merges.read(tx, opened)
         fresh = {
@@ -147,8 +158,6 @@ class IntakeActions(SessionPart):
 
         Nobody decides a record that she brought herself.
         """
-        import pyarrow as pa
-
         frame = self._frame
         with frame.acting("decide", waiting=for_log(number, "WAIT-")) as (tx, now):
             body = waiting.load(tx, number)

@@ -40,7 +40,6 @@ class Waiting:
     candidates: tuple[Candidate, ...] = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """What the clerk sees."""
         found = [{"pseudonym": c.pseudonym, "probability": round(c.probability, 4), "record": c.record} for c in self.candidates]
         return {"id": self.id, "domain": self.domain, "created": self.created, "record": self.record, "candidates": found}
 
@@ -70,13 +69,11 @@ def load(tx: Tx, name: str) -> dict[str, Any]:
 
 
 def content(opened: OpenDomain, body: Mapping[str, Any]) -> tuple[Person, list[tuple[bytes, float]]]:
-    """The record and its candidates."""
     inner = json.loads(opened.merge_box.open(bytes.fromhex(body["sealed"]), _BOUND, what="waiting record"))
     return inner["record"], [(identity.encode(), float(chance)) for identity, chance in inner["candidates"]]
 
 
 def remove(tx: Tx, name: str) -> None:
-    """It is decided."""
     tx.remove(WAITING, name)
 
 

@@ -69,7 +69,6 @@ class Verdict:
 
 
 def actor_pseudonym(store: Store, actor: str) -> str:
-    """The audit pseudonym of an actor."""
     return "A-" + base32.encode(store.audit_names.digest(b"actor\0" + actor.encode())[:10])
 
 

@@ -12,12 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
 from shoal.errors import DataError, TamperError, UsageError
 from shoal.kernels.merkle import Frontier, Tree, is_consistent, is_included, leaf
 from shoal.protector.crypto.primitives import Secret
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Store, Tx, step
 from shoal.protector.store.guard import chained
+from shoal.protector.store.schema import checkpoints
 from shoal.protector.store.state import SETTING, SIGNER, padded
 
 FORMAT = "shoal-audit-checkpoint/2"
@@ -30,10 +34,6 @@ _BLOCK = 128
 
 def sign_checkpoint(tx: Tx, time: float) -> dict[str, Any]:
     """Sign the head of the log; the checkpoint as it can be kept outside."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    from shoal.protector.store.schema import checkpoints
-
     signers = tx.get(SIGNER, "list")
     secret = tx.get_secret(SIGNER, "active")
     if signers is None or secret is None:
@@ -64,8 +64,6 @@ def sign_checkpoint(tx: Tx, time: float) -> dict[str, Any]:
 
 def new_signer(tx: Tx) -> str:
     """Make a signing key; the retired ones stay known, so that old checkpoints still verify. Returns its id."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     private = Ed25519PrivateKey.generate()
     public = private.public_key().public_bytes_raw()
     listed = tx.get(SIGNER, "list") or {"keys": []}
@@ -118,9 +116,6 @@ def opened_body(store: Store, seq: int, sealed: bytes) -> bytes:
 
 
 def read_signed(text: bytes, signature: bytes, keys: Mapping[str, bytes]) -> dict[str, Any] | None:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
     try:
         body = json.loads(text)
         public = keys.get(body.get("key", ""))

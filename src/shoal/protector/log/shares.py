@@ -12,6 +12,9 @@ import os
 from dataclasses import asdict
 from typing import Any
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
 from shoal.errors import AccessError, UsageError
 from shoal.protector.crypto import base32, recipients
 from shoal.protector.crypto.recipients import suite
@@ -23,8 +26,6 @@ _INFO = b"shoal-vault audit name"
 
 def create(tx: Tx) -> tuple[str, str]:
     """Draw the key pair; the shares for owner and auditor, as text, shown once."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
     private = X25519PrivateKey.generate()
     tx.put(SETTING, "resolution", {"public": private.public_key().public_bytes_raw().hex()})
     first = os.urandom(32)
@@ -34,8 +35,6 @@ def create(tx: Tx) -> tuple[str, str]:
 
 def remember(tx: Tx, pseudonym: str, name: bytes) -> None:
     """Seal the name behind an audit pseudonym, once."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
-
     if tx.get(SETTING, f"name {pseudonym}") is not None:
         return
     setting = tx.get(SETTING, "resolution")
@@ -47,8 +46,6 @@ def remember(tx: Tx, pseudonym: str, name: bytes) -> None:
 
 def open_name(tx: Tx, pseudonym: str, owner_share: str, auditor_share: str) -> bytes:
     """The sealed name, opened with both shares."""
-    from cryptography.exceptions import InvalidTag
-
     private = join(tx, owner_share, auditor_share)
     stored = tx.get(SETTING, f"name {pseudonym}")
     if stored is None:
@@ -62,8 +59,6 @@ def open_name(tx: Tx, pseudonym: str, owner_share: str, auditor_share: str) -> b
 
 def join(tx: Tx, owner_share: str, auditor_share: str) -> Any:
     """The private half from its two shares; shares that do not belong together are refused."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
     setting = tx.get(SETTING, "resolution")
     first, second = _bytes("owner", owner_share), _bytes("auditor", auditor_share)
     private = X25519PrivateKey.from_private_bytes(bytes(a ^ b for a, b in zip(first, second, strict=True)))

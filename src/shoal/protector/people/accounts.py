@@ -15,8 +15,9 @@ from typing import Any
 from shoal.errors import AccessError, UsageError, nearest
 from shoal.model.names import alike, require_plain
 from shoal.protector.crypto import base32
+from shoal.protector.pseudonyms.self_generated import CHALLENGE_SECONDS
 from shoal.protector.store.database import Store, Tx
-from shoal.protector.store.state import ACTOR, DOMAIN, ENROLMENT, TOKEN
+from shoal.protector.store.state import ACTOR, CHALLENGE, CHANGE, DOMAIN, ENROLMENT, REQUEST, TOKEN
 
 PERMITS: Mapping[str, frozenset[str]] = {
     "operator": frozenset({"pseudonymize", "find", "translate", "register", "prove", "backup", "intake", "issue", "redeem"}),
@@ -69,7 +70,6 @@ class Caller:
             raise AccessError("this token does not reach that domain.", reason="domain")
 
     def reaches(self, domain: str) -> bool:
-        """Whether the token may touch a domain."""
         return not self.domains or domain in self.domains
 
 
@@ -106,7 +106,6 @@ def require_another(tx: Tx, name: str, role: str) -> None:
 
 
 def add(tx: Tx, name: str, roles: Sequence[str], time: float) -> None:
-    """A new actor."""
     check_new(tx, name)
     tx.put(ACTOR, name, {"name": name, "roles": list(check_roles(roles)), "enabled": True, "created": time})
 
@@ -276,3 +275,26 @@ def lend(tx: Tx, own: str, action: str, *, domains: Sequence[str], seconds: floa
     body = {"actor": lender.name, "scopes": sorted(lender.roles), "domains": reach, "expires": time + seconds, "label": "lent"}
     tx.put(TOKEN, token_digest(tx.store, text), {**body, "action": action, "own": own, "issued": time})
     return text
+
+
+def set_back(tx: Tx, now: float) -> None:
+    """Shorten every life that began or ends after ``now`` under a time that was wrong.
+
+    Tokens and codes keep the length of their life, counted from now. Open requests and changes that were made in that time end.
+    """
+    for tag, body in tx.items(TOKEN):
+        expires = body["expires"]
+        issued = body.get("issued", expires - LONGEST if body.get("own") else 0.0)
+        if issued > now and expires is not None:
+            tx.replace(TOKEN, tag, {**body, "issued": now, "expires": now + expires - issued})
+    for kind, end, life in ((ENROLMENT, "until", LIFE), (CHALLENGE, "expires", CHALLENGE_SECONDS)):
+        for tag, body in tx.items(kind):
+            if body[end] > now + life:
+                tx.replace(kind, tag, {**body, end: now + life})
+    for kind, living, ended in (
+        (REQUEST, ("pending", "approved"), "withdrawn"),
+        (CHANGE, ("pending", "confirmed"), "denied"),
+    ):
+        for tag, body in tx.items(kind):
+            if body["created"] > now and body["status"] in living:
+                tx.replace(kind, tag, {**body, "status": ended})

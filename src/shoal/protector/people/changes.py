@@ -131,7 +131,6 @@ def load(tx: Tx, change_id: str) -> Change:
 
 
 def everything(tx: Tx) -> list[Change]:
-    """All changes, in order of time."""
     return sorted((_parsed(body) for body in tx.all(CHANGE)), key=lambda c: (c.created, c.id))
 
 

@@ -12,6 +12,9 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.twofactor.hotp import HOTP
+
 from shoal.errors import AccessError, UsageError
 from shoal.protector.people.accounts import Caller, check_roles
 from shoal.protector.store.database import Tx
@@ -41,7 +44,6 @@ def require(tx: Tx, roles: Iterable[str]) -> None:
 
 
 def needed(tx: Tx, caller: Caller, action: str) -> bool:
-    """Whether the caller decides with a code."""
     asked = set((tx.get(LIMIT, "factor") or {"roles": []})["roles"])
     return bool(asked & caller.roles & set(DECIDING.get(action, ())))
 
@@ -72,7 +74,6 @@ def check(tx: Tx, name: str, given: str, time: float) -> bool:
 
 
 def withdraw(tx: Tx, name: str) -> None:
-    """Forget a person's factor."""
     tx.remove(USAGE, _entry(name))
 
 
@@ -100,9 +101,6 @@ def code(secret: bytes, step: int, *, digits: int = DIGITS, algorithm: str = "sh
     >>> code(b"12345678901234567890", 59 // 30, digits=8)  # RFC 6238, appendix B
     '94287082'
     """
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.twofactor.hotp import HOTP
-
     known: dict[str, Any] = {"sha1": hashes.SHA1(), "sha256": hashes.SHA256(), "sha512": hashes.SHA512()}  # noqa: S303
     return HOTP(secret, digits, known[algorithm]).generate(step).decode()
 

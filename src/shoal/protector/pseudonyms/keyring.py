@@ -40,7 +40,6 @@ class Keyring(Opaque):
         return found
 
     def opened(self, tx: Tx, domain: Domain) -> OpenDomain:
-        """A domain with its keys."""
         with self._lock:
             known = self._open.get(domain.id)
         if known is not None and known[0] == domain:

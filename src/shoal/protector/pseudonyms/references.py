@@ -61,7 +61,6 @@ def mint(tx: Tx, keys: DomainKeys, frames: Frames, identities: Sequence[bytes], 
 
 
 def tokens(keys: DomainKeys, blocks: Pairs) -> NDArray[np.uint8]:
-    """The 16-byte pseudonyms of blocks."""
     return np.frombuffer(keys.tokens.encrypt(blocks.tobytes()), dtype=np.uint8).reshape(-1, 16)
 
 

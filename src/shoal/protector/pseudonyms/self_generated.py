@@ -12,6 +12,9 @@ import hashlib
 import os
 from typing import Any, NoReturn
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
 from shoal.errors import AccessError, UsageError
 from shoal.kernels.signatures import is_weak
 from shoal.protector.crypto import base32
@@ -44,7 +47,6 @@ class Holder:
 
     @classmethod
     def from_text(cls, text: str) -> Holder:
-        """A holder from the text of its secret."""
         value = base32.decode(text.strip().removeprefix("holder-"))
         if value is None or len(value) != 32:
             raise UsageError("this is not a holder's secret.")
@@ -60,7 +62,6 @@ class Holder:
         return raw.hex()
 
     def pseudonym(self, domain_id: str) -> str:
-        """The holder's pseudonym in a domain."""
         return commitment(domain_id, self.public_key(domain_id))
 
     def registration(self, vault_id: str, domain_id: str) -> dict[str, str]:
@@ -76,8 +77,6 @@ class Holder:
         return signature.hex()
 
     def _private(self, domain_id: str) -> Any:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
         seed = crypto.derive(self._secret, "holder", context=bytes.fromhex(domain_id))
         return Ed25519PrivateKey.from_private_bytes(seed.expose())
 
@@ -129,9 +128,6 @@ def _message(vault_id: str, domain_id: str, pseudonym: str, challenge: str) -> b
 
 
 def _signed(public_key: str, signature: str, message: bytes) -> bool:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
     try:
         key = bytes.fromhex(public_key)
         Ed25519PublicKey.from_public_bytes(key).verify(bytes.fromhex(signature), message)

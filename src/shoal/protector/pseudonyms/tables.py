@@ -15,9 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
+from shoal.engines import open as opening
+from shoal.engines.exclusion import leave_out
+from shoal.engines.files.writers import atomic, output_format, write_file
 from shoal.errors import UsageError
 from shoal.find import ColumnFacts, find_columns
+from shoal.kernels.text import canonical_text
 from shoal.linkage.records import fields_of, text_columns
 from shoal.model.exclusion import Excluded
 from shoal.model.roles import Column, Role
@@ -99,9 +104,6 @@ def pseudonymize_table(
     Pseudonymized
         Also written beside ``out`` as ``<out>.pseudonyms.json``.
     """
-    from shoal.engines.exclusion import leave_out
-    from shoal.engines.files.writers import atomic, output_format
-
     path = Path(out)
     output_format(path, None)
     _require_new(path, source)
@@ -140,10 +142,6 @@ def replace_in_table(
     table: Any, out: str | Path, *, columns: Sequence[str], replace: Callable[[list[str]], Sequence[str | None]]
 ) -> Replaced:
     """A table with the texts of some columns replaced; ``replace`` gets the different ones of a part and answers in order."""
-    import pyarrow as pa
-
-    from shoal.engines.files.writers import output_format
-
     path = Path(out)
     output_format(path, None)
     _require_new(path, table)
@@ -183,8 +181,6 @@ def find_in_table(session: Session, table: Any, out: str | Path, *, columns: Seq
 
 def values_of(table: Any, column: str) -> list[str]:
     """The different texts of a column, in the order in which they come."""
-    from shoal.kernels.text import canonical_text
-
     found: dict[str, None] = {}
     with _opened(table, [column]) as opened:
         opened.schema.require(column, what="column of pseudonyms")
@@ -213,10 +209,6 @@ def intake_table(
 
     Rows whose person is not decided have no pseudonym: after the clerk's decisions the same call completes them.
     """
-    import pyarrow as pa
-
-    from shoal.engines.files.writers import output_format, write_file
-
     path = Path(out)
     form = output_format(path, None)
     columns = list(fields_of(fields))
@@ -261,10 +253,6 @@ class _Work:
 
     def write(self, table: Table, kept: Sequence[Column], path: Path, *, raw: bool = False) -> dict[str, list[str]]:
         """Write these columns of a table, replaced, to a file like it; which of them still tell who people are."""
-        import pyarrow as pa
-
-        from shoal.engines.files.writers import output_format, write_file
-
         names = [c.name for c in kept]
         batches = self.stream(table.scan(names, batch_size=BATCH_ROWS))
         first = list(itertools.islice(batches, 1))
@@ -274,8 +262,6 @@ class _Work:
         return left_over(pa.Table.from_batches(first), self.columns, {c.name: c.kind for c in kept}) if first else {}
 
     def stream(self, batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
         for batch in batches:
             table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
             for name in self.columns:
@@ -286,8 +272,6 @@ class _Work:
             yield from table.combine_chunks().to_batches()
 
     def _replaced(self, table: Any, name: str) -> Any:
-        from shoal.kernels.text import canonical_text
-
         place = table.column_names.index(name)
         text = canonical_text(table[name])
         self.missing += text.null_count
@@ -302,8 +286,6 @@ def _require_new(path: Path, source: Any) -> None:
 
 def _opened(source: Any, columns: Sequence[str]) -> Table:
     """The source with its identity columns as text."""
-    from shoal.engines import open as opening
-
     if isinstance(source, str | Path) and Path(str(source)).suffix.lower() in (".csv", ".tsv", ".txt"):
         return opening.open(source, types=dict.fromkeys(columns, "text"))
     return opening.open(source)
@@ -333,8 +315,6 @@ def left_over(table: Any, replaced: Sequence[str], kinds: dict[str, str]) -> dic
 
 
 def _facts(column: Any, name: str, kind: str) -> ColumnFacts:
-    from shoal.kernels.text import canonical_text
-
     text = canonical_text(column)
     counted = text.drop_null().value_counts()
     values, counts = counted.field("values").to_pylist(), np.asarray(counted.field("counts"))

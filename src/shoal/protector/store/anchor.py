@@ -4,6 +4,12 @@ A thief or a careless restore can put back an older, perfectly consistent copy o
 it (beside the master key by default), holds the highest generation seen and the head of the audit log at that time; a
 database that is older is refused. Two slots are written in turn in place, so a crash in the middle damages one at most; a
 slot is authenticated with a key of the vault. Several processes share it under a lock. It only ever moves forward.
+
+The time a vault believes. It never runs backwards, and a machine's clock is believed only near the newest time seen.
+
+A clock far ahead would end every token and open every window of the limits; one far behind would keep requests and delegated
+tokens alive. Both are refused for any action until the clock is right again or two people correct the vault's time
+(:meth:`shoal.protector.vault.Vault.correct_time`).
 """
 
 from __future__ import annotations
@@ -12,6 +18,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hmac import compare_digest
 from pathlib import Path
 
 from shoal.disk.atomic import lock, state_folder
@@ -65,7 +72,6 @@ class Anchor:
         return max(marks)
 
     def advance(self, mark: Mark) -> None:
-        """Remember ``mark`` if it is newer."""
         with _opened(self.path) as handle:
             marks = self._marks(handle)
             if mark.generation > max(marks).generation:
@@ -89,8 +95,6 @@ class Anchor:
     def _parse(self, slot: bytes) -> Mark | None:
         size = len(_MAGIC) + len(self._vault_id) + 16 + 32
         body, mac = slot[:size], slot[size : size + 32]
-        from hmac import compare_digest
-
         if not body.startswith(_MAGIC + self._vault_id) or not compare_digest(mac, self._prf.digest(body)):
             return None
         numbers = body[len(_MAGIC) + len(self._vault_id) :]
@@ -138,3 +142,26 @@ def rolled_back(found: int, expected: int) -> TamperError:
         f"the vault's database is older than it was: generation {found}, but {expected} was seen before.",
         hint="An old copy was put back. Restore the newest one, or let an owner accept it with `shoal vault anchor --accept`.",
     )
+
+
+AHEAD = 366 * 86400.0
+"""Seconds by which a clock may be ahead of the newest time the vault has seen: the longest time a vault may lie unused."""
+
+BEHIND = 600.0
+"""Seconds by which a clock may be behind: servers that share a vault differ a little, and clocks are set back a little."""
+
+
+def advanced(seen: float, clock: float) -> float:
+    """The present time, from the newest time seen and the machine's clock.
+
+    >>> advanced(0.0, 5e9), advanced(1e9, 1e9 + 60), advanced(1e9, 1e9 - 60)
+    (5000000000.0, 1000000060.0, 1000000000.0)
+    """
+    if seen and not seen - BEHIND <= clock <= seen + AHEAD:
+        direction, days = ("ahead of", clock - seen) if clock > seen else ("behind", seen - clock)
+        raise TamperError(
+            f"the clock of this machine is {days / 86400:,.1f} days {direction} the newest time this vault has seen: "
+            "nothing is done at a time that cannot be trusted.",
+            hint="Set the clock right. If it is right, two people correct the vault's time with `shoal vault time --correct`.",
+        )
+    return max(seen, clock)

@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cryptography.exceptions import InvalidTag
+
 from shoal.errors import TamperError
 from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.primitives import Box, Sum
@@ -65,7 +67,6 @@ def _scattered(tx: Tx, table: str, ids: Sequence[int]) -> list[Any]:
 
 
 def put(tx: Tx, table: str, rows: Sequence[Row]) -> None:
-    """Store rows, new or changed."""
     tx.wrote_people = True
     if tx.store.dialect == "sqlite":
         tx.raw().executemany(f"{_INSERT[table]} VALUES (?, ?) {_REPLACE}", rows)
@@ -90,8 +91,6 @@ def seal(box: Box, label: bytes, ids: Sequence[int], plain: bytes, *, head: byte
 
 def unseal(table: str, label: bytes, rows: Sequence[Row], box_of: Callable[[bytes], Box], *, head: int = 0) -> bytes:
     """The parts that :func:`seal` sealed, joined; ``box_of`` tells the key from the ``head`` open bytes."""
-    from cryptography.exceptions import InvalidTag
-
     start = head + crypto.NONCE_BYTES
     try:
         return b"".join([box_of(s[:head]).aead.decrypt(s[head:start], s[start:], label + k.to_bytes(8, "big")) for k, s in rows])

@@ -280,7 +280,6 @@ def last_key(number: int, version: int) -> int:
 
 
 def drop(tx: Tx, number: int, version: int) -> None:
-    """Forget the index of a key version."""
     if tx.rows(number).index.pop(str(version), None) is not None:
         tx.run("DELETE FROM vault_index WHERE id BETWEEN ? AND ?", first_key(number, version), last_key(number, version))
 

@@ -217,7 +217,6 @@ def fill(tx: Tx, keys: DomainKeys, records: NDArray[Any]) -> None:
 
 
 def pad(tx: Tx, keys: DomainKeys, slots: int) -> None:
-    """Add empty pages up to so many slots."""
     rows = tx.rows(keys.number)
     for start in range(rows.slots // PER_PAGE, slots // PER_PAGE, blobs.SLICE):
         numbers = np.arange(start, min(start + blobs.SLICE, slots // PER_PAGE))

@@ -24,7 +24,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
 from shoal.errors import AccessError, DataError, ShoalError
+from shoal.protector.people.accounts import token_digest
 from shoal.server.common import LOOPBACK, new_app
+from shoal.server.limited_http import run
 from shoal.server.protector import models, routes
 
 if TYPE_CHECKING:
@@ -59,8 +61,6 @@ class Admission:
 
     async def admit(self, request: Request) -> Session:
         """The session of the caller's token."""
-        from shoal.protector.people.accounts import token_digest
-
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Unauthorized
@@ -224,8 +224,6 @@ def serve(
     tls_key: Path | None = None,
 ) -> None:
     """Serve the vault until stopped: on an address, or on a unix socket. Beyond loopback, TLS is required."""
-    from shoal.server.limited_http import run
-
     app = create_app(vault, hosts=(*LOOPBACK, host, *names))
     run(app, host=host, port=port, socket=socket, tls_cert=tls_cert, tls_key=tls_key, secrets=True)
 

@@ -123,4 +123,4 @@ ANSWERS: dict[str, Any] = {
         )
     },
 }  # fmt: skip
-"""The model of each answer, by the name that :mod:`shoal.protector.replies` gives its shape."""
+"""The model of each answer, by the name that :mod:`shoal.protector.remote` gives its shape."""

@@ -25,7 +25,7 @@ from shoal.errors import AccessError, ShoalError, UsageError
 from shoal.protector import care
 from shoal.protector.action_table import ACTIONS, DAY, REQUIRED, Action, Kind, Parameter
 from shoal.protector.log.audit import recent
-from shoal.protector.replies import REPLIES
+from shoal.protector.remote import REPLIES
 from shoal.server.common import status_of
 from shoal.server.protector import models
 
@@ -45,7 +45,6 @@ CurrentSession = Annotated[Any, Depends(current_session)]
 
 
 def add_action_routes(router: APIRouter) -> None:
-    """A route for each action."""
     for action in ACTIONS:
         summary = f"{action.help} ({action.roles})" if action.roles else action.help
         router.add_api_route(

@@ -35,8 +35,6 @@ PATIENCE = 1.0
 
 @dataclass(frozen=True)
 class Metered:
-    """A questionnaire with its numbers."""
-
     asked: Questionnaire
     meter: Meter
 
@@ -125,7 +123,6 @@ MOST_NAME = 60
 
 
 def spec_of(fields: dict[str, str]) -> dict[str, Any]:
-    """The description of a question from its card."""
     how = fields.get("how", "")
     if how == "values":
         spec: dict[str, Any] = {"values": whole(fields.get("values", ""), "the number of answers")}

@@ -16,12 +16,11 @@ from shoal.forms import read_form
 from shoal.forms.files import ENDINGS
 from shoal.server.common import status_of
 from shoal.studio import forms
-from shoal.studio.here import Studio, download, fields_of, file_of, here, page, problem_of, steps_of, to
+from shoal.studio.here import Fields, Studio, download, file_of, here, page, posts, problem_of, steps_of, to
 from shoal.studio.questionnaire.meters import EXAMPLE, Meters, about_of, name_of, shown, spec_of, whole
 from shoal.studio.workspace import question_edits
 
 MOST_BYTES = 50_000_000
-Fields = dict[str, str]
 
 
 def create_router(studio: Studio) -> APIRouter:
@@ -39,11 +38,9 @@ def _add_list(router: APIRouter, studio: Studio) -> None:
     def listed(request: Request) -> Response:
         return _listed(request, studio)
 
-    @router.post("/questions")
-    async def begin(request: Request) -> Response:
-        fields = await fields_of(request)
-        made = await run_in_threadpool(_begun, studio, fields)
-        return to(f"/questions/{made}")
+    @posts(router, "/questions")
+    def begin(_: Request, fields: Fields) -> str:
+        return f"/questions/{_begun(studio, fields)}"
 
     @router.post("/questions/import")
     async def bring(request: Request) -> Response:
@@ -91,16 +88,11 @@ def _add_changes(router: APIRouter, studio: Studio, meters: Meters) -> None:
     kept = studio.workspace.questionnaires
 
     def changing(path: str, change: Callable[[str, Fields], tuple[str, str]]) -> None:
-        @router.post("/questions/{key}/" + path, name=f"questions {path}")
-        async def changed(request: Request, key: str) -> Response:
-            fields = await fields_of(request)
-
-            def work() -> None:
-                words, text = change(kept.now(key).policy, fields)
-                kept.history.add(key, words, text)
-
-            await run_in_threadpool(work)
-            return to(f"/questions/{key}")
+        @posts(router, "/questions/{key}/" + path)
+        def changed(_: Request, fields: Fields, key: str) -> str:
+            words, text = change(kept.now(key).policy, fields)
+            kept.history.add(key, words, text)
+            return f"/questions/{key}"
 
     changing("add", _add)
     changing("edit", _edit)
@@ -111,17 +103,15 @@ def _add_changes(router: APIRouter, studio: Studio, meters: Meters) -> None:
     changing("pilot", lambda text, f: _pilot(studio, text, f))
     changing("apply", lambda text, f: _apply(meters, text, f))
 
-    @router.post("/questions/{key}/go")
-    async def go(request: Request, key: str) -> Response:
-        fields = await fields_of(request)
-        await run_in_threadpool(kept.history.go, kept.get(key).id, whole(fields.get("number", ""), "the step"))
-        return to(f"/questions/{key}")
+    @posts(router, "/questions/{key}/go")
+    def go(_: Request, fields: Fields, key: str) -> str:
+        kept.history.go(kept.get(key).id, whole(fields.get("number", ""), "the step"))
+        return f"/questions/{key}"
 
-    @router.post("/questions/{key}/delete")
-    async def delete(request: Request, key: str) -> Response:
-        await fields_of(request)
-        await run_in_threadpool(lambda: kept.delete(kept.get(key).id))
-        return to("/questions")
+    @posts(router, "/questions/{key}/delete")
+    def delete(*_: Request | Fields, key: str) -> str:
+        kept.delete(kept.get(key).id)
+        return "/questions"
 
 
 def _listed(request: Request, studio: Studio, error: ShoalError | None = None) -> Response:

@@ -20,7 +20,7 @@ from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.vocabulary import canonical, check_values
 from shoal.studio.here import Studio
-from shoal.studio.workspace.rows import Kept
+from shoal.studio.workspace.database import Kept
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,6 @@ class Shelf:
 
     @property
     def ledger_file(self) -> Path:
-        """The private memory of what was published."""
         return self.folder / "ledger.json"
 
     @property

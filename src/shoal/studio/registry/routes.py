@@ -8,7 +8,6 @@ from typing import Any
 
 from fastapi import APIRouter
 from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -26,7 +25,7 @@ from shoal.registry.records.vocabulary import label
 from shoal.report import pages
 from shoal.report.numbers import percent
 from shoal.server.common import status_of
-from shoal.studio.here import Studio, fields_of, page, problem_of
+from shoal.studio.here import Fields, Studio, page, posts, problem_of
 from shoal.studio.registry import publishing
 from shoal.studio.registry.publishing import OWN, SHIPPED, Shelf
 
@@ -72,7 +71,7 @@ def _deciding(router: APIRouter, shelf: Shelf) -> None:
         return page(request, "registry/decide.html", status=status, **shown)
 
 
-def _decided(registry: Registry, fields: dict[str, str]) -> dict[str, Any]:
+def _decided(registry: Registry, fields: Fields) -> dict[str, Any]:
     """What a decision says, in words."""
     codes = [c for c in (fields["age"], "sex" * bool(fields["sex"]), "postcode" * bool(fields["postcode"])) if c]
     if not codes or fields["age"] not in dict(AGES) or fields["target"] not in TARGETS:
@@ -173,7 +172,7 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
 
 
 def _publishing(router: APIRouter, studio: Studio, shelf: Shelf) -> None:
-    def form(request: Request, fields: dict[str, str], **more: Any) -> Response:
+    def form(request: Request, fields: Fields, **more: Any) -> Response:
         tables = studio.workspace.tables.all()
         chosen = next((t for t in tables if t.id == fields.get("table", "")), None)
         names = [] if chosen is None else columns_of(chosen.id)
@@ -190,7 +189,8 @@ def _publishing(router: APIRouter, studio: Studio, shelf: Shelf) -> None:
     def columns_of(table_id: str) -> list[str]:
         return [c.name for c in studio.answers.columns(studio.workspace.tables.get(table_id)).columns]
 
-    def work(request: Request, fields: dict[str, str]) -> Response:
+    @posts(router, "/registry/publish")
+    def send(request: Request, fields: Fields) -> Response:
         """Look, and publish only what was looked at."""
         try:
             asked = publishing.asked_of(studio, columns_of(fields.get("table", "")), fields)
@@ -206,11 +206,6 @@ def _publishing(router: APIRouter, studio: Studio, shelf: Shelf) -> None:
     @router.get("/registry/publish")
     def ask(request: Request) -> Response:
         return form(request, {"table": request.query_params.get("table", "")})
-
-    @router.post("/registry/publish")
-    async def send(request: Request) -> Response:
-        fields = await fields_of(request)
-        return await run_in_threadpool(work, request, fields)
 
 
 def _exposed(router: APIRouter, shelf: Shelf) -> None:

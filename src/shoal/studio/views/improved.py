@@ -21,7 +21,6 @@ ROWS = 5
 
 
 def heights(found: Improvement) -> dict[str, int]:
-    """The highest level of each column."""
     return found.heights
 
 
@@ -36,7 +35,6 @@ def guessed(found: Improvement) -> dict[str, dict[str, Any]]:
 
 
 def met(found: Improvement, levels: Mapping[str, int]) -> bool:
-    """Whether these levels meet all that is asked."""
     return found.at(levels).met
 
 

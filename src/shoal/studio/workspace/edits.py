@@ -2,6 +2,8 @@
 
 What is not changed stays as it was written. A level that a person chose is written as both bounds of the column, so that the
 command line, given the same text, can only take the same plan.
+
+The policy of an event release as a person asks for it: who, when, where, and how many must share what is known.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
 from shoal.errors import PolicyError, UsageError
 from shoal.model.roles import DECIDED, Role
 from shoal.release.policy import file as policy_file
@@ -21,6 +25,7 @@ from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
     from shoal.api.inspect import Inspection
+
 
 Document = dict[str, Any]
 P = ParamSpec("P")
@@ -205,7 +210,6 @@ def with_hierarchy(document: Document, column: str, new: Any) -> None:
 
 @_edit
 def with_scale(document: Document, column: str, scale: str) -> None:
-    """What the values of a column are."""
     document["scale"] = {**_mapping(document.get("scale")), column: scale}
 
 
@@ -250,8 +254,6 @@ def _lines(named: Any) -> Any:
 
 def _short(part: Any) -> Any:
     """What stands on one line."""
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq  # not needed to read a policy
-
     if isinstance(part, Mapping):
         flat: Any = CommentedMap(part)
     elif isinstance(part, list | tuple):
@@ -302,3 +304,37 @@ def _written(roles: Mapping[str, Mapping[str, Any]], rest: str | None = None) ->
 
 def _column(unit: Any) -> str | None:
     return str(unit["column"]) if isinstance(unit, Mapping) else None if unit is None else str(unit)
+
+
+MOST_KNOWN = 4
+"""Known records that may be asked about: every set of them is listed."""
+
+
+def event_policy(policy: Policy, columns: Sequence[str], *, time: str, place: str, records: int, k: int, suppress: float) -> str:
+    """The text of the policy. Columns that are harmless are published; every other one is left out, the guessed ones too."""
+    if policy.unit is None:
+        raise UsageError("it is not said who a row belongs to.", hint="Say on Measure which column names people.")
+    if not time and not place:
+        raise UsageError("neither a time nor a place is named.", hint="Choose what somebody may know of a record.")
+    if time == place or policy.unit in (time, place):
+        raise UsageError("one column cannot be two of person, time and place.", hint="Choose different ones.")
+    if not 1 <= records <= MOST_KNOWN or k < 2:
+        raise UsageError(f"known records are 1 to {MOST_KNOWN}, shared by at least 2 people.", hint="Write such numbers.")
+    if not 0 <= suppress <= 1:
+        raise UsageError("left out is a share from 0 to 100 %.", hint="Write a number such as 5.")
+    events: dict[str, Any] = {"unit": policy.unit}
+    events |= {part: name for part, name in (("time", time), ("place", place)) if name}
+    others = [c for c in columns if c not in events.values()]
+    harmless = [c for c in others if c in policy.insensitive]
+    roles = {"direct": [c for c in others if c not in harmless], "insensitive": harmless}
+    text = policy_file.write_yaml(
+        {
+            "events": events,
+            "roles": {role: named for role, named in roles.items() if named},
+            "require": {"known": {"records": records, "k": k}},
+            "allow": {"suppress": suppress},
+            **{name: value for name, value in policy.about.items() if value},
+        }
+    )
+    Policy.parse(text)
+    return text

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.stores import sa
-from shoal.studio.workspace.database import QUESTION_STEPS, QUESTIONNAIRES, STEPS, TABLES, writing
-from shoal.studio.workspace.rows import KeptQuestions, Rows, Step
+from shoal.studio.workspace.database import QUESTION_STEPS, QUESTIONNAIRES, STEPS, TABLES, KeptQuestions, Rows, Step, writing
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

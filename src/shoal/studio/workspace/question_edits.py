@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
+from ruamel.yaml.comments import CommentedMap
 
 from shoal.errors import PolicyError, UsageError
 from shoal.forms.files import from_mapping, read_yaml_text
@@ -205,7 +206,6 @@ def _checked(document: Document) -> str:
 
 def _text(document: Document) -> str:
     """A page of YAML: a line for each question."""
-    from ruamel.yaml.comments import CommentedMap  # not needed to read one
 
     def line(spec: Any) -> Any:
         flat = CommentedMap(spec)

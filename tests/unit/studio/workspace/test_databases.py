@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import DataError, UsageError
-from shoal.studio.workspace.databases import FILE, LONGEST, Databases
+from shoal.studio.workspace.files import FILE, LONGEST_TABLE, Databases
 
 ADDRESS = "postgresql://reader:pass-word@db.example.org/clinic"
 
@@ -23,8 +23,8 @@ def test_names_and_sources(tmp_path: Path) -> None:
     named = kept(tmp_path, f'b = "{ADDRESS}"\n"a b" = "duckdb:///x.db"\n')
     assert named.names() == ["a b", "b"]
     assert named.source("b", " public.people ") == f"{ADDRESS}::public.people"
-    assert named.source("b", "t" * LONGEST).endswith("t" * LONGEST)
-    for table in ("", "  ", "t" * (LONGEST + 1), "a::b", "a?password=x", "a\nb"):
+    assert named.source("b", "t" * LONGEST_TABLE).endswith("t" * LONGEST_TABLE)
+    for table in ("", "  ", "t" * (LONGEST_TABLE + 1), "a::b", "a?password=x", "a\nb"):
         with pytest.raises(UsageError):
             named.source("b", table)
     with pytest.raises(UsageError):

@@ -8,7 +8,7 @@ import pytest
 
 from shoal.errors import UsageError
 from shoal.release.policy.policy import Policy
-from shoal.studio.workspace.event_policy import MOST_KNOWN, event_policy
+from shoal.studio.workspace.edits import MOST_KNOWN, event_policy
 
 COLUMNS = ("card", "at", "station", "name", "age", "fare", "illness")
 TABLE = Policy.of(

@@ -15,9 +15,8 @@ import pytest
 
 import shoal
 from shoal.studio.workspace import Workspace, edits, jobs
-from shoal.studio.workspace.runner import Runner, Worker
-from shoal.studio.workspace.work.release import line_of, release, verdict_of
-from shoal.studio.workspace.work.telling import Telling
+from shoal.studio.workspace.jobs import Runner, Worker
+from shoal.studio.workspace.work import Telling, line_of, release, verdict_of
 
 
 @pytest.fixture

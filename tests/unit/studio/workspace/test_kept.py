@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import DataError, ShoalError, UsageError
 from shoal.studio.workspace import Workspace
-from shoal.studio.workspace.files import safe_name
-from shoal.studio.workspace.kinds import ending_of
+from shoal.studio.workspace.files import ending_of, safe_name
 
 CSV = b"age,sex\n30,f\n31,m\n"
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 import pytest
 
 from shoal.errors import UsageError
-from shoal.studio.workspace.people import People
-from shoal.studio.workspace.people.passwords import LEAST, MOST, checked, fits, invented, kept
-from shoal.studio.workspace.people.throttle import FORGOTTEN, FREE, MOST_WAIT, Throttle
-from shoal.studio.workspace.people.users import known_name
+from shoal.studio.workspace.people import (
+    FORGOTTEN,
+    FREE,
+    LEAST,
+    MOST,
+    MOST_WAIT,
+    People,
+    Throttle,
+    checked,
+    fits,
+    invented,
+    kept,
+    known_name,
+)
 
 
 def test_passwords_at_their_limits():

@@ -13,8 +13,7 @@ import pytest
 
 from shoal.errors import EngineError
 from shoal.studio.accounts import create_house
-from shoal.studio.workspace.people import People
-from shoal.studio.workspace.people.people import has_users, within
+from shoal.studio.workspace.people import People, has_users, within
 from studio_support import Visitor, ended, hostile_table, running
 
 pytestmark = pytest.mark.engine

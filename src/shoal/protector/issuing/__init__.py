@@ -1,1 +1,0 @@
-"""Blind issuing: one-time credentials that the issuer cannot connect with the enrolment."""

@@ -1,1 +1,0 @@
-"""Vault: the console of a served vault, for one role at a time."""
