@@ -17,7 +17,7 @@ import shoal
 from shoal.cli import _shared
 from shoal.cli._shell import options
 from shoal.cli._shell.commands import ALL, examples
-from shoal.disk.atomic import free, publish, staged
+from shoal.disk.atomic import free, publish, scratch, staged
 from shoal.errors import ShoalError, install_line
 from shoal.version import __version__
 
@@ -72,8 +72,6 @@ def _finding(name: str, state: str, sentence: str) -> dict[str, str]:
 
 
 def _core() -> Iterator[dict[str, Any]]:
-    from shoal import __version__
-
     yield _finding("shoal", "ok", f"version {__version__} on Python {platform.python_version()}, {sys.platform}")
     yield _finding("machine", "ok", f"{os.cpu_count()} cores")
     for package in ("numpy", "pyarrow", "duckdb", "cryptography"):
@@ -88,10 +86,8 @@ def _core() -> Iterator[dict[str, Any]]:
 
 
 def _private_folder() -> dict[str, str]:
-    from shoal.disk import atomic as folder
-
     try:
-        with folder.scratch() as place:
+        with scratch() as place:
             (place / "try").write_bytes(b"")
         return _finding("private folder", "ok", "temporary files can be written, readable by you only")
     except (OSError, ShoalError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -327,8 +329,6 @@ def _notice_command(kind: str, words: str) -> Callable[..., None]:
         dry_run: DryRun = False,
         as_json: options.Json = False,
     ) -> None:
-        from dataclasses import replace
-
         from shoal.registry.records.notice import Notice
         from shoal.registry.records.population import Population
         from shoal.registry.records.vocabulary import canonical
@@ -353,8 +353,6 @@ def _notice_command(kind: str, words: str) -> Callable[..., None]:
 
 
 def _tell(notice: Any, as_json: bool, head: str) -> None:
-    import json
-
     shown = notice.to_json() if notice.signature else notice.content()
     if as_json:
         _shared.put_json({"notice": shown, "submitted": bool(notice.signature)})

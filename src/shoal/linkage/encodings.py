@@ -52,6 +52,7 @@ class Encodings:
         return cls(settings, [ids[i] for i in order], filters[order], int((~there).sum()))
 
     def write(self, path: str | Path) -> Path:
+        """Write the file."""
         head = {"shoal_encodings": FORMAT, **self.settings.to_json(), "records": len(self), "left_out": self.left_out}
         packed = np.packbits(self.filters, axis=2)
         with atomic(Path(path)) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as out:
@@ -62,6 +63,7 @@ class Encodings:
 
     @classmethod
     def read(cls, path: str | Path) -> Encodings:
+        """A file of encodings."""
         try:
             head, *lines = Path(path).read_text(encoding="utf-8").split("\n")
             body = json.loads(head)

@@ -86,10 +86,12 @@ class Vault:
 
     @property
     def store(self) -> Store:
+        """The sealed database."""
         return self._open.store
 
     @property
     def keyring(self) -> Keyring:
+        """The domains with their keys."""
         return self._open.keyring
 
     @classmethod
@@ -257,6 +259,7 @@ class Vault:
         anchor.create(state.mark)
 
     def close(self) -> None:
+        """Close the connections."""
         self.store.engine.dispose()
 
     def __enter__(self) -> Vault:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,9 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shell.options import Json
 from shoal.cli._shell.texts import names
+from shoal.disk.atomic import atomic
 from shoal.errors import TamperError, UsageError
+from shoal.protector.action_table import ACTIONS, REQUIRED
 
 if TYPE_CHECKING:
     from shoal.protector.crypto.master_keys import KeyProvider
@@ -85,8 +88,6 @@ def derived(name: str, options: Mapping[str, Any], answer: Callable[[Any, Mappin
     ``options`` are the options by parameter; defaults and help come from the table. ``answer`` gets the result and what was
     given.
     """
-    from shoal.protector.action_table import ACTIONS, REQUIRED
-
     action = next(a for a in ACTIONS if a.name == name)
 
     def command(session: Any, **given: Any) -> Answer:
@@ -236,8 +237,6 @@ def lines_of(given: list[str] | None, file: Path | None, what: str) -> list[str]
 
 
 def read_json(file: Path, what: str) -> dict[str, Any]:
-    import json
-
     try:
         body = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -249,10 +248,6 @@ def read_json(file: Path, what: str) -> dict[str, Any]:
 
 def write_json(file: Path, body: dict[str, Any]) -> None:
     """An object into a file that appears whole or not at all."""
-    import json
-
-    from shoal.disk.atomic import atomic
-
     with atomic(file) as temporary:
         temporary.write_text(json.dumps(body, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
