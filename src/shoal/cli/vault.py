@@ -154,7 +154,7 @@ def init(
 
 
 @shared.opening
-def status(vault: Any) -> shared.Answer:
+def status(vault: shared.Vault) -> shared.Answer:
     """Show ids, places and the number of events, and that key and data are kept apart."""
     found = vault.status()
     return found, "\n".join(f"{k}: {v}" for k, v in found.items() if k != "signing_keys")
@@ -162,7 +162,7 @@ def status(vault: Any) -> shared.Answer:
 
 @shared.acting
 def pseudonymize(
-    session: Any,
+    session: shared.Session,
     table: Annotated[str, typer.Argument(help="File or ENGINE-URL::table.")],
     domain: shared.DomainName,
     id: Annotated[str, typer.Option("--id", help="Columns of identities, separated by commas.")],
@@ -192,7 +192,7 @@ def pseudonymize(
 
 @shared.acting
 def find(
-    session: Any,
+    session: shared.Session,
     domain: shared.DomainName,
     identity_file: Annotated[Path | None, typer.Option("--identity-file", help="File with one identity per line.")] = None,
     table: shared.Table = None,
@@ -218,7 +218,7 @@ def find(
 
 @shared.acting
 def translate(
-    session: Any,
+    session: shared.Session,
     source: Annotated[str, typer.Option("--from", help="Domain the pseudonyms belong to.")],
     target: Annotated[str, typer.Option("--to", help="Domain of the new pseudonyms.")],
     purpose: shared.Purpose,

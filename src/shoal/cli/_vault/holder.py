@@ -59,7 +59,7 @@ def holder_prove(
 
 @shared.acting
 def accept(
-    session: Any,
+    session: shared.Session,
     domain: DomainName,
     registration: Annotated[Path, typer.Option("--registration", help="File the holder handed in.")],
     identity_file: Annotated[
@@ -75,7 +75,7 @@ def accept(
 
 
 @shared.acting
-def challenge(session: Any, pseudonym: Pseudonym, domain: DomainName) -> shared.Answer:
+def challenge(session: shared.Session, pseudonym: Pseudonym, domain: DomainName) -> shared.Answer:
     """Make a new challenge for the holder of a pseudonym: valid for five minutes and one answer."""
     made = session.challenge(domain, pseudonym)
     return {"challenge": made, "vault": session.vault.id}, made
@@ -83,7 +83,7 @@ def challenge(session: Any, pseudonym: Pseudonym, domain: DomainName) -> shared.
 
 @shared.acting
 def prove(
-    session: Any,
+    session: shared.Session,
     pseudonym: Pseudonym,
     domain: DomainName,
     challenge: Annotated[str, typer.Option("--challenge", help="The challenge that was given.")],
@@ -104,7 +104,7 @@ def _holder(file: Path) -> Any:
 
 @shared.acting
 def issuer_add(
-    session: Any,
+    session: shared.Session,
     name: shared.Name,
     domain: Annotated[str, typer.Option("--domain", help="Domain whose people get credentials.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the public key, for participants.")] = None,
@@ -159,7 +159,7 @@ def holder_unblind(
 
 @shared.acting
 def issue(
-    session: Any,
+    session: shared.Session,
     name: shared.Name,
     identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the identity of the enrolled person.")],
     request: Annotated[Path, typer.Option("--request", help="File she handed in.")],
@@ -175,7 +175,7 @@ def issue(
 
 @shared.acting
 def redeem(
-    session: Any,
+    session: shared.Session,
     name: shared.Name,
     credential: Annotated[Path, typer.Option("--credential", help="File with the credential.")],
     purpose: shared.Purpose = "",
@@ -187,7 +187,9 @@ def redeem(
 
 
 @shared.acting
-def backup(session: Any, out: Annotated[Path, typer.Option("--out", "-o", help="New file (mode 0600).")]) -> shared.Answer:
+def backup(
+    session: shared.Session, out: Annotated[Path, typer.Option("--out", "-o", help="New file (mode 0600).")]
+) -> shared.Answer:
     """Write the whole vault into one sealed file, while in use, and check the file."""
     made = shared.care_of(session).backup(session, out)
     return made.to_json(), f"{made.events} events, {made.rows:,} rows in {out}, checked. Keep it where the vault is not."
@@ -254,7 +256,9 @@ def serve(
 
 @shared.acting
 def copy(
-    session: Any, to: Annotated[str, typer.Option("--to", help="New file (SQLite) or postgresql://…")], parts: shared.Parts = 1
+    session: shared.Session,
+    to: Annotated[str, typer.Option("--to", help="New file (SQLite) or postgresql://…")],
+    parts: shared.Parts = 1,
 ) -> shared.Answer:
     """Copy the vault into another database: SQLite or PostgreSQL. Continue with one of the two."""
     from shoal.protector.store.connection import describe

@@ -24,7 +24,7 @@ SecondToken = Annotated[
 
 @shared.keyed
 def rotate(
-    session: Any,
+    session: shared.Session,
     domain: Annotated[str | None, typer.Option("--domain", help="New data keys for this domain.")] = None,
     master: Annotated[Path | None, typer.Option("--new-key-file", help="Change to this master key.")] = None,
     master_shares: Annotated[
@@ -55,7 +55,7 @@ def rotate(
 
 @shared.acting
 def shred(
-    session: Any,
+    session: shared.Session,
     domain: shared.Name,
     confirm: Annotated[str, typer.Option("--confirm", help="Repeat the name of the domain.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for the signed certificate.")],
@@ -70,7 +70,7 @@ def shred(
 
 @shared.acting
 def limit(
-    session: Any,
+    session: shared.Session,
     action: Annotated[str, typer.Argument(help="find, translate, request, reveal, pseudonymize or honeytoken.")],
     most: Annotated[int | None, typer.Option("--max", help="Records allowed in the window.")] = None,
     alarm: Annotated[int | None, typer.Option("--alarm", help="Records that raise an alarm.")] = None,
@@ -86,7 +86,7 @@ def limit(
 
 @shared.acting
 def honeytoken_plant(
-    session: Any,
+    session: shared.Session,
     domain: shared.Name,
     role: Annotated[str, typer.Option("--role", help="Role, for a pseudonym to lay out in a domain of roles.")] = "",
     relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
@@ -99,7 +99,7 @@ def honeytoken_plant(
 
 @shared.acting
 def honeytoken_withdraw(
-    session: Any,
+    session: shared.Session,
     domain: shared.Name,
     planted_file: Annotated[Path, typer.Option("--planted-file", help="File with its identity or pseudonym.")],
 ) -> shared.Answer:
@@ -115,7 +115,7 @@ def _verified(found: Any, _: Mapping[str, Any]) -> shared.Answer:
 
 @shared.acting
 def checkpoint(
-    session: Any,
+    session: shared.Session,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to keep outside.")],
     since: Annotated[Path | None, typer.Option("--since", help="Earlier checkpoint: prove that the log continues it.")] = None,
     event: Annotated[int, typer.Option("--event", min=0, help="Prove that the log has this event.")] = 0,
@@ -130,7 +130,7 @@ def checkpoint(
 
 @shared.acting
 def witness(
-    session: Any,
+    session: shared.Session,
     places: Annotated[list[str] | None, typer.Argument(help="Files (whole path) or https:// addresses.")] = None,
     none: Annotated[bool, typer.Option("--none", help="No witness any more.")] = False,
 ) -> shared.Answer:
@@ -184,7 +184,7 @@ def _time(pair: tuple[str, str] | None, enter: Callable[..., Any]) -> shared.Ans
 
 @shared.opening
 def break_glass(
-    vault: Any,
+    vault: shared.Vault,
     owner_share: Annotated[Path, typer.Option("--owner-share-file", help="File with the owner's share.")],
     auditor_share: Annotated[Path, typer.Option("--auditor-share-file", help="File with the auditor's share.")],
     token_out: shared.TokenOut,
@@ -198,7 +198,7 @@ def break_glass(
 
 @shared.acting
 def export(
-    session: Any,
+    session: shared.Session,
     domain: shared.Name,
     identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the person's identity.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New file (JSON, mode 0600).")],
@@ -213,7 +213,7 @@ def export(
 
 @shared.acting
 def forget(
-    session: Any,
+    session: shared.Session,
     domain: shared.Name,
     identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the identity (or the self-made pseudonym).")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for the signed certificate.")],
@@ -227,7 +227,7 @@ def forget(
 
 @shared.acting
 def correct(
-    session: Any,
+    session: shared.Session,
     domain: shared.Name,
     identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the identity that is corrected.")],
     into_file: Annotated[Path | None, typer.Option("--into-file", help="File with the identity it is merged into.")] = None,
@@ -246,7 +246,7 @@ def correct(
 
 @shared.acting
 def domain_add(
-    session: Any,
+    session: shared.Session,
     name: shared.Name,
     kind: Annotated[str, typer.Option("--kind", help="random, keyed, reversible, format-preserving, self-generated.")] = "random",
     scope: Annotated[str, typer.Option("--scope", help="person, role, relationship, role-relationship, transaction.")] = "person",
@@ -311,7 +311,7 @@ def _domain_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
 
 @shared.acting
 def domain_allow(
-    session: Any,
+    session: shared.Session,
     source: Annotated[str, typer.Argument(help="Domain to translate from.")],
     target: Annotated[str, typer.Argument(help="Domain to translate to.")],
     end: Annotated[bool, typer.Option("--end", help="No longer allow it.")] = False,
@@ -336,7 +336,7 @@ def _by_zipf(text: str, records_per_row: int) -> object:
 
 @shared.acting
 def actor_add(
-    session: Any,
+    session: shared.Session,
     name: shared.Name,
     role: Annotated[list[str], typer.Option("--role", help="operator, clerk, requester, approver, auditor, owner (repeat).")],
     code_out: shared.CodeOut = None,
@@ -347,7 +347,7 @@ def actor_add(
 
 @shared.acting
 def actor_grant(
-    session: Any,
+    session: shared.Session,
     name: shared.Name,
     role: Annotated[list[str], typer.Option("--role", help="All roles the actor shall have.")],
     disable: Annotated[bool, typer.Option("--disable", help="Lock the actor out, at once.")] = False,
@@ -362,7 +362,7 @@ def actor_grant(
 
 @shared.acting
 def actor_token(
-    session: Any,
+    session: shared.Session,
     name: shared.Name,
     scope: Annotated[list[str] | None, typer.Option("--scope", help="Only these of the actor's roles (repeat).")] = None,
     domain: Annotated[list[str] | None, typer.Option("--domain", help="Only these domains (repeat).")] = None,

@@ -23,7 +23,7 @@ Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
 
 @shared.acting
 def request(
-    session: Any,
+    session: shared.Session,
     domain: Annotated[str, typer.Option("--domain", help="Domain the pseudonyms belong to.")],
     reason: Annotated[str, typer.Option("--reason", "--purpose", help="Why; goes into the log.")],
     case: Annotated[str, typer.Option("--case", help="Case number.")],
@@ -68,7 +68,7 @@ def _decided(made: Any, _: Mapping[str, Any]) -> shared.Answer:
 
 @shared.acting
 def reveal(
-    session: Any,
+    session: shared.Session,
     request_id: Id,
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for the identities (JSON, mode 0600).")],
     table: Annotated[str | None, typer.Option("--table", help="Also a table with identities in place of pseudonyms.")] = None,
@@ -114,7 +114,7 @@ def _named(table: str, out: Path, columns: str, identities: Mapping[str, str | N
 
 @shared.acting
 def audit(
-    session: Any,
+    session: shared.Session,
     verify: Annotated[bool, typer.Option("--verify", help="Check chain, signatures, state and anchors.")] = False,
     report: Annotated[str | None, typer.Option("--report", help="Reveals per person, purpose and day, month or year.")] = None,
     by: Annotated[
@@ -190,7 +190,8 @@ def segments(
 
 @shared.acting
 def retire(
-    session: Any, folder: Annotated[Path, typer.Argument(help="Folder that holds the log so far (`audit --segments`).")]
+    session: shared.Session,
+    folder: Annotated[Path, typer.Argument(help="Folder that holds the log so far (`audit --segments`).")],
 ) -> shared.Answer:
     """Remove archived events from the database, after a second person has confirmed.
 
@@ -220,7 +221,7 @@ def _event(event: dict[str, Any]) -> dict[str, Any]:
 
 @shared.opening
 def resolve(
-    vault: Any,
+    vault: shared.Vault,
     owner_token: Annotated[Path, typer.Option("--owner-token", help="File with the owner's token.")],
     owner_share: Annotated[Path, typer.Option("--owner-share", help="File with the owner's share.")],
     auditor_token: Annotated[Path, typer.Option("--auditor-token", help="File with the auditor's token.")],
@@ -255,7 +256,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> Any:
 
 @shared.acting
 def intake(
-    session: Any,
+    session: shared.Session,
     table: Annotated[str, typer.Argument(help="File or ENGINE-URL::table.")],
     domain: shared.DomainName,
     fields: Annotated[str, typer.Option("--fields", help="What columns mean: surname=family,dob=birth,id=number:bsn …")],
@@ -315,7 +316,9 @@ def _change_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
 
 
 @shared.acting
-def confirm(session: Any, change_id: ChangeId, code_out: shared.CodeOut = None, factor: shared.Factor = "") -> shared.Answer:
+def confirm(
+    session: shared.Session, change_id: ChangeId, code_out: shared.CodeOut = None, factor: shared.Factor = ""
+) -> shared.Answer:
     """Confirm somebody else's change, after reading it."""
     waiting = {c.id: c for c in session.changes()}
     change = waiting.get(change_id.strip().upper())
@@ -332,7 +335,7 @@ def confirm(session: Any, change_id: ChangeId, code_out: shared.CodeOut = None, 
 
 @shared.opening
 def enrol(
-    vault: Any,
+    vault: shared.Vault,
     code_file: Annotated[list[Path], typer.Option("--code-file", help="File with a half of your code (give both).")],
     token_out: shared.TokenOut,
     secret: Annotated[Path | None, typer.Option("--secret-file", help="For a code sealed to your key (`recipient`).")] = None,
@@ -354,7 +357,7 @@ def enrol(
 
 @shared.acting
 def factor_command(
-    session: Any,
+    session: shared.Session,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="New file for your otpauth:// address (mode 0600).")] = None,
     role: Annotated[
         list[str] | None, typer.Option("--require", help="Owner: these roles decide with a code (approver, auditor, owner).")
@@ -373,7 +376,7 @@ def factor_command(
 
 
 @shared.acting
-def renew(session: Any, token_out: shared.TokenOut) -> shared.Answer:
+def renew(session: shared.Session, token_out: shared.TokenOut) -> shared.Answer:
     """Replace your token by a new one, for as long again. What you approved with the old one ends with it."""
     with shared.secret_file(token_out) as put:
         put(session.renew())
@@ -382,7 +385,7 @@ def renew(session: Any, token_out: shared.TokenOut) -> shared.Answer:
 
 @shared.acting
 def delegate(
-    session: Any,
+    session: shared.Session,
     action: Annotated[str, typer.Argument(help="pseudonymize, find, translate, register, prove, backup, audit, …")],
     token_out: shared.TokenOut,
     domain: Annotated[list[str] | None, typer.Option("--domain", help="Only these domains (repeat).")] = None,

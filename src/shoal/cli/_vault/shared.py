@@ -27,6 +27,11 @@ from shoal.protector.action_table import ACTIONS, REQUIRED
 
 if TYPE_CHECKING:
     from shoal.protector.crypto.master_keys import KeyProvider
+    from shoal.protector.people.changes import Change
+    from shoal.protector.session import Session as Session
+    from shoal.protector.vault import Vault as Vault
+else:
+    Session = Vault = Any  # typer reads the annotations of commands; the vault itself loads when one runs
 
 tell = _shared.tell
 Answer = tuple[dict[str, Any], Any]
@@ -142,10 +147,11 @@ def session(
     anchor: Path | None,
     *,
     maintenance: bool = True,
-) -> Any:
+) -> Session:
     """A vault, served or opened here, with the acting person logged in."""
     text = token(token_file)
-    return opened(place, key_file, shares, anchor, maintenance=maintenance).login(text)
+    person: Session = opened(place, key_file, shares, anchor, maintenance=maintenance).login(text)
+    return person
 
 
 def opened(
@@ -159,7 +165,7 @@ def opened(
 ) -> Any:
     """The vault: through its service, which holds the key, or opened here with the key, which is maintenance."""
     from shoal.protector.remote import RemoteVault, is_remote
-    from shoal.protector.vault import Vault
+    from shoal.protector.vault import Vault as Vault
 
     if is_remote(place):
         if options.get("accept") is not None:
@@ -168,7 +174,7 @@ def opened(
     return Vault.open(place, key=master_key(key_file, shares), anchor=anchor, maintenance=maintenance, **options)
 
 
-def care_of(session: Any) -> Any:
+def care_of(session: Session) -> Any:
     """The functions of owner and auditor for this session: over the service, or here."""
     from shoal.protector import care
 
@@ -252,7 +258,7 @@ def write_json(file: Path, body: dict[str, Any]) -> None:
         temporary.write_text(json.dumps(body, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def waits(change: Any, more: str = "") -> str:
+def waits(change: Change, more: str = "") -> str:
     """The message about a proposed change; ``more`` is what its confirmation requires."""
     return f"{change.id} waits for a second person: another owner or the auditor runs `shoal vault confirm {change.id}{more}`."
 
