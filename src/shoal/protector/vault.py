@@ -318,7 +318,7 @@ class Vault:
         """Take the clock of this machine as the vault's time, by an owner and a second person; the log keeps both times.
 
         The tokens have to be valid at the earlier of the two times; if they ended before the later one, they live on. What was
-        made under a later, wrong time lives no longer than it was meant to (:mod:`.people.times`).
+        made under a later, wrong time lives no longer than it was meant to (:func:`.accounts.set_back`).
         """
         with self.store.write() as tx:
             before, now = tx.state.clock, self._open.clock()
