@@ -117,5 +117,6 @@ def differencing(found: Bounds, hidden: npt.ArrayLike, *, threshold: int, what: 
         return AttackResult.not_run("differencing", "no count is hidden", question)
     exact, narrow = int((width < 0.5).sum()), int((width < threshold - 1).sum())
     rate, worst = narrow / len(width), f"{exact} hidden counts are recovered exactly"
-    words = f"{narrow} of {len(width)} hidden counts can be confined to fewer than {threshold} values; {exact} are recovered exactly."
+    words = f"{narrow} of {len(width)} hidden counts can be confined to fewer than {threshold} values; "
+    words += f"{exact} are recovered exactly."
     return AttackResult("differencing", question, rate, rate, rate, 0.0, worst, "broken" if narrow else "holds", words)

@@ -340,3 +340,16 @@ def test_one_near_record_counts_only_if_no_outsider_has_one_as_near(outsider, co
     own, other = _Near(rows, np.array([1.0, 1e-6, 0.0])), _Near(rows, np.array([1.0, outsider, 0.0]))
     chances = [chance for chance, *_ in _surplus(own, other, "is nearer to them, than")]
     assert (pytest.approx(3e-6) in chances) == counts
+
+
+def test_copies_that_differ_in_two_columns_are_found():
+    """Ten people copied with another town and another age; the other columns are theirs, or nearly."""
+    towns = np.array([f"t{i % 30}" for i in range(400)])
+    original, control, made = (earners(400, seed) | {"town": towns.copy()} for seed in (1, 2, 3))
+    for column, values in original.items():
+        made[column][:10] = values[100:110]
+    made["town"][:10], made["age"][:10] = "t30", made["age"][:10] + 7
+    made["pay"][:10] *= 1.0001
+    found = shoal.attack(pa.table(made), original=pa.table(original), control=pa.table(control))
+    exposed = {r.name: r for r in found.results}["exposed people"]
+    assert (exposed.verdict, exposed.worst) == ("broken", "by 'pay', 'rent', 'sex'")

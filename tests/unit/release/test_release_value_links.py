@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +16,7 @@ import shoal
 from release_forging import plain_certificate, sign_anew
 from shoal.cli import main
 from shoal.errors import PolicyError, UsageError, VerificationError
-from shoal.release.make.value_links import links_of
+from shoal.release.make.value_links import links_of, same_profile
 from shoal.release.verification import verify
 
 
@@ -251,3 +253,41 @@ def test_measuring_says_where_linkage_is_asked_for():
         shoal.measure(people(), quasi=["age"]).check("linkage<=0.1")
     with pytest.raises(PolicyError, match="linkage"):
         shoal.Policy.of(asked(require={"k": 5, "linkage": 0}))
+
+
+def hashed(n=300, seed=3):
+    """People with two columns that a key hides: towns of different sizes, and schools of about the same size."""
+    rng = np.random.default_rng(seed)
+    share = 1 / np.arange(1, 21)
+    own = {"age": rng.integers(20, 70, n), "sex": rng.choice(["f", "m"], n), "illness": rng.choice(["a", "b", "c"], n)}
+    own["town"] = rng.choice([f"t{i}" for i in range(20)], n, p=share / share.sum())
+    return pa.table(own | {"school": rng.choice([f"s{i}" for i in range(20)], n)})
+
+
+def test_values_behind_names_are_told_by_their_classes(tmp_path, monkeypatch):
+    """A key hides the value and not who shares it: by the sizes alone, a script of five lines finds most people."""
+    monkeypatch.setenv("SHOAL_KEY", "9f3a7c51e8b2d604175ac3f98e20bd46")
+    table, names = hashed(), ["town", "school"]
+    roles = {"quasi": {"age": {"hierarchy": {"intervals": [10, 50]}}, "sex": {}}, "sensitive": ["illness"], "insensitive": names}
+    policy = {"roles": roles, "require": {"k": 5}, "transform": {c: {"keyed_hash": {}} for c in names}, "method": "lattice"}
+    made = shoal.anonymize(table, policy | {"seed": 3**80})
+    found = attack_of(made, "further knowledge")
+    assert (found.verdict, found.rate > 0.6) == ("warning", True)
+    assert "the quasi-identifiers, 'town' and 'school'" in found.sentence
+    with (made.write(tmp_path / "out") / "data.csv").open(encoding="utf-8", newline="") as file:
+        shown = list(csv.DictReader(file))
+    sizes = {c: Counter(r[c] for r in shown) for c in names}
+    assert sorted(sizes["town"].values()) == sorted(Counter(table["town"].to_pylist()).values())
+    alike = Counter((r["age"], r["sex"], *(sizes[c][r[c]] for c in names)) for r in shown)
+    assert 0.5 < len(alike) / len(shown) <= found.rate, "the script: who shares the town and the school with how many"
+
+
+def test_names_are_told_apart_by_classes_and_nothing_else():
+    """Two names with records in the same classes are alike, however often each occurs; a name per person tells nothing."""
+    classes = np.array([0, 1, 0, 1, 0, 0, 1, 2])
+    alike = same_profile(np.array([1, 1, 2, 2, 3, 3, 4, 0]), classes)
+    assert (alike[0], alike[1]) == (alike[2], alike[3]) == (alike[0],) * 2
+    assert len({alike[0], alike[4], alike[6], alike[7]}) == 4
+    assert alike[7] == 0, "missing stays missing"
+    one_each = same_profile(np.arange(1, 9), classes)
+    assert all(len(set(one_each[classes == c].tolist())) == 1 for c in (0, 1, 2))

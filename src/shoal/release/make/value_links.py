@@ -54,7 +54,7 @@ MOST_CROWD = 100
 BYTES_A_CELL, BYTES_A_KEY = 4, 48
 """What counting takes at most for each cell, and for the numbers of each record and the room to sort them."""
 _HIDDEN = ("keyed_hash", "fake", "pseudonymize")
-"""Steps that put a name in the place of a value: nobody finds it by the value."""
+"""Steps that put a name in the place of a value: who has the same value is published, and so in which classes they are."""
 _DATES = ("date", "timestamp")
 INTERVALS = "linkage: intervals between dates"
 DATES_KNOWN = "Somebody knows the dates of a person, which were moved together: is the person found?"
@@ -126,10 +126,12 @@ class Links:
 def links_of(prepared: Prepared, decision: Decision, file: FileColumns, stage: Path, seen: ByEngine | None = None) -> Links:
     """What an attacker may know of the written file; the true values of changed columns are read from the original."""
     policy, records = prepared.policy, int(decision.released.n_records)
-    names = [n for n in (*policy.sensitive, *policy.insensitive) if _looked_at(decision, n)]
     steps, moved = decision.plan.for_column, _moved(decision)
-    changed = frozenset(n for n in names if (n in moved or not _all(steps(n), Keep)) and not _by_list(prepared, n))
-    random = [n for n in names if n in moved or not _all(steps(n), ExpressionStep)]  # else who knows a value knows the new one
+    names = [n for n in (*policy.sensitive, *policy.insensitive) if not any(isinstance(s, Drop) for s in steps(n))]
+    renamed = {n for n in names if any(s.kind in _HIDDEN for s in steps(n))}
+    values = [n for n in names if n not in renamed]
+    changed = frozenset(n for n in values if (n in moved or not _all(steps(n), Keep)) and not _by_list(prepared, n))
+    random = [n for n in values if n in moved or not _all(steps(n), ExpressionStep)]  # else who knows a value knows the new one
     stated = next((r.share for r in policy.requirements if isinstance(r, Linkage)), None)
     allowed = frozenset(policy.identifying)
     what = Links(np.zeros(0, dtype=np.int64), (), (), changed, policy.seed, policy.smallest_class, stated, allowed)
@@ -139,7 +141,7 @@ def links_of(prepared: Prepared, decision: Decision, file: FileColumns, stage: P
         random = []
     if not names:
         return what
-    if seen is not None and not random:
+    if seen is not None and not random and not renamed:
         return replace(what, columns=tuple(Known(n, what.classes) for n in names), engine=seen)
     why_not = too_much(prepared, records, len(names))
     if why_not:
@@ -151,9 +153,10 @@ def links_of(prepared: Prepared, decision: Decision, file: FileColumns, stage: P
         own = file.of(wanted)
     else:
         own = dict(zip(wanted, whole_codes(table.select(wanted).to_batches(), len(wanted)), strict=True))
-    columns = {n: Known(n, own[n]) if n not in random else _changed(prepared, n, table) for n in names}
-    secrets = [_secret(columns[n]) for n in policy.sensitive if n in names]
     classes = number_groups([own[n] for n in quasi])[0] if quasi else np.zeros(records, dtype=np.int64)
+    own = {**own, **{n: same_profile(own[n], classes) for n in renamed}}
+    columns = {n: Known(n, own[n]) if n not in random else _changed(prepared, n, table) for n in names}
+    secrets = [_secret(columns[n]) for n in policy.sensitive if n in values]
     return replace(what, classes=classes, columns=tuple(columns.values()), secrets=tuple(s for s in secrets if s))
 
 
@@ -203,8 +206,19 @@ def intervals_found(person: Codes, when: npt.NDArray[np.float64], column: str, l
     return AttackResult(INTERVALS, DATES_KNOWN, rate, rate, rate, limit, f"column '{column}'", verdict, sentence)
 
 
-def _looked_at(decision: Decision, name: str) -> bool:
-    return not any(isinstance(s, Drop) or s.kind in _HIDDEN for s in decision.plan.for_column(name))
+def same_profile(codes: Codes, classes: Codes) -> Codes:
+    """Names in the place of values (0 is missing), one code for all names whose records lie in the same classes: with the true
+    values of a table, an attacker tells the others apart without the key.
+
+    >>> same_profile(np.array([1, 1, 2, 3, 4, 0]), np.array([0, 1, 0, 0, 1, 0])).tolist().count(0)
+    1
+    >>> len(set(same_profile(np.array([1, 1, 2, 3]), np.array([0, 1, 0, 0])).tolist()))
+    2
+    """
+    weight = np.random.default_rng(0).integers(0, 2**63, int(classes.max(initial=0)) + 1, dtype=np.uint64)
+    total = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.uint64)
+    np.add.at(total, codes, weight[classes])  # equal sums, equal classes, but for one chance in 2**60
+    return np.where(codes > 0, np.unique(total, return_inverse=True)[1][codes] + 1, 0)
 
 
 def _all(steps: Sequence[Step], kind: type[Step]) -> bool:
