@@ -133,8 +133,7 @@ def explain(
 
 
 def presets(
-    name: Annotated[str, typer.Argument(help="One preset, with everything about it.")] = "",
-    as_json: options.Json = False,
+    name: Annotated[str, typer.Argument(help="One preset, with everything about it.")] = "", as_json: options.Json = False
 ) -> None:
     """List the presets that a policy can start from: what each requires, and its source.
 

@@ -164,11 +164,9 @@ def _births(rng: np.random.Generator, age: npt.NDArray[Any]) -> pa.Array:
 
 
 def _names(rng: np.random.Generator, female: npt.NDArray[np.bool_]) -> pa.Array:
-    first = np.where(
-        female,
-        _zipf(rng, len(country.FEMALE)),
-        len(country.FEMALE) + _zipf(rng, len(country.MALE)),
-    ).astype(np.int32)
+    first = np.where(female, _zipf(rng, len(country.FEMALE)), len(country.FEMALE) + _zipf(rng, len(country.MALE))).astype(
+        np.int32
+    )
     given = _coded(first, (*country.FEMALE, *country.MALE)).cast("string")
     family = _coded(_zipf(rng, len(country.SURNAMES)), tuple(country.SURNAMES)).cast("string")
     return pc.binary_join_element_wise(given, family, " ")

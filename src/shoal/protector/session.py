@@ -13,14 +13,7 @@ __all__ = ["Revealed", "Session"]
 
 
 class Session(
-    PseudonymActions,
-    HolderActions,
-    IntakeActions,
-    IssuingActions,
-    RequestActions,
-    OwnerActions,
-    ConfirmingActions,
-    OwnActions,
+    PseudonymActions, HolderActions, IntakeActions, IssuingActions, RequestActions, OwnerActions, ConfirmingActions, OwnActions
 ):
     """A logged-in person. Which calls succeed depends on the roles of the token; see :data:`people.accounts.PERMITS`.
 

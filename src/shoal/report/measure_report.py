@@ -80,15 +80,7 @@ def _groups(m: Figures) -> list[Block]:
         words = f"Hatched: groups smaller than {THRESHOLD}. Bars of fewer than {THRESHOLD} {_unit(m)} are joined with the next."
         out.append(Figure(svg(group_sizes(m)), words))
     s = m.class_sizes
-    cells = (
-        f"{s.sets:,}",
-        f"{s.min:,}",
-        written(s.q1),
-        written(s.median),
-        written(s.mean, 4),
-        written(s.q3),
-        f"{s.max:,}",
-    )
+    cells = (f"{s.sets:,}", f"{s.min:,}", written(s.q1), written(s.median), written(s.mean, 4), written(s.q3), f"{s.max:,}")
     heads = ("groups", "smallest", "quartile 1", "median", "mean", "quartile 3", "largest")
     out.append(Table(heads, [cells], right=range(1, 7)))
     at = list(m.people_at)
@@ -114,11 +106,7 @@ def _risks(m: Figures) -> list[Block]:
     if m.presence is not None:
         p = m.presence
         out.append(
-            Table(
-                ("k-map", "δ min", "δ max"),
-                [(f"{p.k_map:,}", written(p.delta_min, 4), written(p.delta_max, 4))],
-                right=(1, 2),
-            )
+            Table(("k-map", "δ min", "δ max"), [(f"{p.k_map:,}", written(p.delta_min, 4), written(p.delta_max, 4))], right=(1, 2))
         )
     if m.individual is not None:
         i = m.individual
@@ -127,12 +115,7 @@ def _risks(m: Figures) -> list[Block]:
     e = m.entropy_risk
     if e["entropy_bits"] is not None:
         told = ("entropy, bits", "combinations worth (ANVC)", "risk by entropy (RR)", "degree of anonymity", "κ, nats")
-        cells = [
-            written(e["entropy_bits"], 4),
-            written(e["anvc"], 4),
-            written(e["rr"], 3),
-            written(e["degree"], 3),
-        ]
+        cells = [written(e["entropy_bits"], 4), written(e["anvc"], 4), written(e["rr"], 3), written(e["degree"], 3)]
         out.append(Table(told, [(*cells, "" if e["kappa"] is None else written(e["kappa"], 4))], right=range(5)))
         words = "Degree of anonymity: the share of the doubt about who a record is of that the columns leave. RR understates."
         out.append(Words(words, small=True))

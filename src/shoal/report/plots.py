@@ -239,13 +239,7 @@ def respondents_curve(questionnaire: Any, sizes: Sequence[int]) -> Chart:
 
 
 def zipf_ranks(
-    counts: Sequence[float] | None,
-    law: Zipf,
-    *,
-    threshold: float | None = None,
-    total: float = 1.0,
-    records: int = 1,
-    k: int = 2,
+    counts: Sequence[float] | None, law: Zipf, *, threshold: float | None = None, total: float = 1.0, records: int = 1, k: int = 2
 ) -> Chart:
     """Counts by rank on logarithmic axes, the fitted law, and the (mean) rank beyond which fewer than k people are expected."""
     ranks = np.unique(np.rint(np.geomspace(1, law.d, 200)))

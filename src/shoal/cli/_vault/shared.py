@@ -155,13 +155,7 @@ def session(
 
 
 def opened(
-    place: str,
-    key_file: Path | None,
-    shares: list[Path] | None,
-    anchor: Path | None,
-    *,
-    maintenance: bool = True,
-    **options: Any,
+    place: str, key_file: Path | None, shares: list[Path] | None, anchor: Path | None, *, maintenance: bool = True, **options: Any
 ) -> Any:
     """The vault: through its service, which holds the key, or opened here with the key, which is maintenance."""
     from shoal.protector.remote import RemoteVault, is_remote

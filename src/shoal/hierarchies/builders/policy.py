@@ -179,10 +179,7 @@ _BUILDERS: dict[str, tuple[_Builder, tuple[str, ...]]] = {  # what stands behind
     "postcode": (_postcode, ("population", "threshold", "on_gap")),
     "diagnosis": (lambda what, options, _: Diagnosis(what, options.get("on_gap", "error")), ("on_gap",)),
     "order": (lambda what, *_: Ordered(_words(what)), ()),
-    "frequency": (
-        lambda what, options, _: FrequencyMerge(_numbers(what), str(options.get("other", "(other)"))),
-        ("other",),
-    ),
+    "frequency": (lambda what, options, _: FrequencyMerge(_numbers(what), str(options.get("other", "(other)"))), ("other",)),
     "quantiles": (lambda what, options, _: Quantiles(_numbers(what), int(options.get("min_count", 1))), ("min_count",)),
     "tree": (_tree, ("on_gap",)),
     "groups": (_tree, ("on_gap",)),

@@ -191,8 +191,7 @@ def _read_population(file: Path) -> dict[str, float]:
     people = next((n for n in names if "pop" in n.lower()), None)
     if code is None or people is None:
         raise UnreadableError(
-            f"the population table '{file.name}' lacks a ZIP column or a population column.",
-            hint="Name them zip and population.",
+            f"the population table '{file.name}' lacks a ZIP column or a population column.", hint="Name them zip and population."
         )
     out: dict[str, float] = {}
     for number, row in enumerate(rows, start=2):

@@ -11,7 +11,7 @@ from shoal.errors import AccessError, UsageError
 from shoal.protector.crypto.master_keys import KeyProvider
 from shoal.protector.crypto.primitives import Opaque, Secret
 from shoal.protector.log import audit, shares
-from shoal.protector.log.recorder import Recorder
+from shoal.protector.log.audit import Recorder
 from shoal.protector.people import accounts, changes, factors, limits
 from shoal.protector.people.accounts import Caller
 from shoal.protector.people.changes import Change, SecondPersonNeeded

@@ -176,13 +176,7 @@ class RequestActions(SessionPart):
 
 
 def _resolved(
-    tx: Tx,
-    opened: OpenDomain,
-    pseudonyms: Sequence[str],
-    *,
-    version: int | None,
-    context: Context | None,
-    time: float,
+    tx: Tx, opened: OpenDomain, pseudonyms: Sequence[str], *, version: int | None, context: Context | None, time: float
 ) -> list[bytes | None]:
     """The identity behind each pseudonym, for every kind."""
     if opened.domain.kind == "self-generated":

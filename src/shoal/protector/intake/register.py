@@ -136,12 +136,7 @@ def fitted(records: Records, *, prior: float) -> Model:
 
 
 def _answer(
-    person: Person,
-    near: list[tuple[int, float]],
-    owners: list[bytes | None],
-    register: Register,
-    match: float,
-    possible: float,
+    person: Person, near: list[tuple[int, float]], owners: list[bytes | None], register: Register, match: float, possible: float
 ) -> Answer:
     text = identity_of(person).encode()
     if not person:

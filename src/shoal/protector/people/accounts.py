@@ -291,10 +291,7 @@ def set_back(tx: Tx, now: float) -> None:
         for tag, body in tx.items(kind):
             if body[end] > now + life:
                 tx.replace(kind, tag, {**body, end: now + life})
-    for kind, living, ended in (
-        (REQUEST, ("pending", "approved"), "withdrawn"),
-        (CHANGE, ("pending", "confirmed"), "denied"),
-    ):
+    for kind, living, ended in ((REQUEST, ("pending", "approved"), "withdrawn"), (CHANGE, ("pending", "confirmed"), "denied")):
         for tag, body in tx.items(kind):
             if body["created"] > now and body["status"] in living:
                 tx.replace(kind, tag, {**body, "status": ended})

@@ -22,14 +22,8 @@ ENTRIES, INDEX = "vault_entries", "vault_index"
 SLICE = 4096
 """Rows handled at once: 16 MB."""
 
-_SELECT = {
-    ENTRIES: "SELECT id, sealed FROM vault_entries",
-    INDEX: "SELECT id, sealed FROM vault_index",
-}
-_INSERT = {
-    ENTRIES: "INSERT INTO vault_entries (id, sealed)",
-    INDEX: "INSERT INTO vault_index (id, sealed)",
-}
+_SELECT = {ENTRIES: "SELECT id, sealed FROM vault_entries", INDEX: "SELECT id, sealed FROM vault_index"}
+_INSERT = {ENTRIES: "INSERT INTO vault_entries (id, sealed)", INDEX: "INSERT INTO vault_index (id, sealed)"}
 _UNNESTED = "SELECT * FROM unnest(?::bigint[], ?::bytea[])"
 _REPLACE = "ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed"
 _MANY = 400

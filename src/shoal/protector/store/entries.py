@@ -95,12 +95,7 @@ def _compared(
 
 
 def append(
-    tx: Tx,
-    keys: DomainKeys,
-    lookups: Pairs,
-    nonces: NDArray[Any],
-    contexts: bytes | Sequence[bytes],
-    identities: Sequence[bytes],
+    tx: Tx, keys: DomainKeys, lookups: Pairs, nonces: NDArray[Any], contexts: bytes | Sequence[bytes], identities: Sequence[bytes]
 ) -> Pairs:
     """Put new identities into the next slots; their blocks."""
     rows = tx.rows(keys.number)

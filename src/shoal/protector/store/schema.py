@@ -10,12 +10,7 @@ metadata = MetaData()
 
 _Id = BigInteger().with_variant(Integer, "sqlite")  # an integer primary key of SQLite is its row number
 
-meta = Table(
-    "vault_meta",
-    metadata,
-    Column("name", String(40), primary_key=True),
-    Column("value", LargeBinary, nullable=False),
-)
+meta = Table("vault_meta", metadata, Column("name", String(40), primary_key=True), Column("value", LargeBinary, nullable=False))
 """Vault id, format, public signing keys, the wrapped root key and the id of the master key that wraps it."""
 
 state = Table(

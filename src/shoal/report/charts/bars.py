@@ -124,10 +124,7 @@ def dial(value: float, interval: tuple[float, float], target: float, *, title: s
     to read the needle; below the target the arc is plain, above it hatched by lines.
     """
     met = value <= target
-    marks: list[Mark] = [
-        _arc(0, 1, INNER, OUTER, "track"),
-        _arc(0, min(value, target), INNER, OUTER, "met-area"),
-    ]
+    marks: list[Mark] = [_arc(0, 1, INNER, OUTER, "track"), _arc(0, min(value, target), INNER, OUTER, "met-area")]
     if not met:
         marks.append(_arc(target, value, INNER, OUTER, "risk"))
         marks += [line(*_at(s, INNER), *_at(s, OUTER), "hatch") for s in _between(target, value)]

@@ -187,22 +187,14 @@ class Revealed:
 
 
 def known_records(
-    curves: Sequence[Revealed],
-    *,
-    title: str,
-    x: str = "known records",
-    y: str = "people alone, %",
-    limit: float | None = None,
+    curves: Sequence[Revealed], *, title: str, x: str = "known records", y: str = "people alone, %", limit: float | None = None
 ) -> Chart:
     """Share of people alone against the number of known records; each curve is named at its end, ``limit`` is a dashed level."""
     shown = [c for c in curves if c.points][:MOST_CURVES]
     numbers = sorted({p[0] for c in shown for p in c.points})
     along = Scale(min(numbers), max(max(numbers), min(numbers) + 1), LEFT, RIGHT - 20)
     up = Scale(0, 100, FLOOR, CEILING)
-    marks = [
-        *left_axis(up, [0, 20, 40, 60, 80, 100], LEFT, RIGHT, y),
-        *bottom_axis(along, numbers, FLOOR, x),
-    ]
+    marks = [*left_axis(up, [0, 20, 40, 60, 80, 100], LEFT, RIGHT, y), *bottom_axis(along, numbers, FLOOR, x)]
     if limit is not None:
         level = up(100 * limit)
         marks += [

@@ -216,12 +216,7 @@ def _add_questions(router: APIRouter, store: Store, calm: Calm, workers: Workers
 
     @router.get("/analyse", summary="Predictions for a group of people", responses=_documented(models.AnalyseAnswer))
     async def predictions(
-        request: Request,
-        attributes: Codes,
-        population: People,
-        group_size: GroupSize,
-        trust: Anchors = "",
-        size: Size = None,
+        request: Request, attributes: Codes, population: People, group_size: GroupSize, trust: Anchors = "", size: Size = None
     ) -> Response:
         question = Question("analyse", _split(attributes), population, group_size, 0.0, _split(trust), size)
         return await replies.long(request, question)

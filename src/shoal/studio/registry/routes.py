@@ -330,8 +330,4 @@ def _dispute(answer: Answer) -> dict[str, Any] | None:
             f"{r.summary.statistics[name].value:g}" if name in r.summary.statistics else "–" for r in answer.dispute.records
         ]
         rows.append({"name": name, "values": values, "apart": f"{apart[1] - apart[0]:.4g}"})
-    return {
-        "holders": [r.holder for r in answer.dispute.records],
-        "rows": rows,
-        "cautious": answer.dispute.cautious.holder,
-    }
+    return {"holders": [r.holder for r in answer.dispute.records], "rows": rows, "cautious": answer.dispute.cautious.holder}

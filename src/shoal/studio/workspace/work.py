@@ -49,13 +49,12 @@ class Telling:
         workspace: Workspace,
         job: Job,
         *,
-        low: float = 0.0,
         high: float = 1.0,
         line_of: Callable[[str], str] | None = None,
         verdict_of: Callable[[str], tuple[str, str] | None] | None = None,
     ) -> None:
         self._workspace, self._job = workspace, job
-        self._low, self._high = low, high
+        self._high = high
         self._last, self._doing, self._share = 0.0, "", 0.0
         self._line_of, self._verdict_of, self._since = line_of, verdict_of, time.monotonic()
         self.past: dict[str, float] = {}
@@ -63,7 +62,7 @@ class Telling:
 
     def __call__(self, share: float, doing: str) -> None:
         now = time.monotonic()
-        self._share = self._low + (self._high - self._low) * share
+        self._share = self._high * share
         if doing == self._doing and now - self._last < EVERY:
             return
         self.settle()
