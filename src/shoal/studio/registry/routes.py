@@ -151,24 +151,15 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
         which, group = _which(request, shelf), _group(request)
         codes = [c.strip() for c in request.query_params.get("attributes", "")[:MOST_TEXT].split(",") if c.strip()]
         place = request.query_params.get("population", "")[:MOST_TEXT]
-        shown: dict[str, Any] = {
-            "which": which,
-            "own": shelf.has_own,
-            "group": group,
-            "groups": GROUPS,
-            "codes": ",".join(codes),
-            "place": place,
-        }
-        if not codes or not place:
-            return page(request, "registry/question.html", **shown, found=None, problem=None)
+        shown: dict[str, Any] = {"which": which, "own": shelf.has_own, "group": group, "groups": GROUPS}
+        shown |= {"codes": ",".join(codes), "place": place, "found": None, "problem": None}
         try:
-            with shelf.asked(which) as registry:
-                found = question(registry, codes, place, group)
+            if codes and place:
+                with shelf.asked(which) as registry:
+                    shown["found"] = question(registry, codes, place, group)
         except ShoalError as error:
-            return page(
-                request, "registry/question.html", status=status_of(error), **shown, found=None, problem=problem_of(error)
-            )
-        return page(request, "registry/question.html", **shown, found=found, problem=None)
+            shown |= {"status": status_of(error), "problem": problem_of(error)}
+        return page(request, "registry/question.html", **shown)
 
 
 def _publishing(router: APIRouter, studio: Studio, shelf: Shelf) -> None:
@@ -176,14 +167,7 @@ def _publishing(router: APIRouter, studio: Studio, shelf: Shelf) -> None:
         tables = studio.workspace.tables.all()
         chosen = next((t for t in tables if t.id == fields.get("table", "")), None)
         names = [] if chosen is None else columns_of(chosen.id)
-        shown: dict[str, Any] = {
-            "leaves": "",
-            "notes": (),
-            "record": None,
-            "problem": None,
-            "proposal": None,
-            "status": 200,
-        } | more
+        shown: dict[str, Any] = {"leaves": "", "notes": (), "record": None, "problem": None, "proposal": None} | more
         return page(request, "registry/publish.html", tables=tables, chosen=chosen, names=names, fields=fields, **shown)
 
     def columns_of(table_id: str) -> list[str]:
