@@ -439,11 +439,19 @@ def test_a_linked_release_beside_one_of_its_person_table(tmp_path: Path) -> None
     assert linked(hospital(AGES, WARDS, age=2), tmp_path / "two").remember().verdict == "warning"
 
 
-def test_known_rows_are_not_judged_by_all_rows(tmp_path: Path) -> None:
-    linked(hospital(AGES, WARDS, ward=1), tmp_path / "one").remember()
-    found = linked(hospital(AGES, WARDS, age=2, known=1), tmp_path / "two").remember()
-    assert found.verdict == "not run"
-    assert "a few known rows" in found.sentence
+@pytest.mark.parametrize(
+    ("before", "now", "verdict"),
+    [
+        pytest.param({"ward": 1}, {"ward": 1}, "holds", id="all rows of both leave three"),
+        pytest.param({"ward": 1}, {"age": 2}, "not run", id="two are alone by all rows, nobody by attributes"),
+        pytest.param({"age": 2}, {"ward": 1}, "warning", id="two are alone by the decade and the earlier wards"),
+    ],
+)
+def test_known_rows_are_judged_by_attributes_and_by_all_rows(tmp_path: Path, before: Any, now: Any, verdict: str) -> None:
+    linked(hospital(AGES, WARDS, **before), tmp_path / "one").remember()
+    found = linked(hospital(AGES, WARDS, **now, known=1), tmp_path / "two").remember()
+    assert found.verdict == verdict
+    assert found.verdict != "not run" or "by 1 known" in found.sentence
 
 
 def test_events_and_linked_tables_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

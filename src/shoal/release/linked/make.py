@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,7 @@ from shoal.techniques.identity.mask import KeyedHash
 from shoal.version import __version__
 
 if TYPE_CHECKING:
+    from shoal.model.counts.classes import ClassCounts, IntArray
     from shoal.release.earlier.ledger import Published
 
 DOMAIN = "shoal linked release"
@@ -114,11 +115,21 @@ class LinkedRelease:
     def _published(self) -> Published:
         from shoal.release.earlier.ledger import Published, joint_groups, nothing_compared
 
-        asked, first = self._family.policy, self._family.parts[0]
-        classes = np.where(self._chosen.staying, groups(self._family, self._chosen.levels), -1)[first.person]
-        why = "this release counts people by a few known rows, and the ledger by all of their rows"
-        together = joint_groups(asked.k) if asked.known is None else lambda *_: nothing_compared(why)
-        return Published(first.pairs, classes, together)
+        asked, first, at = self._family.policy, self._family.parts[0], self._chosen.levels
+        stays, judged = self._chosen.staying[first.person], joint_groups(asked.k)
+        attributes = np.where(stays, first.classes(at[0]), -1)
+
+        def known_rows(classes: Sequence[IntArray], people: ClassCounts) -> AttackResult:
+            whole = judged(classes, people)  # all rows of a person: at least what a few known ones tell
+            if whole.verdict != "broken":
+                return whole
+            own = judged([attributes, *classes[1:]], people)
+            why = f"nobody is among fewer than {asked.k} by this release's attributes and the earlier releases; some are by all "
+            why += f"rows, and this release counts people by {asked.known} known"
+            return own if own.verdict == "broken" else nothing_compared(why)
+
+        classes = np.where(stays, groups(self._family, at)[first.person], -1)
+        return Published(first.pairs, classes, judged if asked.known is None else known_rows)
 
     def to_json(self) -> dict[str, Any]:
         """k, people, tables, levels, loss, attacks, and whether it was verified."""
