@@ -110,11 +110,69 @@ def test_a_cut_is_not_repeated(tmp_path: Path) -> None:
     assert "place_levels: [cut]" in str(stop.value.hint)
 
 
-def test_a_table_of_a_database_is_refused_in_words(trips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "p.yml"
-    file.write_text(json.dumps(policy()))
-    code, _, err = run(capsys, "anonymize", trips, "--policy", file, "--out", tmp_path / "out", "--to-table", "t")
-    assert (code, "load data.parquet" in err, (tmp_path / "out").exists()) == (2, True, False)
+def in_duckdb(trips: Path, place: Path) -> str:
+    import duckdb
+
+    with duckdb.connect(str(place / "trips.duckdb")) as db:
+        db.execute(f"create table trips as select * from read_csv('{trips}')")
+    return f"duckdb:///{place / 'trips.duckdb'}::trips"
+
+
+def tables_of(source: str) -> list[str]:
+    import duckdb
+
+    with duckdb.connect(source[len("duckdb:///") :].partition("::")[0]) as db:
+        return sorted(n for (n,) in db.execute("select table_name from information_schema.tables").fetchall())
+
+
+def test_a_release_becomes_a_table_of_the_database(trips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The folder has plan, certificate and report; the table is proven with it, and one changed cell is noticed."""
+    import duckdb
+
+    source, file, out = in_duckdb(trips, tmp_path), tmp_path / "p.yml", tmp_path / "out"
+    file.write_text(json.dumps(policy(time_widths=["week"], flows=True)))
+    code, text, _ = run(capsys, "anonymize", source, "--policy", file, "--out", out, "--to-table", "safe", "--no-ledger")
+    assert (code, "--table" in text) == (0, True)
+    assert sorted(p.name for p in out.iterdir()) == ["certificate.json", "flows.parquet", "plan.json", "report.html"]
+    place = source.replace("::trips", "::safe")
+    assert run(capsys, "verify", out, "--table", place)[0] == 0
+    assert run(capsys, "verify", out)[0] == 1
+    code, _, err = run(capsys, "attack", out)
+    assert (code, "table of a database" in err) == (2, True)
+    again = run(capsys, "anonymize", source, "--policy", file, "--out", tmp_path / "out2", "--to-table", "safe", "--no-ledger")
+    assert (again[0], "already there" in again[2], (tmp_path / "out2").exists()) == (3, True, False)
+    with duckdb.connect(source[len("duckdb:///") :].partition("::")[0]) as db:
+        rows = db.execute("select count(*) from safe").fetchall()[0][0]
+        assert rows == json.loads((out / "certificate.json").read_text())["derived"]["after"]["records"]
+        db.execute("update safe set station = 'X' where rowid = 3")
+    found = run(capsys, "verify", out, "--table", place)
+    assert (found[0], "was changed after the certificate was signed" in " ".join(found[1].split())) == (1, True)
+
+
+def test_no_table_without_its_folder(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails after the table was made drops it; a file has no table beside it."""
+    from shoal.errors import UsageError
+    from shoal.release.events import release as module
+
+    source = in_duckdb(trips, tmp_path)
+
+    with shoal.open(source) as table:
+        made = shoal.anonymize(table, policy(time_widths=["week"]), to_table="safe")
+        with pytest.raises(UsageError, match="once it is written"):
+            _ = made.certificate
+        rows = []
+
+        def broken(*_: object, **__: object) -> None:
+            rows.append(table.neighbour("safe").n_rows())
+            raise OSError
+
+        monkeypatch.setattr(module, "seal", broken)
+        with pytest.raises(OSError):
+            made.write(tmp_path / "out")
+    assert rows[0] > 0
+    assert (tables_of(source), (tmp_path / "out").exists()) == (["trips"], False)
+    with pytest.raises(UsageError, match="needs a table in a database"):
+        shoal.anonymize(trips, policy(), to_table="safe")
 
 
 def test_the_list_of_objections_is_confirmed(trips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,7 +104,7 @@ def _class_line(one: Classing) -> str:
     return f"{line} -> {one.released.removeprefix(one.found).lstrip(', ')}" if coarse else line
 
 
-def show_event_release(release: EventRelease, out: Path, earlier: AttackResult | None = None) -> None:
+def show_event_release(release: EventRelease, out: Path, place: str = "", earlier: AttackResult | None = None) -> None:
     """The cost first, then what was done, what holds, and where it is."""
     made = release.certificate
     typer.secho(made.cost.sentence, fg="red" if made.cost.loss > 0.8 else None)
@@ -129,7 +129,7 @@ def show_event_release(release: EventRelease, out: Path, earlier: AttackResult |
     drawn = "of what was drawn" if made.steps.vault else "of the pseudonyms"
     _shared.line(f"The seed {drawn} is in {beside}: keep it apart, with the table it undoes them.")
     step = "Run again with --previous FOLDER: the attacks then join the pseudonyms of both releases."
-    _show_end(made.key, out, step=step if together else "")
+    _show_end(made.key, out, f" --table {shell_word(place)}" if place else "", step if together else "")
 
 
 def _done(steps: EventSteps) -> str:

@@ -111,12 +111,9 @@ def _release(
         return
     from shoal.cli._releases import show_event_release, show_release
 
-    if of_people:
-        to_table = options.get("to_table")
-        place = _shared.table_beside(table, to_table) if to_table else ""
-        show_release(release, out, place, earlier)
-    else:
-        show_event_release(release, out, earlier)
+    to_table = options.get("to_table")
+    place = _shared.table_beside(table, to_table) if to_table else ""
+    (show_release if of_people else show_event_release)(release, out, place, earlier)
 
 
 def _is_linked(policy: Path) -> bool:

@@ -117,6 +117,11 @@ class Table:
         relation = self._engine.relation(name)
         return Table(self._engine, relation, Schema(relation.columns, table=name), name=name)
 
+    def add_neighbour(self, name: str, rows: Table) -> Table:
+        """A new table of the same database with these rows: whole or not at all; refuses a name that is taken."""
+        self._engine.load_table(name, rows.scan(rows.schema.names), rows.schema.columns)
+        return self.neighbour(name)
+
     def files(self) -> list[Path]:
         """The local files of the table, sorted by name; none for databases, frames and copies."""
         return files_of(self._relation)

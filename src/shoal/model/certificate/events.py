@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from shoal.model.attack import AttackResult
@@ -17,14 +18,23 @@ from shoal.model.requirement import Requirement, requirements_of
 
 @dataclass(frozen=True, kw_only=True)
 class EventData:
-    """The published file, and which of its columns tell the pseudonym (None: not published), the time and the places."""
+    """The published file, or a table of a database with the digest of its rows; and which of its columns tell the pseudonym
+    (None: not published), the time and the places."""
 
-    file: str
+    file: str | None
     format: str
     columns: tuple[str, ...]
     unit: str | None
     time: str | None
     place: tuple[str, ...]
+    table: str | None = field(default=None, metadata=LEFT_OUT)
+    engine: str | None = field(default=None, metadata=LEFT_OUT)
+    digest: str | None = field(default=None, metadata=LEFT_OUT)
+
+    @property
+    def ending(self) -> str:
+        """The ending of the files of the release."""
+        return Path(self.file or "data.parquet").suffix
 
     @property
     def points(self) -> tuple[str, ...]:

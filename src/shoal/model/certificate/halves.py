@@ -70,6 +70,7 @@ DERIVED: Mapping[str, frozenset[str]] = {
             "after",
             "cost.left_out_share",
             "data.columns",
+            "data.digest",
             "data.file",
             "data.format",
             "files",

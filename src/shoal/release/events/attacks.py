@@ -33,14 +33,13 @@ from shoal.kernels.text import canonical_text
 from shoal.measures.events.knowledge import Linked, Sensitive, most_known
 from shoal.measures.events.traces import MONDAY, NONE, UNITS, Traces, microseconds
 from shoal.model.attack import AttackResult, Verdict, worst_first
-from shoal.model.certificate.certificate import NAME, PLAN
+from shoal.model.certificate.certificate import PLAN
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps
-from shoal.model.certificate.file import read_event_certificate
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import KnownRecords, NearRecords, Requirement, Unicity
 from shoal.release.earlier import ledger
-from shoal.release.events.plan_file import EventPlan, joined_with
+from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with
 from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, shown_of, time_labels, write_table
 from shoal.release.events.records import EventTable, column_of, complete, time_of, times_at
 from shoal.release.events.uses import earlier_flows, published_places
@@ -307,9 +306,9 @@ def shown_records(events: EventTable, found: Found) -> ledger.Published:
 
 def attack_folder(place: Path, outside: Table | None, seed: int, *, earlier: Sequence[Path] = ()) -> list[AttackResult]:
     """Known records and scores on what is published; trails of the outside list, where there is one; earlier releases joined."""
-    certificate = read_event_certificate(place / NAME)
+    certificate = check_earlier(place)
     plan = EventPlan.from_json((place / PLAN).read_text(encoding="utf-8"))
-    data = place / certificate.data.file
+    data = place / str(certificate.data.file)
     out = published_attacks(
         data, certificate.data, certificate.steps, certificate.asked, separate=certificate.people is not None, seed=seed
     )
@@ -374,7 +373,7 @@ def _known_trails(
     if not told:
         raise missing_column(c.data.points[0], outside.schema.names, table=outside.name, what="time or place")
     person = _person(plan, outside, told)
-    carried = _carried(plan, outside, person, told, Path(c.data.file).suffix)
+    carried = _carried(plan, outside, person, told, c.data.ending)
     which = [list(c.data.points).index(n) for n in told]
     published, _, numbers = _released_traces(shown, c.data.unit is not None, which)
     trails: dict[Any, list[int]] = {}

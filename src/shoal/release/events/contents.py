@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import Objections, PlanEntry, Proof
 from shoal.model.display import written
 from shoal.release.certificate.contents import purpose_of
+from shoal.release.certificate.database_table import digest
 from shoal.release.certificate.derive import FORMATS, data_file
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
@@ -38,6 +40,9 @@ from shoal.release.proof.read import header, logical
 from shoal.search.events.event_search import Found
 from shoal.search.events.problem import EVERY, LOCAL, NEEDED, NEVER, pairs_of
 from shoal.version import __version__
+
+if TYPE_CHECKING:
+    from shoal.engines.table import Table
 
 VERIFY = "shoal verify FOLDER"
 MOST_STEPS_BEFORE = 20_000_000
@@ -90,19 +95,23 @@ def certificate_of(events: EventTable, found: Found, made: WrittenEvents) -> Eve
     )
 
 
-def derive(signed: EventCertificate, facts: EventFacts, place: Path) -> EventCertificate:
-    """The certificate with its derived half, from the published files and the signed one: for making and for verifying."""
+def _data(signed: EventData, place: Path, table: Table | None) -> EventData:
+    """File, format and columns as they are found."""
+    if signed.table is not None and table is not None:
+        names = tuple(table.schema.names)
+        return replace(signed, file=None, format="parquet", columns=names, digest=digest(table, names))
+    file = data_file(place)
+    columns = tuple(logical(header(file), (*signed.points, *signed.columns)))
+    return replace(signed, file=file.name, format=FORMATS[file.suffix[1:]], columns=columns, digest=None)
+
+
+def derive(signed: EventCertificate, facts: EventFacts, place: Path, table: Table | None = None) -> EventCertificate:
+    """The certificate with its derived half, from the published data and the signed one: for making and for verifying."""
     text = (place / PLAN).read_text(encoding="utf-8")
     plan = EventPlan.from_json(text)
-    file = data_file(place)
     c = replace(
         signed,
-        data=replace(
-            signed.data,
-            file=file.name,
-            format=FORMATS[file.suffix[1:]],
-            columns=tuple(logical(header(file), (*signed.data.points, *signed.data.columns))),
-        ),
+        data=_data(signed.data, place, table),
         after=numbers_of(facts),
         plan=PlanEntry(
             hashlib.sha256(text.encode()).hexdigest(), 1, "not published", signed.plan.seed_commitment, plan.shift == 0

@@ -157,6 +157,9 @@ def check_earlier(place: Path) -> EventCertificate:
             hint="Name an earlier event release of the same people after --previous.",
         )
     found = read_event_certificate(place / NAME)
+    if found.data.file is None:
+        hint = "Name a release that was written as a file."
+        raise UsageError(f"the data of '{place.name}' are a table of a database.", hint=hint)
     if Path(found.data.file).name != found.data.file or (place / found.data.file).is_symlink():
         raise TamperError("the certificate of the earlier release names data outside its folder.")
     return found
@@ -173,7 +176,7 @@ def joined_with(
     if data.unit is None or before.data.unit is None:
         return AttackResult.not_run(name, "one of the two publishes no pseudonyms, so there is nothing to join", QUESTION)
     new = list(rows(file, [data.unit, *data.points]))
-    old = list(rows(earlier / before.data.file, [before.data.unit, *before.data.points]))
+    old = list(rows(earlier / str(before.data.file), [before.data.unit, *before.data.points]))
     if steps.vault is not None and steps.vault == before.steps.vault:
         there = {r[0] for r in old}
         pairs, tried = [(n, n) for n in dict.fromkeys(r[0] for r in new) if n in there], len({r[0] for r in new})

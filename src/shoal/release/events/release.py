@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.disk import atomic as folder
 from shoal.engines.core.state import changed
+from shoal.engines.open import open as opened
 from shoal.errors import InfeasibleError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.measures.events.knowledge import most_known
@@ -22,20 +23,23 @@ from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import NearRecords, Requirement
+from shoal.release.certificate.database_table import check_target
 from shoal.release.events.attacks import published_attacks, run_attacks, shown_records
 from shoal.release.events.contents import WrittenEvents, certificate_of, derive, steps_of
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
 from shoal.release.events.publish import private, published, shown_by, write_table
 from shoal.release.events.records import EventTable, read_events
 from shoal.release.events.uses import FLOWS, earlier_flows, flow_table, flows_of, uses_of, with_flows
+from shoal.release.events.verify import facts_of_table
 from shoal.release.make import private_file
-from shoal.release.make.carry_out import Output
+from shoal.release.make.carry_out import Output, data_place
 from shoal.release.make.certify import input_hash
 from shoal.release.make.private_file import objections
 from shoal.release.make.recode import ENDINGS
-from shoal.release.make.release import Release
+from shoal.release.make.release import Release, commit
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts, judge_events, recount_events
+from shoal.release.proof.facts import alike
 from shoal.release.proof.read import header, logical
 from shoal.release.verification import seal
 from shoal.report.event_release_report import render
@@ -109,10 +113,14 @@ class EventRelease(Release):
         beside, parent = private_file.place_of(place), place.absolute().parent
         private_file.rescue(parent)
         private_file.free(beside)
-        with folder.staged(parent) as stage:
-            made = self._carry_out(stage, progress)
-            with private_file.hidden(made.kept, stage) as hidden:
-                folder.publish(stage, place)
+        table = self._chosen()[0].table
+        with table.nothing_made_on_failure():
+            with folder.staged(parent) as stage:
+                made = self._carry_out(stage, progress)
+                with private_file.hidden(made.kept, stage) as hidden:
+                    folder.publish(stage, place)
+            if self._output.to_table is not None:
+                commit(table, place)
         if hidden is not None:
             self.private_file = private_file.settle(hidden, beside)
         self.seconds = time.perf_counter() - self._started
@@ -124,10 +132,11 @@ class EventRelease(Release):
         if self._frame is None:
             import pyarrow.parquet as pq
 
+            self._require_files()
             events, found = self._chosen()
             with folder.scratch() as place:
                 made = carry_out(events, found, replace(self._output, format="parquet"), place, silent)
-                self._frame = pq.read_table(place / made.certificate.data.file).replace_schema_metadata(None)
+                self._frame = pq.read_table(place / str(made.certificate.data.file)).replace_schema_metadata(None)
             if self._made is None and self._output.format == "parquet":
                 self._made = made
         return self._frame
@@ -172,6 +181,7 @@ class EventRelease(Release):
 
     def _certified(self) -> Made:  # type: ignore[override]
         if self._made is None:
+            self._require_files()
             with folder.scratch() as place:
                 return self._carry_out(place, silent)
         return self._made
@@ -190,11 +200,8 @@ def decide_events(
     if output.format not in ENDINGS:
         raise UsageError(f"format '{output.format}' is not known.", hint=f"Formats: {', '.join(ENDINGS)}.")
     if output.to_table is not None:
-        raise UsageError(
-            "the records of an event release are written as a file, not as a table of a database.",
-            hint="Leave --to-table out, write --format parquet, and load data.parquet from the folder into the database: "
-            "shoal verify proves the folder.",
-        )
+        check_target(table, output.to_table)
+        output = replace(output, format="parquet")
     for earlier in output.earlier:
         check_earlier(Path(earlier))
     progress(0.05, "reading the records")
@@ -233,7 +240,7 @@ class Made:
 def carry_out(events: EventTable, found: Found, output: Output, stage: Path, progress: Progress) -> Made:
     """Everything of a release in ``stage``; what falls short raises before anything is published."""
     signer = sign.signer(output.key_file)
-    data = stage / f"data.{ENDINGS[output.format]}"
+    data = data_place(stage, output)
     progress(0.6, "writing the data")
     write_table(published(events, found), data)
     told = _data(events, found, data, output.format)
@@ -246,9 +253,8 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     if facts.records != int(found.stays.sum()):
         raise VerificationError("the written file has another number of records than was planned; nothing was released.")
     flows = flows_of(events, found) if events.rules.flows else None
-    beside = stage / f"{FLOWS}{data.suffix}"
     if flows is not None:
-        write_table(flow_table(events, found, flows), beside)
+        write_table(flow_table(events, found, flows), data.with_name(f"{FLOWS}{data.suffix}"))
     plan_text = plan_of(events, found).to_json()
     (stage / PLAN).write_text(plan_text, encoding="utf-8", newline="\n")
     digest = hashlib.sha256(plan_text.encode()).hexdigest()
@@ -270,9 +276,14 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
             hint="Use coarser times or places, or renew pseudonyms.",
             attacks=tuple(broken),
         )
+    source = _input_hash(events, output, signer)
+    if output.to_table is not None:
+        progress(0.95, "writing the table")
+        told = _to_table(events, output.to_table, data, told, facts)
+        _keep_flows(data, stage)
     written = WrittenEvents(
         data=told,
-        files=[data, *([] if flows is None else [beside]), stage / PLAN],
+        files=[*sorted(stage.glob(f"*{data.suffix}")), stage / PLAN],
         facts=facts,
         people=people,
         commitment=str(kept.commitment),
@@ -280,10 +291,34 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
         uses=uses_of(events, found, flows),
         objections=objected[0] if objected else None,
         snapshot=output.held.snapshot if output.held is not None else None,
-        input_hash=_input_hash(events, output, signer),
+        input_hash=source,
     )
     progress(0.95, "certifying")
-    return _certify(derive(certificate_of(events, found, written), facts, stage), stage, signer, kept)
+    table = events.table.neighbour(told.table) if told.table is not None else None
+    body = derive(certificate_of(events, found, written), facts, stage, table).as_read
+    page = render(body)
+    return Made(seal(body, page, stage, signer, table=table), page, kept)
+
+
+def _to_table(events: EventTable, name: str, data: Path, told: EventData, facts: EventFacts) -> EventData:
+    """The written file as a table of the database, read back and counted again."""
+    made = events.table.add_neighbour(name, opened(data))
+    told = replace(told, file=None, table=name, engine=made.engine, columns=tuple(made.schema.names))
+    again = facts_of_table(made, told, events.problem.asked, max(facts.smallest))
+    if not alike(again.to_json(), facts.to_json()):
+        raise VerificationError(
+            f"table '{name}' was written but does not hold what was planned.",
+            hint="It was dropped. Run it again when nobody writes to the table.",
+        )
+    return told
+
+
+def _keep_flows(data: Path, stage: Path) -> None:
+    """Of the private folder only the file of flows is published."""
+    flows = data.with_name(f"{FLOWS}{data.suffix}")
+    if flows.exists():
+        flows.rename(stage / flows.name)
+    shutil.rmtree(data.parent)
 
 
 def _input_hash(events: EventTable, output: Output, signer: sign.Signer) -> str | None:
@@ -297,13 +332,6 @@ def _input_hash(events: EventTable, output: Output, signer: sign.Signer) -> str 
         if now != read:
             raise changed(read, now)
     return found
-
-
-def _certify(certificate: EventCertificate, stage: Path, signer: sign.Signer, kept: private_file.Kept) -> Made:
-    """Report and signed certificate beside the data; then the whole folder is verified."""
-    body = certificate.as_read
-    page = render(body)
-    return Made(seal(body, page, stage, signer), page, kept)
 
 
 def _data(events: EventTable, found: Found, data: Path, form: str) -> EventData:

@@ -347,14 +347,14 @@ def earlier_flows(
     mine = file.with_name(f"{FLOWS}{file.suffix}")
     for place in earlier:
         before = check_earlier(place)
-        theirs = place / f"{FLOWS}{Path(before.data.file).suffix}"
+        theirs = place / f"{FLOWS}{before.data.ending}"
         if not (mine.is_file() and theirs.is_file()):
             continue
         new, old = ({tuple(map(str, ends)): n for ends, n in read_flows(f).items()} for f in (mine, theirs))
         apart = [abs(new.get(e, k - 1) - old.get(e, k - 1)) for e in new.keys() | old.keys()]
         small, large = sum(0 < d < k for d in apart), sum(d >= k for d in apart)
         rate = small / max(1, len(apart))
-        days = _days(file, data, steps), _days(place / before.data.file, before.data, before.steps)
+        days = _days(file, data, steps), _days(place / str(before.data.file), before.data, before.steps)
         if days[0] and days[1] and (days[0][0] > days[1][1] or days[0][1] < days[1][0]):
             verdict: Verdict = "holds"
             said = "By their published days the two releases have no day in common, so that their flows count different trips."

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from shoal.disk.atomic import scratch
 from shoal.errors import TamperError, VerificationError
 from shoal.measures.events.traces import time_length
 from shoal.model.certificate.certificate import EVENT_FORMAT_1, PLAN
-from shoal.model.certificate.events import EventCertificate, EventNumbers
+from shoal.model.certificate.events import EventCertificate, EventData, EventNumbers
 from shoal.model.certificate.file import read_event_certificate
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections, PlanEntry
 from shoal.model.compare import equal
+from shoal.model.requirement import Requirement
 from shoal.release.certificate.consistency import objections_fit
+from shoal.release.certificate.database_table import digest
 from shoal.release.certificate.derive import compare_halves
 from shoal.release.certificate.signing import check_files
 from shoal.release.claim import Claim, Step
@@ -39,9 +43,14 @@ from shoal.release.proof.facts import alike
 from shoal.release.proof.read import check_records, header, logical
 from shoal.report.event_release_report import render
 
+if TYPE_CHECKING:
+    from shoal.engines.table import Table
+
 
 class EventClaim(Claim[EventCertificate]):
     """A release of an event table."""
+
+    in_database: ClassVar[bool] = True
 
     @staticmethod
     def read(path: Path) -> EventCertificate:
@@ -51,8 +60,8 @@ class EventClaim(Claim[EventCertificate]):
         return [("form", lambda: _form(self.certificate))]
 
     def files(self) -> str:
-        file = self.certificate.data.file
-        return check_files(self.place, self.certificate.files, file, also=f"{FLOWS}{Path(file).suffix}")
+        data = self.certificate.data
+        return check_files(self.place, self.certificate.files, data.file, also=f"{FLOWS}{data.ending}")
 
     def plan_steps(self) -> list[Step]:
         return [("plan", lambda: _plan(self.place, self.certificate))]
@@ -64,12 +73,12 @@ class EventClaim(Claim[EventCertificate]):
         c = self.certificate
         if c.format == EVENT_FORMAT_1:
             return []
-        steps: list[Step] = [("derived", lambda: compare_halves(derive(c, self.facts, self.place).as_read, c))]
-        return steps if c.cost.trips is None else [*steps, ("uses", lambda: _uses(self.place, c))]
+        steps: list[Step] = [("derived", lambda: compare_halves(derive(c, self.facts, self.place, self.table).as_read, c))]
+        return steps if c.cost.trips is None else [*steps, ("uses", lambda: _uses(self.place, c, self.table))]
 
     @cached_property
     def facts(self) -> EventFacts:
-        return event_facts(self.place, self.certificate)
+        return event_facts(self.place, self.certificate, self.table)
 
     def sentences(self) -> str:
         return _claims(self.certificate)
@@ -148,19 +157,53 @@ def _plan(place: Path, c: EventCertificate) -> str:
     return "the plan has the stated steps and hash"
 
 
-def event_facts(place: Path, c: EventCertificate) -> EventFacts:
+def event_facts(place: Path, c: EventCertificate, table: Table | None = None) -> EventFacts:
     """The data of a release, counted again."""
+    known = max(int(s) for s in c.after.smallest)
+    if not set(c.data.points) <= set(c.data.columns) or not c.data.points:
+        raise TamperError("the certificate names points that the data do not have.")
+    if c.data.file is None:
+        return facts_of_table(_table(c, table), c.data, c.asked, known)
     data = place / c.data.file
     if Path(c.data.file).name != c.data.file or data.is_symlink():
         raise TamperError("the certificate names data outside the folder.")
     if logical(header(data), c.data.columns) != list(c.data.columns):
         raise TamperError("the data have other columns than the certificate names.")
-    if not set(c.data.points) <= set(c.data.columns) or not c.data.points:
-        raise TamperError("the certificate names points that the data do not have.")
     check_records(data, c.after.records)
-    known = max(int(s) for s in c.after.smallest)
-    timed = c.data.time is not None
-    return recount_events(data, unit=c.data.unit, points=c.data.points, known=known, asked=c.asked, timed=timed)
+    return _recount(data, c.data, c.asked, known)
+
+
+def _table(c: EventCertificate, table: Table | None) -> Table:
+    """The published table, with the rows that were signed."""
+    if table is None:
+        raise VerificationError(f"the data are table '{c.data.table}' of a database; name it with --table ENGINE-URL::table")
+    if list(table.schema.names) != list(c.data.columns) or digest(table, c.data.columns) != c.data.digest:
+        raise TamperError("the published table was changed after the certificate was signed.")
+    return table
+
+
+def facts_of_table(table: Table, data: EventData, asked: Sequence[Requirement], known: int) -> EventFacts:
+    """The rows of a table, read back and counted again."""
+    with _read_back(table) as file:
+        return _recount(file, data, asked, known)
+
+
+@contextmanager
+def _read_back(table: Table) -> Iterator[Path]:
+    """The rows of a table as a private file, which is removed."""
+    import pyarrow.parquet as pq
+
+    with scratch() as work:
+        file, batches = work / "data.parquet", table.scan(table.schema.names)
+        first = next(batches)
+        with pq.ParquetWriter(file, first.schema) as writer:
+            for batch in chain([first], batches):
+                writer.write_batch(batch)
+        yield file
+
+
+def _recount(file: Path, data: EventData, asked: Sequence[Requirement], known: int) -> EventFacts:
+    return recount_events(file, unit=data.unit, points=data.points, known=known, asked=asked, timed=data.time is not None)
 
 
 def _count(c: EventCertificate, facts: EventFacts) -> str:
@@ -182,9 +225,16 @@ def _count(c: EventCertificate, facts: EventFacts) -> str:
     )
 
 
-def _uses(place: Path, c: EventCertificate) -> str:
-    """The uses that the published file tells, counted again; what they were before is signed only."""
-    told = recount_uses(place / c.data.file, unit=c.data.unit, time=c.data.time, place=c.data.place)
+def _uses(place: Path, c: EventCertificate, table: Table | None) -> str:
+    """The uses that the published data tell, counted again; what they were before is signed only."""
+    if c.data.file is not None:
+        return _uses_of(place, c, place / c.data.file)
+    with _read_back(_table(c, table)) as file:
+        return _uses_of(place, c, file)
+
+
+def _uses_of(place: Path, c: EventCertificate, data: Path) -> str:
+    told = recount_uses(data, unit=c.data.unit, time=c.data.time, place=c.data.place)
     if c.steps.time not in TEXTS_IN_ORDER and time_length(c.steps.time or "") is None:
         told.pop("trips", None)
     stated = {u.name: u.after for u in c.uses if u.name in told}
@@ -192,14 +242,14 @@ def _uses(place: Path, c: EventCertificate) -> str:
     if wrong:
         raise VerificationError(f"counting the uses again gives another number of {wrong[0]}.")
     said = f"counted again in the published file: {', '.join(stated)}"
-    flows = place / f"{FLOWS}{Path(c.data.file).suffix}"
+    flows = place / f"{FLOWS}{c.data.ending}"
     if not any(f.name == flows.name for f in c.files):
         return said
     seen = None
     if header(flows)[:-1] == list(c.data.place):
-        seen = recount_trips(place / c.data.file, unit=None, time=None, place=c.data.place)
+        seen = recount_trips(data, unit=None, time=None, place=c.data.place)
     elif "trips" in told and any(u.name == "trips" for u in c.uses):
-        seen = recount_trips(place / c.data.file, unit=c.data.unit, time=c.data.time, place=c.data.place)
+        seen = recount_trips(data, unit=c.data.unit, time=c.data.time, place=c.data.place)
     if [u.after for u in c.uses if u.name == "flows"] != [sum(read_flows(flows).values())]:
         raise VerificationError("counting the file of flows again gives another number of trips.")
     return f"{said}; {check_flows(flows, seen, fewest_of(c.asked))}"

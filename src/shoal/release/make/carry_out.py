@@ -94,7 +94,7 @@ def carry_out(
     signer = sign.signer(output.key_file)
     if output.held is not None:
         prepared.table.require(output.held)
-    data = _place(stage, output)
+    data = data_place(stage, output)
     check_links(prepared, decision)
     progress(0.6, "writing the data")
     done = recode(prepared, decision, data)
@@ -199,7 +199,7 @@ def _prove(
     return certify(certificate, shown, stage, signer, table, counted), kept
 
 
-def _place(stage: Path, output: Output) -> Path:
+def data_place(stage: Path, output: Output) -> Path:
     """The data file: in the folder; in a private one, where the data are counted but not published as a file."""
     if output.to_table is not None:
         stage = stage / ".private"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from shoal.engines.table import Table
     from shoal.release.earlier.ledger import Published
     from shoal.report.charts import Chart
 
@@ -151,7 +152,7 @@ class Release:
                 with private_file.hidden(self._seed, stage) as hidden:
                     folder.publish(stage, place)
             if self._output.to_table is not None:
-                _commit(prepared, place)
+                commit(prepared.table, place)
         if hidden is not None:
             self.private_file = private_file.settle(hidden, beside)
         self.seconds = time.perf_counter() - self._started
@@ -186,8 +187,7 @@ class Release:
         Rows come in the shuffled order of the release. A column whose values were kept has the type that it had.
         """
         if self._frame is None:
-            if self._output.to_table is not None:
-                raise UsageError("this release goes into a database.", hint="Read it there, or leave to_table out.")
+            self._require_files()
             prepared, decision = self._decided()
             with folder.scratch() as place:
                 made, kept = carry_out(prepared, decision, replace(self._output, format="parquet"), place, silent)
@@ -241,6 +241,13 @@ class Release:
         hidden = {"_work": None, "_seed": None, "_output": Output(), "_made": made, "plan": made.plan}
         return {**self.__dict__, **hidden, "seconds": spent}
 
+    def _require_files(self) -> None:
+        if self._output.to_table is not None:
+            raise UsageError(
+                "this release goes into a database, and has a certificate once it is written.",
+                hint="Call write() first and read the table there, or leave to_table out.",
+            )
+
     def _decided(self) -> tuple[Prepared, Decision]:
         if self._work is None:
             raise UsageError(
@@ -251,8 +258,7 @@ class Release:
 
     def _certified(self) -> Certified:
         if self._made is None:
-            if self._output.to_table is not None:
-                raise UsageError("a release into a database has a certificate once it is written.", hint="Call write() first.")
+            self._require_files()
             if self._output.format == "parquet":
                 self.to_arrow()
             else:
@@ -269,10 +275,10 @@ class Release:
         return made
 
 
-def _commit(prepared: Prepared, place: Path) -> None:
+def commit(table: Table, place: Path) -> None:
     """Let others see the new table: last, so that no table is ever there without its certificate."""
     try:
-        prepared.table.keep()
+        table.keep()
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
