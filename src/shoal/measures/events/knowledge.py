@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from shoal.errors import UsageError
 from shoal.measures.events import weak_sets
+from shoal.measures.events.sets import subsets
 from shoal.measures.events.traces import Traces
 from shoal.model.compare import slack
 from shoal.model.counts.classes import FloatArray, IntArray
@@ -39,6 +40,20 @@ Sensitive = AlphaK | DistinctDiversity | TCloseness
 Asked = KnownRecords | NearRecords | Unicity | Sensitive
 MOST_NEAR = 200_000_000
 """Traces in the lists of those near a point, over all points; a table with more is refused."""
+
+
+def numbered(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct codes (none below 0) in order, and the number of each among them; without a sort if they are not far apart.
+
+    >>> [x.tolist() for x in numbered(np.array([7, 2, 7]))]
+    [[2, 7], [1, 0, 1]]
+    """
+    if int(codes.max(initial=0)) > 4 * len(codes) + 1000:
+        values, number = np.unique(codes, return_inverse=True)
+        return values, number.astype(np.int64)
+    there = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.bool_)
+    there[codes] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
 
 
 def most_known(asked: Iterable[Requirement]) -> int:
@@ -93,10 +108,11 @@ class Linked:
     def of(cls, trace: IntArray, point: IntArray, owner: IntArray, alive: Mask) -> Linked:
         """From distinct pairs, those that are alive; ``owner`` of each trace, in their order never falling."""
         index = np.flatnonzero(alive)
-        traces, t = np.unique(trace[index], return_inverse=True)
-        p = np.unique(point[index], return_inverse=True)[1]
-        popularity = np.bincount(p)
-        order = np.lexsort((p, popularity[p], t))  # as Traces has them
+        traces, t = numbered(trace[index])
+        p = numbered(point[index])[1]
+        rank = np.empty(int(p.max(initial=-1)) + 1, np.int64)
+        rank[np.argsort(np.bincount(p), kind="stable")] = np.arange(len(rank))
+        order = np.argsort(t * len(rank) + rank[p])  # as Traces has them: of each trace the rarest point first
         made = Traces.of(t, p)
         return cls(made, owner[traces], index[order], made.first, made.visitor)
 
@@ -195,7 +211,8 @@ class Linked:
         """For each trace the share of its sets of s points that are one person's only."""
         t = self.traces
         out = np.zeros(t.n_people)
-        weak_sets.alone_shares(t.start, t.point, self.first, self.visitor, self.owner, s, *self._rooms(s), out)
+        fits = (t.start, t.point, self.first, self.visitor, self.owner)
+        subsets(*fits, np.arange(t.n_people), s, *self._rooms(s), np.zeros(t.n_people + 1), out)
         return out
 
     def _most(self) -> IntArray:
@@ -203,8 +220,9 @@ class Linked:
         weak_sets.most_each(self.first, self.visitor, self.owner, most)
         return most
 
-    def _values(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        return self.value_first, self.value, self.whole, np.zeros(max(self.traces.n_points, len(self.whole)))
+    def _values(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray, IntArray]:
+        strong = np.zeros(1 << min(22, (4 * self.traces.n_pairs).bit_length()), np.int64)
+        return self.value_first, self.value, self.whole, np.zeros(max(self.traces.n_points, len(self.whole))), strong
 
     def _rooms(self, m: int) -> tuple[npt.NDArray[np.int32], IntArray, IntArray]:
         most = int(np.diff(self.first).max())

@@ -138,44 +138,55 @@ def choose(n: int, k: int) -> float:
 
 
 @lean_njit
+def owners(traces: CodeArray, n: int, owner: IntArray, enough: int) -> int:
+    """How many people the first n of some traces belong to; ``enough`` at most."""
+    found, last = 0, -1
+    for i in range(n):
+        if owner[traces[i]] != last:
+            last = owner[traces[i]]
+            found += 1
+            if found == enough:
+                break
+    return found
+
+
+@lean_njit
 def subsets(
-    start: IntArray,
-    point: CodeArray,
-    first: IntArray,
-    visitor: CodeArray,
-    people: IntArray,
-    s: int,
-    rooms: CodeArray,
-    at: IntArray,
-    sizes: IntArray,
-    hist: FloatArray,
-) -> None:
-    """Every set of s points of each person (who has at least s): ``hist[n]`` gains the share of the person's sets that n people
-    share. Sets are built rarest point first; once one person is left, all larger sets are that person's alone."""
+    start: IntArray, point: CodeArray, first: IntArray, visitor: CodeArray, owner: IntArray, people: IntArray, s: int,
+    rooms: CodeArray, at: IntArray, sizes: IntArray, hist: FloatArray, alone: FloatArray,
+) -> None:  # fmt: skip
+    """Every set of s points of each trace d of ``people`` (its only set, if it has fewer): ``hist[n]`` gains the share of its
+    sets that n traces have, ``alone[d]`` the share of those that are one person's. ``owner`` of each trace; empty if each is a
+    person. Sets are built rarest point first; once one person is left, all larger sets are that person's alone."""
+    several = len(owner) > 0
     for d in range(len(people)):
         base = start[people[d]]
         n = start[people[d] + 1] - base
-        weight = 1.0 / choose(n, s)
+        size = min(s, n)
+        weight = 1.0 / choose(n, size)
         depth = 0
         at[0] = -1
         while depth >= 0:
             at[depth] += 1
-            if at[depth] > n - s + depth:
+            if at[depth] > n - size + depth:
                 depth -= 1
                 continue
             p = point[base + at[depth]]
             low, high = first[p], first[p + 1]
-            last = depth == s - 1
+            last = depth == size - 1
+            keep = several or not last
             if depth == 0:
                 left = high - low
-                if left > 1 and not last:
+                if left > 1 and keep:
                     _copy(visitor, low, left, rooms[0])
             else:
-                left = common(rooms[depth - 1], sizes[depth - 1], visitor, low, high, rooms[depth], not last)
-            if last:
+                left = common(rooms[depth - 1], sizes[depth - 1], visitor, low, high, rooms[depth], keep)
+            if left == 1 or (several and owners(rooms[depth], left, owner, 2) == 1):
+                share = weight * choose(n - 1 - at[depth], size - 1 - depth)
+                hist[1] += share
+                alone[d] += share
+            elif last:
                 hist[left] += weight
-            elif left == 1:
-                hist[1] += weight * choose(n - 1 - at[depth], s - 1 - depth)
             else:
                 sizes[depth] = left
                 depth += 1
@@ -357,8 +368,8 @@ def _every_set(traces: Traces, people: IntArray, s: int) -> FloatArray:
         hist = np.zeros(traces.n_people + 1)
         rooms = np.empty((s, int(traces.popularity.max())), np.int32)
         at, sizes = np.empty(s, np.int64), np.empty(s, np.int64)
-        given = (traces.start, traces.point, traces.first, traces.visitor, people[low:high])
-        subsets(*given, s, rooms, at, sizes, hist)
+        given = (traces.start, traces.point, traces.first, traces.visitor, np.empty(0, np.int64), people[low:high])
+        subsets(*given, s, rooms, at, sizes, hist, np.zeros(high - low))
         parts[low] = hist
 
     _in_parts(part, _cost(traces, s)[people])

@@ -10,36 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.kernels.jit import lean_njit
-from shoal.measures.events.sets import choose, common
-
-
-@lean_njit
-def owners(traces: Any, n: int, owner: Any, enough: int) -> int:
-    """How many people the first n of some traces belong to; ``enough`` at most."""
-    found, last = 0, -1
-    for i in range(n):
-        if owner[traces[i]] != last:
-            last = owner[traces[i]]
-            found += 1
-            if found == enough:
-                break
-    return found
-
-
-@lean_njit
-def common_owners(known: Any, n: int, traces: Any, low: int, high: int, owner: Any, enough: int) -> int:
-    """How many people the traces belong to that are both in ``known[:n]`` and in ``traces[low:high]``; ``enough`` at most."""
-    found, last, i = 0, -1, 0
-    while i < n and low < high:
-        a, b = known[i], traces[low]
-        if a == b and owner[a] != last:
-            last = owner[a]
-            found += 1
-            if found == enough:
-                break
-        i += a <= b
-        low += b <= a
-    return found
+from shoal.measures.events.sets import common
 
 
 @lean_njit
@@ -133,12 +104,14 @@ def _of_values(test: int, fits: Any, n: int, d: int, first: Any, value: Any, who
 def _lowest_from(
     d: int, root: int, m: int, test: int, limit: float, every: bool, start: Any, point: Any, first: Any, visitor: Any,
     owner: Any, most: Any, rooms: Any, at: Any, sizes: Any, mark: Any, value_first: Any, value: Any, whole_table: Any, room: Any,
+    strong: Any,
 ) -> float:  # fmt: skip
     """The lowest number of a set of up to m points of this trace, if one is below ``limit``; else a number that is not. With
     ``every``, all sets are looked at; otherwise the first one below ``limit`` is enough.
 
     The root is its rarest point, and no other one is marked. Nobody has more than ``most[p]`` traces at point p: if people are
-    counted, ``limit`` times as many traces are enough.
+    counted, ``limit`` times as many traces are enough. ``strong`` remembers pairs of points that enough people share, as far as
+    it has places (a power of two): many traces have the same pairs.
     """
     base, n = start[d], start[d + 1] - start[d]
     p = point[base + root]
@@ -169,8 +142,15 @@ def _lowest_from(
         if test != PEOPLE or depth < m - 1:
             sizes[depth] = common(before, sizes[depth - 1], visitor, low, high, rooms[depth], True)
         if test == PEOPLE:
-            enough = int(min(limit, lowest)) * min(each, most[p]) if every else int(limit) * min(each, most[p])
-            number = float(share(before, sizes[depth - 1], visitor, low, high, owner, enough))
+            pair = int(point[base + root]) * len(most) + p + 1 if depth == 1 else -1
+            place = (pair * 40503 ^ (pair >> 15)) & (len(strong) - 1)
+            if depth == 1 and strong[place] == pair:
+                number = limit
+            else:
+                enough = int(min(limit, lowest)) * min(each, most[p]) if every else int(limit) * min(each, most[p])
+                number = float(share(before, sizes[depth - 1], visitor, low, high, owner, enough))
+                if depth == 1 and number >= limit:
+                    strong[place] = pair
         elif test == ABSENT:
             number = _without_one(rooms[depth], sizes[depth], owner, base, n, start, point, room)
         else:
@@ -187,7 +167,7 @@ def _lowest_from(
 @lean_njit
 def mark_weak(
     start: Any, point: Any, first: Any, visitor: Any, owner: Any, which: Any, m: int, test: int, limit: float, most: Any,
-    rooms: Any, at: Any, sizes: Any, value_first: Any, value: Any, whole: Any, room: Any, mark: Any,
+    rooms: Any, at: Any, sizes: Any, value_first: Any, value: Any, whole: Any, room: Any, strong: Any, mark: Any,
 ) -> None:  # fmt: skip
     """In each of these traces, points to leave out so that no set of up to m of the others is below the limit now.
 
@@ -200,7 +180,7 @@ def mark_weak(
             if (
                 _lowest_from(
                     d, root, m, test, limit, False, start, point, first, visitor, owner, most, rooms, at, sizes, mark,
-                    value_first, value, whole, room,
+                    value_first, value, whole, room, strong,
                 )
                 < limit
             ):  # fmt: skip
@@ -210,7 +190,7 @@ def mark_weak(
 @lean_njit
 def lowest_number(
     start: Any, point: Any, first: Any, visitor: Any, owner: Any, m: int, test: int, most: Any, rooms: Any, at: Any, sizes: Any,
-    value_first: Any, value: Any, whole: Any, room: Any, mark: Any,
+    value_first: Any, value: Any, whole: Any, room: Any, strong: Any, mark: Any,
 ) -> float:  # fmt: skip
     """The lowest number of all sets of up to m points of a trace."""
     lowest = float(len(start))
@@ -218,46 +198,7 @@ def lowest_number(
         for root in range(start[d + 1] - start[d]):
             number = _lowest_from(
                 d, root, m, test, lowest, True, start, point, first, visitor, owner, most, rooms,
-                at, sizes, mark, value_first, value, whole, room,
+                at, sizes, mark, value_first, value, whole, room, strong,
             )  # fmt: skip
             lowest = min(lowest, number)
     return lowest
-
-
-@lean_njit
-def alone_shares(
-    start: Any, point: Any, first: Any, visitor: Any, owner: Any, s: int, rooms: Any, at: Any, sizes: Any, out: Any
-) -> None:
-    """``out[d]``: the share of the sets of s points of trace d (of its only set, where it has fewer) that are one person's."""
-    for d in range(len(out)):
-        base = start[d]
-        n = start[d + 1] - base
-        size = min(s, n)
-        alone = 0.0
-        depth = 0
-        at[0] = -1
-        while depth >= 0:
-            at[depth] += 1
-            if at[depth] > n - size + depth:
-                depth -= 1
-                continue
-            p = point[base + at[depth]]
-            low, high = first[p], first[p + 1]
-            last = depth == size - 1
-            if depth == 0:
-                left = high - low
-                for i in range(left):
-                    rooms[0, i] = visitor[low + i]
-                people = owners(rooms[0], left, owner, 2)
-            elif last:
-                people = common_owners(rooms[depth - 1], sizes[depth - 1], visitor, low, high, owner, 2)
-            else:
-                left = common(rooms[depth - 1], sizes[depth - 1], visitor, low, high, rooms[depth], True)
-                people = owners(rooms[depth], left, owner, 2)
-            if people == 1:
-                alone += choose(n - 1 - at[depth], size - 1 - depth)
-            elif not last:
-                sizes[depth] = left
-                depth += 1
-                at[depth] = at[depth - 1]
-        out[d] = alone / choose(n, size)

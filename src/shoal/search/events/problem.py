@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UsageError
-from shoal.measures.events.knowledge import Asked, Mask, Shown
+from shoal.measures.events.knowledge import Asked, Mask, Shown, numbered
 from shoal.measures.events.traces import CYCLES
 from shoal.measures.events.unicity import trips_of
 from shoal.model.counts.classes import FloatArray, IntArray
@@ -210,7 +210,7 @@ def bits_lost(exact: Any, codes: Any) -> float:
 
 
 def _entropy(codes: Any) -> float:
-    share = np.unique(codes, return_counts=True)[1] / len(codes)
+    share = np.bincount(numbered(codes)[1]) / len(codes)
     return float(-(share * np.log2(share)).sum())
 
 
@@ -240,8 +240,8 @@ def traces_of(problem: EventProblem, shape: Shape, keep: Mask) -> tuple[IntArray
             chunk = problem.day[keep] // every
     chunk = chunk - int(chunk.min(initial=0))
     width = int(chunk.max(initial=0)) + 1
-    found, trace = np.unique(person * width + chunk, return_inverse=True)
-    return trace.astype(np.int64), found // width
+    found, trace = numbered(person * width + chunk)
+    return trace, found // width
 
 
 def renewal(text: str) -> tuple[int, str]:
@@ -263,8 +263,8 @@ def pairs_of(trace: IntArray, owner: IntArray, columns: list[Any], n: int) -> tu
     """The distinct pairs of trace and point with their records; and the pair of each record."""
     point = np.zeros(n, dtype=np.int64)
     for codes in columns:
-        dense = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-        point = np.unique(point * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)[1].astype(np.int64)
+        dense = numbered(codes)[1]
+        point = numbered(point * (int(dense.max(initial=0)) + 1) + dense)[1]
     width = int(point.max(initial=0)) + 1
     found, which, rows = np.unique(trace * width + point, return_inverse=True, return_counts=True)
     return Pairs(found // width, found % width, rows.astype(np.int64), owner), which.astype(np.int64)
@@ -281,5 +281,5 @@ def links_lost(person: IntArray, trace: IntArray) -> float:
 
 
 def _pairs(codes: IntArray) -> float:
-    n: FloatArray = np.unique(codes, return_counts=True)[1].astype(np.float64)
+    n: FloatArray = np.bincount(numbered(codes)[1]).astype(np.float64)
     return float((n * (n - 1)).sum())

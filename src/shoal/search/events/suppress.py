@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
-from shoal.measures.events.knowledge import Asked, Linked, Mask, Shown, most_known, safe_limit
+from shoal.measures.events.knowledge import Asked, Linked, Mask, Shown, most_known, numbered, safe_limit
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import MOST_SETS, KnownLength, KnownRecords, Unicity
 
@@ -72,17 +73,23 @@ def _rare(pairs: Pairs, alive: Mask, k: int) -> Mask:
     hide that person; quick, and most of what goes at a fine granularity."""
     out = alive.copy()
     index = np.flatnonzero(alive)
-    people = pairs.owner[pairs.trace[index]]
-    order = np.lexsort((_shuffled(len(alive))[index], people, pairs.point[index]))
-    index, people, point = index[order], people[order], pairs.point[index[order]]
-    new = np.concatenate(([True], (np.diff(point) != 0) | (np.diff(people) != 0)))
-    group = np.cumsum(new) - 1
-    turn = np.arange(len(index)) - np.flatnonzero(new)[group]  # 0, 1, … for the traces of one person at one point
-    most = most_each(point[new], np.bincount(group), k)
-    out[index[turn >= most[group]]] = False
+    width = int(pairs.owner.max(initial=0)) + 1
+    both = pairs.point[index] * width + pairs.owner[pairs.trace[index]]
+    group, times = np.unique(both, return_counts=True)
+    most = most_each(group // width, times, k)
+    over = group[times > most]
+    if not len(over):
+        return out
+    hit = np.isin(both, over)
+    index, both = index[hit], both[hit]
+    order = np.lexsort((_shuffled(len(alive))[index], both))
+    index, both = index[order], both[order]
+    turn = np.arange(len(index)) - np.searchsorted(both, both)  # 0, 1, … for the traces of one person at one point
+    out[index[turn >= most[np.searchsorted(group, both)]]] = False
     return out
 
 
+@lru_cache(1)
 def _shuffled(n: int) -> IntArray:
     """A fixed random order: which of a person's traces keep a point says nothing of them."""
     return np.random.default_rng(0).permutation(n)
@@ -174,17 +181,20 @@ def _split(pairs: Pairs, moved: IntArray) -> Pairs:
     """These pairs of each trace become a trace of their own, which stands after it."""
     twice = 2 * pairs.trace
     twice[moved] += 1
-    found, trace = np.unique(twice, return_inverse=True)
-    return replace(pairs, trace=trace.astype(np.int64), owner=pairs.owner[found // 2])
+    found, trace = numbered(twice)
+    return replace(pairs, trace=trace, owner=pairs.owner[found // 2])
 
 
 def _touched(pairs: Pairs, alive: Mask, points: IntArray) -> IntArray:
     """Which of the traces that are alive hold one of these points: only their sets may have become weaker."""
     held = np.zeros(int(pairs.point.max()) + 1, dtype=np.bool_)
     held[points] = True
-    traces = np.unique(pairs.trace[alive])
-    out: IntArray = np.searchsorted(traces, np.unique(pairs.trace[alive & held[pairs.point]]))
-    return out
+    there = np.zeros(len(pairs.owner), dtype=np.bool_)
+    there[pairs.trace[alive]] = True
+    number = np.cumsum(there) - 1
+    there[:] = False
+    there[pairs.trace[alive & held[pairs.point]]] = True
+    return number[there]
 
 
 def _unicity(pairs: Pairs, alive: Mask, asked: Unicity, allowed: int) -> Mask:
