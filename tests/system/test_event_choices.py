@@ -138,3 +138,22 @@ def test_the_report_draws_the_law_of_the_places_and_the_life_of_a_pseudonym(visi
     assert "how long a pseudonym may live" not in two.report(tmp_path / "two.html").read_text()
     three = shoal.measure({"who": [1, 1, 2, 2], "where": ["a", "b", "a", "c"]}, unit="who", place="where")
     assert "how long a pseudonym may live" in three.report(tmp_path / "three.html").read_text()
+
+
+def test_habits_are_inferred_and_compared_with_what_everybody_knows() -> None:
+    """Two lines, A to B and C to D, twenty people each, twice: who is known at A went to B, which most people did not."""
+    rows = [(f"{line}{i}", f"2026-03-0{2 + d} {h:02d}:00", p) for line, ends in (("x", "AB"), ("y", "CD")) for i in range(20)
+            for d in (0, 1) for h, p in ((8, ends[0]), (17, ends[1]))]  # fmt: skip
+    table = {n: [r[i] for r in rows] for i, n in enumerate(("card", "at", "station"))}
+    made = shoal.anonymize(table, {
+        "events": {"unit": "card", "time": "at", "place": "station", "time_widths": ["exact"], "renew": ["never"]},
+        "require": ["known[1]>=5"], "seed": 10**18 + 1,
+    })  # fmt: skip
+    found = {a.name: a for a in made.certificate.attacks}
+    assert found["inference: next place"].rate == 1.0
+    assert (
+        "without the release, by the most common places and the known ones, for 100.0%" in found["inference: next place"].sentence
+    )
+    assert {"inference: home", "inference: work"} <= set(found)
+    assert found["chosen records: 1"].verdict == "holds"
+    assert found["chosen records: 1"].claimed == 1 / 5

@@ -8,7 +8,7 @@ Source   sparse matching and eccentricity: Narayanan & Shmatikov 2008; trails ag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -136,6 +136,57 @@ def _fitting(published: Published, groups: Sequence[IntArray]) -> list[IntArray]
         if found:
             return found
     return []
+
+
+def chosen_records(published: Published, people: IntArray, s: int, *, most: float) -> AttackResult:
+    """Somebody who can choose which s records of a person to learn: of each pseudonym of that person the rarest point, then one
+    after the other the point that leaves the greatest chance. ``most`` is claimed for any s records."""
+    t, chances = published.traces, np.zeros(len(people))
+    for i, person in enumerate(people.tolist()):
+        for trace in np.flatnonzero(published.owner == person).tolist():
+            own = [t.visitor[t.first[p] : t.first[p + 1]] for p in t.point[t.start[trace] : t.start[trace + 1]].tolist()]
+            left, chance = own[0], float((published.owner[own[0]] == person).mean())
+            for _ in range(min(s, len(own)) - 1):
+                further = [np.intersect1d(left, there, assume_unique=True) for there in own]
+                shares = [float((published.owner[f] == person).mean()) for f in further]
+                left, chance = further[int(np.argmax(shares))], max(chance, *shares)
+            chances[i] = max(chances[i], chance)
+    what = f"{s} {'record' if s == 1 else 'records'}"
+    question = f"Does somebody who chooses which {what} of a person to learn find that person's pseudonym?"
+    return _beyond(
+        f"chosen records: {s}", question, f"up to {what} chosen to tell most", chances, most, most if most < 1 else None
+    )
+
+
+Votes = Callable[[int, IntArray], IntArray]
+"""What each of some traces tells of the i-th person: a place, below 0 if it tells none."""
+
+
+def inferred_place(
+    what: str, published: Published, known: Sequence[IntArray], votes: Votes, truth: IntArray, without: npt.NDArray[np.bool_]
+) -> AttackResult:
+    """Somebody knows records of a person and takes, of what the pseudonyms with them tell, the most common place for the
+    person's: right if it is ``truth[i]``. ``without[i]``: whether the guess without the release is right.
+
+    How much is learnt, not a claim: it holds only if the upper end of the interval is not above the guess without the release.
+    """
+    right = without.astype(np.float64)
+    for i, points in enumerate(known):
+        found = _fitting(published, [np.array([p]) for p in points])
+        told = votes(i, np.concatenate(found)) if found else np.empty(0, np.int64)
+        if (told >= 0).any():
+            times = np.bincount(told[told >= 0])
+            best = np.flatnonzero(times == times.max())
+            right[i] = float((best == truth[i]).sum()) / len(best)
+    rate, base = float(right.mean()), float(without.mean())
+    low, high = wilson(float(right.sum()), len(right))
+    said = (
+        f"Of {len(right):,} people with known records, the {what} is told correctly for {rate:.1%}; without the release, by the "
+    )
+    said += f"most common places and the known ones, for {base:.1%}."
+    question = f"Do known records and the release tell the {what} of a person?"
+    verdict: Verdict = "holds" if high <= base else "warning"
+    return AttackResult(f"inference: {what}", question, rate, low, high, None, "", verdict, said)
 
 
 def known_length(

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from shoal.attacks.traces import (
     Published,
     approximate_times,
+    chosen_records,
     draw,
+    inferred_place,
     known_absence,
     known_length,
     known_records,
@@ -200,3 +202,45 @@ def test_where_somebody_was_not_rules_out_others():
     assert known_absence(shown, np.array([1]), [np.array([0])], [np.array([0, 1])], 1, most=1 / 4).rate == pytest.approx(1 / 3)
     # of a person with no published record nothing is found
     assert known_absence(shown, np.array([7]), [np.array([0])], [np.array([0])], 1, most=1 / 4).verdict == "holds"
+
+
+def test_somebody_who_chooses_the_records_does_at_least_as_well_as_any_random_ones():
+    """Point 0 is shared by four, 1 and 2 by three each; points 1 and 2 together are of two."""
+    shown = Published(Traces.of([0, 0, 0, 1, 1, 1, 2, 2, 3, 3], [0, 1, 2, 0, 1, 2, 0, 1, 0, 2]), np.arange(4))
+    for most, verdict in ((1 / 2, "holds"), (0.49, "broken"), (1.0, "holds")):
+        found = chosen_records(shown, np.array([0]), 2, most=most)
+        assert (found.rate, found.verdict, found.name) == (1 / 2, verdict, "chosen records: 2")
+    assert chosen_records(shown, np.array([0]), 1, most=1.0).rate == 1 / 3
+    assert chosen_records(shown, np.array([9]), 2, most=0.2).verdict == "holds", "nothing of this person is published"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sets(st.integers(0, 5), min_size=1), min_size=2, max_size=8), st.integers(1, 2))
+def test_two_chosen_records_are_the_worst_pair(trails: list[set[int]], s: int):
+    """By trying every set of up to two points: the greedy choice is never above it, and with one record it is it."""
+    pairs = [(i, p) for i, own in enumerate(trails) for p in sorted(own)]
+    number = {p: i for i, p in enumerate(sorted({p for _, p in pairs}))}
+    shown = Published(Traces.of([i for i, _ in pairs], [number[p] for _, p in pairs]), np.arange(len(trails)))
+    for i, own in enumerate(trails):
+        sets = [{a, b} for a in own for b in own] if s == 2 else [{a} for a in own]
+        worst = max(1 / sum(c <= other for other in trails) for c in sets)
+        found = chosen_records(shown, np.array([i]), s, most=1.0).rate
+        assert found <= worst + 1e-12
+        assert s == 2 or found == pytest.approx(worst)
+
+
+def test_what_pseudonyms_tell_of_a_place_is_compared_with_the_guess_without_them():
+    """Point 1 is shared by traces 0 and 1, whose homes are 5 and 6: half a guess. All four have point 0; home 5 is common."""
+    homes = np.array([5, 6, 5, 5])
+
+    def told(known: int, truth: int, guess: bool, n: int = 1) -> tuple[float, str]:
+        found = inferred_place(
+            "home", SHOWN, [np.array([known])] * n, lambda _, t: homes[t], np.array([truth] * n), np.array([guess] * n)
+        )
+        return found.rate, found.verdict
+
+    assert told(1, 5, False) == (1 / 2, "warning")
+    assert told(0, 5, False) == (1.0, "warning")
+    assert told(0, 6, True) == (0.0, "holds")
+    assert told(-1, 6, True) == (1.0, "holds"), "nothing fits: the guess without the release"
+    assert told(0, 5, True, 40) == (1.0, "holds"), "as often as without the release, and never more"

@@ -5,7 +5,7 @@ Takes    traces, a number s of known records
 Returns  how often n people share the known records (a histogram), and what that rests on
 Keeps    memory linear in the records; work below a budget, also with one trace of a million records
 
-Loops over traces: how many people were at all of some points. Compiled with numba; with numpy where that is not installed.
+Loops over traces: how many people were at all of some points. Compiled with numba where it is installed.
 
 The people at a point stand in order, so the people at two points are found by walking both lists, or by looking each person of a
 short list up in a long one.
@@ -193,40 +193,6 @@ def subsets(
                 at[depth] = at[depth - 1]
 
 
-def walk_by_numpy(
-    start: IntArray, point: CodeArray, first: IntArray, visitor: CodeArray, people: IntArray, picks: IntArray, out: CodeArray
-) -> None:
-    """:func:`walk` without numba."""
-    for d, person in enumerate(people.tolist()):
-        left, n = None, 0
-        for j, pick in enumerate(picks[d].tolist()):
-            if pick >= 0 and n != 1:
-                p = point[start[person] + pick]
-                there = visitor[first[p] : first[p + 1]]
-                left = there if left is None else np.intersect1d(left, there, assume_unique=True)
-                n = len(left)
-            out[d, j] = n
-
-
-def whole_by_numpy(
-    start: IntArray,
-    point: CodeArray,
-    first: IntArray,
-    visitor: CodeArray,
-    people: IntArray,
-    out: CodeArray,
-) -> None:
-    """:func:`whole_loop` without numba."""
-    for d, person in enumerate(people.tolist()):
-        left = None
-        for p in point[start[person] : start[person + 1]].tolist():
-            there = visitor[first[p] : first[p + 1]]
-            left = there if left is None else np.intersect1d(left, there, assume_unique=True)
-            if len(left) == 1:
-                break
-        out[d] = 0 if left is None else len(left)
-
-
 STEPS = 100_000_000 if HAVE_NUMBA else 1_000_000
 """Steps along lists of people that counting every set may take; beyond, sets are drawn."""
 DRAWS = 100_000 if HAVE_NUMBA else 10_000
@@ -285,10 +251,7 @@ def walks(traces: Traces, people: IntArray, s: int, rng: np.random.Generator) ->
 
     def part(low: int, high: int) -> None:
         given = (traces.start, traces.point, traces.first, traces.visitor, people[low:high], picks[low:high])
-        if HAVE_NUMBA:
-            walk(*given, _room(traces), out[low:high])
-        else:
-            walk_by_numpy(*given, out[low:high])
+        walk(*given, _room(traces), out[low:high])
 
     _in_parts(part, np.ones(len(people)))
     return out
@@ -300,10 +263,7 @@ def whole(traces: Traces, people: IntArray) -> npt.NDArray[np.int32]:
 
     def part(low: int, high: int) -> None:
         given = (traces.start, traces.point, traces.first, traces.visitor, people[low:high])
-        if HAVE_NUMBA:
-            whole_loop(*given, _room(traces), out[low:high])
-        else:
-            whole_by_numpy(*given, out[low:high])
+        whole_loop(*given, _room(traces), out[low:high])
 
     _in_parts(part, np.ones(len(people)))
     return out

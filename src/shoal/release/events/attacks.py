@@ -14,7 +14,9 @@ from shoal.attacks.traces import (
     MOST_TARGETS,
     Published,
     approximate_times,
+    chosen_records,
     draw,
+    inferred_place,
     known_about,
     known_absence,
     known_length,
@@ -32,6 +34,7 @@ from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.knowledge import Linked, Sensitive, most_known
 from shoal.measures.events.traces import MONDAY, NONE, UNITS, Traces, microseconds
+from shoal.measures.events.unicity import trips_of
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.certificate.certificate import PLAN
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps
@@ -41,7 +44,7 @@ from shoal.model.requirement import KnownRecords, NearRecords, Requirement, Unic
 from shoal.release.earlier import ledger
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with
 from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, shown_of, time_labels, write_table
-from shoal.release.events.records import EventTable, column_of, complete, time_of, times_at
+from shoal.release.events.records import EventTable, column_of, complete, several_places, time_of, times_at
 from shoal.release.events.uses import earlier_flows, published_places
 from shoal.release.proof.events import facts_of_rows, judge_events
 from shoal.release.proof.read import rows
@@ -53,6 +56,8 @@ if TYPE_CHECKING:
 
 
 TOGETHER = "Somebody has this release and an earlier one, and knows which pseudonyms are one person's: who is found?"
+MOST_CHOSEN = 500
+"""People whose records are chosen one by one."""
 BEYOND = 2
 """Known records beyond those claimed for, with which it is tried too."""
 
@@ -90,12 +95,14 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
                         out.append(known_absence(published, people, known, trails, n, most=bound, claimed=limit))
             near = _near(events, found, codes[point], people, s, rng)
             out += [] if near is None else [approximate_times(published, people, near, s, most=most_chance(asked, s))]
+            out.append(chosen_records(published, people[:: -(-len(people) // MOST_CHOSEN)], s, most=most_chance(asked, s)))
             tell(progress, 0.3 * i + 0.15, out[1:])
         if s > 1:
             progress(0.3 * i + 0.15, f"{ATTACKING}: sparse matching")
             out.append(sparse_matching(published, people, taken, s, claimed=claim))
             tell(progress, 0.3 * i + 0.3, out[-1:])
     out += _on_other_knowledge(events, found, point, published, people, trails, rng)
+    out += _inferred(events, found, codes[point], published, people, trails, most, rng)
     out.append(whole_trail(published, people, trails, most=most_chance(asked, most)))
     if events.rules.shift and events.time is not None and found.shape.time != NONE:
         out.append(_fixed_shifts(events, found))
@@ -112,6 +119,89 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
             out.append(again)
             tell(progress, 1.0, [again])
     return worst_first(out)
+
+
+def _inferred(
+    events: EventTable, found: Found, code: IntArray, published: Published, people: IntArray, trails: Sequence[IntArray],
+    s: int, rng: np.random.Generator,
+) -> list[AttackResult]:  # fmt: skip
+    """Home and work (the two places with most records of a person), and the next place; ``code`` is the published point of each
+    record. Not for records with an origin and a destination, which are trips themselves."""
+    place = published_places(events, found)
+    if place is None or several_places(events.places):
+        return []
+    problem, index = events.problem, np.flatnonzero(found.stays)
+    clear = np.ones(problem.n, np.bool_) if found.blank is None else found.blank == 0
+    true = place if found.blank is None else problem.ladder[0]
+    trace = np.full(problem.n, -1, dtype=np.int64)
+    trace[index] = np.unique(found.trace[index], return_inverse=True)[1]
+    seen = index[clear[index]]
+    mine, told = (
+        _most_frequent(problem.person, true, events.n_people),
+        _most_frequent(trace[seen], true[seen], len(published.owner)),
+    )
+    where = np.full(int(code.max()) + 2, -1, dtype=np.int64)
+    where[code[seen]] = true[seen]
+    out = []
+    for what, of_person, of_trace in (("home", mine[0], told[0]), ("work", mine[1], told[1])):
+        common = np.bincount(of_person[of_person >= 0])
+        some = [i for i, p in enumerate(people.tolist()) if of_person[p] >= 0 and len(common)]
+        if some:
+            known, truth = draw([trails[i] for i in some], s, rng), of_person[people[some]]
+            guess = [max(where[k[k >= 0]], key=lambda w: common[w] if 0 <= w < len(common) else -1, default=-1) for k in known]
+            without = max((truth == common.argmax(), truth == np.array(guess)), key=lambda right: float(right.mean()))
+            out.append(inferred_place(what, published, known, lambda _, t, v=of_trace: v[t], truth, without))
+    return [*out, *_next_place(events, found, code, published, people, true, np.where(clear, trace, -1), s, rng)]
+
+
+def _most_frequent(who: IntArray, place: IntArray, n: int) -> tuple[IntArray, IntArray]:
+    """The place with most records of each of n people or traces, and the second; −1 if there is none."""
+    width = int(place.max(initial=0)) + 1
+    both, times = np.unique(who * width + place, return_counts=True)
+    order = np.lexsort((-times, both // width))
+    own = (both // width)[order]
+    turn = np.arange(len(own)) - np.searchsorted(own, own)
+    out = np.full((2, n), -1, dtype=np.int64)
+    for i in (0, 1):
+        out[i, own[turn == i]] = (both % width)[order][turn == i]
+    return out[0], out[1]
+
+
+def _next_place(
+    events: EventTable, found: Found, code: IntArray, published: Published, people: IntArray, true: IntArray, trace: IntArray,
+    s: int, rng: np.random.Generator,
+) -> list[AttackResult]:  # fmt: skip
+    """Where the person went after one of the known records; ``trace`` of the published records that show their place."""
+    problem, times = events.problem, times_at(events.time, found.shape.time)
+    first, then = problem.trips
+    if times is None or not problem.ordered(found.shape) or not len(first):
+        return []
+    shown = np.flatnonzero((trace >= 0) & found.stays)
+    a, b = (shown[x] for x in trips_of(trace[shown], np.asarray(times)[shown], true[shown]))
+    width = int(code.max()) + 2
+    keys = trace[a] * width + code[a]
+    order = np.argsort(keys, kind="stable")
+    keys, after = keys[order], true[b][order]
+    start = rng.permutation(np.flatnonzero((code[first] >= 0) & np.isin(problem.person[first], people)))
+    start = start[np.unique(problem.person[first[start]], return_index=True)[1]]  # one trip of each person
+    if not len(start):
+        return []
+    begin, person = code[first[start]], problem.person[first[start]]
+    rest = draw(
+        [np.setdiff1d(points, [p + 1]) for p, points in zip(begin, _trails(problem.person, code + 1, person), strict=True)],
+        s - 1,
+        rng,
+    )
+    known = [np.concatenate(([p], more - 1)).astype(np.int64) for p, more in zip(begin.tolist(), rest, strict=True)]
+
+    def votes(i: int, traces: IntArray) -> IntArray:
+        wanted = traces * width + begin[i]
+        at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        return np.where(keys[at] == wanted, after[at], -1) if len(keys) else np.full(len(traces), -1)
+
+    usual = _most_frequent(true[first], true[then], int(true.max()) + 1)[0]
+    truth = true[then[start]]
+    return [inferred_place("next place", published, known, votes, truth, usual[true[first[start]]] == truth)]
 
 
 def _near(
