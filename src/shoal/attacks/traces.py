@@ -35,17 +35,6 @@ class Published:
     traces: Traces
     owner: IntArray
 
-    def holding(self, points: IntArray) -> IntArray:
-        """Traces that hold all of these points, in order."""
-        t = self.traces
-        if not len(points) or (points < 0).any():
-            return np.empty(0, dtype=np.int64)
-        rarest = points[np.argsort(t.popularity[points], kind="stable")]
-        left: IntArray = t.visitor[t.first[rarest[0]] : t.first[rarest[0] + 1]].astype(np.int64)
-        for p in rarest[1:].tolist():
-            left = np.intersect1d(left, t.visitor[t.first[p] : t.first[p + 1]], assume_unique=True)
-        return left
-
     def near(self, groups: Sequence[IntArray]) -> IntArray:
         """Traces that hold one point, at least, of every group."""
         t = self.traces
@@ -56,26 +45,25 @@ class Published:
             left = found if left is None else np.intersect1d(left, found, assume_unique=True)
         return np.empty(0, dtype=np.int64) if left is None else left
 
-    def alike(self, points: IntArray) -> npt.NDArray[np.float64]:
-        """For each trace the points in common, a rare one counting more, over all points of both."""
+    def scores(self, points: IntArray) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """For each trace the sum over the points in common, 1 / ln(1 + n) for one that n traces hold: a rare one tells more; and
+        how many these are."""
         t = self.traces
         scores, common = np.zeros(t.n_people), np.zeros(t.n_people)
         for p in points[points >= 0].tolist():
             there = t.visitor[t.first[p] : t.first[p + 1]]
             scores[there] += 1.0 / np.log1p(len(there))
             common[there] += 1
-        return np.asarray(scores / (t.lengths + len(points) - common))
+        return scores, common
+
+    def alike(self, points: IntArray) -> npt.NDArray[np.float64]:
+        """The score of each trace over all points of both."""
+        scores, common = self.scores(points)
+        return np.asarray(scores / (self.traces.lengths + len(points) - common))
 
     def best(self, points: IntArray) -> tuple[int, float]:
-        """The trace with the highest score and its eccentricity; −1 where no point fits.
-
-        A point that n traces hold scores 1 / ln(1 + n): a rare one tells more.
-        """
-        t = self.traces
-        scores = np.zeros(t.n_people)
-        for p in points[points >= 0].tolist():
-            there = t.visitor[t.first[p] : t.first[p + 1]]
-            scores[there] += 1.0 / np.log1p(len(there))
+        """The trace with the highest score and its eccentricity; −1 where no point fits."""
+        scores = self.scores(points)[0]
         top = int(scores.argmax())
         if scores[top] <= 0:
             return -1, 0.0
@@ -363,7 +351,7 @@ def trail_matching(published: Published, trails: Sequence[IntArray], *, covered:
     in the list nobody may be (``k`` or more share them)."""
     alone = broken = fits = 0
     for points in trails:
-        found = published.holding(np.unique(points))
+        found = published.near([np.array([p]) for p in np.unique(points)])
         fits += bool(len(found))
         if len(found) == 1:
             alone += 1

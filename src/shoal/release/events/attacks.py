@@ -13,6 +13,7 @@ from shoal.attacks import ATTACKING, tell
 from shoal.attacks.traces import (
     MOST_TARGETS,
     Published,
+    Votes,
     approximate_times,
     chosen_records,
     draw,
@@ -150,8 +151,12 @@ def _inferred(
             known, truth = draw([trails[i] for i in some], s, rng), of_person[people[some]]
             guess = [max(where[k[k >= 0]], key=lambda w: common[w] if 0 <= w < len(common) else -1, default=-1) for k in known]
             without = max((truth == common.argmax(), truth == np.array(guess)), key=lambda right: float(right.mean()))
-            out.append(inferred_place(what, published, known, lambda _, t, v=of_trace: v[t], truth, without))
+            out.append(inferred_place(what, published, known, _told_by(of_trace), truth, without))
     return [*out, *_next_place(events, found, code, published, people, true, np.where(clear, trace, -1), s, rng)]
+
+
+def _told_by(place: IntArray) -> Votes:
+    return lambda _, traces: place[traces]
 
 
 def _most_frequent(who: IntArray, place: IntArray, n: int) -> tuple[IntArray, IntArray]:
