@@ -39,8 +39,8 @@ FIRST_CELLS = 200_000_000
 """Cells that the first search for one level per column may look at. It goes on if it may lose less than local recoding."""
 LARGER, MOST_REPEATED = (2, 4, 8), 10_000
 """Factors of k that local recoding is repeated with if known columns find too much; base classes up to which it is."""
-MOST_MIXED = 50_000
-"""Base classes × levels of all columns up to which local recoding with one level for one column is tried."""
+MOST_MIXED = 300_000
+"""Base classes × columns × levels of all columns up to which local recoding with one level for one column is tried."""
 CELLS_TRIED = {"hierarchy": "values", "sets": "sets"}
 """Cells of a local recoding that are tried unless the policy names one, and the name of each among the methods compared."""
 
@@ -110,7 +110,7 @@ def _by_each(prepared: Prepared, progress: Progress, cells: int, local: Mapping[
         found[name], wrong = _tried(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
         problem = problem or wrong
     pins = _pins(prepared) if local else []
-    if local and prepared.base.n_classes * len(pins) <= MOST_MIXED:
+    if local and prepared.base.n_classes * len(prepared.policy.quasi) * len(pins) <= MOST_MIXED:
         found["mixed"] = _mixed(prepared, progress, pins)
     least = min((d.loss for name, d in found.items() if d is not None and name != "lattice"), default=math.inf)
     if one is not None and cells > FIRST_CELLS and _least_possible(one) <= least:
@@ -205,7 +205,7 @@ def _least_possible(decision: Decision) -> float:
 LARGER_CLASSES = "Classes of at least {}, so that known columns find no more records than allowed."
 TOO_FINE = "loses less, but more records can be found by known columns than allowed"
 NO_BETTER = "loses no less, and more records can be found by known columns than allowed"
-TOO_MANY = f"base classes times levels are more than {MOST_MIXED:,}"
+TOO_MANY = f"base classes times columns times levels are more than {MOST_MIXED:,}"
 NO_PLAN = "found no plan that meets the requirements"
 
 HARDENED_CELLS = 50_000_000
