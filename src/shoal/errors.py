@@ -131,8 +131,8 @@ class ShoalWarning(UserWarning):
     """A doubtful statistic or guess: the result stands, but read the sentence."""
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate most like ``name``, or None.
+def nearest(name: str, candidates: Iterable[str], *, alike: float = 0.6) -> str | None:
+    """The candidate most like ``name``, or None if none is as much ``alike``.
 
     >>> nearest("zipcode", ["age", "zip_code", "sex"])
     'zip_code'
@@ -143,7 +143,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     folded: dict[str, str] = {}
     for option in options:
         folded.setdefault(option.casefold(), option)
-    hit = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
+    hit = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=alike)
     return folded[hit[0]] if hit else None
 
 

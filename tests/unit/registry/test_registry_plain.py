@@ -54,7 +54,7 @@ def test_a_place_by_its_name_the_latest_period_and_never_a_guess(tmp_path: Path)
     assert "DE/Roth, FR/Roth" in str(two.value.hint)
     with pytest.raises(UsageError, match="nothing is known about a place called 'Kenya'") as none:
         population_of(store, "Kenya")
-    assert "records of DE (2 places), FR (1 places)" in str(none.value.hint)
+    assert "records of DE (2 places), FR (1 place)" in str(none.value.hint)
     assert codes_of(store, ["age", "sex"], Population.parse("DE/Ulm@2021")) == ["age/years", "sex"]
     with pytest.raises(UsageError, match="vocabulary"):
         Registry(store).query(["shoes"], "Ulm")
@@ -71,10 +71,11 @@ def test_the_first_page_shows_every_country_and_a_search_says_which_there_are(ca
     assert [line.partition(":")[0] for line in out.splitlines()[1:5]] == [
         "Netherlands (NL)", "United Kingdom (UK)", "United States (US)", "Kenya (KE)",
     ]  # fmt: skip
-    assert "There are records of 200 countries." in said(capsys, "search", "Atlantis")[1]
+    assert "There are records of 200 countries: name the country" in said(capsys, "search", "Atlantis")[1]
+    assert "Did you mean" not in said(capsys, "search", "Cologne")[1], "Bolton is no guess for Cologne"
     code, out = said(capsys, "exposed", "--population", "Atlantis", "--answers", "sex=female")
     assert code == 2
-    assert "There are records of 200 countries." in out
+    assert "There are records of 200 countries: name" in out
     assert json.loads(said(capsys, "query", "--attributes", "age,sex", "--population", "Leeds", "--json")[1])["fit"] == "exact"
 
 

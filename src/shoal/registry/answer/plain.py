@@ -70,16 +70,15 @@ def grouped(source: Places, most: int) -> Iterator[str]:
 def nearby(source: Places, text: str) -> Iterator[str]:
     """What is there instead of a place that nothing is known about: places of a like name, and countries."""
     names = {p.partition("@")[0].rpartition("/")[2]: p for p, _ in source.topics("", limit=MOST)}
-    close = nearest(text.strip(), names)
+    close = nearest(text.strip(), names, alike=0.7)
     if close:
         yield f"Did you mean {names[close]}?"
     counted = countries(source)
-    many = (
-        f"{', '.join(f'{c} ({n:,} places)' for c, n in counted.items())}"
-        if len(counted) <= SHOWN
-        else f"{len(counted)} countries"
-    )
-    yield f"There are records of {many}." if counted else "It is empty."
+    if len(counted) > SHOWN:
+        yield f"There are records of {len(counted)} countries: name the country, as --population Kenya."
+    else:
+        listed = ", ".join(f"{c} ({n:,} {'place' if n == 1 else 'places'})" for c, n in counted.items())
+        yield f"There are records of {listed}." if counted else "It is empty."
 
 
 def countries(source: Places) -> dict[str, int]:
