@@ -176,8 +176,14 @@ def test_unit_in_several_classes_is_said_and_bounded() -> None:
 
 
 def test_sampling_weights_below_one_are_refused() -> None:
-    with pytest.raises(DataError, match="1 classes add up to fewer people"):
+    with pytest.raises(DataError, match="1 class adds up to fewer people"):
         individual.benedetti_franconi([2, 1], [1.5, 4.0])
+    with pytest.raises(DataError, match="2 classes add up") as relative:
+        individual.benedetti_franconi([2, 1, 3], [1.5, 0.5, 4.0])
+    assert "population ÷ sample" in str(relative.value.hint), "weights of mean 1 are shares"
+    with pytest.raises(DataError, match="1 class adds") as other:
+        individual.benedetti_franconi([2, 1, 3], [1.5, 1.0, 4.0])
+    assert "population ÷ sample" not in str(other.value.hint)
     with pytest.raises(DataError, match="must be numbers"):
         individual.benedetti_franconi([1], [math.nan])
 

@@ -294,9 +294,12 @@ def benedetti_franconi(sample: npt.ArrayLike, population: npt.ArrayLike) -> Floa
         raise DataError("sampling weights must be numbers.", hint="Fill or remove missing weights before measuring.")
     short = big < f * (1 - 1e-9)
     if bool(short.any()):
+        n = int(short.sum())
+        scaled = abs(float(big.sum()) / float(f.sum()) - 1) < 0.01
+        scaled_hint = " These weights have mean 1: multiply each by the people per record, population ÷ sample." if scaled else ""
         raise DataError(
-            f"the sampling weights of {int(short.sum())} classes add up to fewer people than the sample has there.",
-            hint="A weight says how many people a record stands for: at least 1.",
+            f"the sampling weights of {n} {'class adds' if n == 1 else 'classes add'} up to fewer people than the sample has there.",
+            hint=f"A weight says how many people a record stands for: at least 1.{scaled_hint}",
         )
     p = np.minimum(f / big, 1.0)
     return _exact(f, p)
