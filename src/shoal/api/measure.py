@@ -482,19 +482,11 @@ def measure(
         known |= {"unit": unit, "hierarchies": hierarchies, "seed": seed, "require": require}
         known |= {"memory_budget": memory_budget, "progress": progress}
         return measure_events(table, time=time, place=place, **known)
-    if time_widths or place_levels or known_records or require:
-        what = "Name a time or a place as well; requirements on classes are checked by m.check(…)."
-        raise UsageError("widths, levels, known records and require are of event tables.", hint=what)
+    _no_event_options(time_widths, place_levels, known_records, require)
     source = opened(table)
-    asked, secret = _columns(source, quasi_of(quasi, qi), sensitive, unit)
-    _apart(source, asked, secret, direct, insensitive)
-    for what, name in (("unit", unit), ("weight", weight), ("subpopulation", by)):
-        if name is not None:
-            source.schema.require(name, what=what)
-    for what, given in (("an order", order), ("a hierarchy", hierarchies)):
-        _of_sensitive(what, given or {}, secret)
+    asked, secret = _columns(source, quasi_of(quasi, qi), sensitive, unit, direct, insensitive)
+    _check_named(source, secret, {"unit": unit, "weight": weight, "subpopulation": by}, order or {}, hierarchies or {})
     rule, person = missing_rule(missing), unit or source.schema.unit
-    source.check_measure(asked, secret)
     found = _count(source, asked, secret, by, counts, person, weight or source.schema.weight, memory_budget, progress)
     found = in_written_order(in_spoken_order(in_order(found, dict(order or {}))))
     who = class_members(source, found, needed=found.weights is not None or population is not None)
@@ -529,6 +521,7 @@ def _count(
     progress: Progress | None,
 ) -> ClassCounts:
     """The classes, counted by rows, by people, or by a column of counts."""
+    source.check_measure(quasi, secret)
     if counts is None:
         return source.count(quasi, sensitive=secret, unit=unit, weight=weight, memory_budget=memory, progress=progress)
     if unit or weight:
@@ -546,6 +539,14 @@ def _events_only(*others: object) -> None:
         )
 
 
+def _no_event_options(*given: object) -> None:
+    if any(given):
+        raise UsageError(
+            "widths, levels, known records and require are of event tables.",
+            hint="Name a time or a place as well; requirements on classes are checked by m.check(…).",
+        )
+
+
 def _said_distances(table: Table, secret: Sequence[str], order: Mapping[str, Sequence[str]]) -> dict[str, Distance]:
     """The distance that a stated scale or level asks for: categories are equally far apart, also where numbers code them."""
     out: dict[str, Distance] = {}
@@ -559,7 +560,12 @@ def _said_distances(table: Table, secret: Sequence[str], order: Mapping[str, Seq
 
 
 def _columns(
-    table: Table, quasi: Names | None, sensitive: Names | None, unit: str | None
+    table: Table,
+    quasi: Names | None,
+    sensitive: Names | None,
+    unit: str | None,
+    direct: Names | None,
+    insensitive: Names | None,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Quasi-identifiers and sensitive columns, each known and in one role."""
     schema = table.schema
@@ -581,6 +587,7 @@ def _columns(
     person = unit or schema.unit
     if person in asked or person in secret:
         raise RoleError(f"column '{person}' names people, so it cannot be measured as well.", hint="Leave it out of the others.")
+    _apart(table, asked, secret, direct, insensitive)
     return asked, secret
 
 
@@ -595,13 +602,23 @@ def _apart(
                 raise RoleError(f"column '{name}' is called {role} and measured as well.", hint="Name it in one role only.")
 
 
-def _of_sensitive(what: str, given: Mapping[str, Any], sensitive: tuple[str, ...]) -> None:
-    """Refuse settings of a column that is not sensitive."""
-    for name in given:
-        if name not in sensitive:
-            raise UsageError(
-                f"{what} is given for '{name}', which is not sensitive.", hint="Name it among the sensitive columns."
-            )
+def _check_named(
+    table: Table,
+    sensitive: tuple[str, ...],
+    columns: Mapping[str, str | None],
+    order: Mapping[str, Any],
+    hierarchies: Mapping[str, Any],
+) -> None:
+    """Refuse columns that the table does not have, and settings of a column that is not sensitive."""
+    for what, column in columns.items():
+        if column is not None:
+            table.schema.require(column, what=what)
+    for what, given in (("an order", order), ("a hierarchy", hierarchies)):
+        for name in given:
+            if name not in sensitive:
+                raise UsageError(
+                    f"{what} is given for '{name}', which is not sensitive.", hint="Name it among the sensitive columns."
+                )
 
 
 def _hierarchy(name: str, given: Hierarchy | Rule | str | Path, counts: ClassCounts) -> Hierarchy:

@@ -9,24 +9,17 @@ Cost     O(n): a direct table when the space is at most four times the number of
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.group import DIRECT_FACTOR, SMALL, KeyArray, group_words, mostly_distinct
-from shoal.kernels.jit import HAVE_NUMBA
+from shoal.kernels.group import DIRECT_FACTOR, SMALL, KeyArray, compiled_pays, group_words, mostly_distinct
 from shoal.model.counts.classes import IntArray
 
 FEW = 1 << 16
-"""Below this many keys numpy is quick enough to do without numba, unless it is loaded already."""
-
-
-def compiled_pays(n: int) -> bool:
-    """Whether a loop over ``n`` rows should be compiled: numba is loaded already, or saves more time than loading it takes."""
-    return HAVE_NUMBA and (n >= FEW or "numba" in sys.modules)
+"""Below this many keys numpy is quick enough to do without numba."""
 
 
 def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
@@ -41,7 +34,7 @@ def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
         table = np.bincount(key.view(np.int64))
         keys = np.flatnonzero(table)
         return keys.view(np.uint64), table[keys]
-    if n < FEW or not HAVE_NUMBA or mostly_distinct(key):
+    if n < FEW or not compiled_pays(n) or mostly_distinct(key):
         return _sorted_runs(key)
     from shoal.kernels import _loops as loops
 
@@ -130,7 +123,7 @@ def _sorted(words: Sequence[KeyArray], spaces: Sequence[int]) -> tuple[IntArray,
     """As :func:`sort_words`, by all words at once."""
     n = len(words[0])
     starts = np.ones(n, np.bool_)
-    if not HAVE_NUMBA or n < FEW:
+    if n < FEW or not compiled_pays(n):
         order = np.lexsort(words[::-1]).astype(np.int64)
         starts[1:] = np.logical_or.reduce([w[order][1:] != w[order][:-1] for w in words])
         return order, starts

@@ -31,10 +31,8 @@ KeyArray = npt.NDArray[np.uint64]
 DIRECT_FACTOR = 4  # a direct table may have this many cells per row
 SMALL = 65_536
 FEW = 2048  # below this many rows numpy is quick enough, and nothing needs to be compiled
-SOME = 32_768
-"""Up to this many rows numpy groups too, while numba is not loaded …"""
-WORTH = 2_000_000
-"""… and until so many rows were grouped that loading it would have paid."""
+WORTH = 12_000_000
+"""Rows that loops in numpy may pass over, while numba is not loaded, until loading it would have paid."""
 
 
 class Grouping(NamedTuple):
@@ -142,10 +140,8 @@ def group_words(words: Sequence[KeyArray], spaces: Sequence[int]) -> Grouping:
 
 def group_keys(key: KeyArray, space: int) -> Grouping:
     """Group rows by one unsigned key below ``space``."""
-    from shoal.kernels.jit import HAVE_NUMBA
-
     n = len(key)
-    if not HAVE_NUMBA or n < FEW or (n <= SOME and _numba_can_wait(n)):
+    if n < FEW or not compiled_pays(n):
         return _group_by_numpy(key)
     from shoal.kernels import _loops as loops
 
@@ -158,16 +154,18 @@ def group_keys(key: KeyArray, space: int) -> Grouping:
     return Grouping(ids, first, len(first))
 
 
-_grouped = [0]
-"""Rows that this process has grouped by numpy although numba would be quicker."""
+_passed = [0]
+"""Rows that loops in numpy have passed over in this process although numba would be quicker."""
 
 
-def _numba_can_wait(n: int) -> bool:
-    """Whether so few rows were grouped up to now that loading numba would take longer than it saves."""
-    if "numba" in sys.modules or _grouped[0] + n > WORTH:
-        return False
-    _grouped[0] += n
-    return True
+def compiled_pays(n: int) -> bool:
+    """Whether a loop over ``n`` rows should be compiled: numba is loaded already, or would have saved the time of loading it."""
+    from shoal.kernels.jit import HAVE_NUMBA
+
+    if not HAVE_NUMBA or "numba" in sys.modules or _passed[0] + n > WORTH:
+        return HAVE_NUMBA
+    _passed[0] += n
+    return False
 
 
 def _group_by_order(key: KeyArray, order: IntArray) -> Grouping:

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shoal.engines.count.codes import MOST, CodedColumn, few_texts, number_texts
-from shoal.kernels import count
+from shoal.kernels import count, group
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.roles import Column
 
@@ -53,15 +53,19 @@ def test_more_texts_than_a_byte_counts_are_left_to_arrow(n: int) -> None:
 
 
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
-@pytest.mark.parametrize(("loaded", "rows", "pays"), [(False, count.FEW - 1, False), (False, count.FEW, True), (True, 1, True)])
+@pytest.mark.parametrize(
+    ("loaded", "rows", "pays"), [(False, group.WORTH, False), (False, group.WORTH + 1, True), (True, 1, True)]
+)
 def test_numba_is_not_loaded_for_few_rows(monkeypatch: pytest.MonkeyPatch, loaded: bool, rows: int, pays: bool) -> None:
     if loaded:
         monkeypatch.setitem(sys.modules, "numba", sys)
     else:
         monkeypatch.delitem(sys.modules, "numba", raising=False)
-    assert count.compiled_pays(rows) is pays
+    monkeypatch.setattr(group, "_passed", [0])
+    assert group.compiled_pays(rows) is pays
     if not pays:
-        assert few_texts(pa.array(["a"] * rows)) is None
+        monkeypatch.setattr(group, "_passed", [0])
+        assert few_texts(pa.array(["a"] * 9)) is None
 
 
 def test_chunks_by_both_ways_have_the_same_meaning() -> None:

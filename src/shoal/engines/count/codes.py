@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.core.kinds import normalize
 from shoal.kernels.arrow import from_numpy, from_texts, is_missing, positions, to_numpy
-from shoal.kernels.count import compiled_pays
+from shoal.kernels.group import compiled_pays
 from shoal.kernels.jit import lean_njit
 from shoal.model.counts.classes import CodeArray
 from shoal.model.roles import Column

@@ -169,9 +169,10 @@ class FileColumns:
         import pyarrow as pa
 
         left = [n for n in names if not self._has_texts(n)]
-        rest = pa.Table.from_batches(list(read.batches(self.source, left))) if left else None
-        columns = {n: self._coded(n) for n in names if rest is None or n not in rest.column_names}
-        return pa.table([columns[n] if n in columns else rest[n] for n in names], names=list(names))
+        found = {n: self._coded(n) for n in names if self._has_texts(n)}
+        if left:
+            found |= dict(zip(left, pa.Table.from_batches(list(read.batches(self.source, left))).columns, strict=True))
+        return pa.table([found[n] for n in names], names=list(names))
 
     def texts(self, name: str) -> Counter[str | None] | None:
         """How many records hold each text of a column of a CSV file that was read; None for other columns."""
