@@ -89,6 +89,7 @@ class PolicyOptions(TypedDict, total=False):
     allow: Mapping[str, Any]
     preset: str
     optimize: str
+    objective: Mapping[str, Any]
     method: str
     cells: str | Mapping[str, str]
     transform: Mapping[str, Any]

@@ -71,7 +71,7 @@ class Improvement:
 
     def __init__(self, prepared: Prepared) -> None:
         policy = prepared.policy
-        needed = {r.sensitive for r in policy.requirements if r.sensitive is not None}
+        needed = {policy.objective.get("predict"), *(r.sensitive for r in policy.requirements)}
         inside = {name: counts for name, counts in prepared.base.sensitive.items() if name in needed}
         prepared = replace(prepared, base=replace(prepared.base, sensitive=inside))  # what nobody asks for is not counted again
         self.prepared = prepared

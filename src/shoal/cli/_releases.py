@@ -45,6 +45,8 @@ def show_release(release: Release, out: Path, place: str = "", earlier: AttackRe
     made = release.certificate
     cost = cost_of(made)
     _shared.line(cost.sentence, style="bold red" if cost.blank else "bold")
+    for line in (note for note in made.notes or () if note.startswith("Objective: ")):
+        _shared.line(line)
     for column, why in release.inferred.items():
         _shared.line(f"guessed  {column}: {why}")
     _shared.line(made.verdict)

@@ -26,6 +26,15 @@ OPTIONS = {
         kind=list[str],
         read=lambda given: texts.word_by_column(given, "--keep", "age=high"),
     ),
+    "objective": Option(
+        "Choose the plan by this use: counts=sex,region or predict=COLUMN.",
+        "USE=COLUMNS",
+        kind=str,
+        read=lambda given: {
+            use: columns if use == "predict" else list(texts.listed(columns))
+            for use, columns in texts.word_by_column([given], "--objective", "counts=sex,region").items()
+        },
+    ),
     "key_file": Option("Ed25519 key file to sign with (mode 600).", "FILE", flag="--key"),
 }
 

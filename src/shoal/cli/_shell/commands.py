@@ -25,7 +25,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Event tables": ("--time", "--place", "--time-widths", "--place-levels", "--known"),
     "Objections": ("--exclude", "--exclude-by"),
     "Repeating": ("--seed", "--private", "--save-plan", "--plan", "--key", "--previous"),
-    "Roles": ("--direct", "--insensitive", "--weight", "--rest", "--keep"),
+    "Roles": ("--direct", "--insensitive", "--weight", "--rest", "--keep", "--objective"),
     "Vault": ("--vault", "--key-file", "--key-share", "--anchor", "--token-file", "--second-token-file"),
 }
 SHORT = 12

@@ -6,14 +6,15 @@ Keeps    no method is left out without a reason; work is counted, not timed, so 
 
 ``method: best`` (the default) tries one level per column and local recoding with hierarchy values, with sets of values and with
 one level for one column, each with as much suppression as the policy allows. It uses the one that loses least. A policy that
-names a method gets that method.
+names a method gets that method. If the policy states an objective, the plan that serves it best is used instead, of these and of
+those that hold the columns of the objective at their lowest level.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -27,6 +28,7 @@ from shoal.release.plan.column_steps import check_coarse, safe_harbor_steps
 from shoal.release.plan.given_plan import given_plan, probabilistic
 from shoal.release.plan.loss_limits import check_loss, too_little, with_offers
 from shoal.release.plan.methods import CELLS, local_recoding, local_unfit, one_level, resisting, with_notes
+from shoal.release.plan.objective import ranked, stated
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.policy import Policy
@@ -91,14 +93,37 @@ def _best(prepared: Prepared, progress: Progress, cells: int, why: str = "") -> 
     asked = {} if why else dict(_local_policies(prepared.policy))
     found = _by_each(prepared, progress, cells, asked)
     plans = sorted(((name, d) for name, d in found.items() if d is not None), key=lambda pair: round(pair[1].loss, 12))
-    telling = [pair for pair in plans if not too_little(prepared, pair[1])] or plans
-    best, decision, missed = _finding_few(prepared, progress, telling, asked)
+    best, decision, missed = _chosen(prepared, progress, plans, asked)
     others = [_cost(name, d, prepared, decision, missed) for name, d in plans if name != best]
     others.sort(key=lambda other: other.loss is None)
     others += [OtherMethod(name, None, 0, NO_PLAN) for name, d in found.items() if d is None]
     others += [OtherMethod("local", None, 0, f"was not tried: {why}")] if why else []
     others += [OtherMethod("mixed", None, 0, f"was not tried: {TOO_MANY}")] if asked and "mixed" not in found else []
     return replace(decision, others=tuple(others))
+
+
+def _chosen(
+    prepared: Prepared, progress: Progress, plans: Sequence[tuple[str, Decision]], local: Mapping[str, Policy]
+) -> tuple[str, Decision, frozenset[str]]:
+    """The plan that loses least or, if the policy states one, serves the objective best; as :func:`_finding_few`."""
+    if not prepared.policy.objective:
+        return _finding_few(prepared, progress, _telling(prepared, plans), local)
+    serving = [*plans, *(_serving(prepared, progress) if local else ())]
+    tried, wrong = ranked(prepared, _telling(prepared, sorted(serving, key=lambda pair: round(pair[1].loss, 12))))
+    best, decision, missed = _finding_few(prepared, progress, tried, {})
+    return best, stated(prepared, decision, tried, wrong), missed
+
+
+def _telling(prepared: Prepared, plans: Sequence[tuple[str, Decision]]) -> Sequence[tuple[str, Decision]]:
+    return [pair for pair in plans if not too_little(prepared, pair[1])] or plans
+
+
+def _serving(prepared: Prepared, progress: Progress) -> list[tuple[str, Decision]]:
+    """Local recodings that hold columns at their lowest level: some or all of a table of counts, or each column by itself."""
+    rules, named = prepared.policy.quasi, prepared.policy.objective.get("counts", ())
+    sizes = range(1, min(len(named), len(rules) - 1) + 1) if named else (1,)
+    some = (columns for n in sizes for columns in itertools.combinations(named or rules, n))
+    return [("held", d) for d in _held(prepared, progress, ({c: rules[c].min_level or 0 for c in columns} for columns in some))]
 
 
 def _by_each(prepared: Prepared, progress: Progress, cells: int, local: Mapping[str, Policy]) -> dict[str, Decision | None]:
@@ -131,15 +156,18 @@ def _pins(prepared: Prepared) -> list[tuple[str, int]]:
 
 def _mixed(prepared: Prepared, progress: Progress, pins: Sequence[tuple[str, int]]) -> Decision | None:
     """The local recoding that loses least of those with one level for one column; None if there is none."""
+    return min(_held(prepared, progress, ({column: level} for column, level in pins)), key=lambda d: d.loss, default=None)
+
+
+def _held(prepared: Prepared, progress: Progress, pins: Iterable[Mapping[str, int]]) -> Iterator[Decision]:
+    """The local recoding with these levels for these columns, of each of the pins that has one."""
     policy = replace(prepared.policy, local_cells=prepared.policy.local_cells or "sets")
-    best: Decision | None = None
-    for column, level in pins:
-        rules = {**policy.quasi, column: replace(policy.quasi[column], min_level=level, max_level=level)}
-        at = replace(prepared, policy=replace(policy, quasi=rules))
+    for levels in pins:
+        held = {c: replace(policy.quasi[c], min_level=level, max_level=level) for c, level in levels.items()}
+        at = replace(prepared, policy=replace(policy, quasi={**policy.quasi, **held}))
         made, _problem = _tried(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
-        if made is not None and (best is None or made.loss < best.loss):
-            best = made
-    return best
+        if made is not None:
+            yield made
 
 
 def _finding_few(
@@ -253,7 +281,7 @@ def trade_off(prepared: Prepared, decision: Decision) -> tuple[TradeOff, ...]:
     nodes = prod(h.height + 1 for h in prepared.hierarchies.values())
     with_local = decision.method == "local" and policy.method == "best"
     most = FRONTIER_LOCAL if with_local else FRONTIER_CLASSES
-    if decision.method not in ("lattice", "local") or policy.method == "local":
+    if decision.method not in ("lattice", "local") or policy.method == "local" or policy.objective:
         return ()
     if policy.smallest_class < 2 or base.n_classes > most or nodes > FRONTIER_NODES:
         return ()

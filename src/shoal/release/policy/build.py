@@ -67,6 +67,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "requirements": asked,
         **_allowed(plain, chosen),
         "optimize": plain.get("optimize", "loss"),
+        "objective": _objective(plain, quasi, sensitive),
         "method": plain.get("method", "best"),
         "local_cells": _local_cells(plain, quasi),
         "hardened": plain.get("hardened", False),
@@ -102,6 +103,22 @@ def _about(plain: Mapping[str, Any]) -> dict[str, Any]:
         _day(plain.get(name), name)
     about = ("title", "purpose", "recipient", "release", "run_by", "approved_by", "contact", "date", "review", "controls")
     return {name: plain[name] for name in about if name in plain}
+
+
+def _objective(plain: Mapping[str, Any], quasi: Collection[str], sensitive: Collection[str]) -> dict[str, Any]:
+    """What the plan is chosen by, if that is not the loss; only columns that can lose detail or be predicted from others."""
+    objective = dict(plain.get("objective", {}))
+    counts, target = objective.get("counts", []), objective.get("predict")
+    unknown = [c for c in counts if c not in quasi] or [c for c in (target,) if c is not None and c not in sensitive]
+    if "counts" in objective and not counts:
+        raise PolicyError("'objective.counts' names no column.", hint="Name quasi-identifiers, or leave it out.")
+    if objective and plain.get("method", "best") != "best":
+        raise PolicyError(f"'objective' has no effect with method: {plain['method']}.", hint="Leave one of them out.")
+    if unknown:
+        role = "a quasi-identifier" if counts else "sensitive"
+        known = ", ".join(quasi if counts else sensitive) or "(none named)"
+        raise PolicyError(f"'objective' names '{unknown[0]}', which is not {role}.", hint=f"Choose from: {known}.")
+    return objective
 
 
 def _local_cells(plain: Mapping[str, Any], quasi: Mapping[str, Any]) -> str | dict[str, str] | None:

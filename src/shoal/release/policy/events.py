@@ -13,7 +13,8 @@ from shoal.model.requirement import KnownRecords, NearRecords, Requirement
 SUPPRESS = 0.2
 """Share of the records that may be left out if a policy does not say: without any, one rare place costs all places."""
 NEEDLESS = (
-    "unit", "weight", "preset", "population", "sample", "transform", "optimize", "method", "cells", "hardened", "analyses",
+    "unit", "weight", "preset", "population", "sample", "transform", "optimize", "objective", "method", "cells",
+    "hardened", "analyses",
 )  # fmt: skip
 
 

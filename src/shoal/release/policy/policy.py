@@ -65,6 +65,8 @@ class Policy:
     identifying: Mapping[str, str] = field(default_factory=dict)
     none_of_the_eighteen: Mapping[str, str] = field(default_factory=dict)
     optimize: str = "loss"
+    objective: Mapping[str, Any] = field(default_factory=dict)
+    """What ``method: best`` chooses by instead of the loss: ``counts`` of columns, or ``predict`` and a column."""
     method: Literal["best", "lattice", "local", "probabilistic"] = "best"
     local_cells: str | Mapping[str, str] | None = None
     """None if the policy does not say: hierarchy values with ``method: local``; ``best`` tries sets too."""
@@ -214,6 +216,8 @@ class Policy:
             out["population"] = {"table": self.population_table}
         if self.hardened:
             out["hardened"] = True
+        if self.objective:
+            out["objective"] = dict(self.objective)
         if self.local_cells is not None:
             out["cells"] = self.local_cells if isinstance(self.local_cells, str) else dict(self.local_cells)
         if self.events is not None:

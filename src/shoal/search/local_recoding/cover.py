@@ -42,7 +42,7 @@ MANY_NODES = 1024
 SLICE = 2**20
 """Classes that compiled code looks at between two questions whether to stop: some milliseconds."""
 MOVES = 2e7
-"""Pairs of class and cluster that a sweep of moves looks at."""
+"""Pairs of class and cluster that the sweeps of moves look at together; nearly all is won in the first sweep."""
 
 
 def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
@@ -204,7 +204,7 @@ def polish(
 ) -> IntArray:
     """Move classes out of the dearest clusters while that lowers the cost; sizes stay at least k.
 
-    A sweep looks at one cluster in :data:`DEAREST`, and at fewer where classes × clusters would pass :data:`MOVES`.
+    A sweep looks at one cluster in :data:`DEAREST`, and at fewer if these, times the classes, would pass :data:`MOVES`.
     """
     label = np.unique(label, return_inverse=True)[1].astype(np.int64)
     n = int(label.max()) + 1
@@ -214,7 +214,7 @@ def polish(
     shape = (trees.points, trees.groups, trees.offsets, trees.price, records, sizes)
     state = (first, levels, mass, members, cost)
     few = max(1, min(-(-n // DEAREST), int(MOVES / len(label))))
-    for _ in range(sweeps):
+    for _ in range(min(sweeps, int(MOVES / (few * len(label))) or 1)):
         settle(label, *shape, *state)
         if control.stop():
             break
