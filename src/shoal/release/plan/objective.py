@@ -113,7 +113,7 @@ def prediction_error(base: ClassCounts, decision: Decision, target: str) -> floa
     published = [np.asarray(codes)[rows] for codes in decision.codes]
     own = _features([np.asarray(codes)[rows] for codes in base.codes])
     level, stays = _features(published), decision.stays[rows]
-    keys = [c.astype(np.int64) for c in (*published, y)]
+    keys = [*(c.astype(np.int64) for c in published), y.astype(np.int64)]
     data = Learned(own, level, level[stays], y, y[stays], (keys, [c[stays] for c in keys]), numeric=False)
     found = [s.after for s in model_scores(target, data, seed=SEED) if s.score == "accuracy" and np.isfinite(s.after)]
     return 1.0 - float(np.mean(found)) if found else 1.0
