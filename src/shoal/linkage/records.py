@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from shoal.errors import UsageError, nearest
 from shoal.find import checksums
@@ -196,6 +195,8 @@ def text_columns(batches: Iterable[Any], columns: Sequence[str]) -> dict[str, li
     >>> text_columns([pa.record_batch({"zip": pa.array([4011.0, None])})], ["zip"])
     {'zip': ['4011', None]}
     """
+    import pyarrow as pa
+
     out: dict[str, list[str | None]] = {name: [] for name in columns}
     for batch in batches:
         for place, name in enumerate(columns):

@@ -17,8 +17,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-import pyarrow as pa
-
 from shoal import errors
 from shoal.errors import AccessError, EngineError, ShoalError, UsageError
 from shoal.protector.action_table import ACTIONS, IDENTITIES, Action
@@ -279,6 +277,8 @@ class RemoteSession(_Calls):
 
     def pseudonymize(self, domain: str, values: Any, **context: str) -> Any:
         """As :meth:`Session.pseudonymize`: lists and Arrow columns of any length, sent in parts."""
+        import pyarrow as pa
+
         column, as_list = text_column(values)
         known = {d.name: d for d in self.domains()}.get(domain)
         each = known is not None and (known.scope == "transaction" or bool(known.renewal.uses))

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from shoal.errors import AccessError, UsageError
 from shoal.protector.actions.frame import SessionPart, log_names, require_typed
 from shoal.protector.crypto import base32
@@ -76,6 +74,8 @@ class PseudonymActions(SessionPart):
         version: int | None = None,
     ) -> list[str | None]:
         """Pseudonyms of another domain for the same people; no identity is shown. None for an unknown pseudonym."""
+        import pyarrow as pa
+
         frame = self._frame
         if not purpose.strip():
             raise UsageError("a translation needs a purpose.")

@@ -27,7 +27,6 @@ from shoal.protector.log import audit
 from shoal.protector.store import connection as database
 from shoal.protector.store import head
 from shoal.protector.store.rows import Whole, insert, stored_rows
-from shoal.protector.store.schema import make_tables, metadata
 from shoal.protector.vault import Vault
 
 if TYPE_CHECKING:
@@ -148,6 +147,8 @@ def copy(session: Session, place: str | Path, *, parts: int = 1) -> None:
 @contextlib.contextmanager
 def _new_database(place: str | Path, parts: int = 1) -> Iterator[Any]:
     """A transaction in a database without a vault; what was begun is taken away when it fails."""
+    from shoal.protector.store.schema import make_tables
+
     if "://" not in str(place) and Path(place).exists():
         raise UsageError(f"'{Path(place).name}' exists already.", hint="Name a new file.")
     engine = database.connect(place)
@@ -170,6 +171,8 @@ def _new_database(place: str | Path, parts: int = 1) -> Iterator[Any]:
 
 def _remove(place: str | Path) -> None:
     """Take away a database that was put there and not accepted."""
+    from shoal.protector.store.schema import metadata
+
     if "://" not in str(place):
         for rest in ("", "-wal", "-shm"):
             Path(f"{place}{rest}").unlink(missing_ok=True)

@@ -19,7 +19,6 @@ from shoal.protector.log import audit, segments, shares
 from shoal.protector.people.limits import DAY, read
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.store.state import DOMAIN
-from shoal.report import charts
 
 if TYPE_CHECKING:
     from shoal.protector.actions.frame import OpenVault
@@ -211,6 +210,8 @@ def timeline(session: Session, out: str | Path, *, period: str = "month", action
     Actors appear under audit pseudonyms; periods without a reveal stay empty; by day, the limit per person is drawn where it
     comes into sight. The same log gives the same bytes.
     """
+    from shoal.report import charts
+
     rows = report(session, period=period, action=action)
     with session.frame.reading("audit") as (tx, _):
         daily = [limit.max for purpose, limit in read(tx, action, "") if purpose == "*" and limit.seconds == DAY]
@@ -221,6 +222,8 @@ def timeline(session: Session, out: str | Path, *, period: str = "month", action
 
 def drawn(rows: list[dict[str, Any]], action: str, period: str, most: int | None) -> Chart:
     """The chart of a report's rows."""
+    from shoal.report import charts
+
     periods = _without_gaps(sorted({r["period"] for r in rows}))
     series: dict[str, list[int]] = {}
     for actor, purpose in sorted({(r["actor"], r["purpose"]) for r in rows if r["records"]}):

@@ -15,7 +15,6 @@ from shoal.protector.store import entries, head, index, pages
 from shoal.protector.store.anchor import default_path, replace_path
 from shoal.protector.store.database import Tx, step
 from shoal.protector.store.pages import PER_PAGE
-from shoal.protector.store.schema import meta
 from shoal.protector.store.state import DOMAIN, KEY
 
 if TYPE_CHECKING:
@@ -113,6 +112,8 @@ def rotate_master(session: Session, new_key: KeyProvider) -> str:
     made = getattr(provider, "share_set", None)
     words = "none: a whole key" if made is None else f"{made.needed} of {made.count} are needed ({made.digest[:16]})"
     with session.frame.by_two("rotate", master_key=provider.key_id, shares=words) as (tx, now):
+        from shoal.protector.store.schema import meta
+
         wrapped = provider.wrap(vault.root.expose(), head.context(vault.id))
         for name, value in (("root", wrapped), ("master_key", provider.key_id.encode())):
             tx.connection.execute(meta.update().where(meta.c.name == name).values(value=value))

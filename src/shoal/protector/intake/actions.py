@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from shoal.errors import AccessError, UsageError
 from shoal.protector.actions.frame import SessionPart, for_log, log_names
 from shoal.protector.actions.pseudonyms import column_has_planted
@@ -100,6 +98,8 @@ class IntakeActions(SessionPart):
         self, tx: Tx, opened: OpenDomain, people: Sequence[Person], answers: Sequence[Answer], now: float
     ) -> tuple[list[str | None], bool]:
         """The pseudonym of everybody who was recognised or is new; other spellings of a known person are remembered."""
+        import pyarrow as pa
+
         texts = [None if a.identity is None else identity_of(p) for p, a in zip(people, answers, strict=True)]
         known = merges.read(tx, opened)
         fresh = {
@@ -158,6 +158,8 @@ class IntakeActions(SessionPart):
 
         Nobody decides a record that she brought herself.
         """
+        import pyarrow as pa
+
         frame = self._frame
         with frame.acting("decide", waiting=for_log(number, "WAIT-")) as (tx, now):
             body = waiting.load(tx, number)

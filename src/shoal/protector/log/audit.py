@@ -33,7 +33,6 @@ from shoal.protector.log.checkpoints import (
     signing_keys,
 )
 from shoal.protector.log.shares import is_trial
-from shoal.protector.store import schema
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Store, Tx, step
 from shoal.protector.store.guard import chained
@@ -212,7 +211,9 @@ def _check_checkpoints(
     tx: Tx, keys: Mapping[str, bytes], hashes: dict[int, bytes], roots: dict[int, str], problems: list[str]
 ) -> int:
     """Check every stored checkpoint; those of events that left the database join ``hashes``, on the word of their signature."""
-    found = tx.connection.execute(schema.checkpoints.select().order_by(schema.checkpoints.c.seq)).all()
+    from shoal.protector.store.schema import checkpoints as signed
+
+    found = tx.connection.execute(signed.select().order_by(signed.c.seq)).all()
     for row in found:
         body = read_signed(opened_body(tx.store, row.seq, blob(row.body)), blob(row.signature), keys)
         if body is None or body["seq"] != row.seq or body["vault"] != tx.store.vault_id:
@@ -277,9 +278,11 @@ def contradictions(tx: Tx, given: Iterable[Mapping[str, Any]]) -> Iterator[tuple
 
 
 def _stored(tx: Tx, first: int) -> Iterator[tuple[int, bytes, bytes]]:
+    from shoal.protector.store.schema import audit
+
     at = first
     while True:
-        query = schema.audit.select().where(schema.audit.c.seq >= at).order_by(schema.audit.c.seq).limit(_CHUNK)
+        query = audit.select().where(audit.c.seq >= at).order_by(audit.c.seq).limit(_CHUNK)
         found = tx.connection.execute(query).all()
         for row in found:
             yield int(row.seq), blob(row.sealed), blob(row.hash)

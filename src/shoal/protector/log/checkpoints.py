@@ -21,7 +21,6 @@ from shoal.protector.crypto.primitives import Secret
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Store, Tx, step
 from shoal.protector.store.guard import chained
-from shoal.protector.store.schema import checkpoints
 from shoal.protector.store.state import SETTING, SIGNER, padded
 
 FORMAT = "shoal-audit-checkpoint/2"
@@ -34,6 +33,8 @@ _BLOCK = 128
 
 def sign_checkpoint(tx: Tx, time: float) -> dict[str, Any]:
     """Sign the head of the log; the checkpoint as it can be kept outside."""
+    from shoal.protector.store.schema import checkpoints
+
     signers = tx.get(SIGNER, "list")
     secret = tx.get_secret(SIGNER, "active")
     if signers is None or secret is None:

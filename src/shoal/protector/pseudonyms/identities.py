@@ -6,9 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from shoal.errors import DataError, UsageError
 
 LONGEST_IDENTITY = 4096
@@ -16,6 +13,8 @@ LONGEST_IDENTITY = 4096
 
 def text_column(values: Any) -> tuple[Any, bool]:
     """An Arrow text column, and whether a list came in. Numbers become their text."""
+    import pyarrow as pa
+
     as_list = isinstance(values, list | tuple)
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -65,6 +64,8 @@ FEW = 256
 
 def cleaned(column: Any, rules: tuple[str, ...]) -> Any:
     """An Arrow text column by these rules; a text that is empty afterwards is missing."""
+    import pyarrow.compute as pc
+
     if rules == ("blanks",) and len(column) <= FEW and all(_TIDY.fullmatch(text or "") for text in column.to_pylist()):
         return column
     if "blanks" in rules or "separators" in rules:
@@ -80,6 +81,8 @@ def cleaned(column: Any, rules: tuple[str, ...]) -> Any:
 
 def _tidy(column: Any) -> Any:
     """No blanks around, single ones inside, nothing invisible; columns that have none of these stay as they are."""
+    import pyarrow.compute as pc
+
     if pc.any(pc.match_substring_regex(column, _UNTIDY)).as_py():
         column = pc.replace_substring_regex(pc.replace_substring_regex(column, _INVISIBLE, ""), _BLANKS, " ")
     return pc.utf8_trim_whitespace(column)

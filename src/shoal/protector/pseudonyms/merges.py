@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from typing import Any, Protocol
 
-import pyarrow as pa
-
 from shoal.errors import UsageError
 from shoal.protector.crypto.primitives import Box
 from shoal.protector.pseudonyms.domains import Domain
@@ -32,6 +30,7 @@ Merges = dict[bytes, bytes]
 
 
 def read(tx: Tx, opened: Keeping) -> Merges:
+    """The merges of a domain."""
     body = tx.get(MERGES, opened.domain.id)
     if body is None:
         return {}
@@ -88,6 +87,8 @@ def person(opened: Keeping, merges: Merges, identity: bytes) -> set[bytes]:
 
 def replaced(tx: Tx, opened: Keeping, column: Any) -> Any:
     """An Arrow column of cleaned identities, each by the one that stands for it."""
+    import pyarrow as pa
+
     known = read(tx, opened)
     if not known:
         return column

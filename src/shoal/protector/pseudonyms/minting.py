@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector.crypto import base32, ciphers
@@ -89,6 +88,8 @@ class OpenDomain(Opaque):
             return self._pseudonymize(tx, column, self.frame(context, time))
 
     def _pseudonymize(self, tx: Tx, column: Any, frame: bytes) -> Any:
+        import pyarrow as pa
+
         if self.domain.scope == "transaction":
             return self._each(tx, column, frame)
         if self.domain.renewal.uses:
@@ -162,6 +163,7 @@ class OpenDomain(Opaque):
         return None if letters is None else base32.decode(letters)
 
     def spelled(self, token: bytes) -> str:
+        """The text of a pseudonym."""
         letters = base32.encode(token)
         return self.domain.prefix + (base32.with_check(letters) if self.domain.check_characters else letters)
 
@@ -180,6 +182,8 @@ class OpenDomain(Opaque):
 
     def _distinct(self, tx: Tx, values: Any, frame: bytes) -> Any:
         """Pseudonyms of different identities, as an Arrow column."""
+        import pyarrow as pa
+
         texts = values.to_pylist()
         if self.domain.kind == "format-preserving":
             encoded(texts)
@@ -247,6 +251,8 @@ class OpenDomain(Opaque):
 
     def _texts(self, tokens: NDArray[np.uint8]) -> Any:
         """Fixed-width tokens as an Arrow text column, without a Python loop."""
+        import pyarrow as pa
+
         if len(tokens) == 0:
             return pa.array([], pa.string())
         letters = base32.encode_rows(tokens)
@@ -261,6 +267,8 @@ class OpenDomain(Opaque):
 
     def _varied(self, tokens: list[bytes]) -> Any:
         """Tokens of different lengths: encoded length by length."""
+        import pyarrow as pa
+
         lengths = np.fromiter((len(t) for t in tokens), dtype=np.int64, count=len(tokens))
         if len(tokens) and (lengths == lengths[0]).all():
             return self._texts(np.frombuffer(b"".join(tokens), dtype=np.uint8).reshape(len(tokens), -1))
@@ -288,6 +296,8 @@ def _uncollected(count: int) -> Iterator[None]:
 
 def _spread(column: Any, made: Any) -> Any:
     """Values for the present cells, put back between the missing ones."""
+    import pyarrow as pa
+
     if column.null_count == 0:
         return made
     place = np.cumsum(~np.asarray(column.is_null())) - 1

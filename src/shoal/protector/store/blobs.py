@@ -61,6 +61,7 @@ def _scattered(tx: Tx, table: str, ids: Sequence[int]) -> list[Any]:
 
 
 def put(tx: Tx, table: str, rows: Sequence[Row]) -> None:
+    """Store rows, new or changed."""
     tx.wrote_people = True
     if tx.store.dialect == "sqlite":
         tx.raw().executemany(f"{_INSERT[table]} VALUES (?, ?) {_REPLACE}", rows)

@@ -9,9 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
-
-from shoal import stores
 from shoal.errors import EngineError, TamperError, UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +29,8 @@ PRAGMAS = (
 
 def connect(place: str | Path) -> Engine:
     """An engine for a path (SQLite) or a PostgreSQL URL."""
+    from shoal import stores
+
     text = str(place)
     if "://" not in text:
         file = Path(text)
@@ -82,6 +81,8 @@ def _make_private(file: Path) -> None:
 @contextlib.contextmanager
 def engine_errors() -> Iterator[None]:
     """Driver errors as ShoalErrors, without statements or values."""
+    from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
+
     try:
         yield
     except DatabaseError as error:

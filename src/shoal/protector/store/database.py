@@ -24,7 +24,6 @@ from shoal.protector.crypto.primitives import Blocks, Box, Prf, Secret, Sum
 from shoal.protector.store import guard
 from shoal.protector.store.anchor import Anchor, Mark, advanced, rolled_back
 from shoal.protector.store.connection import blob, engine_errors, execute, forget_history
-from shoal.protector.store.schema import state
 from shoal.protector.store.state import KEY, ONCE, DomainRows, State, padded
 
 if TYPE_CHECKING:
@@ -124,6 +123,8 @@ class Store:
 
     def begin(self, connection: Connection) -> None:
         """Write the very first state (creation of a vault)."""
+        from shoal.protector.store.schema import state
+
         connection.execute(state.insert().values(id=1, sealed=self._seal_state(State())))
 
     def check_anchor(self) -> Mark:
@@ -249,9 +250,11 @@ class Tx:
         execute(self.connection, self.store.dialect, statement, *values)
 
     def rows(self, number: int) -> DomainRows:
+        """Row counts of a domain."""
         return self.state.domains.setdefault(str(number), DomainRows())
 
     def get(self, kind: int, name: str) -> dict[str, Any] | None:
+        """The object of that kind and name, or None."""
         plain = self._fetch(kind, self.store.tag(kind, name))
         return None if plain is None else dict(json.loads(plain))
 
@@ -260,6 +263,7 @@ class Tx:
         return None if plain is None else Secret(bytes.fromhex(plain.decode().strip()))
 
     def put(self, kind: int, name: str, body: dict[str, Any]) -> None:
+        """Store an object, new or changed."""
         self._store(kind, name, json.dumps(body, separators=(",", ":"), sort_keys=True).encode())
 
     def replace(self, kind: int, tag: bytes, body: dict[str, Any]) -> None:
@@ -274,6 +278,7 @@ class Tx:
         return self.remove_tag(self.store.tag(kind, name))
 
     def remove_tag(self, tag: bytes) -> bytes | None:
+        """Delete the object under a tag."""
         old = self.objects.pop(tag, None)
         if old is None:
             return None
@@ -304,6 +309,7 @@ class Tx:
         return [(tag, dict(json.loads(self.store.opened(kind, tag, sealed)))) for tag, sealed in found]
 
     def all(self, kind: int) -> list[dict[str, Any]]:
+        """Every object of a kind."""
         return [body for _, body in self.items(kind)]
 
     def now(self, clock: Callable[[], float]) -> float:

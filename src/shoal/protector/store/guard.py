@@ -12,11 +12,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import create_engine
-
 from shoal.errors import TamperError
 from shoal.protector.store.connection import blob, execute
-from shoal.protector.store.schema import PARTED, metadata
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -61,6 +58,10 @@ def require_own_tables(connection: Connection, dialect: str) -> None:
 @functools.cache
 def _made_on_sqlite() -> dict[str, str]:
     """Every statement that makes the tables, by the name of what it makes."""
+    from sqlalchemy import create_engine
+
+    from shoal.protector.store.schema import metadata
+
     engine = create_engine("sqlite://")
     with engine.connect() as connection:
         metadata.create_all(connection)
@@ -147,6 +148,8 @@ def _strange_on_postgresql(connection: Connection, dialect: str) -> set[str]:
 
     Those that grow may lie in parts, each such a table, and all of them there.
     """
+    from shoal.protector.store.schema import PARTED
+
     made = _made_on_postgresql()
     strange: set[str | None] = set()
     tables = [_Found(*row) for row in execute(connection, dialect, _ON_POSTGRESQL + _BY_NAME, sorted(made)).fetchall()]
@@ -167,7 +170,9 @@ def _strange_on_postgresql(connection: Connection, dialect: str) -> set[str]:
 @functools.cache
 def _made_on_postgresql() -> dict[str, tuple[str, int]]:
     """The columns of each table as PostgreSQL describes them, and the number of its indexes."""
-    from sqlalchemy.dialects import postgresql  # a vault on SQLite does not load it
+    from sqlalchemy.dialects import postgresql
+
+    from shoal.protector.store.schema import metadata
 
     described: Any = postgresql.dialect  # untyped
     words = {"VARCHAR": "character varying", "BYTEA": "bytea", "INTEGER": "integer", "BIGINT": "bigint", "SMALLINT": "smallint"}

@@ -7,16 +7,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import inspect
-
 from shoal.disk.atomic import state_folder
 from shoal.errors import DataError, OutputError, TamperError
 from shoal.protector.crypto.master_keys import KeyProvider, KeyRefusedError
 from shoal.protector.crypto.primitives import Prf, Secret, derive
 from shoal.protector.store.anchor import Anchor, default_path
 from shoal.protector.store.database import Store
-from shoal.protector.store.schema import make_tables, meta
-from shoal.stores import Versions, writing
 
 if TYPE_CHECKING:
     from shoal.stores import Migration, Versions
@@ -62,11 +58,15 @@ def context(vault_id: str) -> bytes:
 
 def exists(connection: Any) -> bool:
     """Whether the database holds a vault, of any version."""
+    from sqlalchemy import inspect
+
     return bool(inspect(connection).has_table("vault_meta"))
 
 
 def create(connection: Any, vault_id: str, key: KeyProvider, root: Secret, parts: int = 1) -> None:
     """Create the tables of a new vault and write its head."""
+    from shoal.protector.store.schema import make_tables, meta
+
     values = {
         "format": FORMAT + str(VERSION).encode(),
         "vault": bytes.fromhex(vault_id),
@@ -87,6 +87,9 @@ def read(connection: Any, key: KeyProvider, *, place: str) -> tuple[str, Secret]
 
 def upgrade(engine: Any) -> None:
     """Bring the tables of a vault that an older Shoal wrote up to date, in one transaction."""
+    from shoal.protector.store.schema import meta
+    from shoal.stores import writing
+
     with engine.connect() as connection:
         if not exists(connection) or version(raw(connection)) in (None, VERSION):
             return
@@ -105,11 +108,15 @@ def version(found: dict[str, bytes]) -> int | None:
 
 
 def _versions(place: str) -> Versions:
+    from shoal.stores import Versions
+
     return Versions(f"vault at {place}" if place else "vault", VERSION, MIGRATIONS)
 
 
 def raw(connection: Any) -> dict[str, bytes]:
     """The head as it is stored: it holds nothing open that is secret."""
+    from shoal.protector.store.schema import meta
+
     return {row.name: bytes(row.value) for row in connection.execute(meta.select()).all()}
 
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import select
-
 from shoal.errors import TamperError
 from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.primitives import Blocks, Box, Secret, Sum
 from shoal.protector.store.connection import blob
 from shoal.protector.store.guard import chained
-from shoal.protector.store.schema import metadata
 from shoal.protector.store.state import State
 
 _CHUNK = 2048
@@ -21,6 +18,10 @@ Rows = list[tuple[Any, ...]]
 
 def stored_rows(connection: Any) -> Iterator[tuple[str, Rows]]:
     """Every row, in parts: name of the table, and rows in the order of its columns and key."""
+    from sqlalchemy import select
+
+    from shoal.protector.store.schema import metadata
+
     for table in metadata.sorted_tables:
         key = next(iter(table.primary_key.columns))
         query, last = select(table).order_by(key).limit(_CHUNK), None
@@ -32,6 +33,8 @@ def stored_rows(connection: Any) -> Iterator[tuple[str, Rows]]:
 
 def insert(connection: Any, table: str, rows: Rows) -> None:
     """Put rows into the table of another database."""
+    from shoal.protector.store.schema import metadata
+
     target = metadata.tables[table]
     names = [column.name for column in target.columns]
     connection.execute(target.insert(), [dict(zip(names, row, strict=True)) for row in rows])
