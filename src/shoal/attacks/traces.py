@@ -147,7 +147,7 @@ def chosen_records(published: Published, people: IntArray, s: int, *, most: floa
 
 
 Votes = Callable[[int, IntArray], IntArray]
-"""What each of some traces tells of the i-th person: a place, below 0 if it tells none."""
+"""What each of some traces tells of the i-th person: a place, below 0 if none."""
 
 
 def inferred_place(
@@ -169,7 +169,7 @@ def inferred_place(
     rate, base = float(right.mean()), float(without.mean())
     low, high = wilson(float(right.sum()), len(right))
     said = (
-        f"Of {len(right):,} people with known records, the {what} is told correctly for {rate:.1%}; without the release, by the "
+        f"Of {len(right):,} people with known records, the {what} is guessed correctly for {rate:.1%}; without the release, by the "
     )
     said += f"most common places and the known ones, for {base:.1%}."
     question = f"Do known records and the release tell the {what} of a person?"
