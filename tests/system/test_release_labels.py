@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,10 @@ import pyreadstat
 import pytest
 
 import shoal
+from shoal.errors import TamperError
+from shoal.model.certificate.file import read_certificate
+from shoal.release.certificate import codebook
+from shoal.systems import ddi, to_ddi
 
 EDU = {1: "none", 2: "primary", 3: "lower", 4: "upper", 5: "tertiary"}
 REGION = {1: "North", 2: "South", 3: "East", 4: "West", 5: "Islands"}
@@ -108,3 +114,78 @@ def test_labels_follow_every_recoding(survey: dict[str, Path], tmp_path: Path, w
     if source == target == "sav":
         assert meta.variable_measure["edu"] == "ordinal"
         assert meta.variable_measure["region"] == "nominal"
+
+
+def policy_of(way: str) -> dict[str, Any]:
+    quasi = {c: r for c, r in WAYS[way]["quasi"].items() if c != "age"}
+    roles = {"quasi": quasi, "sensitive": ["pay"], "direct": ["row", "age"]}
+    return {"roles": roles, "require": {"k": 5}, "allow": {"suppress": 0.5, "loss": 1, "blank": 1}, "method": WAYS[way]["method"]}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_a_codebook_beside_data_without_labels(survey: dict[str, Path], tmp_path: Path, way: str, form: str) -> None:
+    out = tmp_path / "out"
+    release = shoal.anonymize(survey["sav"], policy_of(way), format=form)
+    release.write(out)
+    assert sum(s.endswith("are in codebook.json.") for s in release.not_kept) == 3, "labels of values and columns, levels"
+    book = json.loads((out / "codebook.json").read_text(encoding="utf-8"))["columns"]
+    assert "codebook" in {c.name for c in shoal.verify(out).checks if c.ok}
+    assert "codebook.json" in {f.name for f in read_certificate(out / "certificate.json").files}
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "jsonl": lambda f, **_: pd.read_json(f, lines=True, dtype=False)}
+    data = read[form](out / f"data.{form}", **({"dtype": str} if form == "csv" else {}))
+    assert set(book) == {"edu", "region", "pay"}, "columns that are left out are not described"
+    for column, labels in (("edu", EDU), ("region", REGION), ("pay", PAY)):
+        assert book[column]["label"] == NOTES[column]
+        shown = {re.sub(r"\.0$", "", str(v)) for v in data[column].dropna()}
+        assert {re.sub(r"\.0$", "", v) for v in book[column]["values"]} == shown, "each published value, and no other"
+        for value, meaning in book[column]["values"].items():
+            number = re.fullmatch(r"(\d+)(\.0)?", value)
+            assert meaning == (labels[int(number[1])] if number else "suppressed" if value == "*" else value)
+
+
+def test_a_codebook_that_lists_more_than_is_published_is_refused(survey: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shoal.anonymize(survey["sav"], policy_of("levels")).write(out)
+    with (out / "data.csv").open(encoding="utf-8") as data:
+        names = next(csv.reader(data))
+    whole = json.loads((out / "codebook.json").read_text(encoding="utf-8"))
+    for column, entry in (("pay", {"values": {"4": "a rare answer"}}), ("pay", {"missing": ["9"]}), ("row", {"label": "Row"})):
+        forged = {**whole, "columns": {**whole["columns"], column: entry}}
+        (out / "codebook.json").write_text(json.dumps(forged), encoding="utf-8")
+        with pytest.raises(TamperError):
+            codebook.check(out, "data.csv", names)
+        assert not shoal.verify(out).ok
+    (out / "codebook.json").write_text('{"format": "shoal-codebook/1", "columns": {"pay": {"values": {"1": 2}}}}')
+    with pytest.raises(TamperError):
+        codebook.read(out)
+
+
+def test_no_codebook_without_labels_or_beside_them(survey: dict[str, Path], tmp_path: Path) -> None:
+    shoal.anonymize(survey["sav"], policy_of("levels"), format="spss").write(tmp_path / "labelled")
+    plain = pd.DataFrame({"edu": [str(i % 4) for i in range(80)], "region": ["a", "b"] * 40, "pay": ["1", "2"] * 40})
+    policy = policy_of("suppression")
+    shoal.anonymize(plain, {**policy, "roles": {**policy["roles"], "direct": []}}).write(tmp_path / "plain")
+    assert not list(tmp_path.glob("*/codebook.json"))
+
+
+def test_export_ddi_reads_the_codebook_of_a_csv(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"edu": [float(9 if i % 10 == 0 else 1 + i % 2) for i in range(120)], "pay": [1.0, 2.0, 3.0] * 40})
+    labels = {"edu": {1: "none", 2: "school", 9: "refused"}, "pay": PAY}
+    pyreadstat.write_sav(
+        *(frame, str(tmp_path / "in.sav")),
+        column_labels=["Education", "Pay"],
+        variable_value_labels=labels,
+        missing_ranges={"edu": [9]},
+        variable_measure={"edu": "ordinal", "pay": "nominal"},
+    )
+    roles = {"quasi": {"edu": {"max_level": 0}}, "sensitive": ["pay"]}
+    shoal.anonymize(tmp_path / "in.sav", {"roles": roles, "require": {"k": 5}}).write(tmp_path / "out")
+    to_ddi(tmp_path / "out", tmp_path / "book.xml")
+    edu, pay = ddi.variables((tmp_path / "book.xml").read_bytes())
+    assert (edu.label, edu.measure, dict(edu.values), edu.missing) == (
+        *("Education", "ordinal"),
+        {"1": "none", "2": "school", "9": "refused"},
+        ["9"],
+    )
+    assert (pay.label, pay.measure, dict(pay.values)) == ("Pay", "nominal", {str(k): v for k, v in PAY.items()})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -162,6 +162,8 @@ def amounts(facts: ColumnFacts) -> bool:
 
 BATTERY, OPAQUE_BATTERY = 4, 5
 """Columns with the same short range of codes that make a battery of questions; more where their names say nothing."""
+STATEMENTS = 10
+"""Questions with the range of ratings from which those of a census are opinions too: few may ask for children and rooms."""
 BEGUN = 5
 """Columns of a few codes each whose names begin alike that make a battery: natspac, natenvir, natheal …"""
 _NONE = (0.0, 0.0)
@@ -174,7 +176,7 @@ class Batteries:
     """How many columns of a table share a range of codes, the same with a running number, and the beginning of a name."""
 
     ranges: Counter[tuple[float, float]]
-    series: Counter[tuple[str, tuple[float, float]]]
+    series: Mapping[str, Counter[tuple[float, float]]]
     beginnings: Counter[str]
 
     @classmethod
@@ -182,13 +184,26 @@ class Batteries:
         spans = [(facts, _range(facts)) for facts in table]
         told = [(facts, span) for facts, span in spans if span != _NONE]
         begun = Counter(_beginning(facts.name) for facts in table if _answers(facts))
-        return cls(Counter(span for _, span in told), Counter((_stem(facts.name), span) for facts, span in told), begun)
+        series: defaultdict[str, Counter[tuple[float, float]]] = defaultdict(Counter)
+        for facts, span in told:
+            series[_stem(facts.name)][span] += 1
+        return cls(Counter(span for _, span in told), series, begun)
 
     def in_series(self, facts: ColumnFacts) -> bool:
         """Whether it is one of several with the same name and a running number or the same beginning, and the same answers."""
         begun = _answers(facts) and self.beginnings[_beginning(facts.name)] >= BEGUN
         rated = _range(facts) == RATED_ALIKE and _question(facts.name) and self.ranges[RATED_ALIKE] >= BATTERY
-        return begun or rated or self.series[(_stem(facts.name), _range(facts))] >= BATTERY
+        return begun or rated or self._within_series(facts)
+
+    def _within_series(self, facts: ColumnFacts) -> bool:
+        """Whether several columns that differ in a running number have the range that its numbers lie in: 2 to 5 of 1 to 5."""
+        spans: Mapping[tuple[float, float], int] = self.series.get(_stem(facts.name), {})
+        if not opaque(facts.name):
+            return spans.get(_range(facts), 0) >= BATTERY
+        if not facts.whole or facts.numbers is None or facts.distinct < 3:
+            return False
+        low, high = float(facts.numbers.min()), float(facts.numbers.max())
+        return any(n >= BATTERY and span[0] <= low and high <= span[1] for span, n in spans.items())
 
     def asked_alike(self, facts: ColumnFacts, about_people: bool) -> bool:
         """Whether its codes are answers in order, as those of the others; of a census only where the name says nothing."""
@@ -196,7 +211,8 @@ class Batteries:
             return True
         unnamed = opaque(facts.name)
         enough = self.ranges[_range(facts)] >= (OPAQUE_BATTERY if unnamed else BATTERY) or (unnamed and self.in_series(facts))
-        return enough and (unnamed or not about_people)
+        stated = _question(facts.name) and self.ranges[RATED_ALIKE] >= STATEMENTS
+        return enough and (unnamed or stated or not about_people)
 
 
 def _answers(facts: ColumnFacts) -> bool:

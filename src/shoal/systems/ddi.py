@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from shoal.api.arguments import open as open_table
 from shoal.disk.atomic import write_text
 from shoal.errors import OutputError, TamperError, UnreadableError
+from shoal.kernels.codes import is_declared
 from shoal.kernels.text import xml_tree
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.roles import Column
+from shoal.release.certificate import codebook
 from shoal.release.verification import verify
 from shoal.report.release_report import render_signing_page
 from shoal.systems.codebook import Variable, bring_labelled, only
@@ -20,6 +23,8 @@ from shoal.systems.folder import Brought
 
 NAMESPACE = "ddi:codebook:2_5"
 MEASURES = {"nominal": "nominal", "ordinal": "ordinal", "interval": "scale", "ratio": "scale", "percent": "scale"}
+NATURES = {"nominal": "nominal", "ordinal": "ordinal", "scale": "interval"}
+"""Levels of measurement: those of DDI in Shoal's words, and the other way round."""
 DATA = (".csv", ".tsv", ".txt", ".dat", ".parquet")
 Element = ElementTree.Element
 
@@ -76,22 +81,39 @@ def to_ddi(release: str | Path, out: str | Path) -> Path:
     _add(_add(_add(study, "dataAccs"), "useStmt"), "confDec", " ".join(words))
     _add(_add(_add(root, "fileDscr", ID="F1"), "fileTxt"), "fileName", made.data.file)
     with open_table(folder / made.data.file) as table:
-        _describe(_add(root, "dataDscr"), table.schema.columns, {c.name: c.treatment for c in made.columns})
+        book = codebook.read(folder)
+        told = [_told(c, book.get(c.name, {})) for c in table.schema.columns]
+    _describe(_add(root, "dataDscr"), told, {c.name: c.treatment for c in made.columns})
     ElementTree.indent(root)
     head = '<?xml version="1.0" encoding="UTF-8"?>'
     write_text(target, f"{head}\n{ElementTree.tostring(root, encoding='unicode')}\n")
     return target
 
 
-def _describe(book: Element, columns: Sequence[Column], treated: Mapping[str, str]) -> None:
+def _told(column: Column, entry: Mapping[str, Any]) -> Variable:
+    """What the codebook of a release says of a column; what the data file itself says if there is none."""
+    own = {f"{code:g}" if isinstance(code, float) else str(code): label for code, label in column.labels.items()}
+    missing = [code for code in own if is_declared(code, column.user_missing)]
+    return Variable(
+        column.name,
+        entry.get("label", column.note),
+        entry.get("values", own),
+        entry.get("missing", missing),
+        entry.get("level", column.measure),
+    )
+
+
+def _describe(book: Element, columns: Sequence[Variable], treated: Mapping[str, str]) -> None:
     for number, column in enumerate(columns, 1):
-        var = _add(book, "var", name=column.name, files="F1", ID=f"V{number}")
-        if column.note:
-            _add(var, "labl", column.note)
-        for code, label in column.labels.items():
-            category = _add(var, "catgry")
-            _add(category, "catValu", f"{code:g}" if isinstance(code, float) else str(code))
-            _add(category, "labl", label)
+        nature = {"nature": NATURES[column.measure]} if column.measure in NATURES else {}
+        var = _add(book, "var", name=column.name, files="F1", ID=f"V{number}", **nature)
+        if column.label:
+            _add(var, "labl", column.label)
+        for code in dict.fromkeys((*column.values, *column.missing)):
+            category = _add(var, "catgry", **({"missing": "Y"} if code in column.missing else {}))
+            _add(category, "catValu", code)
+            if code in column.values:
+                _add(category, "labl", column.values[code])
         if column.name in treated:
             _add(var, "notes", treated[column.name], type="disclosure control")
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import zipfile
+from decimal import Decimal
 from pathlib import Path
 
 import openpyxl
@@ -125,3 +129,112 @@ def test_a_late_number_that_a_float_would_change_is_told(tmp_path: Path) -> None
     file.write_text("x\n" + body)
     with shoal.open(file) as table, pytest.raises(UnreadableError, match="1 record"):
         table.values("x")
+
+
+PEOPLE = [["name", "age", "town"], *([f"P{i}", str(20 + i % 50), "Gouda"] for i in range(40))]
+
+
+def text(lines: list[list[str]], delimiter: str = ",", end: str = "\n") -> str:
+    return "".join(delimiter.join(line) + end for line in lines)
+
+
+def zipped(*names: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name in names:
+            file.writestr(name, text(PEOPLE))
+    return out.getvalue()
+
+
+READ_RIGHT = {
+    "utf-16-le.csv": text(PEOPLE).encode("utf-16-le"),
+    "utf-16-be.csv": text(PEOPLE, "\t").encode("utf-16-be"),
+    "sep.csv": ("sep=;\r\n" + text(PEOPLE, ";", "\r\n")).encode(),
+    "sep quoted.csv": ('"sep=;"\r\n' + text(PEOPLE, ";", "\r\n")).encode(),
+    "tabs.csv": text(PEOPLE, "\t").encode(),
+    "ends.csv": "".join(",".join(line) + ("\r\n", "\n")[i % 2] for i, line in enumerate(PEOPLE)).encode(),
+    "old mac.csv": text(PEOPLE, ",", "\r").encode(),
+    "delimiters behind.csv": "".join(",".join(line) + ","[: i % 2] + "\n" for i, line in enumerate(PEOPLE)).encode(),
+    "packed.csv.gz": gzip.compress(text(PEOPLE).encode()),
+    "packed without a name.csv": gzip.compress(text(PEOPLE).encode()),
+    "mac.zip": zipped("people.csv", "__MACOSX/._people.csv"),
+    "totals inside.csv": text([*PEOPLE[:20], ["Total", "900", ""], *PEOPLE[20:], ["Total", "900", ""]]).encode(),
+    "subtotals.csv": text([*PEOPLE[:20], ["Subtotal A", "900", ""], *PEOPLE[20:], ["Zwischensumme B", "900", ""]]).encode(),
+    "two marks.csv": b"\xef\xbb\xbf\xef\xbb\xbf" + text(PEOPLE).encode(),
+    "put together.csv": (text(PEOPLE[:21]) + "\ufeff" + text([PEOPLE[0], *PEOPLE[21:]])).encode(),
+}
+
+
+@pytest.mark.parametrize("name", READ_RIGHT)
+def test_files_that_new_users_bring(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(READ_RIGHT[name])
+    seen = rows(tmp_path / name)
+    assert seen == [{"name": p, "age": int(a), "town": t} for p, a, t in PEOPLE[1:]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("two.zip", zipped("a.csv", "b.csv"), "holds 2 files"),
+        ("lines.csv", b'{"name": "a", "age": 3}\n' * 9, "holds JSON"),
+        ("page.xls", b"<html><table><tr><td>name</td></tr></table></html>", "not a readable Excel workbook"),
+    ],
+)
+def test_files_that_are_refused_in_words(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UnreadableError, match=words):
+        rows(tmp_path / name)
+
+
+def test_utf_16_of_greek_letters_without_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(text([["όνομα", "ηλικία"], *[["Άννα", "34"], ["Γιάννης", "51"]] * 20]).encode("utf-16-le"))
+    assert rows(tmp_path / "t.csv")[1] == {"όνομα": "Γιάννης", "ηλικία": 51}
+
+
+@pytest.mark.parametrize(
+    ("pay", "other", "read"),
+    [
+        (["1.250", "950", "2.000"], "5", "1.250"),  # thousands, or three decimals
+        (["1.250", "950", "2.000"], "0.5", Decimal("1.250")),  # another column shows that points are decimal marks
+        (["1.250", "0.950", "2.000"], "5", Decimal("1.250")),
+        (["1.250,00", "950,00", "2.000,50"], "5", Decimal("1250.00")),
+        (["1,250", "950", "2,000"], "5", "1,250"),
+        (["1,250", "950", "2,000"], "0,5", Decimal("1.250")),
+    ],
+)
+def test_marks_that_may_stand_between_thousands(tmp_path: Path, pay: list[str], other: str, read: object) -> None:
+    (tmp_path / "t.csv").write_text(text([["pay", "other"], *([p, other] for p in pay)], ";"))
+    assert rows(tmp_path / "t.csv")[0]["pay"] == read
+    assert rows(tmp_path / "t.csv", decimal=".", types={"pay": "text"})[0]["pay"] == pay[0]
+
+
+def test_dates_that_may_be_read_in_two_ways_stay_text(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(text([["name", "born"], *([f"P{i}", f"0{1 + i % 9}/0{1 + i % 7}/1990"] for i in range(30))]))
+    assert rows(tmp_path / "t.csv")[0]["born"] == "01/01/1990"
+
+
+OTHER = [["ward", "code", "beds"], *([f"W{i}", f"c{i}", str(i)] for i in range(1, 40))]
+
+
+@pytest.mark.parametrize("blank", ["\n", ",,\n"])
+@pytest.mark.parametrize("before", [1_000, 30_000])
+def test_another_table_in_the_middle_of_a_long_file_is_asked_about(tmp_path: Path, blank: str, before: int) -> None:
+    people = [[f"P{i}", "red", "Gouda"] for i in range(before)]
+    after = text([[f"W{i}", "c", str(i)] for i in range(30_000)])
+    (tmp_path / "t.csv").write_text(text([["name", "colour", "town"], *people]) + blank + text(OTHER) + after)
+    with pytest.raises(UnreadableError, match="holds several tables"):
+        rows(tmp_path / "t.csv")
+
+
+def test_empty_lines_inside_texts_of_a_long_file_are_no_other_table(tmp_path: Path) -> None:
+    lines = [[f"P{i}", '"came, went\n\nward,code,beds\nand left"', str(i)] for i in range(9_000)]
+    (tmp_path / "t.csv").write_text(text([["name", "note", "days"], *lines]))
+    assert len(rows(tmp_path / "t.csv")) == 9_000
+
+
+def test_signs_of_windows_far_below_in_a_long_file(tmp_path: Path) -> None:
+    lines = [[f"Zoë {i}", "naïve"] for i in range(30_000)]
+    (tmp_path / "t.csv").write_bytes(text([["name", "note"], *lines, ["Eva", "5 – 6"]]).encode("cp1252"))
+    with shoal.open(tmp_path / "t.csv") as table:
+        assert table.source["encoding"] == "cp1252"
+    assert rows(tmp_path / "t.csv")[-1] == {"name": "Eva", "note": "5 – 6"}

@@ -191,3 +191,21 @@ def test_infinite_amounts_are_no_warning() -> None:
 )
 def test_family_incomes_and_early_births(name: str, topic: str) -> None:
     assert topics(name) == [topic]
+
+
+@pytest.mark.parametrize(("n", "role"), [(10, Role.SENSITIVE), (9, Role.QUASI)])
+def test_statements_that_are_rated_alike_in_a_census_are_opinions(n: int, role: Role) -> None:
+    """Few such questions may ask for children and rooms; many are a questionnaire."""
+    census = [facts(name, ["1", "2", "3"]) for name in ("sex", "education", "marital_status", "occupation", "nationality")]
+    rated = [facts(f"{c}esodu ula mi rabeti den", ["1", "2", "3", "4", "5"]) for c in "abcdefghij"[:n]]
+    assert {f.role for f in find_columns([*census, *rated])[5:]} == {role}
+
+
+@pytest.mark.parametrize(("low", "role"), [("2", Role.SENSITIVE), ("0", Role.QUASI)])
+def test_a_question_whose_lowest_answer_nobody_gave_is_of_the_series(low: str, role: Role) -> None:
+    series = [facts(f"Q{i}", ["1", "2", "3", "4", "5"]) for i in range(1, 6)]
+    assert find_columns([*series, facts("Q6", [low, "3", "4", "5"])])[5].role is role
+
+
+def test_a_household_identification_number_is_a_number_of_people() -> None:
+    assert topics("household_identification_number", "household_size") == ["person_number", "family"]

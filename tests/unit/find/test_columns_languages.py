@@ -51,6 +51,7 @@ PEOPLE: dict[str, tuple[str, str, str, str]] = {
         "Pécs Győr Eger Vác",
         "asztma cukorbetegség influenza migrén",
     ),
+    "Nepali": ("लिङ्ग उमेर जिल्ला निदान नाम", "पुरुष महिला", "कास्की मोरङ झापा चितवन", "मधुमेह दम ज्वरो टाउको"),
     "Vietnamese": ("giới_tính tuổi nơi_ở chẩn_đoán họ_tên", "nam nữ", "Huế Vinh Hội_An Đà_Lạt", "hen cúm sốt tiểu_đường"),
 }
 """Headers of sex, age, residence, diagnosis and name; values of sex, residence and diagnosis."""

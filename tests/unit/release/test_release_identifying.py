@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyreadstat
 import pytest
 
 import shoal
@@ -134,3 +138,25 @@ def test_the_reason_is_signed(tmp_path):
 def test_a_reason_says_something(reason):
     with pytest.raises(PolicyError, match="identifying"):
         shoal.Policy.of(asked("code", identifying={"code": reason}))
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "values", "refused"),
+    [
+        ("pid3", "3 point party identification", [float(1 + i * 7 % 5) for i in range(300)], False),
+        ("pid3", "", [float(1 + i * 7 % 5) for i in range(300)], True),
+        ("v12", "Household identification number", [float(7 * (1 + i // 4) % 97) for i in range(300)], True),
+        ("v12", "", [float(1 + i * i % 11) for i in range(300)], False),
+        ("v3", "Party identification", [f"p{i * 37 % 300}@mail.example" for i in range(300)], True),
+    ],
+    ids=["a label explains a name", "no label", "a label says a number of people", "codes", "a label shields no values"],
+)
+def test_labels_of_a_statistics_file_count(tmp_path: Path, name: str, label: str, values: list[object], refused: bool) -> None:
+    frame = pd.DataFrame({name: values, "sex": [1.0, 2.0] * 150})
+    pyreadstat.write_sav(frame, str(tmp_path / "in.sav"), column_labels=[label, "Sex"])
+    policy = {"roles": {"quasi": ["sex"], "sensitive": [name]}, "require": {"k": 5}}
+    if refused:
+        with pytest.raises(RoleError, match=f"column '{name}'"):
+            shoal.anonymize(tmp_path / "in.sav", policy)
+    else:
+        assert shoal.anonymize(tmp_path / "in.sav", policy).k >= 5

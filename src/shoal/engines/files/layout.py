@@ -31,6 +31,7 @@ MODES: dict[str, tuple[str, ...]] = {
 
 _WORDS = word_lists(Path(__file__).parent / "data" / "layout.txt")
 TOTALS, _UNITS, MISSING_WORDS = (frozenset(_WORDS[section]) for section in ("totals", "units", "missing"))
+_SUBTOTALS = tuple(_WORDS["subtotals"])
 _TOTAL = re.compile(
     r"(grand|sub|overall|all|column)?[ -]?totals?( (général|general|geral|generale))?"
     r"( ?\(?(of|n ?=|rows|records|for)?[ \d,.]*\)?)?"
@@ -241,11 +242,11 @@ def is_totals(row: Row, numeric: Sequence[bool], usual: int) -> bool:
 def is_totals_word(text: str) -> bool:
     """Whether a cell is the label of a row of totals.
 
-    >>> [is_totals_word(t) for t in ("Total", "Grand total:", "Total (n=52)", "Итого", "Totalenfels", "Anna")]
-    [True, True, True, True, False, False]
+    >>> [is_totals_word(t) for t in ("Total", "Grand total:", "Total (n=52)", "Subtotal A", "Итого", "Totalenfels", "Anna")]
+    [True, True, True, True, True, False, False]
     """
     bare = text.casefold().strip(" :.*#=_-").strip()
-    return bare in TOTALS or ("total" in bare and _TOTAL.fullmatch(bare) is not None)
+    return bare in TOTALS or bare.startswith(_SUBTOTALS) or ("total" in bare and _TOTAL.fullmatch(bare) is not None)
 
 
 def _may_be_totals(row: Row, body: Sequence[Row], numeric: Sequence[bool]) -> bool:

@@ -15,6 +15,7 @@ from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, PLAN, REPORT, SignedCertificate
 from shoal.model.certificate.halves import document
 from shoal.model.certificate.parts import FileEntry, Key
+from shoal.release.certificate import codebook
 from shoal.release.proof import bounds, trees
 from shoal.release.proof import read as recount_read
 from shoal.release.proof.read import LOG, check_log
@@ -62,7 +63,7 @@ def check_ordinary(place: Path, listed: int) -> str:
     for path in islice(place.rglob("*"), MOST_FILES + listed):
         if not path.is_symlink() and not path.is_dir():
             bounds.check_regular(path)
-    for path in (place / PLAN, place / REPORT, place / trees.NAME):
+    for path in (place / PLAN, place / REPORT, place / trees.NAME, place / codebook.NAME):
         if path.exists() and not path.is_symlink():
             bounds.check_text(path)
     return f"{listed:,} files are listed"
@@ -82,7 +83,7 @@ def check_files(place: Path, files: tuple[FileEntry, ...], file: str | None, *, 
         raise TamperError("the certificate names data outside the folder.")
     parts = [] if file is None else listed_parts(listed, file)
     log = {f"{file}/{LOG}"} & set(listed) if parts else set()
-    if set(listed) - {trees.NAME, also} - log != {*(parts or data), PLAN, REPORT}:
+    if set(listed) - {trees.NAME, codebook.NAME, also} - log != {*(parts or data), PLAN, REPORT}:
         raise TamperError("the certificate lists other files than a release has.")
     there = {p.relative_to(place).as_posix() for p in islice(place.rglob("*"), MOST_FILES + len(listed))}
     folders = {*(data if parts else []), *(Path(name).parent.as_posix() for name in log)}

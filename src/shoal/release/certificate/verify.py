@@ -17,6 +17,7 @@ from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections, PlanEntry
 from shoal.model.compare import equal
 from shoal.model.plan import Plan
+from shoal.release.certificate import codebook
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts
 from shoal.release.certificate.database_table import digest, facts_of_table
 from shoal.release.certificate.derive import check_derived, drawn_of, signed_only
@@ -68,6 +69,8 @@ class TableClaim(Claim[Certificate]):
     def further_steps(self) -> list[Step]:
         c = in_current_wording(self.certificate)
         later = [] if c.format == FORMAT_1 else [("derived", lambda: self._derived())]
+        if (self.place / codebook.NAME).exists():
+            later.append(("codebook", lambda: codebook.check(self.place, str(c.data.file), c.data.columns)))
         return [
             *later,
             ("labels", lambda: check_labels(c, _read_plan(self.place), _given(c))),

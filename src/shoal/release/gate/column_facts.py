@@ -17,6 +17,7 @@ from shoal.attacks.joint import MOST_VALUES
 from shoal.errors import UsageError
 from shoal.find import ColumnFacts, ColumnFinding, find_columns
 from shoal.kernels.arrow import positions
+from shoal.kernels.codes import label_texts
 from shoal.kernels.group import sum_by
 from shoal.kernels.text import distinct_texts
 from shoal.measures.subsets.column_sets import known_columns
@@ -84,8 +85,8 @@ class ColumnReader:
         return categories, by_code[1:], int(by_code[MISSING + 1])
 
     def _keep(self, name: str, values: Any, sizes: Any, missing: int) -> ColumnFacts:
-        kind, rows = self._table.schema[name].kind, int(sizes.sum()) + missing
-        facts = ColumnFacts(name, kind, distinct_texts(values), sizes, rows, missing)
+        column, rows, texts = self._table.schema[name], int(sizes.sum()) + missing, distinct_texts(values)
+        facts = ColumnFacts(name, column.kind, texts, sizes, rows, missing, len(texts), column.note, label_texts(column))
         if len(values) <= KEPT:
             self._kept[name] = facts
         return facts

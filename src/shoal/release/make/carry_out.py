@@ -17,6 +17,7 @@ from shoal.model.certificate.certificate import PLAN
 from shoal.model.certificate.parts import Data
 from shoal.model.display import Progress
 from shoal.model.requirement import KnownColumns
+from shoal.release.certificate import codebook
 from shoal.release.certificate import database_table as database
 from shoal.release.certificate.contents import Written, certificate_of
 from shoal.release.certificate.labels import classings
@@ -154,7 +155,9 @@ def _prove(
     plan_file.write_text(shown.to_json(), encoding="utf-8", newline="\n")
     written_data = _data(prepared, decision, data, output.format)
     identifiers = classings(prepared, data, written_data.columns, today(prepared.policy.about.get("date")))
-    tree_files = _write_trees(prepared, stage, data)
+    beside = _write_trees(prepared, stage, data)
+    if output.to_table is None:
+        beside += codebook.write(data, prepared.schema.columns, stage / codebook.NAME)
     progress(0.9, "attacking")
     attacks = run_attacks(
         prepared,
@@ -177,7 +180,7 @@ def _prove(
         changed=done.changed,
         data=written_data,
         place=stage,
-        files=[*(_files(data) if output.to_table is None else []), plan_file, *tree_files],
+        files=[*(_files(data) if output.to_table is None else []), plan_file, *beside],
         commitment=kept.commitment if kept else None,
         input_hash=input_hash(prepared.table, signer),
         snapshot=output.held.snapshot if output.held is not None else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from shoal.model.certificate.certificate import NAME, Certificate, cost_of
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
 from shoal.model.plan import Plan
+from shoal.release.certificate import codebook
 from shoal.release.make import private_file
 from shoal.release.make.carry_out import Output, carry_out, checked
 from shoal.release.make.certify import Certified, leaves_out
@@ -98,7 +100,8 @@ class Release:
             return ()
         prepared, plan = self.prepared, self.plan
         told = tuple(sentence for step in plan.steps for sentence in step.told(prepared.base.n_records))
-        return prepared.table.not_kept(plan, f"data.{ending(self._output.format)}") + told
+        lost = prepared.table.not_kept(plan, f"data.{ending(self._output.format)}")
+        return tuple(re.sub(r"(l[ae][bv]els: those of .*) left out\.$", rf"\1 in {codebook.NAME}.", s) for s in lost) + told
 
     @property
     def k(self) -> int:

@@ -80,6 +80,16 @@ class UnknownEncodingError(UnreadableError):
     readings: tuple[str, ...]
 
 
+def wide_letters(head: bytes) -> bool:
+    """Whether bytes may be UTF-16: many are zero, or the zeros (of digits, blanks and line ends) are all first or all second.
+
+    >>> [wide_letters(t.encode("utf-16-be")) for t in ("a,b", "όνομα,ηλικία,πόλη\\n")], wide_letters(b"a,b," * 50 + bytes(20))
+    ([True, True], False)
+    """
+    first, second = head[0::2].count(0), head[1::2].count(0)
+    return first + second > len(head) // 4 or (first + second > len(head) // 32 and not (first and second))
+
+
 def guess_encoding(raw: bytes) -> str:
     """By the byte order mark; then UTF-16 by its zero bytes; then UTF-8 if it is valid; else the likeliest code page.
 
@@ -93,7 +103,7 @@ def guess_encoding(raw: bytes) -> str:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     head = raw[:4096]
-    if head.count(b"\x00") > len(head) // 4:
+    if wide_letters(head):
         return "utf-16-le" if head[1::2].count(0) > head[0::2].count(0) else "utf-16-be"
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:

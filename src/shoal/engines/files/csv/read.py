@@ -29,7 +29,7 @@ from shoal.engines.core.memory import BUDGET
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.sql import UNEVEN, identifier, literal, path_literal
 from shoal.engines.files.csv.encodings import SAMPLE_BYTES, UnknownEncodingError, guess_encoding
-from shoal.engines.files.csv.sniff import FORMULAS, Dialect, sample_bytes, sniff, without_formulas
+from shoal.engines.files.csv.sniff import FORMULAS, PUT_TOGETHER, Dialect, sample_bytes, sniff, without_formulas
 from shoal.engines.files.csv.types import Field, converted, guess_types, read_plain, typed
 from shoal.engines.files.frames import open_deferred, still_there
 from shoal.engines.files.layout import MODES, is_blank, need_modes, numbered_names, repairs_of, titles_part
@@ -42,6 +42,8 @@ from shoal.model.roles import Column, check_names
 def cleaned(lines: Iterable[str], dialect: Dialect, width: int, table: str, aside: Counter[str]) -> Iterator[str]:
     """The heading on one line and the records as they are written; what is set aside is counted in ``aside`` by sort."""
     source = map(without_formulas, lines) if FORMULAS in dialect.mended else iter(lines)
+    if PUT_TOGETHER in dialect.mended:
+        source = (line.removeprefix("\ufeff") for line in source)
     if dialect.blanks:
         yield from (" ".join(line.split()) + "\n" for line in itertools.islice(source, dialect.skip, None) if line.strip())
         return
@@ -331,7 +333,8 @@ def _quoted_empties_are_missing(sample: Any) -> bool:
 def _guessed_encoding(raw: bytes, path: Path, options: Mapping[str, Any]) -> str:
     """The likeliest encoding; where two are close, an error with the names of the columns in each reading."""
     try:
-        return guess_encoding(raw)
+        found = guess_encoding(raw)
+        return "cp1252" if found == "latin-1" and len(raw) >= SAMPLE_BYTES and _windows_signs(path) else found
     except UnknownEncodingError as error:
         readings = []
         for encoding in error.readings:
@@ -341,6 +344,13 @@ def _guessed_encoding(raw: bytes, path: Path, options: Mapping[str, Any]) -> str
         raise UnreadableError(
             f"the encoding of '{path.name}' is not certain. Likely: {'; '.join(readings)}.", hint=error.hint
         ) from None
+
+
+def _windows_signs(path: Path) -> bool:
+    """Whether a file has bytes that are signs in Windows-1252 only: dashes and quotes, often far below the first rows."""
+    others = bytes({*range(256)} - {*range(0x80, 0xA0)})
+    with opened(path) as file:
+        return any(block.translate(None, others) for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def _encoding(name: str) -> str:

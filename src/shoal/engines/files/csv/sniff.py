@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding
+from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding, wide_letters
 from shoal.engines.files.layout import (
     Layout,
     filled,
@@ -22,6 +23,7 @@ from shoal.engines.files.layout import (
     names_at,
     says_nothing,
     second_heading,
+    stacked,
     usual_width,
 )
 from shoal.engines.files.packing import ending, opened, packing_of
@@ -111,7 +113,7 @@ def refuse_binary(raw: bytes, path: Path) -> None:
     """Refuse bytes that are not text under any name of the file."""
     kind = next((words for magic, words in MAGIC.items() if raw.startswith(magic)), None)
     head = raw[:8192]
-    wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or head.count(0) > len(head) // 4
+    wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or wide_letters(head)
     if wide and kind is None:  # UTF-16 and UTF-32: text has few characters that do not print
         text = head.decode(guess_encoding(raw), errors="replace")
         odd, size = sum((c < " " and c not in "\t\r\n\f") or c == "\ufffd" or "\ue000" <= c < "\uf900" for c in text), len(text)
@@ -149,6 +151,7 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     if text.lstrip().startswith(('{"', '[{"')):
         raise UnreadableError(f"'{path.name}' holds JSON.", hint="Name it .jsonl, or pass --read format=jsonl.")
     whole, quote = len(raw) < SAMPLE_BYTES, options.get("quote", '"')
+    marked, text = "\n\ufeff" in text, text.replace("\n\ufeff", "\n")
     text, formulas = without_formulas(text), _FORMULA.search(text) is not None
     header, skip, stated, text = _below_skipped(text, options)
     by_name = "\t" if ending(path) in (".tsv", ".tab") else None
@@ -176,15 +179,17 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     if single:
         rows[0] = [name[1:-1] for name in rows[0]]
     mended = () if blanks or not _ends_differ(text, delimiter, quote) else (ENDS_DIFFER,)
-    mended = (*mended, *([BEHIND_NAMES] if ended else []), *([FORMULAS] if formulas else []))
+    mended = (*mended, *([BEHIND_NAMES] if ended else []), *([FORMULAS] if formulas else []), *([PUT_TOGETHER] if marked else []))
     if header and not blanks and _first_unnamed(rows):
         rows[0], mended = ["", *rows[0]], (*mended, FIRST_UNNAMED)
     names, padded = _names_of(rows[0], header)
     dialect = Dialect(delimiter, quote, header, skip + lines + int(two), blanks, 2 if two else 1, labels, notes, comment)
     layout = Layout()
     if not blanks:
-        tail = tail if whole else _tail(path, encoding, delimiter, quote, len(names))
+        first, tail = tail, tail if whole else _tail(path, encoding, delimiter, quote, len(names))
         layout = lay_out(rows[1:] if header else rows, tail, len(names), whole=whole, names=rows[0] if header else ())
+        if header and not whole and (stacked(first) or _table_inside(path, delimiter, quote, first)):
+            layout = replace(layout, doubtful={**layout.doubtful, "tables": 0})
     bad, empty = options.get("bad_lines") == "set-aside", options.get("quoted_empty") or "numbers"
     layout = layout.settled(options, path.name)
     return replace(dialect, set_aside_bad=bad, padded=padded, quoted_empty=empty, mended=mended, layout=layout), names
@@ -238,6 +243,7 @@ def _numbered(text: str, delimiter: str, quote: str, whole: bool) -> list[tuple[
 ENDS_DIFFER = "Lines end in different ways; each way ends a line."
 FIRST_UNNAMED = "The names leave out the first column; it is called 'column1'."
 FORMULAS = 'Fields that are written as formulas (="12") are read as what they show.'
+PUT_TOGETHER = "Byte order marks stand at the beginning of lines, as in files that were put together; they are left out."
 BEHIND_NAMES = "A delimiter stands behind the last name and behind no record; it is left out."
 
 
@@ -318,6 +324,34 @@ def _tail(path: Path, encoding: str, delimiter: str, quote: str, width: int) -> 
     lines, parsed = _parsed(text, delimiter, quote)
     rows = [row for _, row in lines] if parsed else []
     return rows if usual_width(rows) == width else []
+
+
+SCANNED, WINDOW, MOST_LOOKED = 1 << 28, 1 << 13, 200
+"""Bytes of a long file in which another table is looked for, those that are looked at below an empty row, and such rows."""
+
+
+def _table_inside(path: Path, delimiter: str, quote: str, first: Sequence[Sequence[str]]) -> bool:
+    """Whether other names stand below an empty row of a long file. Only the ends of lines are searched, which is quick."""
+    width, head = usual_width(first), [r for r in first if not is_blank(r)][:2]
+    empty = [b"\n" + delimiter.encode() * n + end for n in {0, width - 1} for end in (b"\n", b"\r\n")]
+    mark, looked = quote.encode(), 0
+    with _whole_file(path), opened(path) as file:
+        quotes, block = 0, b""
+        for more in itertools.islice(iter(lambda: file.read(1 << 20), b""), SCANNED >> 20):
+            block = block[-WINDOW:] + more
+            for sign in empty:
+                at, inside, last = block.find(sign), quotes, 0
+                while 0 <= at < len(more) and looked < MOST_LOOKED:
+                    inside, last = inside + block.count(mark, last, at), at
+                    if inside % 2 == 0:  # else the empty line is part of a quoted text
+                        looked += 1
+                        below = block[at + len(sign) : at + len(sign) + WINDOW].decode("utf-8", errors="replace")
+                        rows = [row for _, row in _parsed(below.rpartition("\n")[0], delimiter, quote)[0]]
+                        if usual_width(rows) == width and stacked([*head, [], *rows]):
+                            return True
+                    at = block.find(sign, at + 1)
+            quotes += block[:-WINDOW].count(mark)
+    return False
 
 
 def _in_single_quotes(names: Sequence[str]) -> bool:

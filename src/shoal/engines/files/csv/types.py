@@ -233,9 +233,25 @@ class _Texts:
 def guess_types(sample: Sequence[Any], dialect: Dialect, decimal: str | None) -> tuple[list[Field], str]:
     """For each column how its texts are read, from its sampled values; and the decimal mark."""
     columns = [_Texts.of(column, dialect) for column in sample]
-    if decimal is None:
-        decimal = "," if dialect.delimiter != "," and any(_comma_decimals(c.values) for c in columns) else "."
-    return [c.field(decimal) for c in columns], decimal
+    if decimal is not None:
+        return [c.field(decimal) for c in columns], decimal
+    decimal = "," if dialect.delimiter != "," and any(_comma_decimals(c.values) for c in columns) else "."
+    unclear = [_thousands_or_decimals(c.values, decimal) for c in columns]
+    fields = [c.field(decimal) for c in columns]
+    shown = any(f.sql_type[:3] in ("DEC", "DOU") and f.amount is None for f, u in zip(fields, unclear, strict=True) if not u)
+    if shown or (decimal == "." and dialect.delimiter != ";"):  # another column shows what the mark is
+        return fields, decimal
+    return [c.field("") if u else f for c, f, u in zip(columns, fields, unclear, strict=True)], decimal
+
+
+def _thousands_or_decimals(values: Sequence[str], mark: str) -> bool:
+    """Whether numbers may have marks between thousands as well as three decimals: 950, 1.250.
+
+    >>> [_thousands_or_decimals(v, ".") for v in (["950", "1.250"], ["0.125", "1.250"], ["950", "1250"], ["1.25", "1.250"])]
+    [True, False, False, False]
+    """
+    form = re.compile(rf"-?[1-9][0-9]{{0,2}}(\{mark}[0-9]{{3}})?|0")
+    return any(mark in v for v in values) and all(map(form.fullmatch, values))
 
 
 def _amount_field(values: Sequence[str], amount: Amount) -> Field | None:

@@ -1,0 +1,98 @@
+"""``codebook.json``: what the columns and values of a release mean, if the format of its data has no labels.
+
+It lists the variable label and the level of measurement of each column, the labels of published values and which of them mean
+"no answer". Values that the data do not contain are never listed; ``verify`` checks that. ``shoal export ddi`` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from shoal.errors import TamperError
+from shoal.kernels.codes import is_declared
+from shoal.kernels.text import canonical_text
+from shoal.model.roles import Column
+from shoal.release.proof.formats import SUPPRESSED
+from shoal.release.proof.read import batches, header, logical
+
+NAME = "codebook.json"
+FORMAT = "shoal-codebook/1"
+LABELLED = (".sav", ".dta")
+"""Formats that have labels of their own."""
+
+Entry = dict[str, Any]
+
+
+def write(data: Path, columns: Sequence[Column], path: Path) -> list[Path]:
+    """Write the codebook of ``data``, whose source had these columns; no file if there is nothing to say."""
+    there = logical(header(data), [c.name for c in columns])
+    told = [c for c in columns if c.name in there and (c.note or c.labels or c.user_missing or c.measure)]
+    if data.suffix in LABELLED or not told:
+        return []
+    whole = {"format": FORMAT, "columns": {c.name: _entry(c, _values(data, there, c.name)) for c in told}}
+    path.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+    return [path]
+
+
+def _entry(column: Column, values: Sequence[str]) -> Entry:
+    """What is known of a column; each published value has one meaning, also one that a step made."""
+    found = {v: m for v in values if (m := _meaning(column, v))} if column.labels or column.user_missing else {}
+    missing = [v for v in values if is_declared(v, column.user_missing)]
+    bands = column.measure == "scale" and any(isinstance(_key(v), str) and v != SUPPRESSED for v in values)
+    entry = {"label": column.note, "level": "ordinal" if bands else column.measure, "values": found, "missing": missing}
+    return {key: value for key, value in entry.items() if value}
+
+
+def _meaning(column: Column, value: str) -> str:
+    """The label of a value; groups are their own label, other numbers have none."""
+    labels = {_key(v): label for v, label in column.labels.items()}
+    own = "suppressed" if value == SUPPRESSED else "" if isinstance(_key(value), float) else value
+    return labels.get(_key(value), own)
+
+
+def _key(value: object) -> object:
+    """A value as it is compared: numbers by size, whatever their spelling."""
+    try:
+        return float(str(value))
+    except ValueError:
+        return str(value)
+
+
+def _values(data: Path, there: Sequence[str], name: str) -> list[str]:
+    """The different values of a column as texts, without the mark that keeps a spreadsheet from running one."""
+    written = header(data)[list(there).index(name)]
+    found = {t for b in batches(data, [written]) for t in canonical_text(pc.unique(b.column(0))).to_pylist() if t is not None}
+    return sorted(t.removeprefix("'") for t in found)
+
+
+def read(place: Path) -> Mapping[str, Entry]:
+    """The codebook of a release by column; empty if it has none."""
+    if not (place / NAME).exists():
+        return {}
+    try:
+        whole = json.loads((place / NAME).read_text(encoding="utf-8"))
+        columns: dict[str, Entry] = whole["columns"]
+        texts = [t for e in columns.values() for t in (e.get("label", ""), e.get("level", ""), *e.get("missing", []))]
+        texts += [t for e in columns.values() for pair in e.get("values", {}).items() for t in pair]
+        if whole["format"] != FORMAT or not all(isinstance(t, str) for t in texts):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise TamperError(f"'{NAME}' is not as Shoal wrote it.") from None
+    return columns
+
+
+def check(place: Path, file: str, names: Sequence[str]) -> str:
+    """The codebook names published columns only, and of them values that the data contain."""
+    columns, data = read(place), place / file
+    if not set(columns) <= set(names):
+        raise TamperError(f"'{NAME}' describes a column that is not published.")
+    for name, entry in columns.items():
+        listed = {*entry.get("values", {}), *entry.get("missing", [])}
+        if listed and not listed <= set(_values(data, names, name)):
+            raise TamperError(f"'{NAME}' lists values of '{name}' that are not published.")
+    return f"{len(columns):,} columns are described by published values only"
