@@ -9,22 +9,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from shoal.api.arguments import Names, Source, population_of
+from shoal.api.arguments import Names, Source, number_of_people, population_of
 from shoal.api.arguments import names as names_of
 from shoal.api.table_predictions import from_pilot, with_pilot
 from shoal.errors import PolicyError, UnreadableError, UsageError, check_options
 from shoal.forms.files import parse_target, read_questionnaire, read_yaml
 from shoal.prediction.questionnaire.meter import Meter
-from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.prediction.questionnaire.questionnaire import TOGETHER, Questionnaire
 from shoal.prediction.summaries.published import PublishedSummary, Resolver
+from shoal.registry.answer.answer import Answer
 from shoal.registry.keep.builtin import KEY
 
 if TYPE_CHECKING:
     from shoal.registry.answer.query import Registry
-    from shoal.registry.records.record import Record
 
 
 class QuestionnaireOptions(TypedDict, total=False):
@@ -52,7 +53,8 @@ def design(questions: Questionnaire | str | Path | None = None, **options: Unpac
     registry : path or address, optional
         Where open answers are looked up: see :func:`questionnaire`.
     population, respondents, target : optional
-        Instead of what the file says: 17.5M people who could be asked, people who answer, ``"unique<=5%"``.
+        Instead of what the file says: 17.5M people who could be asked, or a place (``"Utrecht"``) whose counts a registry has;
+        people who answer; ``"unique<=5%"``.
     sensitive : names, optional
         Questions whose answers others do not know: they do not make anybody one of a kind.
     trust : names, optional
@@ -99,7 +101,8 @@ def questionnaire(path: str | Path | None = None, **options: Unpack[Questionnair
     pilot, columns = options.get("pilot"), options.get("columns")
     unit, counts = options.get("unit"), options.get("counts")
     population = options.get("population")
-    people = None if population is None else population_of(population)
+    named = isinstance(population, str) and path is not None and number_of_people(population) is None
+    people = population if population is None or named else population_of(population)
     if pilot is None and (columns or unit or counts):
         raise UsageError("columns, a unit and counts are those of a pilot.", hint="Name the pilot as well.")
     if path is None:
@@ -115,12 +118,12 @@ def questionnaire(path: str | Path | None = None, **options: Unpack[Questionnair
     return asked if pilot is None else with_pilot(asked, pilot, unit=unit, count=counts)
 
 
-def _of_pilot(people: int | None, options: QuestionnaireOptions) -> Questionnaire:
+def _of_pilot(people: int | str | None, options: QuestionnaireOptions) -> Questionnaire:
     """A questionnaire whose questions are the columns of a pilot."""
     pilot, target = options.get("pilot"), options.get("target")
     if pilot is None:
         raise UsageError("no questions are named.", hint="Name questions.yml, or a pilot with its columns.")
-    if people is None:
+    if not isinstance(people, int):
         raise UsageError("a pilot does not say how many people could be asked.", hint="Add population=… or --population N.")
     about = {"population": people, "respondents": options.get("respondents")}
     aim = parse_target(0.05 if target is None else target)
@@ -139,9 +142,8 @@ def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
         service = Remote(text)
 
         def ask_service(code: str, population: str) -> PublishedSummary:
-            found = service.query(code.split(","), population)
-            trusted = found.best is not None and found.best.key in (KEY, *anchors)
-            return _published(found.best, found.fit, found.notes, code, population, trusted=trusted)
+            answer = service.query(code.split(","), population)
+            return _published(replace(answer, unknown=not all(r.key in (KEY, *anchors) for r in answer.records)))
 
         return ask_service
     if text and "://" not in text and not Path(text).exists():
@@ -153,10 +155,7 @@ def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
 
         if not opened:  # a questionnaire without a registry reference opens none
             opened.append(Registry(source, anchors=anchors))
-        answer = opened[0].query(code.split(","), population)
-        trusted = not (answer.unknown or answer.strangers or answer.rivals or answer.doubted or answer.dispute)
-        best = answer.best if answer.records else None
-        return _published(best, answer.fit, answer.notes, code, population, trusted=trusted)
+        return _published(opened[0].query(code.split(","), population))
 
     return ask
 
@@ -174,34 +173,38 @@ def _named(path: Path) -> Path | None:
     return path.parent / name
 
 
-def _published(record: Record | None, fit: str, notes: Any, code: str, population: str, *, trusted: bool) -> PublishedSummary:
-    """The numbers of a record that a question needs; stops where the registry has none."""
-    from shoal.registry.answer.joint import ESTIMATED, fixed
+def _published(answer: Answer) -> PublishedSummary:
+    """What a questionnaire needs of an answer; stops where the registry has none."""
+    from shoal.registry.answer.joint import ESTIMATED
 
-    codes = tuple(code.split(","))
-    counted = fixed(record, codes, estimates=True) if record is not None and fit == "joint counts" else None
-    if record is None or (counted is None and (fit == "joint counts" or (len(codes) > 1 and fit != "exact"))):
+    if not answer.records:
         raise UsageError(
-            f"the registry has no record of '{code}' in '{population}'.",
+            f"the registry has no record of '{','.join(answer.codes)}' in '{answer.population}'.",
             hint="Ask for a coarser code or a wider population, or describe the answers in the file (values, shares).",
         )
-    summary = record.summary if counted is None else counted
-    exact = (fit == "exact" or counted is not None) and not record.estimated
-    said = dict(summary.statistics)
+    record, here = answer.best, answer.fit in TOGETHER and not answer.elsewhere
+    summary, said = record.summary, record.summary.statistics
+    counted = record.counts.table(answer.codes) if here and record.counts is not None and not record.sampled else None
+    known = record.shares
+    if counted is not None and len(answer.codes) == 1:
+        known = dict(zip(counted[1][0], (counted[0] / counted[0].sum()).tolist(), strict=True))
     unique = {int(k.removeprefix("unique_")): (v.value, v.step) for k, v in said.items() if k.startswith("unique_")}
-    kappa = min(max(0.0, said["kappa"].value), math.log(summary.cells))
-    collision = summary.power_sum(2) if "h2" in said else None
+    doubtful = answer.unknown or answer.strangers or answer.rivals or answer.doubted or answer.dispute
     return PublishedSummary(
-        kappa,
-        summary.cells,
-        summary.size,
-        collision,
+        min(max(0.0, said["kappa"].value), math.log(summary.cells)),
+        summary.cells if counted is None else counted[0].size,
+        summary.size if counted is None else int(counted[0].sum()),
+        summary.power_sum(2) if "h2" in said else None,
         unique,
-        exact=exact,
-        note=" ".join((*notes, ESTIMATED) if record.estimated else notes),
+        exact=here and (counted is not None or not record.estimated),
+        note=" ".join((*answer.notes, ESTIMATED) if record.estimated else answer.notes),
         kappa_error=said["kappa"].step,
-        trusted=trusted,
-        **(_listed(record.counts.shares(code) if counted and record.counts else record.shares, code) if exact else {}),
+        trusted=not doubtful,
+        share=answer.unique_share,
+        most=answer.most_beside,
+        table=None if counted is None else counted[0],
+        fit=answer.fit,
+        **(_listed(known, answer.codes[0]) if here and len(answer.codes) == 1 else {}),
     )
 
 

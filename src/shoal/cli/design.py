@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 OPTIONS = {
-    "population": Option("Number of people who could be asked: 17.5M, 1200.", "NUMBER"),
+    "population": Option("Number of people who could be asked, or a place: 17.5M, Utrecht.", "PEOPLE"),
     "respondents": Option("Number of people who answer.", "NUMBER"),
     "target": Option('Largest share of unique respondents: "unique<=5%".', "SHARE"),
     "registry": Option("Registry to look up answers: folder, SQLite file or http://HOST:PORT.", "REGISTRY", kind=str),
@@ -102,7 +102,8 @@ def _json(q: "Questionnaire", meter: "Meter", ways: "list[Suggestion]", person: 
 
 def _show_person(person: "Degradation") -> None:
     chain, crowd = " → ".join(f"{x:,.1f}" for x in person.chain), person.crowd
-    said = f"With these answers: {chain} people; between {crowd.low:,.0f} and {crowd.high:,.0f} for any dependence."
+    between = f"; between {crowd.low:,.0f} and {crowd.high:,.0f} for any dependence" if crowd.low < crowd.high else ""
+    said = f"With these answers: {chain} people{between}."
     _shared.line(said)
 
 
@@ -167,7 +168,7 @@ def _show(q: "Questionnaire", meter: "Meter", ways: "list[Suggestion]") -> None:
 
     u = meter.unique
     _shared.line(meter.sentence)
-    notes = [f"grade {u.grade}", f"by {len(q.counted)} of {len(q.questions)} closed questions"]
+    notes = [f"grade {u.grade}, by {meter.evidence}", f"by {len(q.counted)} of {len(q.questions)} closed questions"]
     if meter.surely_known is not None:
         sure = sum(x.role == "quasi" for x in q.counted.values())
         notes.append(f"by the {sure} of them that others surely know, {about_percent(meter.surely_known.value)}")

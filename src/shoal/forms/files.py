@@ -49,7 +49,7 @@ def read_questionnaire(path: str | Path, *, resolve: Resolver | None = None, **o
     if not file.is_file():
         raise UnreadableError(f"file '{file.name}' does not exist.", hint="Check the path of the questionnaire.")
     if file.suffix.lower() in ENDINGS:
-        return _of_form(file, **overrides)
+        return _of_form(file, resolve, **overrides)
     return from_mapping(read_yaml(file), folder=file.parent, resolve=resolve, **overrides)
 
 
@@ -93,7 +93,8 @@ def from_mapping(data: Any, *, folder: Path = Path(), resolve: Resolver | None =
     merged = {**data, **{k: v for k, v in overrides.items() if v is not None}}
     if merged.get("population") is None:
         raise PolicyError("the questionnaire has no population.", hint="population: how many people could be asked.")
-    asked = Asked(folder, resolve, data["population"] if isinstance(data.get("population"), str) else "")
+    names = [name for name in (merged["population"], data.get("population")) if isinstance(name, str)]
+    asked = Asked(folder, resolve, names[0] if names else "")
     independence = str(merged.get("independence", "assumed"))
     if independence not in ("assumed", "known"):
         raise PolicyError(f"independence is 'assumed' or 'known'; found '{independence}'.")
@@ -139,12 +140,13 @@ def parse_target(value: Any) -> float:
     raise PolicyError("the target is a share of unique respondents.", hint="Write 0.05, 5%, or unique<=5%.")
 
 
-def _of_form(file: Path, *, population: Any = None, target: Any = None, **about: Any) -> Questionnaire:
-    """A questionnaire from a form of another tool; how many could be asked is the caller's to say."""
+def _of_form(file: Path, resolve: Resolver | None, *, population: Any = None, target: Any = None, **about: Any) -> Questionnaire:
+    """A questionnaire from a form of another tool; how many could be asked, or in which place, is the caller's to say."""
     if population is None:
-        raise UsageError("a form does not say how many people could be asked.", hint="Pass --population N.")
-    said = {key: value for key, value in about.items() if value is not None}
-    return read_form(file).questionnaire(population=population, target=parse_target(target or 0.05), **said)
+        raise UsageError("a form does not say how many people could be asked.", hint="Pass --population N or a place.")
+    said = {key: value for key, value in about.items() if value is not None} | {"target": parse_target(target or 0.05)}
+    place = Asked(file.parent, resolve, population) if isinstance(population, str) else None
+    return read_form(file).questionnaire(place, population=population, **said)
 
 
 def _questions(data: Any) -> list[tuple[str, Mapping[str, Any]]]:

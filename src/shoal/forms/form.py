@@ -25,9 +25,11 @@ import numpy as np
 
 from shoal.errors import PolicyError
 from shoal.find import ColumnFacts, find_columns
+from shoal.find.answers import meant
 from shoal.find.name_words import telling, words_of
 from shoal.find.topics import Topic, found_in, topics_beside
 from shoal.find.vocabulary import phrases
+from shoal.forms.questions import Asked
 from shoal.model.roles import Role
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.questions import Flag
@@ -83,6 +85,27 @@ class Condition:
 
     comparisons: tuple[Comparison, ...]
     every: bool = True
+
+
+_CHOICE = re.compile(r"""\s*if\s*\((?P<when>.+),\s*(?P<yes>'[^']*'|"[^"]*"|-?[\d.]+)\s*,[^,]*\)\s*""", re.IGNORECASE | re.DOTALL)
+"""A calculation that has a value of its own if a condition holds."""
+
+
+def without_calculated(text: str, tool: str, calculated: Mapping[str, str]) -> str:
+    """A condition with what calculated fields stand for: other fields, or ``if(condition, value, …)`` that has the value.
+
+    >>> without_calculated("${adult} = 'yes'", "XLSForm", {"adult": "if(${age} >= 18, 'yes', 'no')"})
+    '(${age} >= 18)'
+    """
+    sign = {"XLSForm": ("${", "}"), "REDCap": ("[", "]")}[tool]
+    for name, formula in reversed(calculated.items()):
+        field_ = re.escape(f"{sign[0]}{name}{sign[1]}")
+        if re.fullmatch(rf"\s*{re.escape(sign[0])}\w+{re.escape(sign[1])}\s*", formula):
+            text = re.sub(field_, lambda _, other=formula: other.strip(), text)
+        elif (choice := _CHOICE.fullmatch(formula)) is not None:
+            value = re.escape(choice["yes"].strip("'\""))
+            text = re.sub(rf"""{field_}\s*=\s*['"]?{value}['"]?(?![\w.])""", lambda _, c=choice: f"({c['when']})", text)
+    return text
 
 
 def read_condition(text: str, tool: str) -> Condition | None:
@@ -145,6 +168,14 @@ PLACES = ("position", "street")
 NUMBERS, MOST_INSIDE = ("person_number", "record_number"), 1000
 """Topics of numbers of somebody or something, and answers up to which such a number counts things: floors of a house."""
 OPEN = ("text", "date", "place", "file", "name", "amount")
+SHORTEST_TEXT = 5
+"""Words up to which a text says no more than a name would."""
+OLD = 100
+"""An age up to which a question must go to leave hardly anybody out."""
+SOMEBODY_ELSE = frozenset(
+    "baby child children daughter father head household infant kid member mother partner son spouse".split()
+)
+"""Words of a question that asks for the sex or the age of somebody else."""
 CONSENT_ANSWERS = 4
 """A question with more answers is not about taking part."""
 
@@ -157,7 +188,8 @@ class FormQuestion:
     (a box to tick), or one of the open ones: ``text``, ``date``, ``place``, ``file``, ``name``, ``amount`` (a number without
     bounds). ``codes`` are the answers as conditions name them, ``labels`` as people read them. ``conditions`` say who is asked,
     None among them is one that is not understood. ``alone``: one of several choices excludes the others. ``depends``: the
-    question whose answer decides about the choices, and the places of the choices for each of its codes.
+    question whose answer decides about the choices, and the places of the choices for each of its codes. ``recorded``: the tool
+    fills it in; ``repeated``: it may be answered several times.
     """
 
     name: str
@@ -170,6 +202,8 @@ class FormQuestion:
     conditions: tuple[Condition | None, ...] = ()
     alone: bool = False
     depends: tuple[str, Mapping[str, tuple[int, ...]]] | None = None
+    recorded: bool = False
+    repeated: bool = False
 
     @property
     def cells(self) -> list[int]:
@@ -201,8 +235,37 @@ class FormQuestion:
         return any(found_in(words, pattern) for words in ways for pattern in phrases("questions", "consent"))
 
     @property
+    def about_interview(self) -> bool:
+        """Whether it is about the interview and not the person: who asks, and when."""
+        texts = (self.name, self.text if len(self.text.split()) <= SHORTEST_TEXT else "")
+        said = {telling(words_of(text)) or words_of(text) for text in texts if text} | {words_of(self.name)}
+        return self.recorded or any(found_in(words, pattern) for words in said for pattern in phrases("questions", "interview"))
+
+    @property
+    def usual_code(self) -> str:
+        """``sex`` or ``age/years``, where everybody is asked for their own, with answers that counts of a place have."""
+        words = (*words_of(self.name), *words_of(self.text))
+        if self.topic is None or self.repeated or self.conditions or any(word in SOMEBODY_ELSE for word in words):
+            return ""
+        named = [meant(("F", "M"), text) for text in (self.labels or self.codes)]
+        if self.topic.key == "sex" and self.kind == "closed" and sorted(map(str, named)) == ["F", "M"]:
+            return "sex"
+        return "age/years" if self.topic.key == "age" and self.kind == "number" and len(self.codes) == self.answers else ""
+
+    def usual_shares(self, listed: Mapping[str, float]) -> list[float]:
+        """The shares of its answers from those that are published: an open age is spread over the answers it has here."""
+        if self.usual_code == "sex":
+            return [listed[str(meant(list(listed), text))] for text in (self.labels or self.codes)]
+        last = next((answer for answer in listed if answer.endswith("+")), "")
+        above = [code for code in self.codes if last and int(code) >= int(last[:-1])]
+        each = [listed[last] / len(above) if code in above else listed.get(code, 0.0) for code in self.codes]
+        return [share / sum(each) for share in each]
+
+    @property
     def flag(self) -> Flag | None:
         """Why it harms, where it does: by its kind, by the words of its name and text, or because the form itself says so."""
+        if self.about_interview:
+            return None
         direct = self.topic if self.topic is not None and self.topic.role is Role.DIRECT else None
         if self.kind == "place" or (direct is not None and direct.key in PLACES and self.kind in OPEN):
             return Flag(self.name, "place", "an exact place finds a person's home.", "Ask for a region, or round it.")
@@ -251,7 +314,8 @@ class Form:
     def ignored(self) -> dict[str, str]:
         """Questions that do not count, each with the reason."""
         unlisted = {q.name: "too many orders to count" for q in self.questions if q.flag is None and not q.cells}
-        return {q.name: "about taking part" for q in self._closed if q.about_taking_part} | unlisted
+        taking_part = {q.name: "about taking part" for q in self._closed if q.about_taking_part}
+        return taking_part | unlisted | {q.name: "about the interview" for q in self.questions if q.about_interview}
 
     @cached_property
     def _closed(self) -> tuple[FormQuestion, ...]:
@@ -273,7 +337,7 @@ class Form:
         """Closed questions as a questionnaire describes them, with names of their own: a second one of a name is numbered."""
         gates: dict[str, tuple[str, FormQuestion, bool]] = {}
         seen: dict[str, int] = {}
-        skip = {q.name for q in self._closed if q.about_taking_part}
+        skip = {q.name for q in self._closed if q.about_taking_part or q.about_interview}
         for q in self._closed:
             if q.name in skip:
                 continue
@@ -312,19 +376,42 @@ class Form:
         beside = {flag.question: flag.kind for flag in self.flags}
         return {**about, "questions": questions, **({"open": beside} if beside else {})}
 
-    def questionnaire(self, **about: Any) -> Questionnaire:
-        """The questionnaire; ``flags`` are the questions that name people or have open answers."""
-        q = Questionnaire(**about)
+    def questionnaire(self, asked: Asked | None = None, **about: Any) -> Questionnaire:
+        """The questionnaire; ``flags`` are the questions that name people or have open answers.
+
+        ``asked`` is the place whose people are asked: its counts give the shares of their sex and age.
+        """
+        q = Questionnaire(**(about if asked is None else about | {"population": asked.published("sex", "sex").people}))
+        usual = {x.usual_code: x for x in reversed(self._closed) if x.usual_code}
+        known = {x.name: x for x in usual.values()}
+        q.by_place = tuple(known) if asked is None else ()
         for name, spec in self.entries():
-            q.add(name, **{key: value for key, value in spec.items() if key != "text"})
+            options = {key: value for key, value in spec.items() if key != "text"}
+            if name in known and asked is not None:
+                options |= _of_place(known[name], asked)
+            q.add(name, **options)
+        if asked is not None and known:
+            whole = asked.together(list(known)) if len(known) > 1 and len(q.published) > 1 else None
+            q.published |= {} if whole is None else {frozenset(known): whole}
+            q.notes = (f"{', '.join(known)}: shares of the people of {asked.population}, if respondents answer for themselves",)
         if not q.questions:
             naming = sum(flag.kind in ("name", "place") for flag in self.flags)
             raise PolicyError(
                 f"the form of {self.tool} has no closed question.",
                 hint=f"Only choices and bounded numbers count. {len(self.flags)} questions are open, {naming} name people.",
             )
-        q.flags, q.ignored, q.notes = self.flags, self.ignored, self.notes
+        q.flags, q.ignored, q.notes = self.flags, self.ignored, (*q.notes, *self.notes)
         return q
+
+
+def _of_place(question: FormQuestion, asked: Asked) -> dict[str, Any]:
+    """Options of a question with the shares of a place; only of one that leaves nobody out they are known, not guessed."""
+    found = asked.published(question.name, question.usual_code)
+    if not found.shares:
+        return {}
+    everybody = question.usual_code == "sex" or (int(question.codes[0]) <= 0 and int(question.codes[-1]) >= OLD)
+    shares: dict[str, Any] = {"values": None, "shares": question.usual_shares(found.shares), "source": "guess"}
+    return shares | ({"published": found, "source": "registry" if found.trusted else "kappa"} if everybody else {})
 
 
 def _facts(q: FormQuestion) -> ColumnFacts:

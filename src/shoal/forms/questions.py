@@ -18,7 +18,7 @@ from shoal.prediction.summaries.published import PublishedSummary, Resolver, sha
 MOST_LABELS = 10_000
 """Answers of a range that are named."""
 MOST_TOGETHER = 6
-"""Questions of which a joint record is looked for."""
+"""Questions of whose parts joint records are looked for."""
 
 
 class Asked:
@@ -29,15 +29,13 @@ class Asked:
         self.codes: dict[str, tuple[str, str]] = {}
 
     def together(self, names: Sequence[str]) -> PublishedSummary | None:
-        """What the registry says of several questions together, of exactly these people; None where it says nothing."""
-        places = {self.codes[name][1] for name in names}
-        if self.resolve is None or len(places) != 1:
-            return None
+        """What the registry says of several questions of one population together; None where it says nothing."""
         try:
-            found = self.resolve(",".join(self.codes[name][0] for name in names), places.pop())
+            return (
+                self.resolve(",".join(self.codes[name][0] for name in names), self.codes[names[0]][1]) if self.resolve else None
+            )
         except UsageError:
             return None
-        return found if found.exact else None
 
     def published(self, name: str, value: Any) -> PublishedSummary:
         """What the registry says; ``value`` is a code, or ``{code:, population:}``."""
@@ -106,16 +104,13 @@ def add_joint_records(q: Questionnaire, asked: Asked) -> None:
     """Use what a registry publishes about several questions together instead of multiplying what it says of each."""
     linked = {n for link in q.links for n in link["names"]}
     names = [n for n in asked.codes if n in q.questions and n not in linked and q.questions[n].when is None]
-    for size in range(min(len(names), MOST_TOGETHER), 1, -1):
-        for chosen in combinations(names, size):
-            if (whole := asked.together(chosen)) is None:
-                continue
-            smaller = [part for n in range(2, size) for part in combinations(chosen, n)]
-            known = {part: found for part in smaller if (found := asked.together(part)) is not None}
-            q.link(*chosen, summaries={chosen: whole, **known})
-            asked.codes = {n: code for n, code in asked.codes.items() if n not in chosen}
-            add_joint_records(q, asked)
-            return
+    for place in dict.fromkeys(asked.codes[n][1] for n in names):
+        chosen = tuple(n for n in names if asked.codes[n][1] == place)
+        if len(chosen) < 2 or (whole := asked.together(chosen)) is None:
+            continue
+        smaller = [part for n in range(2, min(len(chosen), MOST_TOGETHER)) for part in combinations(chosen, n)]
+        known = {part: found for part in smaller if (found := asked.together(part)) is not None}
+        q.publish({chosen: whole, **known})
 
 
 def _when(q: Questionnaire, name: str, value: Any) -> tuple[str, tuple[int, ...]]:
@@ -145,8 +140,7 @@ def _add_registered(q: Questionnaire, name: str, value: Any, options: dict[str, 
     listed = {"labels": tuple(found.shares)} if found.shares else {}
     source = "registry" if agrees and found.exact and found.trusted else "kappa"
     options = {**order, **listed, **options, "source": source}
-    if found.exact:
-        options |= {"kappa_range": found.kappa_range, "unique": found.unique_range}
+    options["published"] = found
     q.add(name, shares=shares, **options)
     said = [found.note] if found.note else []
     if not found.trusted:

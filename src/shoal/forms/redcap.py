@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.forms.form import Form, FormQuestion, number_or_amount, read_condition
+from shoal.forms.form import Form, FormQuestion, number_or_amount, read_condition, without_calculated
 
 _SPELLED = {
     "name": ("variable / field name", "field_name"),
@@ -51,7 +51,9 @@ def dictionary(text: str) -> list[dict[str, str]]:
 
 def read(text: str) -> Form:
     questions = []
+    made_of = {f["name"]: f.get("choices", "") for f in dictionary(text) if f.get("type", "").casefold() == "calc"}
     for cells in dictionary(text):
+        cells["branching"] = without_calculated(cells.get("branching", ""), "REDCap", made_of)
         kind = cells.get("type", "").casefold()
         if kind and kind not in SILENT and "@CALC" not in cells.get("annotation", "").upper():
             questions.append(_question(cells, kind))
@@ -64,6 +66,7 @@ def _question(cells: Mapping[str, str], kind: str) -> FormQuestion:
     more: dict[str, Any] = {
         "identifier": cells.get("identifier", "").casefold().startswith("y"),
         "conditions": (read_condition(shown, "REDCap"),) if shown else (),
+        "recorded": any(tag in cells.get("annotation", "").upper() for tag in ("@NOW", "@TODAY")),
     }
     pairs = [c.partition(",")[::2] for c in cells.get("choices", "").split("|") if c.strip()]
     listed: dict[str, Any] = {"codes": tuple(c.strip() for c, _ in pairs), "labels": tuple(label.strip() for _, label in pairs)}

@@ -8,22 +8,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.forms.form import Condition, Form, FormQuestion, number_or_amount, read_condition
+from shoal.forms.form import Condition, Form, FormQuestion, number_or_amount, read_condition, without_calculated
 
 OPEN = {
     **dict.fromkeys(("deviceid", "phonenumber", "username", "email", "simserial", "subscriberid"), "name"),
     **dict.fromkeys(("geopoint", "geotrace", "geoshape", "start-geopoint"), "place"),
-    **dict.fromkeys(("date", "datetime", "time", "today", "start", "end"), "date"),
+    **dict.fromkeys(("date", "datetime", "time"), "date"),
     **dict.fromkeys(("image", "photo", "audio", "video", "file", "barcode", "background-audio"), "file"),
     "decimal": "amount",
 }
 """Types of open answers, and of what a device records, with the kind of question; any other type is text."""
+RECORDED = ("start", "end", "today")
+"""Types that the tool fills in."""
 SILENT = ("note", "calculate", "hidden", "xml-external", "csv-external", "audit")
 """Types without an answer of the person."""
 _TYPES = (
@@ -73,6 +75,7 @@ def read(path: Path) -> Form:
         code = row.get("name") if row.get("name") is not None else row.get("value")
         lists.setdefault(_text(row, "list_name") or _text(row, "list name"), {}).setdefault(str(code), row)
     place, questions, repeated = _Place(), list[FormQuestion](), list[str]()
+    made_of = {_text(row, "name"): _text(row, "calculation") for row in survey if _text(row, "type").lower() == "calculate"}
     taken = set[str]()
     for row in survey:
         kind, name = _text(row, "type"), _text(row, "name")
@@ -85,9 +88,9 @@ def read(path: Path) -> Form:
             continue
         own = (name or kind) if name not in taken else "/".join([*filter(None, place.names), name])
         taken.add(own)
-        said = [text for text in (*place.conditions, _text(row, "relevant")) if text]
+        said = [without_calculated(text, "XLSForm", made_of) for text in (*place.conditions, _text(row, "relevant")) if text]
         made = list(_questions(own, what, found, row, lists, tuple(read_condition(text, "XLSForm") for text in said)))
-        questions += made
+        questions += [replace(q, repeated=any(place.repeats), recorded=kind.lower() in RECORDED) for q in made]
         if any(q.cells for q in made) and any(place.repeats):
             repeated.append(own)
     if not survey:

@@ -16,13 +16,15 @@ from shoal.prediction.attributes import loggrid as _loggrid
 from shoal.prediction.attributes.loggrid import Factor
 from shoal.prediction.distribution import Distribution, Floats
 from shoal.prediction.questionnaire.branches import Branches
-from shoal.prediction.questionnaire.questions import QuestionBlock, SummarizedBlock
+from shoal.prediction.questionnaire.questions import QuestionBlock
 
-Block = QuestionBlock | Branches | SummarizedBlock
+Block = QuestionBlock | Branches
 """Questions whose answers belong together."""
 
 ENUMERATE = 60_000
 COARSE = 1 << 11
+POISSON = 1e9
+"""Shape of a gamma distribution that hardly varies."""
 ANYTHING = 0.95
 """Width of a range that says nothing."""
 SIZES_ONLY = ("uniform", "kappa", "guess")
@@ -77,6 +79,13 @@ def collision(pieces: Sequence[tuple[Distribution, Factor]]) -> float:
     return math.prod(d.power_sum(2) for d, _ in pieces)
 
 
+def likelihoods(pieces: Sequence[tuple[Distribution, Factor]]) -> tuple[Floats, Floats]:
+    """Shares of combinations of answers, on a grid, and how many people have one of about this share."""
+    product = _loggrid.Product.of([f for _, f in pieces if f.y.size > 1 or f.base > 0], points=COARSE)
+    keep = product.mass > 1e-15
+    return np.exp(-(product.base + product.grid.places)[keep]), product.mass[keep]
+
+
 def smallest_group(pieces: Sequence[tuple[Distribution, Factor]], people: int) -> Estimate:
     """Expected size of the smallest group of respondents with the same answers, with its 5 % and 95 % points.
 
@@ -88,10 +97,7 @@ def smallest_group(pieces: Sequence[tuple[Distribution, Factor]], people: int) -
     factors = [f for _, f in pieces if f.y.size > 1 or f.base > 0]
     if not factors:
         return Estimate.exact(float(people), method="one group")
-    product = _loggrid.Product.of(factors, points=COARSE)
-    y = product.base + product.grid.places
-    keep = product.mass > 1e-15
-    p, mass = np.exp(-y[keep]), product.mass[keep]
+    p, mass = likelihoods(pieces)
     sizes = np.unique(np.rint(np.geomspace(1, people, 48)).astype(np.int64))
     chance = np.zeros(sizes.size)  # P(smallest > j)
     for i, j in enumerate(sizes.tolist()):
@@ -165,6 +171,16 @@ def fewest(shares: Callable[[Sequence[int]], list[float]], population: int, targ
     return high
 
 
+def verdict(share: Estimate, target: float) -> str:
+    """``within`` a target or ``beyond`` it, for every value of a range; else ``not known``."""
+    return "within" if share.high <= target else "beyond" if share.low > target else "not known"
+
+
+def confidence(share: Estimate) -> str:
+    """How sure a range is, in words; nothing if it holds for certain."""
+    return "" if share.level >= 1 else f" (with a confidence of {share.level:.0%})"
+
+
 def about_percent(share: float) -> str:
     """A share that is an estimate: about 12 %, over 99.9 %."""
     said = as_percent(share)
@@ -205,6 +221,11 @@ class Meter:
     open_questions: tuple[str, ...] = ()
     """Questions with open answers, which do not count though others may know the answers."""
     sizes_only: bool = False
+    matters: tuple[str, ...] = ()
+    """The three questions that divide people most, where there are more; ``by_these`` the unique share by them alone."""
+    by_these: float = 0.0
+    evidence: str = ""
+    """What the share rests on: how a registry's records fit, a pilot, known shares, or independence."""
     pilot: Mapping[str, Any] | None = None
     """People, model and scores of the pilot that the shares rest on."""
 
@@ -223,16 +244,15 @@ class Meter:
 
         With open answers that others may know, it is never ``within``.
         """
-        if self.unique.high <= self.target:
-            return "not known" if self.open_questions else "within"
-        return "beyond" if self.unique.low > self.target else "not known"
+        found = verdict(self.unique, self.target)
+        return "not known" if found == "within" and self.open_questions else found
 
     @property
     def sentence(self) -> str:
         """The result in a sentence or two that one may act on."""
         u, target = self.unique, as_percent(self.target)
         people = f"{self.respondents:,} respondents"
-        sure = "" if u.level >= 1 else f" (with a confidence of {u.level:.0%})"
+        sure = confidence(u)
         if self.verdict == "within":
             return f"Within the target of {target}: at most {as_percent(u.high)} of {people} would be one of a kind{sure}."
         if self.verdict == "beyond":
@@ -244,14 +264,21 @@ class Meter:
             tell = "What would tell: answers to choose from."
             return f"Not known whether the target of {target} is met: {closed}, but the answers of {listed} are open. {tell}"
         guess = f"{about_percent(u.value)} of {people} would be one of a kind"
-        if self.pilot is not None:
+        if self.evidence == "pilot":
             how = f"{guess}, judged by the pilot"
+        elif self.evidence not in ("shares", "independence"):
+            how = f"{guess}, by what is published ({self.evidence})"
         else:
             likely = "each answer were as likely as the next and " if self.sizes_only else ""
             how = f"{guess} if {likely}the answers did not depend on each other"
         wide = u.high - u.low > ANYTHING
         rest = "what is known rules nothing out" if wide else f"between {as_percent(u.low)} and {as_percent(u.high)} is possible"
-        return f"Not known whether the target of {target} is met: {how}; {rest}. What would tell: {self.would_tell}"
+        most = (
+            f" {', '.join(self.matters)} divide people most: by them alone, {about_percent(self.by_these)}."
+            if self.matters
+            else ""
+        )
+        return f"Not known whether the target of {target} is met: {how}; {rest}.{most} What would tell: {self.would_tell}"
 
     @property
     def light(self) -> str:
@@ -269,6 +296,7 @@ class Meter:
             "verdict": self.verdict,
             "sentence": self.sentence,
             "would_tell": self.would_tell,
+            "evidence": self.evidence,
             "surely_known": None if self.surely_known is None else self.surely_known.to_json(),
             "every_answer": None if self.every_answer is None else self.every_answer.to_json(),
             "target": self.target,

@@ -30,9 +30,9 @@ from shoal.prediction.questionnaire import meter as _meter
 from shoal.prediction.questionnaire import questions as _blocks
 from shoal.prediction.questionnaire.branches import Branches
 from shoal.prediction.questionnaire.meter import Block, Meter, WaterfallStep
-from shoal.prediction.questionnaire.questions import Flag, Piece, Question, QuestionBlock, SummarizedBlock, share_range
+from shoal.prediction.questionnaire.questions import Flag, Piece, Question, QuestionBlock, share_range
 from shoal.prediction.questionnaire.suggest import Suggestion, single_changes, suggest, suggestions
-from shoal.prediction.summaries.published import PublishedSummary, shape_of
+from shoal.prediction.summaries.published import PublishedSummary
 
 ROLES = ("quasi", "undecided", "sensitive", "insensitive")
 """Roles of questions. The first two count: a question of which nobody knows whether others know the answer counts."""
@@ -41,8 +41,10 @@ APART = ("name", "place")
 """Kinds of flagged questions that are kept apart from the answers."""
 LARGER = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 """How many times larger the pilots are that are tried to decide what one left open."""
-PILOT = 500
-"""People from which a pilot is grade B."""
+TOGETHER = ("exact", "joint counts")
+"""How records fit that are about all of the questions together, of exactly these people."""
+PILOTS = (50, 100, 200, 300, 500, 1000, 2000, 5000, 10_000, 20_000)
+"""Sizes of pilots that are tried to decide what nothing is known about."""
 MARGIN = 0.02
 """A joint table and the questions' own shares may differ by this much: they come from different sources."""
 
@@ -85,6 +87,8 @@ class Questionnaire:
         self.ignored: dict[str, str] = {}
         self.notes: tuple[str, ...] = ()
         self.pilot: Pilot | None = None
+        self.published: dict[frozenset[str], PublishedSummary] = {}
+        self.by_place: tuple[str, ...] = ()  # questions that the counts of a place would give the shares of
 
     def __repr__(self) -> str:
         asked = f"{len(self.questions)} questions to {self.respondents:,} of {self.population:,} people"
@@ -128,6 +132,8 @@ class Questionnaire:
             Distribution.of(raw, normalize=counts is not None)  # validates
             p = raw / raw.sum()
         self.questions[name] = Question(name, p, source, **options)
+        if options.get("published") is not None and options.get("when") is None:
+            self.published[frozenset([name])] = options["published"]
         return self
 
     def mark(self, name: str, role: str) -> Questionnaire:
@@ -155,12 +161,8 @@ class Questionnaire:
         correlation: float | None = None,
         joint: Any = None,
         information: float | None = None,
-        summaries: Mapping[tuple[str, ...], PublishedSummary] | None = None,
     ) -> Questionnaire:
-        """Tie questions: by a correlation, a joint table, or (two questions) their mutual information in nats.
-
-        ``summaries`` are what a registry publishes about all of them together, and perhaps about some.
-        """
+        """Tie questions: by a correlation, a joint table, or (two questions) their mutual information in nats."""
         if len(names) < 2 or not all(isinstance(n, str) for n in names) or len(set(names)) != len(names):
             raise UsageError("a link ties at least two different questions.", hint='Name them one by one: link("age", "income").')
         for n in names:
@@ -169,7 +171,7 @@ class Questionnaire:
                 raise UsageError(f"question '{n}' is in two links.", hint="Tie all of them in one link.")
             if self.questions[n].when is not None or self._following(n):
                 raise UsageError(f"question '{n}' is not asked of everybody, or decides who is asked: it cannot be linked.")
-        if sum(x is not None for x in (correlation, joint, information, summaries)) != 1:
+        if sum(x is not None for x in (correlation, joint, information)) != 1:
             raise UsageError("a link needs exactly one of correlation, joint, information.")
         if information is not None:
             from shoal.prediction.attributes.correlation import rho_for_information
@@ -181,8 +183,15 @@ class Questionnaire:
             self._take_margins(names, joint)
         elif correlation is not None and not -1 <= float(correlation) <= 1:
             raise UsageError(f"a correlation lies between -1 and 1; found {correlation!r}.")
-        self.links.append({"names": names, "correlation": correlation, "joint": joint, "summaries": summaries})
+        self.links.append({"names": names, "correlation": correlation, "joint": joint})
         return self
+
+    def publish(self, found: Mapping[tuple[str, ...], PublishedSummary]) -> None:
+        """Use what a registry says of questions together, those of the first entry tied by its table if it has one."""
+        self.published |= {frozenset(part): about for part, about in found.items()}
+        names, whole = next(iter(found.items()))
+        if whole.table is not None and not any(self._following(n) for n in names):
+            self.links.append({"names": names, "correlation": None, "joint": whole.table})
 
     def _take_margins(self, names: Sequence[str], joint: Any) -> None:
         """A joint table must agree with what is known of each question; if only sizes are known, it gives the shares."""
@@ -230,10 +239,6 @@ class Questionnaire:
             margins = [self.questions[n].p for n in link["names"]]
             if link["joint"] is not None:
                 block: Block | None = _blocks.tabulated(link["names"], link["joint"], margins)
-            elif link.get("summaries") is not None:
-                laws = {part: Distribution.of(shape_of(found)[0]) for part, found in link["summaries"].items()}
-                singles = [_blocks.single(n, p) for n, p in zip(link["names"], margins, strict=True)]
-                block = SummarizedBlock(tuple(singles), laws)
             else:
                 block = _blocks.linked(link["names"], margins, float(link["correlation"]))
             for n in link["names"]:
@@ -263,8 +268,6 @@ class Questionnaire:
         assumed = any(link["correlation"] is not None for link in self.links)
         free = self._free(blocks)
         sources = [q.source for q in self.counted.values()]
-        whole = [link["summaries"][link["names"]] for link in self.links if link.get("summaries")]
-        sources += ["registry" if found.trusted and shape_of(found)[1] else "kappa" for found in whole]
         grade = _meter.grade_of(sources, 1 + free, independence_known=self.independence_known, assumed=assumed)
         ranked = sorted(names, key=lambda x: -self.questions[x].law.entropy)[:14]
         asked, everybody = _meter.unique_shares(pieces, [n, self.population])
@@ -284,7 +287,10 @@ class Questionnaire:
             warnings=tuple(self._warnings(blocks)),
             target=self.target,
             combinations=math.prod(float(d.cells) for d, _ in pieces),
-            sizes_only=any(s in _meter.SIZES_ONLY for s in sources),
+            sizes_only=self._known(names, n) is None and any(s in _meter.SIZES_ONLY for s in sources),
+            evidence=self._evidence(names),
+            matters=tuple(ranked[:3]) if len(names) > 3 else (),
+            by_these=_meter.unique_share(_meter.parts(blocks, ranked[:3]), n)[0],
             pilot=None if self.pilot is None else self.pilot.to_json(),
         )
 
@@ -352,14 +358,15 @@ class Questionnaire:
         pieces, known = _meter.parts(blocks, names), self._pieces(blocks, names)
 
         def expected(sizes: Sequence[int]) -> list[float]:
-            if self.pilot is not None:
-                return [self.pilot.unique(n).value for n in sizes]
-            return [value for value, _ in _meter.unique_shares(pieces, sizes)]
+            found = [self._known(names, n) for n in sizes]
+            shares = [value for value, _ in _meter.unique_shares(pieces, sizes)] if None in found else []
+            return shares or [best.value for best in found if best is not None]
 
         def at_most(sizes: Sequence[int]) -> list[float]:
-            return [self.pilot.unique(n).high if self.pilot is not None else share_range(known, n)[1] for n in sizes]
+            found = [self._known(names, n) for n in sizes]
+            return [self._bounds(known, names, n)[1] if best is None else best.high for n, best in zip(sizes, found, strict=True)]
 
-        sure = expected if self._exact(blocks, names) and self.pilot is None else at_most
+        sure = expected if self._exact(blocks, names) and self._known(names, 1) is None else at_most
         return _meter.fewest(expected, self.population, self.target), _meter.fewest(sure, self.population, self.target)
 
     def answer(self, answers: Mapping[str, int | str]) -> Degradation:
@@ -367,7 +374,7 @@ class Questionnaire:
 
         An answer is a label or what it means in plain words (``34``, ``female``); without labels it is a number from 0.
         """
-        shares = []
+        shares, places, tied = list[float](), dict[str, int](), dict[tuple[str, ...], float]()
         for name, value in answers.items():
             q = self._require(name)
             label = meant(q.labels, str(value)) if q.labels else None
@@ -375,8 +382,16 @@ class Questionnaire:
             if not isinstance(i, (int, np.integer)) or not 0 <= int(i) < q.answers:
                 raise UsageError(f"question '{name}' has no such answer.", hint=f"Give a number from 0 to {q.answers - 1}.")
             asked = 1.0 if q.when is None or q.when[0] in answers else self._asked_share(q)
-            shares.append(asked * float(q.p[int(i)]))
-        return degradation(self.population, shares)
+            block = next((b for b in self.blocks() if isinstance(b, QuestionBlock) and name in b.names), None)
+            if block is None or len(block.names) == 1:
+                shares.append(asked * float(q.p[int(i)]))
+                tied[name,] = shares[-1]
+                continue
+            before = _share_in(block, places)
+            places[name] = int(i)
+            tied[block.names] = _share_in(block, places)
+            shares.append(tied[block.names] / before if before else 0.0)
+        return replace(degradation(self.population, shares), crowd=degradation(self.population, list(tied.values())).crowd)
 
     def paragraph(self) -> str:
         """A paragraph for the information letter."""
@@ -406,9 +421,10 @@ class Questionnaire:
         tables = [link["names"] for link in self.links if link["joint"] is not None]
         out, tied = [], set[str]()
         for b in blocks:
-            if isinstance(b, SummarizedBlock) and (found := self._published_of(b.names)) is not None:
-                out.append(Piece(found.cells, kappa=found.kappa_range, unique=found.unique_range))
+            if len(b.names) > 1 and (found := self.published.get(frozenset(b.names))) is not None:
+                out.append(found.piece)
                 tied.update(b.names)
+                continue
             if not isinstance(b, Branches) and not any(set(b.names) <= set(table) for table in tables):
                 continue
             law = b.part(names)[0]
@@ -416,24 +432,44 @@ class Questionnaire:
             tied.update(b.names)
         return out + [self.questions[name].known for name in names if name not in tied]
 
-    def _published_of(self, names: tuple[str, ...]) -> PublishedSummary | None:
-        """What a registry publishes about these questions together."""
-        every = [link["summaries"] for link in self.links if link.get("summaries")]
-        return next((summaries[names] for summaries in every if names in summaries), None)
+    def _bounds(self, pieces: Sequence[Piece], names: Collection[str], people: int) -> tuple[float, float]:
+        """The least and the greatest share that is possible: also by what a registry says of some of the questions together."""
+        low, high = share_range(pieces, people)
+        for part, found in self.published.items():
+            if part < set(names) and found.share is not None and found.most is not None:
+                room = math.exp(min(700.0, sum(math.log(self.questions[n].answers) for n in names if n not in part)))
+                low, high = max(low, found.share(people, None).low), min(high, found.most(people, room))
+        return low, max(low, high)
+
+    def _known(self, names: Collection[str], people: int) -> Estimate | None:
+        """The share by the best evidence there is: counts or a summary of the questions together, else a pilot within what the
+        registry proves, else what else a registry answers; None where only shares of single questions are left."""
+        found = self.published.get(frozenset(names))
+        share = None if found is None or found.share is None else found.share(people, self.target)
+        if self.pilot is None or (share is not None and found is not None and found.fit in TOGETHER):
+            return share
+        seen = self.pilot.unique(people)
+        if share is None or share.grade == "C" or max(seen.low, share.low) > min(seen.high, share.high):
+            return seen
+        low, high = max(seen.low, share.low), min(seen.high, share.high)
+        return replace(seen, value=min(max(seen.value, low), high), low=low, high=high)
+
+    def _evidence(self, names: Collection[str]) -> str:
+        """What the share of some questions rests on, in words."""
+        found = self.published.get(frozenset(names))
+        if self.pilot is not None and (found is None or found.fit not in TOGETHER):
+            return "pilot"
+        return found.fit if found is not None else "shares" if self._exact(self.blocks(names), list(names)) else "independence"
 
     def _free(self, blocks: Sequence[Block]) -> bool:
         """Whether the answers may depend on each other in ways that nobody said."""
-        several = any(
-            len(b.names) > 1
-            and (isinstance(b, Branches) or (isinstance(b, SummarizedBlock) and self._published_of(b.names) is None))
-            for b in blocks
-        )
+        several = any(len(b.names) > 1 and isinstance(b, Branches) for b in blocks)
         return not self.independence_known and (several or len(blocks) > 1)
 
     def _exact(self, blocks: Sequence[Block], names: Sequence[str]) -> bool:
         """Whether shares and dependence are all known."""
         shapes = any(self.questions[n].source not in ("given", "table") for n in names)
-        return not shapes and not self._free(blocks) and all(link["joint"] is not None for link in self.links)
+        return not shapes and not self._free(blocks) and all(link["correlation"] is None for link in self.links)
 
     def _by(self, names: Sequence[str], grade: Grade) -> Estimate | None:
         """The unique share by some questions; None where they are those that count, or none."""
@@ -445,45 +481,57 @@ class Questionnaire:
 
     def _would_tell(self) -> str:
         """What would narrow the range; empty where nothing is missing."""
+        now = self._known(self.counted, self.respondents)
+        if now is not None and _meter.verdict(now, self.target) != "not known":
+            return ""
         if self.pilot is not None:
-            now = self.pilot.unique(self.respondents)
-            return self._pilot_that_tells(self.pilot) if now.low <= self.target < now.high else ""
+            fit, sizes = self.pilot.fit, [factor * self.pilot.people for factor in LARGER]
+            fitting = [people for people in sizes if people <= self.population]
+            larger = self._pilot_that_tells(fit.every.at, fit.every.numbers, fit.shape, fitting)
+            return f"{larger or f'a pilot of more than {sizes[-1]:,} people, or a target further from the share'}."
+        if now is not None:
+            return f"a published table of {', '.join(self.counted)} together, as finely as asked, or a pilot (--pilot TABLE)."
         if self._exact(self.blocks(self.counted), list(self.counted)):
             return ""
-        vague = sorted(
-            (q for q in self.counted.values() if q.source in _meter.SIZES_ONLY), key=lambda q: (-q.law.entropy, q.name)
+        pieces, unknown = (
+            _meter.parts(self.blocks(self.counted), list(self.counted)),
+            [q for q in self.counted.values() if q.source in _meter.SIZES_ONLY],
         )
-        said = f"a pilot of {PILOT} people like those who will be asked (--pilot TABLE)"
-        if vague:
+        p, mass = _meter.likelihoods(pieces)
+        large = self._pilot_that_tells(p, mass / p, _meter.POISSON, [n for n in PILOTS if n <= self.population])
+        said = f"{large} like those who will be asked (--pilot TABLE)" if large else ""
+        if self.by_place:
+            said += f"; or the place, whose counts may give {' and '.join(self.by_place)} (--population Utrecht)"
+        if unknown:
+            vague = sorted(unknown, key=lambda q: (-q.law.entropy, q.name))
             rest = f" and {len(vague) - 3} more" if len(vague) > 3 else ""
             said += f"; or the shares of the answers of {', '.join(q.name for q in vague[:3])}{rest} (shares: or registry:)"
         if len(self.counted) > 1:
-            said += f"{', and' if vague else '; or'} how the answers depend on each other (linked: with a joint table)"
-        return said + "."
+            said += f"{', and' if unknown else '; or'} how the answers depend on each other (linked: with a joint table)"
+        return said.removeprefix("; or ") + "."
 
-    def _pilot_that_tells(self, pilot: Pilot) -> str:
-        """How many people a pilot needs that decides about the target, if they are like those of this one."""
-        every, a = pilot.fit.every, pilot.fit.shape
-        for people in (factor * pilot.people for factor in LARGER if factor * pilot.people <= self.population):
-            means = people * every.at
-            chances = [np.exp(-a * np.log1p(means / a))]  # how often a combination is seen: 0, 1, 2 … times
+    def _pilot_that_tells(self, at: Floats, numbers: Floats, shape: float, sizes: Sequence[int]) -> str:
+        """How many people a pilot needs that decides about the target, if so many combinations have these shares; else empty."""
+        for people in sizes:
+            means = people * at
+            chances = [np.exp(-shape * np.log1p(means / shape))]  # how often a combination is seen: 0, 1, 2 … times
             for j in range(SEEN):
-                chances.append(chances[-1] * (a + j) / (j + 1) * means / (a + means))
+                chances.append(chances[-1] * (shape + j) / (j + 1) * means / (shape + means))
             seen = [*chances[1:], np.maximum(0.0, 1 - sum(chances))]
-            numbers = np.rint([(every.numbers * chance).sum() for chance in seen]).astype(np.int64)
-            ones, twos = int(numbers[0]), int(numbers[1])
-            sizes = np.arange(1, SEEN + 2)
-            classes = SampledClasses(sizes, numbers, people, int(numbers.sum()), ones, twos, self.population)
+            found = np.rint([(numbers * chance).sum() for chance in seen]).astype(np.int64)
+            ones, twos = int(found[0]), int(found[1])
+            classes = SampledClasses(np.arange(1, SEEN + 2), found, people, int(found.sum()), ones, twos, self.population)
             least, most = unique_share_range(classes, self.respondents)
             if least > self.target or most <= self.target:
-                return f"a pilot of about {people:,} people."
-        return f"a pilot of more than {LARGER[-1] * pilot.people:,} people, or a target further from the share."
+                return f"a pilot of about {people:,} people"
+        return ""
 
     def _share(
         self, blocks: Sequence[Block], names: Sequence[str], people: int, found: tuple[float, float], grade: Grade
     ) -> Estimate:
-        if self.pilot is not None:
-            return self.pilot.unique(people)
+        best = self._known(names, people)
+        if best is not None:
+            return best
         value, error = found
         notes = []
         low, high = max(0.0, value - error), min(1.0, value + error)
@@ -491,8 +539,8 @@ class Questionnaire:
         assumed = any(link["correlation"] is not None for link in self.links)
         free = self._free(blocks)
         if shapes or assumed or free:
-            low_all, high_all = share_range(self._pieces(blocks, names), people)
-            low, high = min(low, low_all), max(high, high_all)
+            low_all, high_all = self._bounds(self._pieces(blocks, names), names, people)
+            value, low, high = min(max(value, low_all), high_all), low_all, high_all
         if free:
             notes.append("unlinked questions are taken as independent; the range holds for every dependence")
         if assumed:
@@ -563,8 +611,14 @@ class Questionnaire:
         out.questions = {k: replace(v) for k, v in self.questions.items()}
         out.links = [dict(x) for x in self.links]
         out.subgroups, out.notes, out.pilot = self.subgroups, self.notes, self.pilot
-        out.flags, out.ignored = self.flags, self.ignored
+        out.flags, out.ignored, out.published = self.flags, self.ignored, dict(self.published)
         return out
+
+
+def _share_in(block: QuestionBlock, places: Mapping[str, int]) -> float:
+    """The share of people with some answers to the questions of a block."""
+    at = tuple(places.get(name, slice(None)) for name in block.names)
+    return float(block.joint[at].sum())
 
 
 def _outer(laws: Sequence[Distribution]) -> Floats:

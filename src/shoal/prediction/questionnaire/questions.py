@@ -11,15 +11,15 @@ known both are taken over every distribution with its number of answers and, whe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from shoal.errors import UsageError
+from shoal.model.estimate import Estimate
 from shoal.prediction.attributes import loggrid as _loggrid
 from shoal.prediction.attributes.correlation import gaussian_copula
 from shoal.prediction.distribution import Distribution, Floats
@@ -34,40 +34,32 @@ class Piece:
     """One question, or several with a known joint table: its ``cells``, and what else is known of their shares.
 
     ``law`` are the shares themselves; ``kappa`` the range in which the published kappa lies; neither: only the number is known.
-    ``unique`` are ranges of the published shares of unique people, by group size.
+    ``share`` is what a registry answers for a group, and ``beside`` the most if others have so many answers together.
     """
 
     cells: int
     law: Distribution | None = None
     kappa: Range | None = None
-    unique: Mapping[int, Range] = field(default_factory=dict)
+    share: Callable[[int, float | None], Estimate] | None = None
+    beside: Callable[[int, float], float] | None = None
 
     def least(self, people: int) -> float:
         """The smallest unique share by this piece alone."""
         if self.law is not None:
             return _moments.mean(self.law, people) / people
-        larger = max((low for n, (low, _) in self.unique.items() if n >= people), default=0.0)
-        return larger if self.kappa is None else max(larger, _least_published(self.kappa, self.cells, people))
+        if self.share is not None:
+            return self.share(people, None).low
+        return 0.0 if self.kappa is None else _least_published(self.kappa, self.cells, people)
 
     def most(self, people: int, room: float) -> float:
         """The largest unique share when each answer may be split into ``room`` combinations."""
         if self.law is not None:
             return self.law.total(_split(self.law.p, people, room))
-        if self.kappa is None:
-            return float(self.cells * _split(np.array([1.0 / self.cells]), people, room)[0])
-        most = _most_published(self.kappa, self.cells, people, room)
-        return min(most, _below_chord(self.unique, people)) if room <= 1 else most
-
-
-def _below_chord(unique: Mapping[int, Range], people: int) -> float:
-    """The largest unique share between published group sizes: the share falls, and its logarithm is convex."""
-    points = sorted({1: 1.0, **{n: high for n, (_, high) in unique.items()}}.items())
-    best = min((high for n, high in points if n <= people), default=1.0)
-    for (n1, y1), (n2, y2) in pairwise(points):
-        if n1 <= people <= n2:
-            part = (people - n1) / (n2 - n1)
-            best = min(best, math.exp((1 - part) * math.log(max(y1, 1e-300)) + part * math.log(max(y2, 1e-300))))
-    return best
+        if self.kappa is not None:
+            most = _most_published(self.kappa, self.cells, people, room)
+        else:
+            most = float(self.cells * _split(np.array([1.0 / self.cells]), people, room)[0])
+        return min(most, self.beside(people, room)) if self.beside is not None else most
 
 
 def share_range(pieces: Sequence[Piece], people: int) -> Range:
@@ -168,53 +160,6 @@ class QuestionBlock:
         return QuestionBlock(tuple(n for n in self.names if n != name), self.joint.sum(axis=axis))
 
 
-@dataclass(frozen=True, eq=False)
-class SummarizedBlock:
-    """Questions of which a registry publishes numbers for all together: ``laws`` have a shape with these numbers.
-
-    ``laws`` maps names, in the order of the block, to the law of these questions together. Others of them, and all of them after
-    a change of answers, are taken as independent.
-    """
-
-    singles: tuple[QuestionBlock, ...]
-    laws: Mapping[tuple[str, ...], Distribution]
-    _cache: dict[tuple[str, ...], tuple[Distribution, _loggrid.Factor]] = field(default_factory=dict)
-    _changed: dict[tuple[str, tuple[int, ...] | None], SummarizedBlock | None] = field(default_factory=dict)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(s.names[0] for s in self.singles)
-
-    def part(self, chosen: Sequence[str]) -> tuple[Distribution, _loggrid.Factor]:
-        """The law of the chosen questions of this block (at least one)."""
-        key = tuple(n for n in self.names if n in set(chosen))
-        if key not in self._cache:
-            d = self.laws.get(key) or _independent([s.part(key)[0] for s in self.singles if s.names[0] in key])
-            self._cache[key] = (d, _loggrid.Factor.of(d.collapsed))
-        return self._cache[key]
-
-    def changed(self, name: str, groups: tuple[int, ...] | None) -> SummarizedBlock | None:
-        """The block with answers of one question joined, or without it (None when nothing is left)."""
-        key = (name, groups)
-        if key not in self._changed:
-            after = [s.changed(name, groups) if s.names[0] == name else s for s in self.singles]
-            left = tuple(s for s in after if s is not None)
-            laws = {names: law for names, law in self.laws.items() if name not in names}
-            self._changed[key] = SummarizedBlock(left, laws) if left else None
-        return self._changed[key]
-
-
-def _independent(laws: Sequence[Distribution]) -> Distribution:
-    """The law of independent questions together, equal cells held once."""
-    p, copies, cells = np.ones(1), np.ones(1), 1
-    for law in (d.collapsed for d in laws):
-        if p.size * law.p.size > MOST_CELLS:
-            raise UsageError("the questions from the registry have too many combinations.", hint="Ask in coarser codings.")
-        p, copies = np.multiply.outer(p, law.p).ravel(), np.multiply.outer(copies, law.multiplicity).ravel()
-        cells *= law.cells
-    return Distribution(p, copies, cells)
-
-
 def single(name: str, p: Floats) -> QuestionBlock:
     """A question that is linked to none."""
     return QuestionBlock((name,), p)
@@ -287,8 +232,8 @@ class Question:
     """One question: the share of each answer in order, and where the shares come from.
 
     ``source`` is ``given`` (known shares), ``table`` or ``registry`` (counted elsewhere), ``uniform`` or ``kappa`` (only sizes
-    known), ``guess`` (shares that somebody guessed: the range holds for any others too). ``kappa_range`` is where a published
-    kappa lies, ``unique`` where published shares of unique people lie.
+    known), ``guess`` (shares that somebody guessed: the range holds for any others too). ``kappa_range`` is where a given
+    kappa lies, ``published`` what a registry says of the question.
     ``band`` is the width of one answer in ``unit``, for suggestions; ``weight`` how much its detail matters.
     ``role`` is ``quasi`` (others may know the answer) or ``undecided``; ``sensitive`` and ``insensitive`` ones do not count.
     ``when`` names an earlier question and those of its answers after which this one is asked; ``p`` are then shares of those.
@@ -306,7 +251,7 @@ class Question:
     keep: bool = False
     labels: tuple[str, ...] = ()
     kappa_range: tuple[float, float] | None = None
-    unique: Mapping[int, Range] = field(default_factory=dict)
+    published: Any = None
     role: str = "quasi"
     when: tuple[str, tuple[int, ...]] | None = None
     given: Floats | None = None
@@ -326,4 +271,4 @@ class Question:
         """What is really known of the shares of the answers."""
         if self.source in ("given", "table"):
             return Piece(self.answers, law=self.law)
-        return Piece(self.answers, kappa=self.kappa_range, unique=self.unique)
+        return Piece(self.answers, kappa=self.kappa_range) if self.published is None else self.published.piece

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from shoal.model.estimate import Estimate
 from shoal.prediction.distribution import Distribution, Floats
+from shoal.prediction.questionnaire.questions import Piece
 from shoal.prediction.summaries.kappa import checked_sizes
 
 STEEPEST, FLATTEST = 0.05, 40.0
@@ -42,6 +44,14 @@ class PublishedSummary:
     """Whether the record is of a key that the asker trusts."""
     shares: Mapping[str, float] | None = None
     """The share of each answer, where the record lists them."""
+    share: Callable[[int, float | None], Estimate] | None = None
+    """The expected share of unique people in a group of so many, held against a target: what the registry itself answers."""
+    most: Callable[[int, float], float] | None = None
+    """The largest such share if further questions have so many answers together."""
+    table: Floats | None = None
+    """The people by every combination of answers, an axis for each code, where they were counted together."""
+    fit: str = ""
+    """How the records fit the question."""
     width: float = 0.0
     """How many units one answer spans, where answers have an order."""
     unit: str = ""
@@ -51,9 +61,10 @@ class PublishedSummary:
         return max(0.0, self.kappa - self.kappa_error), min(math.log(self.cells), self.kappa + self.kappa_error)
 
     @property
-    def unique_range(self) -> dict[int, tuple[float, float]]:
-        """Where the published shares of unique people lie, by group size."""
-        return {n: (max(0.0, share - error), min(1.0, share + error)) for n, (share, error) in self.unique.items()}
+    def piece(self) -> Piece:
+        """What is known for certain, or as the registry says it."""
+        kappa = self.kappa_range if self.exact and self.table is None else None
+        return Piece(self.cells, kappa=kappa, share=self.share, beside=self.most)
 
 
 Resolver = Callable[[str, str], PublishedSummary]
@@ -67,9 +78,9 @@ def shape_of(published: PublishedSummary) -> tuple[Floats, bool]:
     >>> len(p), round(Distribution.of(p).kappa, 4), agrees
     (95, 0.0914, True)
     """
-    if published.shares:
-        listed = np.array(list(published.shares.values()), dtype=np.float64)
-        return listed / listed.sum(), True
+    if published.table is not None or published.shares:
+        listed = np.array(list((published.shares or {}).values())) if published.table is None else published.table
+        return listed.ravel() / listed.sum(), True
     p = shape_with_kappa(published.kappa, published.cells, collision=published.collision)
     agrees = all(
         abs(float((p * np.exp((k - 1) * np.log1p(-np.minimum(p, 1 - 1e-12)))).sum()) - share) <= error + 1e-9

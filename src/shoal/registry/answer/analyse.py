@@ -100,10 +100,10 @@ def of_people(base: Estimate, people: int, k: int, most: float) -> Estimate:
     Of a group that may be everybody, only ``most`` is sure: so many can be alone in the cells there are.
     """
     if k > people:
-        return replace(base, value=min(base.value, most), low=0.0, high=most, grade="C", notes=(*base.notes, LARGER))
+        return replace(base, value=min(base.value, most), low=0.0, high=most, grade="C", notes=(*base.notes, LARGER), details={})
     dip, rise = without_return(people, k)
-    high = min(1.0, base.high * rise)
-    return replace(base, value=min(high, base.value * rise), low=max(0.0, base.low - dip), high=high)
+    high, details = min(1.0, base.high * rise), {name: min(1.0, end * rise) for name, end in base.details.items()}
+    return replace(base, value=min(high, base.value * rise), low=max(0.0, base.low - dip), high=high, details=details)
 
 
 @lru_cache(maxsize=4096)

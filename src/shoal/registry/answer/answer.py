@@ -64,27 +64,46 @@ class Answer:
         """Whether the records are about a wider population than was asked for."""
         return any(r.population != self.population for r in self.records)
 
-    def unique_share(self, group_size: int) -> Estimate:
+    @property
+    def settled(self) -> bool:
+        """Whether it is about exactly what was asked, and nobody says otherwise."""
+        doubt = self.dispute or self.doubted or self.rivals or self.strangers or self.elsewhere
+        return not doubt and self.fit in ("exact", "joint counts")
+
+    @property
+    def people(self) -> int | None:
+        """How many people the population has at least, where a record is about it."""
+        own = [r for r in self.records if r.population == self.population]
+        return min((r.summary.fewest if r.counts is None else sum(r.counts.people) for r in own), default=None)
+
+    def unique_share(self, group_size: int, target: float | None = None) -> Estimate:
         """Expected share of unique people, with its direction of error where the record is not the one asked for.
 
         Where another record of the population contradicts it, the cautious one of both, and likewise where holders who do not
-        vouch for each other answer: nobody's word is taken over another's. A stranger's record bounds nothing.
+        vouch for each other answer: nobody's word is taken over another's. A stranger's record bounds nothing. What is not
+        proven may put it within a ``target``, at grade C (:func:`.joint.held_against`).
         """
-        share = self._of_records(group_size)
+        share = self._of_records(group_size, target)
         for other in self.doubted:
             share = self._beside(share, other, group_size)
         if self.rivals:
-            every = [share, *(rival.unique_share(group_size) for rival in self.rivals)]
+            every = [share, *(rival.unique_share(group_size, target) for rival in self.rivals)]
             options = "Holders who do not vouch for each other publish about these people: the cautious value of all."
             low, high = min(e.low for e in every), max(e.high for e in every)
             value = max(e.value for e in every)
             share = replace(
                 share, value=value, low=low, high=high, grade="C", level=min(e.level for e in every), log_value=None,
-                notes=(*share.notes, options),
+                notes=(*share.notes, options), details={},
             )  # fmt: skip
         if self.strangers:
             return _again(share, 0.0, 1.0, "Nobody you trust vouches for it: anything is possible.")
         return self.graded(share)
+
+    def most_beside(self, group_size: int, room: float) -> float:
+        """The largest share if further questions are asked that have so many answers together."""
+        if not self.settled or any(r.counts is None for r in self.judged):
+            return 1.0
+        return max(joint.unique_share(r, group_size, self.codes, room=room).high for r in self.judged)
 
     def graded(self, found: Estimate) -> Estimate:
         """The same with grade C where the word of an unknown key is all there is."""
@@ -99,11 +118,12 @@ class Answer:
         options = "Records contradict each other: the cautious value."
         return _again(wider, 0.0, high, *(() if options in share.notes else (options,)))
 
-    def _of_records(self, group_size: int) -> Estimate:
+    def _of_records(self, group_size: int, target: float | None) -> Estimate:
         if self.fit == "margins only":
             share = analyse.combine([r.summary for r in self.records], group_size)
         else:
-            share = self.cautious([joint.unique_share(r, group_size, joint.shared(self.codes, r.codes)) for r in self.judged])
+            own = [joint.unique_share(r, group_size, joint.shared(self.codes, r.codes)) for r in self.judged]
+            share = self.cautious([joint.held_against(one, target) for one in own])
         if self.elsewhere:
             return self._from_neighbours(share, group_size)
         if self.fit == "finer coding":
@@ -145,6 +165,7 @@ class Answer:
             high=max(e.high for e in every),
             log_value=None,
             notes=(*every[0].notes, "Holders disagree: the cautious value."),
+            details={},
         )
 
     def _from_neighbours(self, share: Estimate, group_size: int) -> Estimate:

@@ -1,11 +1,10 @@
 """From numbers to a decision: collect, collect in bands, do not collect, or not known.
 
 Every set of codes is tried, those that keep most attributes first, then those that are coarsened least; the best three within the
-target are offered. Of very many sets a way through them is: starting from the codes asked for, the attribute whose coarsening
-helps most is coarsened, and one that has no coarser code is dropped, until the expected share of unique people is within the
-target; then each attribute is given back as much detail as the target leaves room for. What is dropped is called "do not collect"
-only where it is proven that even its coarsest coding exceeds the target; otherwise the answer is "not known", and which record
-would tell.
+target are offered. Of very many sets those are left out that coarsen the attributes with most codings least, but not at all.
+
+What is dropped is called "do not collect" only where it is proven that even its coarsest coding exceeds the target; otherwise the
+answer is "not known", and which record would tell.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from typing import Any, Literal
 from shoal.errors import UsageError
 from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate
-from shoal.prediction.questionnaire.meter import fewest
-from shoal.registry.answer.answer import Answer
+from shoal.prediction.questionnaire.meter import confidence, fewest, verdict
 from shoal.registry.answer.query import Registry
 from shoal.registry.records.population import Population, place_names
 from shoal.registry.records.vocabulary import attribute, canonical, coarser, compare, label
@@ -28,7 +26,7 @@ from shoal.registry.records.vocabulary import attribute, canonical, coarser, com
 OFFERED = 3
 """Sets of codes that are offered."""
 MOST_SETS = 300
-"""Sets of codes up to which every one is tried."""
+"""Sets of codes that are tried at most, as long as each attribute has more than two codings left."""
 Advice = Literal["collect", "band", "do not collect", "not known"]
 
 
@@ -58,11 +56,13 @@ class Decision:
     """The best sets of codes within the target, the one advised first."""
     enough: int | None = None
     """The fewest people with whom the codes asked for are within the target; None if no number is known to do."""
+    evidence: str = ""
+    """What the share of the codes asked for rests on: how the records fit the question."""
 
     @property
     def verdict(self) -> str:
-        """Whether what was asked for is ``within`` the target or ``beyond`` it, both proven; else ``not known``."""
-        return "within" if self.before.high <= self.target else "beyond" if self.before.low > self.target else "not known"
+        """Whether what was asked for is ``within`` the target or ``beyond`` it; else ``not known``."""
+        return verdict(self.before, self.target)
 
     @property
     def place(self) -> str:
@@ -75,11 +75,12 @@ class Decision:
         """What the codes asked for would do, and what to ask instead."""
         asked, people = words(x.asked for x in self.lines), f"{self.group_size:,} people of {self.place}"
         between = f"between {as_percent(self.before.low)} and {as_percent(self.before.high)}"
-        target = as_percent(self.target)
+        target, sure = as_percent(self.target), confidence(self.before)
         if self.verdict == "within":
-            return f"Within the target of {target}: by {asked}, at most {as_percent(self.before.high)} of {people} are unique."
+            most = as_percent(self.before.high)
+            return f"Within the target of {target}: by {asked}, at most {most} of {people} are unique{sure}."
         if self.verdict == "beyond":
-            text = f"Beyond the target of {target}: {asked} make about {as_percent(self.before.value)} of {people} unique."
+            text = f"Beyond the target of {target}: {asked} make about {as_percent(self.before.value)} of {people} unique{sure}."
         else:
             text = f"Not known whether the target of {target} is met: by {asked}, {between} of {people} are unique."
         for codes, share in self.sets[:1]:
@@ -118,6 +119,7 @@ class Decision:
             "target": self.target,
             "reached": self.reached,
             "verdict": self.verdict,
+            "evidence": self.evidence,
             "sentence": self.sentence,
             "how_many": self.how_many,
             "enough": self.enough,
@@ -141,70 +143,85 @@ def decide(
         raise UsageError("the target is a share between 0 and 1.", hint="Pass 0.05 for five in a hundred.")
     wanted = canonical(codes)
     people = population if isinstance(population, Population) else Population.parse(population)
-    levels = _own_levels(registry, people)
+    search = _Search(registry, people, group_size, target, _own_levels(registry, people))
     asked = registry.query(wanted, people)
-    first = _share(asked, group_size)
-    if first is None:
+    if not asked.records:
         raise UsageError(
             "the registry knows nothing about these attributes.",
             hint=" ".join(asked.notes) or "Query them one by one to see what it knows.",
         )
+    first = asked.unique_share(group_size, target)
     log = [f"{', '.join(wanted)}: {_said(first)}"]
-    ladders = [(code, *coarser(code, levels)) for code in wanted]
-    if prod(len(ladder) + 1 for ladder in ladders) <= MOST_SETS:
-        sets = _every(registry, ladders, people, group_size, target)
-    else:
-        sets = _one_way(registry, wanted, people, group_size, target, levels, (first, log))
+    ladders = [(code, *coarser(code, search.levels)) for code in wanted]
+    while prod(len(ladder) + 1 for ladder in ladders) > MOST_SETS and (longest := max(ladders, key=len))[2:]:
+        ladders[ladders.index(longest)] = (longest[0], *longest[2:])
+    sets = search.every(ladders)
     now, share = sets[0] if sets else ((), None)
     log += [f"{', '.join(codes)}: {_said(one)}" for codes, one in sets if codes != wanted]
     if not sets:
         log.append("No set of them is known to be within the target.")
-    lines = tuple(_line(registry, code, now, people, group_size, target, levels) for code in wanted)
-    sizes = [r.summary.fewest for r in asked.records if r.population == people]
-    enough = fewest(lambda groups: [asked.unique_share(k).high for k in groups], min(sizes), target) if sizes else None
-    return Decision(people, group_size, target, first, share, lines, share is not None, tuple(log), tuple(sets), enough)
+    lines = tuple(search.line(code, now) for code in wanted)
+    most = asked.people
+    enough = fewest(lambda groups: [asked.unique_share(k, target).high for k in groups], most, target) if most else None
+    found = share is not None
+    return Decision(people, group_size, target, first, share, lines, found, tuple(log), tuple(sets), enough, asked.fit)
 
 
-def _every(
-    registry: Registry, ladders: Sequence[tuple[str, ...]], people: Population, group_size: int, target: float
-) -> list[tuple[tuple[str, ...], Estimate]]:
-    """The best sets within the target: most attributes first, then fewest steps; none that is coarser than one before it."""
-    found: list[tuple[tuple[str, ...], Estimate]] = []
-    for kept in range(len(ladders), 0, -1):
-        for some in combinations(ladders, kept):
-            for steps in sorted(product(*(range(len(ladder)) for ladder in some)), key=lambda s: (sum(s), s)):
-                codes = tuple(ladder[step] for ladder, step in zip(some, steps, strict=True))
-                if any(compare(tuple(sorted(codes)), tuple(sorted(other))) == "coarser" for other, _ in found):
-                    continue
-                share = _share(registry.query(codes, people), group_size)
-                if share is not None and share.high <= target:
-                    found.append((codes, share))
-                if len(found) == OFFERED:
-                    return found
-    return found
+@dataclass(frozen=True)
+class _Search:
+    """Sets of codes about one population, judged for one group and target; ``levels`` are own codes that are known."""
 
+    registry: Registry
+    people: Population
+    group_size: int
+    target: float
+    levels: frozenset[str]
 
-def _one_way(
-    registry: Registry,
-    wanted: tuple[str, ...],
-    people: Population,
-    group_size: int,
-    target: float,
-    levels: frozenset[str],
-    begun: tuple[Estimate, list[str]],
-) -> list[tuple[tuple[str, ...], Estimate]]:
-    """One set within the target, step by step; nothing if none is known."""
-    now, (first, log) = list(wanted), begun
-    share: Estimate | None = first
-    while share is not None and share.high > target:
-        now, share = _coarsen(registry, now, people, group_size, levels)
-        log.append(f"{', '.join(now)}: {_said(share)}" if share else "Nothing coarser is known.")
-    if share is None:
-        return []
-    for code in wanted:
-        finer = (code, *coarser(code, levels))
-        now, share = _give_back(registry, finer, (now, share), people, group_size, target)
-    return [(tuple(now), share)]
+    def share(self, codes: Iterable[str]) -> Estimate | None:
+        """The expected share of unique people; None where nothing is known."""
+        answer = self.registry.query(codes, self.people)
+        return answer.unique_share(self.group_size, self.target) if answer.records else None
+
+    def every(self, ladders: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], Estimate]]:
+        """The best sets within the target: most attributes first, then fewest steps; none that is coarser than one before it."""
+        found: list[tuple[tuple[str, ...], Estimate]] = []
+        for kept in range(len(ladders), 0, -1):
+            for some in combinations(ladders, kept):
+                for steps in sorted(product(*(range(len(ladder)) for ladder in some)), key=lambda s: (sum(s), s)):
+                    codes = tuple(ladder[step] for ladder, step in zip(some, steps, strict=True))
+                    if any(compare(tuple(sorted(codes)), tuple(sorted(other))) == "coarser" for other, _ in found):
+                        continue
+                    share = self.share(codes)
+                    if share is not None and share.high <= self.target:
+                        found.append((codes, share))
+                    if len(found) == OFFERED:
+                        return found
+        return found
+
+    def line(self, code: str, kept: Sequence[str]) -> Line:
+        """The advice for one attribute, given the codes that are kept."""
+        got = next((c for c in kept if attribute(c) == attribute(code)), None)
+        if got is not None:
+            asked = Line(code, "collect", code, "fine as asked")
+            return asked if got == code else Line(code, "band", got, f"coarsened from {code}")
+        coarsest = (code, *coarser(code, self.levels))[-1]
+        unknown, least = "", 0.0
+        for others in _ladder(kept, self.levels):
+            both = sorted([*others, coarsest])
+            share = self.share(both)
+            if share is not None and share.high <= self.target:
+                most = f"{_beside(others, coarsest)} at most {share.high:.1%} are unique"
+                return Line(code, "do not collect", None, f"{most}; with more detail that is not shown")
+            if share is not None and share.low > self.target:
+                least = share.low
+            elif not unknown:
+                open_ = (
+                    f"between {share.low:.1%} and {share.high:.1%} are unique" if share is not None else "nothing is published"
+                )
+                unknown = f"{_beside(others, coarsest)} {open_}; a record of {', '.join(both)} in {self.people} would tell"
+        if unknown:
+            return Line(code, "not known", None, unknown)
+        return Line(code, "do not collect", None, f"even {_beside(others, coarsest)} at least {least:.1%} are unique")
 
 
 def words(codes: Iterable[str]) -> str:
@@ -223,46 +240,6 @@ def _own_levels(registry: Registry, people: Population) -> frozenset[str]:
     return frozenset(code for codings in known for codes in codings for code in codes if code.startswith("x/"))
 
 
-def _coarsen(
-    registry: Registry, now: list[str], people: Population, group_size: int, levels: frozenset[str]
-) -> tuple[list[str], Estimate | None]:
-    """The single step (one attribute coarser, or left out) after which fewest people are unique; nothing when none is known."""
-    known = []
-    for new in _moves(now, levels):
-        share = _share(registry.query(new, people), group_size)
-        if share is not None:
-            known.append((share.high, -len(new), new, share))
-    if not known:
-        return [], None
-    _, _, chosen, best = min(known, key=lambda k: k[:3])
-    return chosen, best
-
-
-def _give_back(
-    registry: Registry,
-    codes: tuple[str, ...],
-    found: tuple[list[str], Estimate],
-    people: Population,
-    group_size: int,
-    target: float,
-) -> tuple[list[str], Estimate]:
-    """The same codes with one attribute in the finest coding, from the one asked for on, that is within the target."""
-    now = found[0]
-    rest = [c for c in now if attribute(c) != attribute(codes[0])]
-    for finer in codes:
-        if finer in now:
-            break
-        new = sorted([*rest, finer])
-        share = _share(registry.query(new, people), group_size)
-        if share is not None and share.high <= target:
-            return new, share
-    return found
-
-
-def _share(answer: Answer, group_size: int) -> Estimate | None:
-    return answer.unique_share(group_size) if answer.records else None
-
-
 def _people(share: float, group_size: int) -> str:
     """A share of a group, in people and in a hundred.
 
@@ -277,50 +254,6 @@ def _said(e: Estimate) -> str:
     if e.grade == "C" and e.low == 0:
         return f"at most {e.high:.1%} unique (grade C)"
     return f"{e.value:.1%} unique (between {e.low:.1%} and {e.high:.1%}, grade {e.grade})"
-
-
-def _moves(codes: list[str], levels: frozenset[str] = frozenset()) -> list[list[str]]:
-    """Each way to coarsen one attribute by one step, or to leave it out."""
-    out = []
-    for i, code in enumerate(codes):
-        rest = codes[:i] + codes[i + 1 :]
-        up = coarser(code, levels)
-        if up:
-            out.append(sorted([*rest, up[0]]))
-        elif rest:
-            out.append(rest)
-    return out
-
-
-def _line(
-    registry: Registry,
-    code: str,
-    kept: Sequence[str],
-    people: Population,
-    group_size: int,
-    target: float,
-    levels: frozenset[str],
-) -> Line:
-    """The advice for one attribute, given the codes that are kept."""
-    got = next((c for c in kept if attribute(c) == attribute(code)), None)
-    if got is not None:
-        return Line(code, "collect", code, "fine as asked") if got == code else Line(code, "band", got, f"coarsened from {code}")
-    coarsest = (code, *coarser(code, levels))[-1]
-    unknown, least = "", 0.0
-    for others in _ladder(kept, levels):
-        both = sorted([*others, coarsest])
-        share = _share(registry.query(both, people), group_size)
-        if share is not None and share.high <= target:
-            most = f"{_beside(others, coarsest)} at most {share.high:.1%} are unique"
-            return Line(code, "do not collect", None, f"{most}; with more detail that is not shown")
-        if share is not None and share.low > target:
-            least = share.low
-        elif not unknown:
-            known = f"between {share.low:.1%} and {share.high:.1%} are unique" if share is not None else "nothing is published"
-            unknown = f"{_beside(others, coarsest)} {known}; a record of {', '.join(both)} in {people} would tell"
-    if unknown:
-        return Line(code, "not known", None, unknown)
-    return Line(code, "do not collect", None, f"even {_beside(others, coarsest)} at least {least:.1%} are unique")
 
 
 def _ladder(codes: Sequence[str], levels: frozenset[str]) -> Iterator[list[str]]:

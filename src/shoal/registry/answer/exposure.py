@@ -18,11 +18,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from shoal.errors import UsageError
 from shoal.find.answers import meant
-from shoal.registry.answer.answer import UNKNOWN, one_of
-from shoal.registry.answer.joint import ESTIMATED
+from shoal.registry.answer.answer import UNKNOWN, Answer, one_of
+from shoal.registry.answer.joint import ESTIMATED, fixed
 from shoal.registry.answer.plain import codes_of, population_of
+from shoal.registry.answer.query import Registry
 from shoal.registry.answer.source import RecordSource
 from shoal.registry.keep.builtin import KEY as BUILT_IN
 from shoal.registry.records.counts import AGES, JointCounts
@@ -108,16 +111,20 @@ def exposure(
     """
     people, anchors = population_of(source, population), tuple(anchors)
     counts = _counting(source, anchors)
-    topics = [counts(c, str(people)) for c in source.codings(str(people)) if len(c) == 1]
-    joint = _joint(source, str(people), counts)
-    place = place_data(topics, trusting=bool(anchors), joint=joint)
     codes = codes_of(source, [code for code, _ in answers], people)
+    joint = _joint(source, str(people), counts)
+    topics = [found for c in source.codings(str(people)) if len(c) == 1 and (found := counts(c, str(people)))]
+    listed = {topic[0].codes[0] for topic in topics if any(r.shares for r in topic)}
+    added = [] if joint is None else [c for c in codes if c not in listed and fixed(joint, [c], estimates=True) is not None]
+    topics = [t for t in topics if t[0].codes[0] not in added] + [[_margin(joint, c)] for c in added if joint is not None]
+    place = place_data(topics, trusting=bool(anchors), joint=joint)
     answers = [(code, answer) for code, (_, answer) in zip(codes, answers, strict=True)]
     if place is None:
         raise UsageError("no single attribute is known about this population.", hint="See: shoal registry search NAME")
     if len({attribute(code) for code, _ in answers}) != len(answers):
         raise UsageError("an attribute is answered twice.", hint="Answer each once.")
-    return _beside_counts(_exposure(str(people), place, answers), joint, trusting=bool(anchors))
+    best = Registry(source, anchors=anchors).query(codes, people) if answers else None
+    return _beside_counts(_exposure(str(people), place, answers), best)
 
 
 def _joint(source: RecordSource, people: str, counts: Callable[[tuple[str, ...], str], list[Record]]) -> Record | None:
@@ -129,14 +136,15 @@ def _joint(source: RecordSource, people: str, counts: Callable[[tuple[str, ...],
     return None
 
 
-def _beside_counts(found: Exposure, joint: Record | None, *, trusting: bool) -> Exposure:
-    """The same with the people who give all of the answers, where joint counts have them.
+def _beside_counts(found: Exposure, answer: Answer | None) -> Exposure:
+    """The same with the people who give all of the answers, where joint counts that nobody disputes have them.
 
     An estimate of a cell may be off by half or twice; of people of 80 and older hardly anything is known.
     """
     given = {step.code: step.answer for step in found.steps}
-    people = joint.counts.people_with(given) if joint is not None and joint.counts is not None and given else None
-    if joint is None or people is None:
+    joint = answer.best if answer is not None and answer.settled and not answer.best.sampled else None
+    people = joint.counts.people_with(given) if joint is not None and joint.counts is not None else None
+    if answer is None or joint is None or people is None:
         return found
     value, old = max(1.0, people), any(code in AGES and _first(answer) >= _OLD for code, answer in given.items())
     cells = math.prod(len(listed) for code, listed in joint.counts.answers.items() if code not in given) if joint.counts else 1
@@ -144,8 +152,7 @@ def _beside_counts(found: Exposure, joint: Record | None, *, trusting: bool) -> 
     ends = (value, max(1.0, value - off), value + off)
     if joint.estimated:
         ends = (value, 1.0 if old else max(1.0, value / 2), 2 * value)
-    unknown = found.unknown or (not trusting and joint.key != BUILT_IN)
-    return replace(found, counted=ends, estimated=joint.estimated, unknown=unknown)
+    return replace(found, counted=ends, estimated=joint.estimated, unknown=found.unknown or answer.unknown)
 
 
 def _counting(source: RecordSource, anchors: Iterable[str]) -> Callable[[tuple[str, ...], str], list[Record]]:
@@ -174,8 +181,9 @@ def place_data(topics: Iterable[Sequence[Record]], *, trusting: bool, joint: Rec
 def _margin(joint: Record, code: str) -> Record:
     """What joint counts say of one attribute, as an unsigned record."""
     counts: Any = joint.counts
-    listed, people = counts.answers[code], counts.cells([code]).people
-    shares = {answer: round(share, 4) for answer, share in counts.shares(code).items()}
+    found, (listed,) = counts.table([code])
+    people = found.astype(np.int64)
+    shares = {answer: round(float(n / people.sum()), 4) for answer, n in zip(listed, people, strict=True)}
     margin = JointCounts({code: listed}, tuple(people.tolist()))
     return replace(joint, codes=(code,), summary=summarize(people, len(people)), shares=shares, counts=margin, signature="")
 

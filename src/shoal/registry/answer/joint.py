@@ -4,8 +4,11 @@ Of n people c are in a cell, p = c/n. The expected share of a group of k that is
 :math:`f(p)=p(1-p)^{k-1}`, for independent draws, and :math:`\sum p\binom{n-c}{k-1}/\binom{n-1}{k-1}` if nobody is asked
 twice: the value is the latter, the interval has both. A cell that holds up to m cells of the coding asked for (single ages in a
 band, or above the open end) adds at least f(p), and at most :math:`m\,g(p/m)` with :math:`g(p)=f(\min(p,1/k))`, which is concave
-and never falls. Of the cells of an open answer, those of 100 years and more hold at most :data:`OLDEST` of the people together.
-Where the table is rounded, a count may be off by as many people as the record says.
+and never falls. Where the table is rounded, a count may be off by as many people as the record says, and their sum by that of all
+counts: of c ± o people among R ± O others the share lies between (c − o)/(c − o + R + O) and (c + o)/(c + o + R − O).
+
+Of the cells of an open answer, those of 100 years and more are taken to have at most :data:`OLDEST` of the people together. That
+is not proven: of a counted table the upper end does without it, and what follows from it is beside it (:func:`held_against`).
 
 An estimate (a model of a population, not a count of it) may be off by :data:`DOUBT` in every cell and by :data:`FLOOR` in all:
 between two revisions of the United Nations' estimates no answer for 201 countries differed by more
@@ -18,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,39 +46,51 @@ LEVEL = 0.95
 _EXACT = 10**7
 """People up to which draws without return are computed exactly; beyond it, within proven bounds."""
 ESTIMATED = "The population is an estimate, not a count: grade C, and the interval allows for the error of such estimates."
+FEW = "Within the target only if at most 0.2 % of the people, or 10 of them, are 100 or older, which the table does not show."
 ROUNDED = "The counts of the table are rounded: the interval allows for it."
 Floats = npt.NDArray[np.float64]
 
 
-def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = None) -> Estimate:
+def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = None, *, room: float = 1.0) -> Estimate:
     """Expected share of unique people in a group: from the joint counts of a record where it has them, else from its summary.
 
     ``codes`` is the coding asked for, which the counts must have (:func:`has_counts_for`); without it, that of the record.
+    ``room``: further questions have so many answers together; the upper end then allows for them.
     """
     cells = None if record.counts is None or record.sampled else record.counts.cells(codes or record.codes)
     if cells is None:
         found = analyse.unique_share(record.summary, group_size, sampled=record.sampled)
         return replace(found, low=0.0, high=1.0, grade="C", notes=(*found.notes, ESTIMATED)) if record.estimated else found
     k, n = analyse.checked_group(group_size), int(cells.people.sum())
-    p, off, doubt = cells.people / n, cells.off / n, DOUBT if record.estimated else 0.0
-    low, high = _ends(p, cells.most, k, doubt, off)
+    p, doubt, room = cells.people / n, DOUBT if record.estimated else 0.0, min(room, 1e12)
+    less, more = _shares(cells.people, cells.off, doubt)
+    low, high = _ends(less, more, cells.most * room, k)
     oldest = max(OLDEST[0], OLDEST[1] / n) if (cells.usual < cells.most).any() else 0.0
-    if oldest:
-        high = min(high, oldest + _ends(p, cells.usual, k, doubt, off, np.where(cells.usual < cells.most, oldest, 0.0))[1])
+    few = _ends(np.maximum(0.0, less - np.where(cells.usual < cells.most, oldest, 0.0)), more, cells.usual * room, k)[1]
+    usual = min(high, oldest + few)
     found = Estimate(
-        float((cells.even * alone(p / cells.even, k)).sum()), low, high, level=1.0, method="joint counts",
-        notes=(analyse.ASSUMPTION, *_open_ended(record, codes or record.codes), *((ROUNDED,) if off.any() else ())),
+        float((cells.even * alone(p / cells.even, k)).sum()), low, usual if record.estimated else high, level=1.0,
+        method="joint counts", details={"high if few are 100 or older": usual} if usual < high and not record.estimated else {},
+        notes=(analyse.ASSUMPTION, *_open_ended(record, codes or record.codes), *((ROUNDED,) if cells.off.any() else ())),
     )  # fmt: skip
     plain = doubt == 0 and bool((cells.most == 1).all() and (cells.off == 0).all())
     if plain and k <= n <= _EXACT:
         value = float((p * _none_alike(cells.people, n, k)).sum())
         found = replace(found, value=value, low=min(low, value), high=max(high, value))
     else:
-        found = analyse.of_people(found, n, k, most_alone(int(cells.most.sum()), k))
+        found = analyse.of_people(found, max(1, n - int(cells.off.sum())), k, most_alone(room * int(cells.most.sum()), k))
     if not record.estimated:
         return found
     low, high = max(0.0, found.low - FLOOR), min(1.0, found.high + max(0.0, FLOOR - oldest))
     return replace(found, low=low, high=high, level=LEVEL, grade="C", notes=(*found.notes, ESTIMATED))
+
+
+def held_against(share: Estimate, target: float | None) -> Estimate:
+    """The share to hold against a target: grade C and within it, if only the assumption about the oldest puts it there."""
+    usual = share.details.get("high if few are 100 or older")
+    if usual is None or target is None or not usual <= target < share.high:
+        return share
+    return replace(share, high=max(usual, share.value), grade="C", notes=(*share.notes, FEW), details={})
 
 
 def shared(codes: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
@@ -97,14 +113,16 @@ def fixed(record: Record, codes: Sequence[str], *, estimates: bool = False) -> S
     return record.summary if tuple(codes) == record.codes else summarize(cells.people, len(cells.people))
 
 
-def _ends(
-    p: Floats, most: npt.NDArray[np.int64], k: int, doubt: float, off: Floats | float = 0.0, without: Floats | float = 0.0
-) -> tuple[float, float]:
-    """The least and the most that cells can add up to, each off by so much of itself and of the people, in so many parts at most.
+def _shares(people: npt.NDArray[np.int64], off: npt.NDArray[np.int64], doubt: float) -> tuple[Floats, Floats]:
+    """The least and the largest share of the people that each cell can have."""
+    others, apart = people.sum() - people, off.sum() - off
+    least, most = np.maximum(0, people - off), people + off
+    less, more = least / np.maximum(1, least + others + apart), most / np.maximum(1, most + np.maximum(0, others - apart))
+    return less * (1 - doubt), np.minimum(1.0, more * (1 + doubt))
 
-    Up to ``without`` of the people of a cell may be in none of these parts.
-    """
-    less, more = np.maximum(0.0, p * (1 - doubt) - off - without), np.minimum(1.0, p * (1 + doubt) + off)
+
+def _ends(less: Floats, more: Floats, most: npt.NDArray[Any], k: int) -> tuple[float, float]:
+    """The least and the most that cells with shares between two ends can add up to, each in so many parts at most."""
     best = 1 / k
     one = np.where((less < best) & (best < more), alone(np.full(1, best), k), np.maximum(alone(less, k), alone(more, k)))
     split = most * alone(np.minimum(more / most, best), k)

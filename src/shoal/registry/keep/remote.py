@@ -15,16 +15,17 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 from shoal.errors import DataError, EngineError, RequirementError, UsageError
 from shoal.model import strict_json
+from shoal.registry.answer.answer import Answer, Fit
 from shoal.registry.keep.heads import Head, meet_service
 from shoal.registry.records.notice import Notice
+from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
-from shoal.registry.records.trust import Statement
+from shoal.registry.records.trust import Statement, dispute
 
 TOKEN_ENV = "SHOAL_REGISTRY_TOKEN"  # noqa: S105 - the name of a variable
 LARGEST_ANSWER = 50_000_000
@@ -117,16 +118,17 @@ class Remote:
         self.call("/statements", statement.to_json())
         return statement
 
-    def query(self, codes: Sequence[str], population: str) -> Known:
-        """What the service knows, each record checked here; ``best`` is the one that it plans by."""
+    def query(self, codes: Sequence[str], population: str) -> Answer:
+        """What the service knows, each record checked here."""
         self.signed_head()
         found = self.call("/query", attributes=",".join(codes), population=population)
         listed, notes = found.get("records"), found.get("notes")
-        if not isinstance(listed, list) or not isinstance(notes, list) or not isinstance(found.get("fit"), str):
+        if not isinstance(listed, list) or not isinstance(notes, list) or found.get("fit") not in get_args(Fit):
             raise _unreadable()
-        records = [Record.from_json(r).verify() for r in listed]
-        best = next((r for r in records if r.id == found.get("best")), None)
-        return Known(found["fit"], records, best, [_plain(str(n)) for n in notes])
+        records = tuple(Record.from_json(r).verify() for r in listed)
+        people = Population.parse(population if "@" in population else str(found.get("population")))
+        quarrel = dispute(records) if found["fit"] != "margins only" else None
+        return Answer(tuple(codes), people, found["fit"], records, quarrel, tuple(_plain(str(n)) for n in notes))
 
     def latest(self, codes: tuple[str, ...], population: str, key: str) -> Record | None:
         """The current record of one holder's key about a topic."""
@@ -188,16 +190,6 @@ class RemoteNotices:
         if any(a >= b for a, b in pairwise([after, *(n.id for n, _ in found)])):
             raise _unreadable()
         return found
-
-
-@dataclass(frozen=True)
-class Known:
-    """The answer of a service to a question."""
-
-    fit: str
-    records: list[Record]
-    best: Record | None
-    notes: list[str]
 
 
 def _unreadable() -> DataError:

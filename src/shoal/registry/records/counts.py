@@ -86,48 +86,47 @@ class JointCounts:
         most = even = usual = np.ones((), dtype=np.int64)
         for axis, (code, listed) in enumerate(self.answers.items()):
             asked = wanted.get(attribute(code))
-            if asked is None:
-                starts, here, below, split = [0], [1], [1], 1
-            elif code in AGES and asked in AGES:
-                starts, here, below, split = _bands(listed, AGES[code], AGES[asked])
-            elif asked == code:
-                starts, split = list(range(len(listed))), 1
-                here = below = [1] * len(listed)
-            else:
+            bands = _axis(code, listed, asked)
+            if bands is None:
                 return None
+            starts, here, below, split = bands
             grid, off = (np.add.reduceat(table, starts, axis=axis) for table in (grid, off))
             most, usual = np.multiply.outer(most, np.array(here)), np.multiply.outer(usual, np.array(below))
             even = np.multiply.outer(even, np.where(_open(listed, starts), 1, split))
         return Cells(grid.ravel(), most.ravel(), even.ravel(), usual.ravel(), off.ravel())
 
-    def shares(self, code: str) -> dict[str, float] | None:
-        """The share of each answer to one attribute, also in wider bands of age than those counted; None if they do not fix it.
+    def table(self, codes: Sequence[str]) -> tuple[npt.NDArray[np.float64], tuple[tuple[str, ...], ...]] | None:
+        """The people by every combination of answers in other codings, an axis for each code, and the answers along each.
+
+        A band that is wider than asked for is split evenly; nothing where the counts do not tell.
 
         >>> ages = JointCounts({"age/5y": ("0-4", "5-9", "10+"), "sex": ("F", "M")}, (1, 2, 3, 4, 5, 8))
-        >>> {answer: round(share, 2) for answer, share in ages.shares("age/10y").items()}, ages.shares("age/years")
-        ({'0-9': 0.43, '10+': 0.57}, None)
+        >>> ages.table(["age/10y"])[1], ages.table(["sex", "age/10y"])[0].tolist()
+        ((('0-9', '10+'),), [[4.0, 5.0], [6.0, 8.0]])
         """
-        cells = self.cells([code])
-        if cells is None or (cells.even > 1).any():
+        if self.cells(codes) is None:
             return None
-        if code in self.answers:
-            names = list(self.answers[code])
-        else:
-            listed = next(listed for known, listed in self.answers.items() if attribute(known) == attribute(code))
-            width = AGES[code]
-            firsts = dict.fromkeys(first_age(answer) // width * width for answer in listed)
-            names = [f"{first}-{first + width - 1}" for first in firsts]
-            if listed[-1].endswith("+"):
-                names[-1] = names[-1].partition("-")[0] + "+"
-        total = cells.people.sum()
-        return {name: float(n / total) for name, n in zip(names, cells.people, strict=True)}
+        wanted, grid, names = {attribute(code): code for code in codes}, self._grid().astype(np.float64), {}
+        for axis, (code, listed) in enumerate(self.answers.items()):
+            asked = wanted.get(attribute(code))
+            starts, _, _, split = _axis(code, listed, asked) or ([], [], [], 1)
+            times = np.where(_open(listed, starts), 1, split)
+            grid = np.add.reduceat(grid, starts, axis=axis)
+            grid = np.repeat(grid / times.reshape([-1 if i == axis else 1 for i in range(grid.ndim)]), times, axis=axis)
+            if asked is not None:
+                names[asked] = listed if asked == code else _band_names(listed, AGES[code], AGES[asked])
+        kept = [i for i, code in enumerate(self.answers) if attribute(code) in wanted]
+        grid = grid.sum(axis=tuple(i for i in range(grid.ndim) if i not in kept))
+        return grid.transpose([list(names).index(code) for code in codes]), tuple(names[code] for code in codes)
 
     def people_with(self, answers: Mapping[str, str]) -> int | None:
-        """How many people gave these answers, each one that is listed under its code; nothing where one is not."""
-        if any(code not in self.answers or answer not in self.answers[code] for code, answer in answers.items()):
+        """How many people gave these answers; nothing where the counts do not fix it or do not list an answer."""
+        cells, found = self.cells(list(answers)), self.table(list(answers))
+        if cells is None or found is None or (cells.even > 1).any():
             return None
-        at = tuple(listed.index(answers[c]) if c in answers else slice(None) for c, listed in self.answers.items())
-        return int(self._grid()[at].sum())
+        if any(answer not in listed for answer, listed in zip(answers.values(), found[1], strict=True)):
+            return None
+        return int(found[0][tuple(listed.index(a) for a, listed in zip(answers.values(), found[1], strict=True))])
 
     def _grid(self) -> npt.NDArray[np.int64]:
         """The counts with an axis for each attribute."""
@@ -148,6 +147,24 @@ def _in_order(listed: Sequence[str]) -> bool:
 def _open(listed: Sequence[str], starts: Sequence[int]) -> list[bool]:
     """Whether each group of answers ends with an open one."""
     return [listed[end - 1].endswith("+") for end in (*starts[1:], len(listed))]
+
+
+def _axis(code: str, listed: Sequence[str], asked: str | None) -> tuple[list[int], list[int], list[int], int] | None:
+    """How the answers to one attribute become those in the coding asked for, or one answer: see :func:`_bands`."""
+    if asked is None:
+        return [0], [1], [1], 1
+    if code in AGES and asked in AGES:
+        return _bands(listed, AGES[code], AGES[asked])
+    return (list(range(len(listed))), [1] * len(listed), [1] * len(listed), 1) if asked == code else None
+
+
+def _band_names(listed: Sequence[str], fine: int, asked: int) -> tuple[str, ...]:
+    """The answers in bands that are wider or narrower than those listed; the last may be open."""
+    width = max(fine, asked)
+    firsts = list(dict.fromkeys(first_age(answer) // width * width for answer in listed))
+    last = [f"{firsts.pop()}+"] if listed[-1].endswith("+") else []
+    lows = [low for first in firsts for low in range(first, first + width, asked)]
+    return (*(str(low) if asked == 1 else f"{low}-{low + asked - 1}" for low in lows), *last)
 
 
 def _bands(listed: Sequence[str], fine: int, asked: int) -> tuple[list[int], list[int], list[int], int]:

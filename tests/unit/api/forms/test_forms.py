@@ -378,7 +378,7 @@ def test_the_sentence_says_what_is_known_and_how_many_must_answer(tmp_path, caps
     said = " ".join(capsys.readouterr().out.split())
     assert stop.value.code == 1, "not known is not met"
     assert said.startswith("Not known whether the target of 5.0 % is met: ")
-    assert "What would tell: a pilot of 500 people" in said
+    assert "What would tell: a pilot of about 50 people" in said
     assert "between 0 % and 100 %" not in said
     assert "Not counted, about taking part: consent" in said
     assert "Cheapest change" in said
@@ -425,3 +425,111 @@ def test_plain_yaml_has_roles_and_skip_logic():
             from_mapping({"population": 1000, "questions": {**asked, "x": {"values": 2, "when": bad}}})
     with pytest.raises(ShoalError):
         from_mapping({"population": 1000, "questions": {"x": {"values": 2, "role": "direct"}}})
+
+
+TWO = (("list_name", "name", "label"), ("sex", "f", "Female"), ("sex", "m", "Male"), ("yn", "yes", "Yes"), ("yn", "no", "No"))
+HEADS = ("type", "name", "label", "relevant", "calculation", "constraint")
+MORE_CHOICES = (*TWO, *(("team", f"t{i}", f"Team {i}") for i in range(12)))
+
+
+def asked_in(place, survey, tmp_path, choices=MORE_CHOICES, respondents=100):
+    from shoal.api.design import questionnaire
+
+    return questionnaire(workbook(tmp_path / "form.xlsx", (HEADS, *survey), choices), population=place, respondents=respondents)
+
+
+AGE_AND_SEX = (("integer", "age", "How old are you?"), ("select_one sex", "sex", "Your sex"))
+
+
+def test_who_asks_and_when_is_not_an_answer_of_the_person(tmp_path):
+    survey = (
+        ("start", "started"), ("end", "ended"), ("today", "day"), ("text", "enumerator_name", "Enumerator"),
+        ("select_one team", "interviewer", "Who interviews?"), ("date", "d1", "Date of interview"),
+        ("select_one yn", "eligible", "Is the respondent eligible?"), ("select_one yn", "smokes", "Do you smoke?"),
+    )  # fmt: skip
+    q = asked_in(1000, survey, tmp_path)
+    assert list(q.questions) == ["smokes"]
+    assert not q.flags, "none of it is an open answer"
+    assert {n for n, why in q.ignored.items() if why == "about the interview"} == {
+        "started", "ended", "day", "enumerator_name", "interviewer", "d1",
+    }  # fmt: skip
+    assert q.ignored["eligible"] == "about taking part"
+
+
+def test_the_counts_of_a_place_give_a_proven_lower_end_for_any_form(tmp_path):
+    """Age and sex are counted together in Leeds: more questions only make people more unique."""
+    from shoal.registry import Registry
+
+    survey = (*AGE_AND_SEX, ("select_one yn", "smokes", "Do you smoke?", "${sex} = 'f'"), ("select_one yn", "pets", "Pets?"))
+    q = asked_in("Leeds", survey, tmp_path)
+    alone = Registry().query(["age/years", "sex"], "UK/Leeds@2019").unique_share(100)
+    m = q.meter()
+    assert q.population == 793_139
+    assert m.unique.low == alone.low > m.target
+    assert m.verdict == "beyond"
+    assert m.sentence.startswith("Beyond the target of 5.0 %")
+    assert q.questions["sex"].p == pytest.approx([0.5088, 0.4912], abs=0.002), "in the order of the form"
+    assert asked_in(793_139, survey, tmp_path).meter().verdict == "not known"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("integer", "age", "How old are you?", "", "", ". >= 18 and . <= 99"),
+        ("integer", "age_of_child", "Age of the child"),
+        ("integer", "age", "How old are you?", "${sex} = 'f'"),
+    ],
+    ids=["adults only", "somebody else", "some are asked"],
+)
+def test_an_age_of_only_some_people_proves_nothing(tmp_path, row):
+    q = asked_in("Leeds", (AGE_AND_SEX[1], row), tmp_path)
+    assert set(q.published) == {frozenset(["sex"])}
+    assert q.meter().unique.low < 0.01
+
+
+def test_ages_of_adults_are_likely_as_in_the_place(tmp_path):
+    q = asked_in("Leeds", (("integer", "age", "How old are you?", "", "", ". >= 18 and . <= 99"),), tmp_path)
+    p = q.questions["age"].p
+    assert (len(p), q.questions["age"].source) == (82, "guess")
+    assert p[:10].sum() > 5 * p[-10:].sum(), "hardly anybody is 90 or older"
+    assert p.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("condition", "formula", "asked"),
+    [
+        ("${adult} = 'yes'", "if(${age} >= 18, 'yes', 'no')", [18, 120]),
+        ("${adult} = 1", "if(${age} >= 18 and ${age} < 65, 1, 0)", [18, 64]),
+        ("${adult} >= 18", "${age}", [18, 120]),
+        ("${adult} = 'no'", "if(${age} >= 18, 'yes', 'no')", None),
+        ("${adult} = 'yes'", "round(${age} div 2, 0)", None),
+    ],
+)
+def test_conditions_on_calculated_fields(tmp_path, condition, formula, asked):
+    survey = (AGE_AND_SEX[0], ("calculate", "adult", "", "", formula), ("select_one yn", "votes", "Do you vote?", condition))
+    q = asked_in(100_000, survey, tmp_path).questions["votes"]
+    assert (q.when, q.answers) == ((("age", tuple(range(asked[0], asked[1] + 1))), 2) if asked else (None, 3))
+
+
+def test_a_calculated_field_of_redcap_is_followed(tmp_path):
+    rows = 'age,f,,text,Age,,,integer,0,120,,\nadult,f,,calc,,"if([age]>=18,1,0)",,,,,,\n'
+    rows += "votes,f,,yesno,Vote?,,,,,,,[adult] = '1'\n"
+    file = tmp_path / "d.csv"
+    file.write_text(HEAD + rows, encoding="utf-8")
+    q = read_form(file).questionnaire(population=1000)
+    assert q.questions["votes"].when == ("age", tuple(range(18, 121)))
+
+
+def test_a_sentence_names_what_matters_and_the_pilot_that_would_tell(tmp_path):
+    """A pilot of that size, of people who answer as is guessed, decides."""
+    from shoal.api.table_predictions import from_pilot
+
+    survey = (*AGE_AND_SEX, *(("select_one team", f"q{i}", "Which?") for i in range(3)))
+    q = asked_in(100_000, survey, tmp_path, respondents=500)
+    m = q.meter()
+    assert "age, q0, q1 divide people most: by them alone, " in m.sentence
+    assert "the place, whose counts may give sex and age (--population Utrecht)" in m.would_tell
+    size = int(m.would_tell.partition("a pilot of about ")[2].partition(" ")[0].replace(",", ""))
+    rng = np.random.default_rng(5)
+    pilot = {name: rng.integers(0, x.answers, size).tolist() for name, x in q.questions.items()}
+    assert from_pilot(pilot, list(pilot), target=0.05, population=100_000, respondents=500).meter().verdict == "beyond"
