@@ -168,7 +168,7 @@ def _show(q: "Questionnaire", meter: "Meter", ways: "list[Suggestion]") -> None:
 
     u = meter.unique
     _shared.line(meter.sentence)
-    notes = [f"grade {u.grade}, by {meter.evidence}", f"by {len(q.counted)} of {len(q.questions)} closed questions"]
+    notes = [f"grade {u.grade}, evidence: {meter.evidence}", f"by {len(q.counted)} of {len(q.questions)} closed questions"]
     if meter.surely_known is not None:
         sure = sum(x.role == "quasi" for x in q.counted.values())
         notes.append(f"by the {sure} of them that others surely know, {about_percent(meter.surely_known.value)}")

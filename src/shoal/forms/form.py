@@ -98,13 +98,13 @@ def without_calculated(text: str, tool: str, calculated: Mapping[str, str]) -> s
     '(${age} >= 18)'
     """
     sign = {"XLSForm": ("${", "}"), "REDCap": ("[", "]")}[tool]
-    for name, formula in reversed(calculated.items()):
-        field_ = re.escape(f"{sign[0]}{name}{sign[1]}")
-        if re.fullmatch(rf"\s*{re.escape(sign[0])}\w+{re.escape(sign[1])}\s*", formula):
-            text = re.sub(field_, lambda _, other=formula: other.strip(), text)
-        elif (choice := _CHOICE.fullmatch(formula)) is not None:
+    for name, formula in list(calculated.items())[::-1]:
+        field_, whole = re.escape(f"{sign[0]}{name}{sign[1]}"), formula.strip().replace("\\", "")
+        if re.fullmatch(rf"{re.escape(sign[0])}\w+{re.escape(sign[1])}", whole):
+            text = re.sub(field_, whole, text)
+        elif (choice := _CHOICE.fullmatch(whole)) is not None:
             value = re.escape(choice["yes"].strip("'\""))
-            text = re.sub(rf"""{field_}\s*=\s*['"]?{value}['"]?(?![\w.])""", lambda _, c=choice: f"({c['when']})", text)
+            text = re.sub(rf"""{field_}\s*=\s*['"]?{value}['"]?(?![\w.])""", f"({choice['when']})", text)
     return text
 
 

@@ -187,11 +187,12 @@ class Questionnaire:
         return self
 
     def publish(self, found: Mapping[tuple[str, ...], PublishedSummary]) -> None:
-        """Use what a registry says of questions together, those of the first entry tied by its table if it has one."""
+        """Use what a registry says of questions together; the most of them that were counted together are tied by their table."""
         self.published |= {frozenset(part): about for part, about in found.items()}
-        names, whole = next(iter(found.items()))
-        if whole.table is not None and not any(self._following(n) for n in names):
-            self.links.append({"names": names, "correlation": None, "joint": whole.table})
+        counted = [(names, x.table) for names, x in found.items() if x.table is not None and not any(map(self._following, names))]
+        if counted:
+            names, table = max(counted, key=lambda c: len(c[0]))
+            self.links.append({"names": names, "correlation": None, "joint": table})
 
     def _take_margins(self, names: Sequence[str], joint: Any) -> None:
         """A joint table must agree with what is known of each question; if only sizes are known, it gives the shares."""
