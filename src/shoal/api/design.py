@@ -23,6 +23,7 @@ from shoal.prediction.questionnaire.questionnaire import TOGETHER, Questionnaire
 from shoal.prediction.summaries.published import PublishedSummary, Resolver
 from shoal.registry.answer.answer import Answer
 from shoal.registry.keep.builtin import KEY
+from shoal.registry.records.vocabulary import attribute
 
 if TYPE_CHECKING:
     from shoal.registry.answer.query import Registry
@@ -143,7 +144,7 @@ def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
 
         def ask_service(code: str, population: str) -> PublishedSummary:
             answer = service.query(code.split(","), population)
-            return _published(replace(answer, unknown=not all(r.key in (KEY, *anchors) for r in answer.records)))
+            return _published(replace(answer, unknown=not all(r.key in (KEY, *anchors) for r in answer.records)), code)
 
         return ask_service
     if text and "://" not in text and not Path(text).exists():
@@ -155,7 +156,7 @@ def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
 
         if not opened:  # a questionnaire without a registry reference opens none
             opened.append(Registry(source, anchors=anchors))
-        return _published(opened[0].query(code.split(","), population))
+        return _published(opened[0].query(code.split(","), population), code)
 
     return ask
 
@@ -173,8 +174,8 @@ def _named(path: Path) -> Path | None:
     return path.parent / name
 
 
-def _published(answer: Answer) -> PublishedSummary:
-    """What a questionnaire needs of an answer; stops where the registry has none."""
+def _published(answer: Answer, asked: str) -> PublishedSummary:
+    """What a questionnaire needs of an answer, its table with the axes in the order asked; stops where the registry has none."""
     from shoal.registry.answer.joint import ESTIMATED
 
     if not answer.records:
@@ -184,7 +185,9 @@ def _published(answer: Answer) -> PublishedSummary:
         )
     record, here = answer.best, answer.fit in TOGETHER and not answer.elsewhere
     summary, said = record.summary, record.summary.statistics
-    counted = record.counts.table(answer.codes) if here and record.counts is not None and not record.sampled else None
+    family = {attribute(c).split("/")[0]: c for c in answer.codes}
+    codes = [c if c in answer.codes else family[c.split("/")[0]] for c in asked.split(",")]
+    counted = record.counts.table(codes) if here and record.counts is not None and not record.sampled else None
     known = record.shares
     if counted is not None and len(answer.codes) == 1:
         known = dict(zip(counted[1][0], (counted[0] / counted[0].sum()).tolist(), strict=True))

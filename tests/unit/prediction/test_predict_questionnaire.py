@@ -454,7 +454,7 @@ def test_an_xlsform_of_the_real_world(tmp_path: Path) -> None:
         "alive": 2, "age": 50, "father/alive": 3, "school": 2, "drugs (1 of 2)": 2**16, "drugs (2 of 2)": 2**4, "order": 2,
         "pain": 11, "weight": 11, "years": 100, "size": 7,
     }  # fmt: skip
-    assert q.skipped == ("start", "where", "town", "pay")
+    assert q.skipped == ("where", "town", "pay")
     assert q.ignored == {"ok": "about taking part"}
     assert q.notes == ("may be answered several times, counted once: school",)
     assert q.questions["age"].when == ("alive", (0,))

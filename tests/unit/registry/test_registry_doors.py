@@ -94,6 +94,18 @@ def test_one_person_is_counted_alike(tmp_path: Path, place: str, age: str) -> No
     assert person["crowd"]["low"] == person["crowd"]["high"], "the answers were counted together"
 
 
+def test_the_order_of_the_questions_does_not_matter(tmp_path: Path) -> None:
+    text = ASKED.format(place="Utrecht", age="age", people=100, target=0.05)
+    one, other = tmp_path / "one.yml", tmp_path / "other.yml"
+    one.write_text(text, encoding="utf-8")
+    *head, age, sex = text.rstrip().split("\n")
+    other.write_text("\n".join([*head, sex, age]) + "\n", encoding="utf-8")
+    first, second = shoal.design(one), shoal.design(other)
+    assert first.unique.to_json() == second.unique.to_json()
+    assert first.pairs[0][1] == pytest.approx(second.pairs[0][1])
+    assert set(second.pairs[0][0]) == {"age", "sex"}
+
+
 def test_a_question_beside_the_counts_keeps_their_proven_lower_end(tmp_path: Path) -> None:
     """More questions only make people more unique: what is proven of age and sex alone bounds the whole questionnaire."""
     text = ASKED.format(place="NL/Utrecht@2021", age="age/5y", people=100, target=0.05)

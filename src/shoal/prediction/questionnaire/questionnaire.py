@@ -203,7 +203,7 @@ class Questionnaire:
             apart = float(np.abs(margin - question.p).max())
             if question.source in _meter.SIZES_ONLY:
                 self.questions[name] = replace(question, p=margin, source="given", kappa_range=None)
-            elif apart > MARGIN:
+            elif apart > MARGIN and self.pilot is None:  # the table of a small pilot is smoothed
                 raise UsageError(
                     f"the joint table gives answers of '{name}' shares that are up to {100 * apart:.3g} points off its own.",
                     hint="Correct one of the two, or describe the question by the number of its answers only.",
