@@ -455,7 +455,7 @@ def test_an_xlsform_of_the_real_world(tmp_path: Path) -> None:
         "pain": 11, "weight": 11, "years": 100, "size": 7,
     }  # fmt: skip
     assert q.skipped == ("where", "town", "pay")
-    assert q.ignored == {"ok": "about taking part"}
+    assert q.ignored == {"ok": "about taking part", "start": "about the interview"}
     assert q.notes == ("may be answered several times, counted once: school",)
     assert q.questions["age"].when == ("alive", (0,))
 
