@@ -199,6 +199,7 @@ class DecideAnswer(Strict):
     target: float
     reached: bool
     verdict: str
+    evidence: str
     sentence: str
     how_many: str
     enough: int | None
