@@ -62,17 +62,7 @@ def background(released: ClassCounts, column: str, *, excluded: int = 1, distinc
         sentence = f"'{column}' has {values} value{'s' if values > 1 else ''}: ruling out {some} tells the rest anyway."
     worst = f"at worst a guess is right with chance {chance.max():.0%} ({one_in(float(chance.max()))})"
     question = f"Somebody knows the class of a person and can rule out {some}: is '{column}' certain?"
-    return AttackResult(
-        f"background knowledge: {column}",
-        question,
-        rate,
-        rate,
-        rate,
-        None,
-        worst,
-        verdict,
-        sentence,
-    )
+    return AttackResult(f"background knowledge: {column}", question, rate, rate, rate, None, worst, verdict, sentence)
 
 
 def skewness(released: ClassCounts, column: str, *, t: float | None = None, lift: float = 3.0) -> AttackResult:

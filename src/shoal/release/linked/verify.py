@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.errors import TamperError, VerificationError
 from shoal.kernels import signatures as sign
-from shoal.model.attack import AttackResult, worst_first
+from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.certificate.certificate import NAME, REPORT
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections
@@ -173,22 +173,14 @@ def _singling(found: Everybody, known: int | None, k: int, claimed: int | None) 
     sharing = found.sharing(known)
     short = sum(n < k for n in sharing.values())
     covered = claimed is None or (known is not None and known <= claimed)
-    rate = short / found.people
-    verdict = "broken" if short and covered else "warning" if short else "holds"
+    rate, smallest = short / found.people, min(sharing.values())
+    verdict: Verdict = "broken" if short and covered else "warning" if short else "holds"
     what = "all rows" if known is None else "no row" if known == 0 else f"{known} row{'s' if known > 1 else ''}"
-    beyond = "" if covered else " The release claims nothing about an attacker who knows so much."
-    return AttackResult(
-        name=f"known records: {what}",
-        question=f"Who is among fewer than {k} for someone who knows a person's attributes and {what} of the other tables?",
-        rate=rate,
-        low=rate,
-        high=rate,
-        claimed=0.0 if covered else None,
-        worst=f"smallest group {min(sharing.values()):,}",
-        verdict=verdict,  # type: ignore[arg-type]
-        sentence=f"{short:,} of {found.people:,} people are among fewer than {k}; the smallest group holds "
-        f"{min(sharing.values()):,}.{beyond}",
-    )
+    question = f"Who is among fewer than {k} for someone who knows a person's attributes and {what} of the other tables?"
+    said = f"{short:,} of {found.people:,} people are among fewer than {k}; the smallest group holds {smallest:,}."
+    said += "" if covered else " The release claims nothing about an attacker who knows so much."
+    claim, worst = 0.0 if covered else None, f"smallest group {smallest:,}"
+    return AttackResult(f"known records: {what}", question, rate, rate, rate, claim, worst, verdict, said)
 
 
 def _groups(found: Everybody, known: int | None) -> dict[Any, list[Any]]:
@@ -206,16 +198,7 @@ def _common(found: Everybody, groups: dict[Any, list[Any]], values: dict[Any, se
         shared = set.intersection(*(values.get(p, set()) for p in members)) - {None}
         exposed += len(members) if shared else 0
     rate = exposed / found.people
-    return AttackResult(
-        name=f"homogeneity: {name}",
-        question=f"Whose value of '{name}' is known as soon as the group is known?",
-        rate=rate,
-        low=rate,
-        high=rate,
-        claimed=None,
-        worst="",
-        verdict="warning" if exposed else "holds",
-        sentence=f"{exposed:,} of {found.people:,} people are in groups where everybody has a value of '{name}' in common."
-        if exposed
-        else f"No group has a value of '{name}' that everybody in it has.",
-    )
+    said = f"{exposed:,} of {found.people:,} people are in groups where everybody has a value of '{name}' in common."
+    said = said if exposed else f"No group has a value of '{name}' that everybody in it has."
+    question = f"Whose value of '{name}' is known as soon as the group is known?"
+    return AttackResult(f"homogeneity: {name}", question, rate, rate, rate, None, "", "warning" if exposed else "holds", said)
