@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from shoal.model.estimate import Estimate
 from shoal.prediction import Zipf
+from shoal.prediction.attributes.rounding import expansion
 
 
 def mean_limit(a: float, alpha: Sequence[float] = (1.0,), share: Sequence[float] = (1.0,)) -> float:
@@ -146,3 +148,36 @@ def excess_probability(people: int, excess: float) -> float:
     0.19631201
     """
     return math.exp(-people * max(0.0, excess) ** 2 / 2)
+
+
+def normal_power_integral(covariance: object, power: int) -> float:
+    """Integral of a power of the density of a multivariate normal.
+
+    >>> round(normal_power_integral([[1, 0.3, 0.2], [0.3, 2, 0.5], [0.2, 0.5, 1.5]], 2), 12)
+    0.013935306424
+    """
+    sigma = np.asarray(covariance, dtype=np.float64)
+    d, m = sigma.shape[0], power
+    return float(m ** (-d / 2) * (2 * math.pi) ** (-d * (m - 1) / 2) * np.linalg.det(sigma) ** (-(m - 1) / 2))
+
+
+def normal_expansion(covariance: object, widths: Sequence[float], group_size: int, *, order: int = 2) -> Estimate:
+    """Expected unique people for normals rounded to boxes, by the expansion in the volume of a box."""
+    squares, cubes = (normal_power_integral(covariance, m) for m in (2, 3))
+    return expansion(squares, cubes, math.prod(widths), group_size, order=order)
+
+
+def simulation_runs(probability: float, *, relative: float = 0.1, z: float = 1.96) -> tuple[float, float]:
+    """Runs and expected hits for a simulated probability with relative half-width ``relative``."""
+    runs = z * z * (1 - probability) / (relative * relative * probability)
+    return runs, runs * probability
+
+
+def uniform_share(places: int, people: int, records: float) -> float:
+    """Expected share of unique people when all d^s cells are equal."""
+    return math.exp((people - 1) * math.log1p(-math.exp(-records * math.log(places))))
+
+
+def split_cost(weights: Sequence[float], values: Sequence[float]) -> float:
+    """The loss that a split of cells over columns minimises."""
+    return float(sum(w / d for w, d in zip(weights, values, strict=True)))

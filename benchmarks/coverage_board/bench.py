@@ -15,11 +15,13 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 import unseen  # noqa: E402
 from common import record  # noqa: E402
-from populations import POPULATIONS, Codes, Population  # noqa: E402
+from populations import HOUSEHOLD_COLUMNS, POPULATIONS, Codes, Population, Survey  # noqa: E402
 
-from shoal.prediction import match_probability  # noqa: E402
+from shoal.prediction import match_probability, population_risk  # noqa: E402
+from shoal.prediction.population.design import Design  # noqa: E402
 from shoal.prediction.population.pilot import Pilot  # noqa: E402
 from shoal.prediction.population.risk import assembled_risk  # noqa: E402
+from shoal.prediction.population.uniques import match_by_design  # noqa: E402
 
 ROWS = (
     "a unique match is right",
@@ -31,29 +33,52 @@ ROWS = (
 )
 
 
-def judge(everybody: Population, rate: float, seed: int) -> list[tuple[str, str, float]]:
-    """Interval, grade, and whether it held (for crowds: the share of sample uniques whose range held)."""
+def judge(everybody: Population, rate: float, seed: int) -> list[tuple[str, str, float, float]]:
+    """Interval, grade, whether it held (for crowds: the share of sample uniques whose range held), and its width as a share of
+    all that is possible."""
     codes, f, here = everybody.sample(round(rate * everybody.people), np.random.default_rng([seed, round(1e4 * rate)]))
     fitted = Pilot.of(codes, f, everybody.people)
     risk, truths = assembled_risk(fitted.sample, fitted.fit), everybody.truths(f, here)
     stated = [
-        (ROWS[1], risk.right_matches, truths["matches"]),
-        (ROWS[2], risk.sample_uniques_alone, truths["alone"]),
-        (ROWS[3], risk.population_uniques, truths["uniques"]),
+        (ROWS[1], risk.right_matches, truths["matches"], f.size),
+        (ROWS[2], risk.sample_uniques_alone, truths["alone"], max(int((f == 1).sum()), 1)),
+        (ROWS[3], risk.population_uniques, truths["uniques"], everybody.people),
     ]
     ones, twos, threes = (int((f == j).sum()) for j in (1, 2, 3))
     if ones:
         match = match_probability(ones, twos, risk.people / risk.population, n3=threes)
-        stated.append((ROWS[0], match, ones / float(here[f == 1].sum())))
+        stated.append((ROWS[0], match, ones / float(here[f == 1].sum()), 1))
     later = min(2 * risk.people, everybody.people)
     pilot = fitted.unique(later)
     counts = everybody.sample(later, np.random.default_rng([seed, 99]))[1]
-    stated.append((ROWS[4], pilot, float((counts == 1).sum()) / later))
-    out = [(what, e.grade, float(e.low - 1e-9 <= true <= e.high + 1e-9)) for what, e, true in stated]
+    stated.append((ROWS[4], pilot, float((counts == 1).sum()) / later, 1))
+    out = [
+        (what, e.grade, float(e.low - 1e-9 <= true <= e.high + 1e-9), (e.high - e.low) / most) for what, e, true, most in stated
+    ]
     if ones:
         inside = (risk.crowd_low <= here) & (here <= risk.crowd_high)
-        out.append((ROWS[5], risk.right_matches.grade, float(inside[f == 1].mean())))
+        out.append((ROWS[5], risk.right_matches.grade, float(inside[f == 1].mean()), np.nan))
     return out
+
+
+def judge_survey(everybody: Survey, rate: float, seed: int) -> list[tuple[str, str, float, float]]:
+    """Interval, grade, whether it held, and its width as a share of all that is possible, with the design of the sample."""
+    codes, f, here, columns = everybody.surveyed(rate, np.random.default_rng([seed // 100, seed % 100, int(rate * 1e4)]))
+    design = Design.of(columns.pop("of_class"), everybody.people, **columns)
+    risk, truths = population_risk(codes, f, everybody.people, design=design), everybody.truths(f, here)
+    ones = int((f == 1).sum())
+    stated = [
+        (ROWS[1], risk.right_matches, truths["matches"], f.size),
+        (ROWS[2], risk.sample_uniques_alone, truths["alone"], max(ones, 1)),
+        (ROWS[3], risk.population_uniques, truths["uniques"], everybody.people),
+    ]
+    if ones:
+        stated.append((ROWS[0], match_by_design(ones, design), ones / float(here[f == 1].sum()), 1))
+    out = [
+        (what, e.grade, float(e.low - 1e-9 <= true <= e.high + 1e-9), (e.high - e.low) / most) for what, e, true, most in stated
+    ]
+    inside = (risk.crowd_low <= here) & (here <= risk.crowd_high)
+    return [*out, (ROWS[5], risk.right_matches.grade, float(inside[f == 1].mean()), np.nan)] if ones else out
 
 
 def main() -> None:
@@ -64,6 +89,7 @@ def main() -> None:
     asked.add_argument("--only", default="")
     asked.add_argument("--unseen", type=int, default=0, choices=(1, 2), help="one of the sets that no method was tuned on")
     asked.add_argument("--together", type=int, default=1, help="neighbours sampled as one, which no interval covers")
+    asked.add_argument("--design", default="", help="households, strata, unequal, or two of them: sampled and judged by design")
     asked.add_argument("--keep", action="store_true", help="append to results.jsonl")
     words = asked.parse_args()
     makers = {name: (lambda make=make: make(np.random.default_rng(words.seed))) for name, make in POPULATIONS.items()}
@@ -77,26 +103,32 @@ def main() -> None:
     for name, make in makers.items():
         if words.only in name:
             walk(name, make(), words, board)
-    print("\n| interval | grade B | grade C |\n| --- | ---: | ---: |")
+    print("\n| interval | grade B | mean width | grade C | mean width |\n| --- | ---: | ---: | ---: | ---: |")
     for row in ROWS:
-        print(f"| {row} | " + " | ".join(share(board[row, grade]) for grade in "BC") + " |")
+        cells = [(share(board[row, grade]), board[row, grade + " width"]) for grade in "BC"]
+        shown = [f"{held} | {np.mean(wide):.3f}" if wide else f"{held} | –" for held, wide in cells]
+        print(f"| {row} | " + " | ".join(shown) + " |")
 
 
 def walk(name: str, codes: Codes, words: argparse.Namespace, board: dict[tuple[str, str], list[float]]) -> None:
     everybody = Population(codes, words.together)
+    if words.design:
+        everybody = Survey(codes, words.design, np.random.default_rng(7), HOUSEHOLD_COLUMNS.get(name, ()))
     for rate in words.rates:
         if round(rate * everybody.people) < 100:
             continue
         here: dict[tuple[str, str], list[float]] = defaultdict(list)
         for draw in range(words.draws):
-            for what, grade, held in judge(everybody, rate, 100 * words.seed + draw):
+            ask = judge_survey if words.design else judge
+            for what, grade, held, wide in ask(everybody, rate, 100 * words.seed + draw):
                 here[what, grade].append(held)
                 board[what, grade].append(held)
+                board[what, grade + " width"].append(wide)
         answer = {f"{what} ({grade})": [round(float(np.mean(v)), 3), len(v)] for (what, grade), v in sorted(here.items())}
         low = ", ".join(f"{k} {v[0]:.0%} of {v[1]}" for k, v in answer.items() if v[0] < 0.93)
         print(f"{name}, {rate:g}: {low or 'all held'}", flush=True)
         if words.keep:
-            kind = "board" if words.together == 1 else f"{words.together} together"
+            kind = words.design or ("board" if words.together == 1 else f"{words.together} together")
             kind = ("unseen", "unseen 2")[words.unseen - 1] if words.unseen else kind
             record(HERE, board=kind, population=name, people=everybody.people, rate=rate, seed=words.seed, answer=answer)
 

@@ -152,3 +152,47 @@ class Population:
             "matches": float((f / here).sum()),
             "uniques": float((self.sizes == 1).sum()),
         }
+
+
+HOUSEHOLD_COLUMNS = {"clusters": (0, 1, 2), "income survey": (2, 4)}
+"""Columns that all of a household share."""
+
+
+class Survey(Population):
+    """A population sampled by a design: whole households, rates by stratum, unequal chances, or both."""
+
+    def __init__(self, codes: Codes, kind: str, rng: Rng, shared: tuple[int, ...] = ()) -> None:
+        """``shared`` columns are those of a household: a new one begins where they change; else neighbours live together."""
+        super().__init__(codes)
+        self.kind = kind
+        sizes = rng.choice([1, 2, 3, 4, 5], self.people, p=[0.3, 0.3, 0.18, 0.15, 0.07])
+        home = np.repeat(np.arange(self.people), sizes)[: self.people]
+        if shared:
+            home = np.cumsum(np.append(0, np.any(np.diff(codes[:, list(shared)], axis=0) != 0, axis=1)))
+        self.home = home if "households" in kind else np.arange(self.people)
+        self.factor = np.ones(self.home.max() + 1)
+        first = np.unique(self.home, return_index=True)[1]
+        if "strata" in kind:  # by the first column: a third of its values each at a rate of 1, 3 and 6
+            self.factor = np.array([1.0, 3.0, 6.0])[codes[first, 0] % 3]
+        if "unequal" in kind:  # partly by a column, partly by what no column shows
+            self.factor = np.exp(0.5 * rng.standard_normal(first.size) + 0.4 * (codes[first, -1] % 3))
+
+    def surveyed(self, rate: float, rng: Rng) -> tuple[list[Codes], Codes, Codes, dict]:
+        """As :meth:`sample`, and the design: class, weight and household of each person of the sample."""
+        people = np.bincount(self.home)
+        chance = np.minimum(self.factor * rate * self.people / (self.factor * people).sum(), 1.0)
+        if "unequal" in self.kind:
+            taken = rng.random(chance.size) < chance
+        else:  # so many of each stratum
+            taken = np.zeros(chance.size, dtype=bool)
+            for one in np.unique(chance):
+                here = np.flatnonzero(chance == one)
+                taken[rng.choice(here, round(one * here.size), replace=False)] = True
+        rows = np.flatnonzero(taken[self.home])
+        classes, place, f = np.unique(self.of[rows], return_inverse=True, return_counts=True)
+        design = {"of_class": place.ravel()}
+        if "strata" in self.kind or "unequal" in self.kind:
+            design["weight"] = 1 / chance[self.home[rows]]
+        if "households" in self.kind:
+            design["cluster"] = self.home[rows]
+        return list(self.cells[classes].T), f, self.sizes[classes], design

@@ -133,8 +133,8 @@ for place, kappa in (("uniform", 0.0), ("Laren", 0.0914), ("Urk", 0.4011)):
 SMALL = [0.4, 0.3, 0.15, 0.1, 0.05]
 C000 |= {
     "ch4.uniform_forms_29_95": uniform_forms,
-    "ch4.n_plus_required": lambda e: predict.simulation_runs(0.01)[0] / 0.99,
-    "ch4.hits_required": lambda e: predict.simulation_runs(0.01)[1] / 0.99,
+    "ch4.n_plus_required": lambda e: limits.simulation_runs(0.01)[0] / 0.99,
+    "ch4.hits_required": lambda e: limits.simulation_runs(0.01)[1] / 0.99,
     "ch4.exact_small": lambda e: value(predict.uniqueness(SMALL, 3)),
     "ch4.exact_small_k5": lambda e: value(predict.uniqueness(SMALL, 5)),
     "ch4.exact_small_k6": lambda e: value(predict.uniqueness(SMALL, 6)),
@@ -295,9 +295,9 @@ def bivariate_case(k: int, widths: tuple[float, float], sds: tuple[float, float]
     def compute(e: Any) -> dict[str, float]:
         out = {
             "exact": predict.singletons(predict.bivariate_normal(sds, rho, widths), k).mean.value,
-            "O1": raw(predict.normal_expansion(cov, widths, k, order=1)),
+            "O1": raw(limits.normal_expansion(cov, widths, k, order=1)),
         }
-        return out | ({"O2": raw(predict.normal_expansion(cov, widths, k, order=2))} if "O2" in e else {})
+        return out | ({"O2": raw(limits.normal_expansion(cov, widths, k, order=2))} if "O2" in e else {})
 
     return compute
 
@@ -333,7 +333,7 @@ C000 |= {
         "exact": [predict.singletons(predict.rounded(NORMAL, 0.01), 6).in_groups_of(j).value for j in (1, 2, 3, 4)],
         "approx": list(limits.groups_expansion(density_integral(NORMAL, 2), density_integral(NORMAL, 3), 0.01, 6)),
     },
-    "ch6.mvn_int_f2_d3": lambda e: predict.normal_power_integral([[1, 0.3, 0.2], [0.3, 2, 0.5], [0.2, 0.5, 1.5]], 2),
+    "ch6.mvn_int_f2_d3": lambda e: limits.normal_power_integral([[1, 0.3, 0.2], [0.3, 2, 0.5], [0.2, 0.5, 1.5]], 2),
     "ch6.rule_sigma_linear": lambda e: predict.sd_from_singletons(8, 10, 0.5, method="first"),
     "ch6.rule_sigma_quadratic": lambda e: predict.sd_from_singletons(8, 10, 0.5, method="second"),
     "ch6.rule_sigma_exact": lambda e: predict.sd_from_singletons(8, 10, 0.5),
@@ -395,8 +395,8 @@ def budget_case(k: int, beta: float) -> Callable[[Any], Any]:
 def split_case(w: list[float], caps: list[int], cells: int) -> Callable[[Any], Any]:
     return lambda e: {
         "real": predict.split(w, caps, cells).tolist(),
-        "greedy_cost": predict.split_cost(w, predict.greedy_split(w, caps, cells)),
-        "optimal_cost": predict.split_cost(w, predict.integer_split(w, caps, cells)),
+        "greedy_cost": limits.split_cost(w, predict.greedy_split(w, caps, cells)),
+        "optimal_cost": limits.split_cost(w, predict.integer_split(w, caps, cells)),
     }
 
 
@@ -487,7 +487,7 @@ def below(z: Zipf, s: int, rank: float | None = None) -> float:
 
 C004: dict[str, Callable[[Any], Any]] = {
     "uniform_s": lambda e: predict.uniform_records(D_KANTO, N_KANTO),
-    "uniform_unique_fraction_at_s=log_d_n": lambda e: predict.uniform_share(
+    "uniform_unique_fraction_at_s=log_d_n": lambda e: limits.uniform_share(
         D_KANTO, N_KANTO, predict.uniform_records(D_KANTO, N_KANTO)
     ),
     "uniform_logP_all_unique": lambda e: {
@@ -543,7 +543,7 @@ C004: dict[str, Callable[[Any], Any]] = {
     "ratio_cont_own_xstar_c.632": lambda e: [below(KANTO_C, s) for s in (1, 2, 3, 4)],
 }
 for s in (1, 2, 3, 4, 5):
-    C004[f"uniform_unique_fraction_s{s}"] = lambda e, s=s: predict.uniform_share(D_KANTO, N_KANTO, s)
+    C004[f"uniform_unique_fraction_s{s}"] = lambda e, s=s: limits.uniform_share(D_KANTO, N_KANTO, s)
 for label, (law, a) in LAWS.items():
     C004[f"xstar[{label}]"] = lambda e, z=law, a=a: [predict.threshold_rank(z, N_KANTO, s, a=a) for s in range(1, 6)]
     C004[f"meanrank[{label}]"] = lambda e, z=law, a=a: [predict.mean_rank(z, N_KANTO, s, a=a) for s in range(1, 6)]

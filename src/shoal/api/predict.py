@@ -85,6 +85,8 @@ class PopulationOptions(TypedDict, total=False):
     counts: str | None
     model: str
     calibrate: bool
+    weight: str | None
+    cluster: str | None
     seed: int
 
 
@@ -294,8 +296,10 @@ def ask_population(**options: Unpack[PopulationOptions]) -> prediction.Populatio
             cells=options.get("cells"),
             seed=options.get("seed") or 0,
             calibrated=bool(options.get("calibrate")),
+            weight=options.get("weight"),
+            cluster=options.get("cluster"),
         )
-    for word in ("columns", "unit", "counts", "model", "calibrate"):
+    for word in ("columns", "unit", "counts", "model", "calibrate", "weight", "cluster"):
         if options.get(word):
             raise UsageError(f"{word} says something about a table only.", hint="Give the table as well.")
     if (classes is None) == (frequencies is None):
@@ -417,7 +421,6 @@ class Predict:
     groups_from_kappa = staticmethod(prediction.groups_from_kappa)
     integer_split = staticmethod(prediction.integer_split)
     interval_singletons = staticmethod(prediction.interval_singletons)
-    joint_kappa = staticmethod(prediction.joint_kappa)
     largest_mean = staticmethod(prediction.largest_mean)
     largest_possible_mean = staticmethod(prediction.largest_possible_mean)
     log_uniform = staticmethod(prediction.log_uniform)
@@ -428,8 +431,6 @@ class Predict:
     needed_combinations = staticmethod(prediction.needed_combinations)
     no_singleton = staticmethod(prediction.no_singleton)
     no_singleton_table = staticmethod(prediction.no_singleton_table)
-    normal_expansion = staticmethod(prediction.normal_expansion)
-    normal_power_integral = staticmethod(prediction.normal_power_integral)
     people_per_cell = staticmethod(prediction.people_per_cell)
     person = staticmethod(prediction.person)
     population = staticmethod(prediction.population)
@@ -443,14 +444,11 @@ class Predict:
     sample_unique_risk = staticmethod(prediction.sample_unique_risk)
     sd_from_singletons = staticmethod(prediction.sd_from_singletons)
     share_below = staticmethod(prediction.share_below)
-    simulation_runs = staticmethod(prediction.simulation_runs)
     singletons = staticmethod(prediction.singletons)
     singletons_from_kappa = staticmethod(prediction.singletons_from_kappa)
     split = staticmethod(prediction.split)
-    split_cost = staticmethod(prediction.split_cost)
     threshold_rank = staticmethod(prediction.threshold_rank)
     uniform_records = staticmethod(prediction.uniform_records)
-    uniform_share = staticmethod(prediction.uniform_share)
     unique_share_bound = staticmethod(prediction.unique_share_bound)
     uniqueness = staticmethod(prediction.uniqueness)
     uniqueness_from_kappa = staticmethod(prediction.uniqueness_from_kappa)

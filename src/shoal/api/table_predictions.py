@@ -32,28 +32,62 @@ from shoal.model.display import written
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import Floats
 from shoal.prediction.population.calibration import calibrate
+from shoal.prediction.population.design import Design
 from shoal.prediction.population.pilot import Pilot
+from shoal.prediction.population.uniques import match_by_design
 from shoal.prediction.population.without_model import ONE_BY_ONE
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.questions import Question
 from shoal.prediction.zipf.chain import Chain, Dependence, chain_share, dependence
 
-_DESIGN = re.compile(
-    r"(\w*wgt|(survey|sample|sampling|design|final)_?weights?|psu|strat(um|a)|clusters?|(household|hh)_?(id|nr|number)|hid)(_?id)?",
-    re.IGNORECASE,
-)
-"""Names of columns that describe how people were sampled: weights, strata, clusters."""
+_RATES = re.compile(r"(\w*wgt|(survey|sample|sampling|design|final)_?weights?|strat(um|a))(_?id)?", re.IGNORECASE)
+_CLUSTERS = re.compile(r"(psu|clusters?|(household|hh)_?(id|nr|number)|hid)(_?id)?", re.IGNORECASE)
+"""Names of columns that describe how people were sampled: weights and strata; clusters."""
 
 
-def design_of(source: Table) -> str:
-    """What in a table speaks against people sampled one by one, each equally likely; sampling weights are refused."""
-    if source.schema.weight is not None:
-        raise UsageError(
-            f"column '{source.schema.weight}' has sampling weights. {ONE_BY_ONE}",
-            hint="Open the table without the weights to get the numbers of a simple random sample, which this one is not.",
-        )
-    named = [name for name in source.schema.names if _DESIGN.fullmatch(name)]
-    return f"By its name, column '{named[0]}' describes a sampling design, so grade C. {ONE_BY_ONE}" if named else ""
+def doubts_of(source: Table, weight: str | None = None, cluster: str | None = None) -> str:
+    """What in a table speaks against people sampled one by one, each equally likely, beside the columns that say it. Weights
+    tell all that strata do."""
+    covered = [pattern for pattern, column in ((_RATES, weight), (_CLUSTERS, cluster)) if column is None]
+    rest = [name for name in source.schema.names if name not in (weight, cluster)]
+    named = [name for name in rest if any(pattern.fullmatch(name) for pattern in covered)]
+    if not named:
+        return ""
+    said = f"By its name, column '{named[0]}' describes a sampling design, so grade C."
+    return f"{said} {ONE_BY_ONE} Name it: --weight, --cluster."
+
+
+def sampling_design(
+    source: Table, counts: ClassCounts, people: int, weight: str | None, cluster: str | None, *, one_row: bool = True
+) -> Design | None:
+    """The design that columns of a table describe; None without any."""
+    named = [name for name in (weight, cluster) if name is not None]
+    if not named:
+        return None
+    if not one_row:
+        raise UsageError("weights and clusters need one row per person.", hint="Leave out --unit and --count.")
+    for name, what in ((weight, "weight"), (cluster, "cluster")):
+        if name is not None:
+            source.schema.require(name, what=what)
+    batches = list(source.scan(tuple(dict.fromkeys((*counts.columns, *named)))))
+    of_class = np.concatenate([classes_of(batch, counts) for batch in batches])
+    heavy = home = None
+    if weight is not None:
+        try:
+            columns = [batch.column(weight).cast(pa.float64()) for batch in batches]
+        except pa.ArrowInvalid:
+            raise UsageError(f"column '{weight}' does not contain numbers.", hint="Name a column of sampling weights.") from None
+        heavy = np.concatenate([column.to_numpy(zero_copy_only=False) for column in columns])
+    if cluster is not None:
+        home = household_risk(np.zeros(of_class.size), [batch.column(cluster) for batch in batches]).of_record
+    return Design.of(of_class, people, weight=heavy, cluster=home)
+
+
+def _said(weight: str | None, cluster: str | None) -> str:
+    """The sampling for which the intervals hold."""
+    parts = [f"chances of one over '{weight}'"] if weight is not None else ["equal chances"]
+    parts += [f"whole clusters, named by '{cluster}', of which everybody is in the sample"] if cluster is not None else []
+    return f"Intervals are for people sampled with {' and '.join(parts)}."
 
 
 def count_table_classes(
@@ -171,16 +205,25 @@ def table_population(
     cells: int | None = None,
     seed: int = 0,
     calibrated: bool = False,
+    weight: str | None = None,
+    cluster: str | None = None,
 ) -> prediction.PopulationEstimate:
     """Both answers of a table: from its class sizes alone, and from a fitted population whose risks add up to the first.
 
     The range of the unique people of the population is the one of the fitted population in both.
     """
     source, counts = count_table_classes(table, columns, unit, count)
-    design = design_of(source)
+    weight = weight or source.schema.weight
+    doubts = doubts_of(source, weight, cluster)
     plain = prediction.population(counts.sizes, people, cells=cells)
-    codes = ordered_codes(counts)
-    found = prediction.population_risk(codes, counts.sizes, people, model=model, seed=seed)
+    codes, one_row = ordered_codes(counts), count is None and (unit or source.schema.unit) is None
+    design = None if plain.sample_size == people else sampling_design(source, counts, people, weight, cluster, one_row=one_row)
+    found = prediction.population_risk(codes, counts.sizes, people, model=model, seed=seed, design=design)
+    if design is not None:
+        match = match_by_design(plain.sample_uniques, design) if plain.sample_uniques else None
+        plain = replace(plain, match=match, models=(), notes=(_said(weight, cluster), *plain.notes[1:]))
+    if calibrated and design is not None:
+        raise UsageError("subsamples cannot be drawn by weights or clusters.", hint="Leave out --calibrate.")
     if calibrated:
         found = calibrate(codes, found, seed=seed)
     values = {f.name: getattr(found, f.name) for f in fields(prediction.PopulationRisk)}
@@ -189,7 +232,7 @@ def table_population(
     if plain.uniques is not None:
         uniques = replace(uniques, details={**uniques.details, **plain.uniques.details})
     both = replace(plain, fitted=fitted, uniques=uniques)
-    return not_one_by_one(both, design) if design else both
+    return not_one_by_one(both, doubts) if doubts else both
 
 
 def not_one_by_one(found: prediction.PopulationEstimate, why: str) -> prediction.PopulationEstimate:
@@ -219,6 +262,11 @@ def with_pilot(
     way to what the pilot shows.
     """
     source, counts = count_table_classes(table, list(q.questions), unit, count)
+    if source.schema.weight is not None:
+        raise UsageError(
+            f"column '{source.schema.weight}' has sampling weights. {ONE_BY_ONE}",
+            hint="Open the table without the weights to get the numbers of a simple random sample, which this one is not.",
+        )
     out = q.copy()
     out.links = []
     codes = []
@@ -240,7 +288,7 @@ def with_pilot(
             kappa_range=None,
         )
         codes.append(found)
-    out.pilot = Pilot.of(codes, counts.sizes, q.population, model=model, design=design_of(source))
+    out.pilot = Pilot.of(codes, counts.sizes, q.population, model=model, design=doubts_of(source))
     if out.pilot.joint is not None and len(codes) > 1:
         out.link(*out.questions, joint=out.pilot.joint)
     else:

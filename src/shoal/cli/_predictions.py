@@ -145,7 +145,7 @@ def show_population(
     if fitted is None and (household is not None or records is not None):
         raise UsageError("records and households are those of a table.", hint="Name the sample with --table.")
     homes = None if household is None else fitted.households(household)
-    if homes is not None and bool((homes.members > 1).any()):
+    if homes is not None and bool((homes.members > 1).any()) and f"'{household}'" not in "".join(found.notes):
         from shoal.api.table_predictions import not_one_by_one
         from shoal.prediction.population.without_model import ONE_BY_ONE
 

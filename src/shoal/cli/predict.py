@@ -130,6 +130,8 @@ def quasi(
         "unit": Option("With --table: column that identifies a person.", "COLUMN"),
         "counts": COUNT,
         "model": Option("auto (average), independent, tree, two-way, latent-class.", "MODEL"),
+        "weight": Option("With --table: sampling weights, one over the chance of a person.", "COLUMN"),
+        "cluster": Option("With --table: households of which all were sampled.", "COLUMN"),
         "calibrate": Option("With --table: test the intervals on subsamples, widen them."),
         "classes": Option("Sizes of the sample's classes: FILE.csv[:column].", "FILE"),
         "frequencies": Option("Classes by size: 1=120,2=25,3=10.", "SIZE=N", _predictions.frequencies),

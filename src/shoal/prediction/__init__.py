@@ -24,17 +24,13 @@ from shoal.prediction.attributes.allocation import (
     integer_split,
     people_per_cell,
     split,
-    split_cost,
 )
 from shoal.prediction.attributes.correlation import (
     bivariate_normal,
     frechet_bounds,
     gaussian_copula,
-    joint_kappa,
     multivariate_normal,
     mutual_information,
-    normal_expansion,
-    normal_power_integral,
     population_uniqueness,
     rho_for_information,
 )
@@ -49,7 +45,7 @@ from shoal.prediction.attributes.rounding import expansion, interval_singletons,
 from shoal.prediction.distribution import Distribution, as_distribution, log_uniform
 from shoal.prediction.group.pmf import no_singleton, no_singleton_table
 from shoal.prediction.group.singletons import Singletons, best_code_size, largest_mean, singletons
-from shoal.prediction.group.uniqueness import Degradation, Person, degradation, person, simulation_runs, uniqueness
+from shoal.prediction.group.uniqueness import Degradation, Person, degradation, person, uniqueness
 from shoal.prediction.population.risk import PopulationRisk, population_risk
 from shoal.prediction.population.uniques import PopulationEstimate, match_probability, population, sample_unique_risk
 from shoal.prediction.questionnaire.meter import Meter
@@ -75,7 +71,6 @@ from shoal.prediction.zipf.records import (
     share_below,
     threshold_rank,
     uniform_records,
-    uniform_share,
 )
 
 __all__ = [
@@ -110,7 +105,6 @@ __all__ = [
     "groups_from_kappa",
     "integer_split",
     "interval_singletons",
-    "joint_kappa",
     "largest_mean",
     "largest_possible_mean",
     "log_uniform",
@@ -121,8 +115,6 @@ __all__ = [
     "needed_combinations",
     "no_singleton",
     "no_singleton_table",
-    "normal_expansion",
-    "normal_power_integral",
     "people_per_cell",
     "person",
     "population",
@@ -136,14 +128,11 @@ __all__ = [
     "sample_unique_risk",
     "sd_from_singletons",
     "share_below",
-    "simulation_runs",
     "singletons",
     "singletons_from_kappa",
     "split",
-    "split_cost",
     "threshold_rank",
     "uniform_records",
-    "uniform_share",
     "unique_share_bound",
     "uniqueness",
     "uniqueness_from_kappa",

@@ -101,7 +101,6 @@ def test_expansions_hold_the_exact_value(law, method):
         lambda: predict.cell_budget(10**6, 10, 0.1, bound="xx", all_cells=True),
         lambda: predict.uniform_records(100, 1000, goal="share", level=1.0),
         lambda: predict.uniform_records(100, 1000, goal="all", level=0),
-        lambda: predict.simulation_runs(0),
     ],
 )
 def test_wrong_input_is_refused_in_words(wrong):

@@ -69,15 +69,24 @@ def test_a_sample_that_is_the_population_needs_no_design(people) -> None:
     assert grades(found) == {"A"}
 
 
-def test_sampling_weights_are_refused(people) -> None:
-    table = shoal.open({**people, "w": np.arange(2_000) % 9 + 1.0}, weight="w")
-    with pytest.raises(UsageError, match="sampling weights"):
-        asked(table)
+def test_sampling_weights_of_a_table_are_used_and_refused_for_a_pilot(people) -> None:
+    table = shoal.open({**people, "w": np.arange(2_000) % 9 + 1.0, "stratum": people["area"]}, weight="w")
+    found = asked(table)
+    assert "one over 'w'" in found.notes[0]
+    assert grades(found) == {"B"}
+    assert found.match.value != asked(people).match.value
     with pytest.raises(UsageError, match="sampling weights"):
         from_pilot(table, COLUMNS, population=POPULATION, respondents=500)
     measured = shoal.measure(table, quasi=COLUMNS, population=POPULATION)
     assert measured.sample is None
     assert any("sampling weights" in note for note in measured.notes)
+
+
+def test_weights_do_not_answer_for_clusters(people) -> None:
+    table = {**people, "w": np.arange(2_000) % 9 + 1.0, "psu": np.arange(2_000) // 4}
+    found = shoal.predict("population", table=table, columns=COLUMNS, population=POPULATION, model="tree", weight="w")
+    assert grades(found) == {"C"}
+    assert "'psu'" in found.notes[0]
 
 
 def test_a_pilot_with_a_design_has_grade_c(people) -> None:

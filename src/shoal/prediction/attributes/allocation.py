@@ -175,11 +175,6 @@ def greedy_split(weights: Sequence[float], caps: Sequence[int], cells: float) ->
         d[-max(gains)[1]] += 1
 
 
-def split_cost(weights: Sequence[float], values: Sequence[float]) -> float:
-    """The loss that the split minimises, sum of w_i/d_i."""
-    return float(sum(w / d for w, d in zip(weights, values, strict=True)))
-
-
 def _allowed(n: int, k: int, beta: float, bound: str) -> int:
     if bound == "chernoff":
         return max(1, int(n / _chernoff_mean(k, beta)))

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UsageError
-from shoal.model.estimate import Estimate
 from shoal.prediction.distribution import SUM_TOLERANCE, Distribution, Floats, whole
 from shoal.prediction.group import moments as _moments
 
@@ -55,54 +54,6 @@ def mutual_information(joint: Any) -> float:
     return max(0.0, float((j[inside] * np.log(j[inside] / product[inside])).sum()))
 
 
-def joint_kappa(kappas: Sequence[float], information: float = 0.0) -> float:
-    """Kappa of attributes together: the sum of theirs plus their mutual (total) information, all in nats.
-
-    Without the information this is a lower bound.
-
-    >>> round(joint_kappa([0.0727, 0.001], 0.01), 4)
-    0.0837
-    """
-    if any(not x >= 0 for x in (*kappas, information)):
-        raise UsageError("kappas and information are not negative.")
-    return float(sum(kappas) + information)
-
-
-def normal_power_integral(covariance: Any, power: int) -> float:
-    r""":math:`\int f^m=m^{-d/2}(2\pi)^{-d(m-1)/2}|\Sigma|^{-(m-1)/2}` of a multivariate normal.
-
-    >>> round(normal_power_integral([[1, 0.3, 0.2], [0.3, 2, 0.5], [0.2, 0.5, 1.5]], 2), 12)
-    0.013935306424
-    """
-    sigma = _covariance(covariance)
-    d, m = sigma.shape[0], whole(power, what="power", least=1)
-    det = float(np.linalg.det(sigma))
-    return float(m ** (-d / 2) * (2 * math.pi) ** (-d * (m - 1) / 2) * det ** (-(m - 1) / 2))
-
-
-def normal_expansion(covariance: Any, widths: Sequence[float], group_size: int, *, order: int = 2) -> Estimate:
-    """Expected unique people for normals rounded to boxes, by the expansion in the volume of a box.
-
-    >>> cov = [[5.289**2, 0.5028 * 5.289 * 4.83], [0.5028 * 5.289 * 4.83, 4.83**2]]
-    >>> round(normal_expansion(cov, [1, 1], 10, order=1).value, 5)
-    9.67566
-    """
-    from shoal.prediction.attributes.rounding import expansion
-
-    sigma = _covariance(covariance)
-    w = np.asarray(list(widths), dtype=np.float64)
-    if w.size != sigma.shape[0] or not bool(np.all(w > 0)):
-        raise UsageError(f"{sigma.shape[0]} positive widths are needed, one per attribute.")
-    volume = float(np.prod(w))
-    e = expansion(normal_power_integral(sigma, 2), normal_power_integral(sigma, 3), volume, group_size, order=order)
-    narrow = math.sqrt(float(np.linalg.eigvalsh(sigma).min()))
-    if float(w.max()) > narrow and e.grade == "B":
-        k = whole(group_size, what="group_size")
-        note = "a box is wider than the narrowest direction of the normal: the expansion does not hold"
-        return Estimate(e.value, 0.0, float(k), level=1.0, method=e.method, grade="C", notes=(note,), details=e.details)
-    return e
-
-
 def bivariate_normal(
     sds: tuple[float, float], rho: float, widths: tuple[float, float], *, origin: tuple[float, float] = (0.0, 0.0)
 ) -> Distribution:
@@ -116,7 +67,7 @@ def bivariate_normal(
     if not all(s > 0 and math.isfinite(s) for s in steps):
         raise UsageError("widths and standard deviations must be positive.")
     if math.prod(2 * _FAR / s for s in steps) > 2e7:
-        raise UsageError("the grid has more than 20 million cells.", hint="Use wider intervals, or normal_expansion.")
+        raise UsageError("the grid has more than 20 million cells.", hint="Use wider intervals.")
     edges = [_grid(s, o / sd) for s, o, sd in zip(steps, origin, sds, strict=True)]
     return Distribution.of(normal_rectangles(edges[0], edges[1], rho).ravel(), normalize=True)
 

@@ -97,20 +97,6 @@ def recursion(p: Any, group_size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     return b
 
 
-def simulation_runs(probability: float, *, relative: float = 0.1, z: float = 1.96) -> tuple[float, float]:
-    r"""Runs and expected hits for a simulated probability with relative half-width ``relative``.
-
-    :math:`n_+=z^2(1-p)/(r^2p)` runs, of which about :math:`z^2(1-p)/r^2` are hits.
-
-    >>> tuple(round(x) for x in simulation_runs(0.01))
-    (38032, 380)
-    """
-    if not (0 < probability <= 1 and relative > 0):
-        raise UsageError("the probability lies above 0 and up to 1, and the relative half-width above 0.")
-    runs = z * z * (1 - probability) / (relative * relative * probability)
-    return runs, runs * probability
-
-
 def _is_uniform(d: Distribution) -> bool:
     return d.p.size == 1 or bool(d.p.max() == d.p.min())
 

@@ -23,14 +23,14 @@ LEAST, MOST = 1e-3, 1e4
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 
-def unique_chance(a: float, mean: Floats, f: Ints, rate: float) -> Floats:
+def unique_chance(a: float, mean: Floats, f: Ints, rate: Floats | float) -> Floats:
     """P(F = f): nobody else of the population has the combination."""
     b, c = a + mean, mean * (1 - rate) / rate
     out: Floats = np.exp((a + f) * (np.log(b) - np.log(b + c)))
     return out
 
 
-def match_chance(a: float, mean: Floats, f: Ints, rate: float) -> Floats:
+def match_chance(a: float, mean: Floats, f: Ints, rate: Floats | float) -> Floats:
     """E[1/F]: the chance to name the right person of those who share the combination."""
     b, c = a + mean, mean * (1 - rate) / rate
     out = np.empty(mean.shape)
@@ -58,7 +58,7 @@ def _by_quadrature(a: float, b: Floats, c: Floats, f: Ints) -> Floats:
     return np.where(c > 0, total, 1.0 / f)
 
 
-def crowd_range(a: float, mean: Floats, f: Ints, rate: float, level: float) -> tuple[Floats, Floats]:
+def crowd_range(a: float, mean: Floats, f: Ints, rate: Floats | float, level: float) -> tuple[Floats, Floats]:
     """Least and most people of the population who share the combination, with half of ``1 - level`` on either side."""
     from shoal.kernels.scipy.stats import nbinom
 
@@ -68,7 +68,7 @@ def crowd_range(a: float, mean: Floats, f: Ints, rate: float, level: float) -> t
     return f + np.maximum(low, 0), f + np.maximum(high, 0)
 
 
-def expected_crowd(a: float, mean: Floats, f: Ints, rate: float) -> Floats:
+def expected_crowd(a: float, mean: Floats, f: Ints, rate: Floats | float) -> Floats:
     """E[F]."""
     out: Floats = f + (a + f) * mean * (1 - rate) / rate / (a + mean)
     return out

@@ -28,7 +28,7 @@ WORDS = ("one person", "two people", "three people", "four people", "five people
 def refutation(s: Sample, fit: Fit) -> str:
     """Why the sample refutes the fitted population; empty if it does not."""
     expected, spread = seen_moments(s.people, fit.every, fit.shape)
-    spread = spread + np.diag(np.full(SEEN, 0.5))  # counts are whole: half a class is not evidence
+    spread = s.effect * spread + np.diag(np.full(SEEN, 0.5))  # counts are whole: half a class is not evidence
     observed = np.array([np.count_nonzero(s.sizes == j) for j in range(1, SEEN + 1)])
     gap = observed - expected
     if float(gap @ np.linalg.solve(spread, gap)) <= FAR:
@@ -67,7 +67,7 @@ def pair_distance(s: Sample, shape: float, drawn: Ints, share: Floats, pair: tup
     extra = s.people**2 * np.bincount(place, weights=share, minlength=observed.size) / draws / shape
     kind = np.where(expected >= FEW, np.cumsum(expected >= FEW), 0)
     gap, mean, more = (np.bincount(kind, weights=x) for x in (observed - expected, expected, extra))
-    variance = mean * (1 + s.people / draws) + more + 0.5
+    variance = s.effect * mean * (1 + s.people / draws) + more + 0.5
     return float((gap**2 / variance).sum()), int(np.count_nonzero(mean))
 
 

@@ -88,7 +88,7 @@ def choose(s: Sample, model: str = "auto", *, seed: int = 0) -> Fit:
     people = np.concatenate([h[h > 0] for h in held])
     weights = stacked(shares, people)
     parts = [Shares.of(models.average(part, weights), s, np.random.default_rng(seed)) for part in fits]
-    shape, bounds = likeliest_shape(parts, held)
+    shape, bounds = likeliest_shape(parts, held, s.effect)
     left_out = s.people * sum((p.observed * h for p, h in zip(parts, held, strict=True)), np.zeros(s.sizes.size)) / s.sizes
     whole = models.average([_fitted(s, name, seed) for name in wanted], weights)
     every = Shares.of(whole, s, np.random.default_rng(seed))
@@ -140,8 +140,8 @@ def _fitted(s: Sample, name: str, seed: int) -> Model:
     return {"independent": models.independent, "tree": models.tree, "two-way": models.two_way}[name](s)
 
 
-def likeliest_shape(parts: Sequence[Shares], held: Sequence[Ints]) -> tuple[float, tuple[float, float]]:
-    """The shape of greatest likelihood of the left-out counts, and the range that loses at most :data:`DROP`."""
+def likeliest_shape(parts: Sequence[Shares], held: Sequence[Ints], effect: float = 1.0) -> tuple[float, tuple[float, float]]:
+    """The shape of greatest likelihood of the left-out counts, and the range that loses at most ``effect`` times DROP."""
     from shoal.kernels.scipy import optimize
 
     def value(log_a: float) -> float:
@@ -152,7 +152,7 @@ def likeliest_shape(parts: Sequence[Shares], held: Sequence[Ints]) -> tuple[floa
     at, top = float(found.x), -float(found.fun)
 
     def gap(x: float) -> float:
-        return value(x) - top + DROP
+        return value(x) - top + DROP * effect
 
     least = optimize.brentq(gap, low, at, xtol=1e-2) if gap(low) < 0 else low
     most = optimize.brentq(gap, at, high, xtol=1e-2) if gap(high) < 0 else high
@@ -186,7 +186,8 @@ Below the second shape the gamma factor varies by more than its mean: the model 
 
 def grade_of(s: Sample, fit: Fit) -> Grade:
     """B where the intervals were seen to hold: enough people, and of each value, and a model that explains what it must."""
-    enough = s.people >= ENOUGH and s.people >= PER_VALUE * max(s.levels)
+    people = s.people / s.effect
+    enough = people >= ENOUGH and people >= PER_VALUE * max(s.levels) and not (s.design is not None and s.design.mixed)
     return "B" if enough and _explains(s, fit) and rare_share(s) <= RARE else "C"
 
 

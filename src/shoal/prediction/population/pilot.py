@@ -4,7 +4,8 @@ A combination with fitted share p, f people in a pilot of m, has a share :math:`
 respondents it is given by exactly one of them :math:`E[xe^{-x}]`, :math:`x=npG`, times, which is
 :math:`np\frac AB\big(\frac B{B+np}\big)^{A+1}` with A = a + f, B = a + mp. Summed over all combinations, seen or not, and divided
 by n this is the expected unique share, moved half way to the share seen in the pilot. The interval is made as in :mod:`.risk`;
-where the model is outside its limits it is the one without a model.
+where the model is outside its limits it is the one without a model. As many respondents as the pilot has people, or
+fewer, need no model: what parts of the pilot show is counted.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ import numpy as np
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import Floats
 from shoal.prediction.population.fit_check import refutation, seen_moments
-from shoal.prediction.population.model_choice import Fit, choose, grade_of
+from shoal.prediction.population.model_choice import ENOUGH, Fit, choose, grade_of
 from shoal.prediction.population.models import MOST_CELLS, combinations
 from shoal.prediction.population.risk import KNOWN, OUTSIDE, Z, counted_classes
 from shoal.prediction.population.sample import Sample
-from shoal.prediction.population.without_model import LEVEL, unique_share_range
+from shoal.prediction.population.without_model import LEVEL, rarefied_share, unique_share_range
+
+RANDOM = "the pilot is taken as drawn at random from those who will be asked"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,11 +71,15 @@ class Pilot:
         method = f"pilot of {self.people:,} people, fitted population ({self.fit.model})"
         if respondents <= 1:
             return Estimate.exact(float(respondents), method="at most one person")
+        if respondents <= self.people and self.people >= ENOUGH and not self.design:
+            low, middle, high = rarefied_share(counted_classes(self.sample), respondents)
+            counted = f"pilot of {self.people:,} people, counted in its parts"
+            return Estimate(middle, low, high, level=LEVEL, method=counted, grade="B", notes=(RANDOM,))
         middle = self._share(self.fit.shape, self.fit.mean, respondents)
         spread = Z * self._deviation(respondents)
         least, most = unique_share_range(counted_classes(self.sample), respondents)
         least, most, grade = max(least - spread, 0.0), min(most + spread, 1.0), self.grade
-        notes: tuple[str, ...] = ("the pilot is taken as drawn at random from those who will be asked",)
+        notes: tuple[str, ...] = (RANDOM,)
         if grade == "B":
             ends = [self._share(a, m, respondents) for a in self.fit.shape_range for m in (self.fit.kept, self.fit.left_out)]
             chance = math.hypot(spread, Z * self._deviation(self.people))

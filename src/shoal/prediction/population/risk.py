@@ -21,6 +21,7 @@ from shoal.model.estimate import Estimate
 from shoal.prediction.distribution import Floats
 from shoal.prediction.population import crowd
 from shoal.prediction.population.class_size_models import SampledClasses
+from shoal.prediction.population.design import Design
 from shoal.prediction.population.fit_check import refutation
 from shoal.prediction.population.model_choice import Fit, choose, grade_of, rare
 from shoal.prediction.population.sample import Ints, Sample
@@ -119,7 +120,14 @@ class PopulationRisk:
 
 
 def population_risk(
-    codes: Sequence[Any], sizes: Any, population: int, *, model: str = "auto", seed: int = 0, limits: bool = True
+    codes: Sequence[Any],
+    sizes: Any,
+    population: int,
+    *,
+    model: str = "auto",
+    seed: int = 0,
+    limits: bool = True,
+    design: Design | None = None,
 ) -> PopulationRisk:
     """Risk per class of a sample, by a model of how the columns depend on each other.
 
@@ -131,7 +139,7 @@ def population_risk(
     sizes : array of int
         People of the sample in each class.
     population : int
-        People of the population, from which the sample was drawn at random with equal chances.
+        People of the population, from which the sample was drawn at random: with equal chances, or by the ``design``.
     model : {"auto", "independent", "tree", "two-way", "latent-class"}
         "auto" averages them, with the weights of the highest held-out likelihood.
     seed : int
@@ -148,7 +156,7 @@ def population_risk(
     >>> 0.01 < r.mean < 0.03
     True
     """
-    s = Sample.of(codes, sizes, population)
+    s = Sample.of(codes, sizes, population, design)
     if s.people == s.population:
         return _counted(s)
     return assembled_risk(s, choose(s, model, seed=seed), limits=limits)
@@ -156,7 +164,7 @@ def population_risk(
 
 def assembled_risk(s: Sample, fit: Fit, *, limits: bool = True) -> PopulationRisk:
     """The risk of a sample from a fit of it."""
-    f, rate = s.sizes, s.rate
+    f, rate = s.sizes, s.rates
     totals = Totals.of(s)
     mean, a = totals.scaled(s, fit.shape, fit.mean), fit.shape
     risk = crowd.match_chance(a, mean, f, rate)
@@ -166,16 +174,17 @@ def assembled_risk(s: Sample, fit: Fit, *, limits: bool = True) -> PopulationRis
     ends += [(shape, totals.scaled(s, shape, fit.mean, side)) for shape in fit.shape_range for side in (-1, 1)]
 
     def uniques(shape: float, means: Floats) -> float:
-        return float(crowd.unique_chance(shape, means[alone], f[alone], rate).sum())
+        return float(crowd.unique_chance(shape, means[alone], f[alone], rate[alone]).sum())
 
     def matches(shape: float, means: Floats) -> float:
         return float((f * crowd.match_chance(shape, means, f, rate)).sum())
 
     why = f"fitted population ({fit.model})"
-    tau = _ranged([uniques(*x) for x in ((a, mean), *ends)], float((unique * (1 - unique)).sum()), int(alone.sum()), why)
-    variance = float((f**2 * risk * np.maximum(1 / f - risk, 0)).sum())
+    chance = s.effect * float((unique * (1 - unique)).sum())
+    tau = _ranged([uniques(*x) for x in ((a, mean), *ends)], chance, int(alone.sum()), why)
+    variance = s.effect * float((f**2 * risk * np.maximum(1 / f - risk, 0)).sum())
     right = _ranged([matches(*x) for x in ((a, mean), *ends)], variance, float(f.size), why)
-    alive = [_scaled(x, s, sign) for x, sign in ((tau.low, -1), (tau.value, 0), (tau.high, 1))]
+    alive = [_scaled(x, s, unique, sign) for x, sign in ((tau.low, -1), (tau.value, 0), (tau.high, 1))]
     whole = Estimate(alive[1], min(alive), max(alive), level=LEVEL, method=why)
     refuted = refutation(s, fit)
     firm = not limits or grade_of(s, fit) == "B"
@@ -215,7 +224,7 @@ def assembled_risk(s: Sample, fit: Fit, *, limits: bool = True) -> PopulationRis
 def _largest_crowds(s: Sample) -> Floats:
     """The largest class of the population of which a sample plausibly shows so few people, without a model."""
     sizes, place = np.unique(s.sizes, return_inverse=True)
-    limits = np.array([poisson_limits(int(f), (1 - LEVEL) / 2)[1] / s.rate for f in sizes])
+    limits = np.array([poisson_limits(int(f), (1 - LEVEL) / 2)[1] / s.rates.min() for f in sizes])
     out: Floats = np.minimum(np.ceil(limits), s.population - s.people + sizes)[place]
     return out
 
@@ -223,7 +232,7 @@ def _largest_crowds(s: Sample) -> Floats:
 def _without_contradiction(s: Sample, firm: bool, refuted: str, *found: Estimate) -> tuple[tuple[Estimate, ...], str]:
     """The estimates within the ranges that need no model. Of a model that is refuted or outside its limits the value stays, in
     the range without a model. A model whose interval does not meet that range is refuted, too."""
-    ranges = model_free_ranges(counted_classes(s))
+    ranges = model_free_ranges(counted_classes(s), s.design)
     apart = any(e.high < low or e.low > high for e, (low, high) in zip(found, ranges, strict=True))
     if apart and not refuted:
         refuted = "its interval lies outside the range that the class sizes alone leave plausible"
@@ -249,6 +258,8 @@ class Totals:
 
     @classmethod
     def of(cls, s: Sample) -> Totals:
+        if s.design is not None:
+            return cls.by_design(s, s.design)
         seen, odds, tail = counted_classes(s), (1 - s.rate) / s.rate, (1 - LEVEL) / 2
         threes = int(seen.numbers[seen.sizes == 3].sum())
         low, high = lookalikes(seen.n2, threes, 2 * odds, tail)
@@ -260,6 +271,16 @@ class Totals:
         ones = (low, 2 * odds * seen.n2, high) if seen.n2 >= KNOWN else (low, math.nan, high)
         return cls((min(ones[0], most), min(ones[1], most), min(ones[2], most)), rest)
 
+    @classmethod
+    def by_design(cls, s: Sample, design: Design) -> Totals:
+        """The same for units with chances of their own."""
+        pairs, threes, each = design.pairs()
+        low, high = lookalikes(pairs, threes, each, (1 - LEVEL) / 2)
+        most, parts = float(s.population - s.people), design.unseen(2)
+        people, chance = float(parts.sum()), Z * math.sqrt(design.variance(parts) + (Z * float(design.weight.max())) ** 2)
+        ones = pairs * each if pairs >= KNOWN else math.nan
+        return cls((min(low, most), min(ones, most), min(high, most)), (max(people - chance, 0.0), people, people + chance))
+
     def scaled(self, s: Sample, shape: float, means: Floats, side: int = 0) -> Floats:
         """The means of each class, those of one person and of more each times a factor, so that the expected crowds add up to
         the totals; on one side, to the end of their range. A total that is not known well only limits the model's own."""
@@ -268,11 +289,11 @@ class Totals:
             if not here.any():
                 continue
             f, m = s.sizes[here], means[here]
-            own = float((crowd.expected_crowd(shape, m, f, s.rate) - f).sum())
+            own = float((crowd.expected_crowd(shape, m, f, s.rates[here]) - f).sum())
             goal = total[1 + side] if side else total[1]
             if math.isnan(goal):
                 goal = min(max(own, total[0]), total[2])
-            out[here] = m * _factor(shape, m, f, s.rate, goal)
+            out[here] = m * _factor(shape, m, f, s.rates[here], goal)
         return out
 
 
@@ -280,7 +301,7 @@ KNOWN = 10
 """Classes of two people from which the number of lookalikes counts as known."""
 
 
-def _factor(shape: float, means: Floats, f: Ints, rate: float, goal: float) -> float:
+def _factor(shape: float, means: Floats, f: Ints, rate: Floats, goal: float) -> float:
     """The factor of the means under which the expected number of others of the population is the goal."""
     low, high = math.log(1e-9), math.log(1e9)
     for _ in range(50):
@@ -324,9 +345,14 @@ def _plausible_counts(least: float, most: float, ratio: float) -> tuple[float, f
     return float(max(low, 0.0)), float(high)
 
 
-def _scaled(uniques: float, s: Sample, side: int) -> float:
-    """Unique people of the population when a share ``rate`` of them was sampled; chance of the sample on the given side."""
-    out = (uniques + side * Z * math.sqrt(uniques * (1 - s.rate))) / s.rate
+def _scaled(uniques: float, s: Sample, unique: Floats, side: int) -> float:
+    """Unique people of the population when each was sampled at the rate of its class; chance of the sample on the given side."""
+    rate, varies = s.rate, s.effect
+    if s.design is not None and float(unique.sum()) > 0:
+        weighted = unique / s.rates
+        rate = float(unique.sum() / weighted.sum())
+        varies *= rate * float((weighted / s.rates).sum() / weighted.sum())
+    out = (uniques + side * Z * math.sqrt(uniques * (1 - rate) * varies)) / rate
     return min(max(out, 0.0), float(s.population))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,11 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.prediction.distribution import Floats, whole
+from shoal.prediction.population.design import Design
+from shoal.prediction.population.design import Ints as Ints
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+RAKED, PRIOR = 10, 2.0
+"""Rounds over the columns in which mean weights are fitted, and people of the mean weight that each value is given."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +23,7 @@ class Sample:
     """``codes`` (classes × columns, from 0), ``sizes`` of the classes, ``levels`` of each column, ``population``.
 
     Classes are kept in the order of their codes, so that nothing depends on the order of rows; ``order`` leads back: class
-    ``i`` here was class ``order[i]`` of what was given.
+    ``i`` here was class ``order[i]`` of what was given. Without a ``design``, everybody was equally likely.
     """
 
     codes: Ints
@@ -28,9 +31,10 @@ class Sample:
     levels: tuple[int, ...]
     population: int
     order: Ints
+    design: Design | None = None
 
     @classmethod
-    def of(cls, codes: Sequence[Any], sizes: Any, population: int) -> Sample:
+    def of(cls, codes: Sequence[Any], sizes: Any, population: int, design: Design | None = None) -> Sample:
         """From one code per class and column (a missing value, -1, is a value of its own) and the sizes of the classes."""
         if not codes:
             raise UsageError("a fitted population needs at least one column.", hint="Name the quasi-identifiers.")
@@ -45,7 +49,8 @@ class Sample:
             )
         order = np.lexsort(tuple(reversed(columns))).astype(np.int64)
         table = np.stack([c[order] for c in columns], axis=1)
-        return cls(table, members[order], tuple(int(c.max()) + 1 for c in columns), total, order)
+        levels = tuple(int(c.max()) + 1 for c in columns)
+        return cls(table, members[order], levels, total, order, None if design is None else design.ordered(order))
 
     @property
     def people(self) -> int:
@@ -55,6 +60,25 @@ class Sample:
     def rate(self) -> float:
         """Share of the population that was sampled."""
         return self.people / self.population
+
+    @cached_property
+    def rates(self) -> Floats:
+        """The same for people like those of each class (Skinner & Shlomo): one over their mean weight, as a product of a factor
+        for each value. The weight of one person would not do: people who are likely to be sampled are seen more often."""
+        out = np.full(self.sizes.size, 1 / self.rate)
+        if self.design is None or self.design.equal:
+            return 1 / out
+        seen = self.design.weights * self.sizes
+        for j in list(range(self.columns)) * RAKED:
+            real, fitted = (np.bincount(self.codes[:, j], weights=x) for x in (seen, out * self.sizes))
+            out *= ((real + PRIOR / self.rate) / (fitted + PRIOR / self.rate))[self.codes[:, j]]
+        inside: Floats = 1 / np.clip(out, self.design.weight.min(), self.design.weight.max())
+        return inside
+
+    @property
+    def effect(self) -> float:
+        """How many times the variance of a count can be that of people sampled one by one."""
+        return 1.0 if self.design is None else self.design.effect
 
     @property
     def columns(self) -> int:
@@ -84,7 +108,7 @@ class Sample:
 
     def without(self, left_out: Ints) -> Sample:
         """The sample without some people of each class; classes of nobody stay, so that codes and levels do."""
-        return Sample(self.codes, self.sizes - left_out, self.levels, self.population, self.order)
+        return replace(self, sizes=self.sizes - left_out, design=None)
 
 
 def strength(counts: Floats, centre: Floats) -> float:

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,9 +27,11 @@ from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import fraction, whole
 from shoal.prediction.population import class_size_models as models
+from shoal.prediction.population.design import Design
 from shoal.prediction.population.risk import PopulationRisk
 from shoal.prediction.population.without_model import ONE_BY_ONE, lookalikes, uniques_range
 
+MATCH = "unique match is right (Skinner & Elliot)"
 NOT_DEFINED = "no class of the sample has one person: the chance that a unique match is right is not defined"
 
 
@@ -78,7 +80,7 @@ class PopulationEstimate:
     def to_json(self) -> dict[str, Any]:
         """The match probability with its keys, and everything else beside it."""
         out = dict(self.match.to_json()) if self.match else {"value": None, "low": None, "high": None, "grade": "C"}
-        out.setdefault("method", "unique match is right (Skinner & Elliot)")
+        out.setdefault("method", MATCH)
         out |= {
             "population": self.population,
             "uniques": self.uniques.to_json() if self.uniques else None,
@@ -156,20 +158,28 @@ def match_probability(n1: int, n2: int, rate: float, *, n3: int | None = None, l
     p = fraction(rate, what="rate")
     a, b = whole(n1, what="n1", least=1), whole(n2, what="n2")
     threes = b if n3 is None else whole(n3, what="n3")
-    name = "unique match is right (Skinner & Elliot)"
     if p >= 1:
-        return Estimate.exact(1.0, method=name)
+        return Estimate.exact(1.0, method=MATCH)
     if p == 0:
         raise UsageError("the sampling rate must be above 0.")
 
-    def theta(x: float, y: float) -> float:
-        return p * x / (p * x + 2 * (1 - p) * y)
+    return _match(a, b, threes, 2 * (1 - p) / p, level)
 
-    least, most = lookalikes(b, threes, 2 * (1 - p) / p, (1 - level) / 2)
-    few = min(a, b) < 10
-    notes = ("no class of two in the sample",) if b == 0 else ("fewer than ten classes of one or of two people",) if few else ()
-    grade: Grade = "C" if few else "B"
-    return Estimate(theta(a, b), a / (a + most), a / (a + least), level=level, method=name, grade=grade, notes=notes)
+
+def match_by_design(n1: int, design: Design) -> Estimate:
+    """The same for a sample with weights or clusters: R is estimated from the weights of the people in pairs."""
+    return _match(n1, *design.pairs(), 0.95)
+
+
+def _match(n1: int, pairs: float, threes: float, c: float, level: float) -> Estimate:
+    """n1 sample uniques, and so many pairs that each stand for c people who look like one of them."""
+    least, most = lookalikes(pairs, threes, c, (1 - level) / 2)
+    few = min(n1, pairs) < 10
+    notes = (
+        ("no class of two in the sample",) if pairs == 0 else ("fewer than ten classes of one or of two people",) if few else ()
+    )
+    value, grade = n1 / (n1 + c * pairs), "C" if few else "B"
+    return Estimate(value, n1 / (n1 + most), n1 / (n1 + least), level=level, method=MATCH, grade=cast(Grade, grade), notes=notes)
 
 
 def sample_unique_risk(rate: float) -> float:

@@ -76,7 +76,7 @@ def threshold_rank(z: Zipf, people: int, records: int, *, k: int = 2, a: float |
     n, s = whole(people, what="people", least=1), whole(records, what="records", least=1)
     threshold = whole(k, what="k", least=1)
     if z.c == 0:
-        raise UsageError("with exponent 0 all places are equal: ranks are undefined.", hint="Use uniform_share.")
+        raise UsageError("with exponent 0 all places are equal: ranks are undefined.", hint="Use uniform_records.")
     log_x = (s * math.log(z.a if a is None else a) + math.log(n / threshold)) / z.c
     return math.exp(min(log_x, 700.0))
 
@@ -163,17 +163,6 @@ def pseudonym_life(laws: Any, people: int, limit: float, *, k: int = 2, most: in
         if expected_share(laws, people, s, k=k).low > top:
             return s - 1
     return most
-
-
-def uniform_share(places: int, people: int, records: float) -> float:
-    """Expected share of unique people when all d^s cells are equal, (1-d^-s)^(n-1).
-
-    >>> round(uniform_share(2497, 42_598_300, 2), 7)
-    0.0010786
-    """
-    n = whole(people, what="people", least=1)
-    p = math.exp(-records * math.log(whole(places, what="places", least=1)))
-    return math.exp((n - 1) * math.log1p(-p)) if p < 1 else float(n == 1)
 
 
 def uniform_records(places: int, people: int, *, goal: str = "cells", level: float = 0.5, k: int = 2) -> float:
