@@ -131,7 +131,7 @@ def joint_groups(k: int) -> Together:
 
 
 def nothing_compared(why: str = "your ledger has no earlier release of these people that can be compared") -> AttackResult:
-    """The result if nobody is known to be in two of the releases, or ``why`` nothing can be said."""
+    """The result if nobody is known to be in two of the releases, or ``why`` there is no result."""
     from shoal.attacks.composition import QUESTION
 
     return AttackResult.not_run(_NAME, why, QUESTION)
