@@ -168,10 +168,8 @@ def inferred_place(
             right[i] = float((best == truth[i]).sum()) / len(best)
     rate, base = float(right.mean()), float(without.mean())
     low, high = wilson(float(right.sum()), len(right))
-    said = (
-        f"Of {len(right):,} people with known records, the {what} is guessed correctly for {rate:.1%}; without the release, by the "
-    )
-    said += f"most common places and the known ones, for {base:.1%}."
+    said = f"Of {len(right):,} people with known records, the {what} is guessed correctly for {rate:.1%}; without the release, "
+    said += f"by the most common places and the known ones, for {base:.1%}."
     question = f"Do known records and the release tell the {what} of a person?"
     verdict: Verdict = "holds" if high <= base else "warning"
     return AttackResult(f"inference: {what}", question, rate, low, high, None, "", verdict, said)

@@ -4,6 +4,9 @@ second opinion; and attackers of this file, who look for people in releases."""
 from __future__ import annotations
 
 import csv
+import os
+import subprocess
+import sys
 from collections import Counter
 from datetime import datetime, timedelta
 from itertools import combinations
@@ -189,3 +192,20 @@ BASE: dict[str, Any] = {"events": {"unit": "who", "place": "where"}}
 def test_policies_that_leave_something_open_are_refused(policy: dict[str, Any], words: str) -> None:
     with pytest.raises(PolicyError, match=words):
         shoal.anonymize({"who": [1], "where": ["A"], "v": ["x"]}, {**BASE, **policy})
+
+
+LOOPS = """
+import numpy as np
+from shoal.measures.events.knowledge import Linked
+rng = np.random.default_rng(1)
+both = np.unique(rng.integers(0, 60, 900) * 400 + rng.integers(0, 300, 900))
+fits = Linked.of(both // 400, both % 400, np.arange(60), np.ones(len(both), bool))
+print(fits.lowest(2), int(fits.weak(2, 2.0).sum()), round(float(fits.alone(2).mean()), 6))
+"""
+
+
+def test_the_loops_say_the_same_without_a_compiler() -> None:
+    """Numbers of pairs of points are beyond what the 32 bits of a code hold."""
+    python = [sys.executable, "-W", "error", "-c", LOOPS]
+    plain = subprocess.run(python, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, check=True)
+    assert plain.stdout.split() == ["1.0", "716", "0.850889"]

@@ -142,7 +142,7 @@ def _lowest_from(
         if test != PEOPLE or depth < m - 1:
             sizes[depth] = common(before, sizes[depth - 1], visitor, low, high, rooms[depth], True)
         if test == PEOPLE:
-            pair = int(point[base + root]) * len(most) + p + 1 if depth == 1 else -1
+            pair = int(point[base + root]) * len(most) + int(p) + 1 if depth == 1 else -1
             place = (pair * 40503 ^ (pair >> 15)) & (len(strong) - 1)
             if depth == 1 and strong[place] == pair:
                 number = limit
