@@ -108,9 +108,10 @@ def _command(text: str, folder: Path, python: Path, env: dict[str, str]) -> str:
     command, _, comment = text.partition("  # ")
     expected = int(re.search(r"exit (\d)", comment).group(1)) if "exit" in comment else 0
     more = {"PATH": f"{Path(shoal).parent}{os.pathsep}{env['PATH']}", "NO_COLOR": "1", "COLUMNS": "80"}
-    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, env={**env, **more})
-    assert done.returncode == expected, f"{shlex.quote(command)}: exit {done.returncode}\n{done.stderr[-2000:]}"
-    return done.stderr + done.stdout
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}  # one after the other, as a terminal shows them
+    done = subprocess.run(["bash", "-c", command], cwd=folder, text=True, env={**env, **more}, **streams)
+    assert done.returncode == expected, f"{shlex.quote(command)}: exit {done.returncode}\n{done.stdout[-2000:]}"
+    return done.stdout
 
 
 def same(shown: str, printed: str) -> bool:

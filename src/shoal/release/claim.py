@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shoal.errors import ShoalError, TamperError, VerificationError
 from shoal.kernels import signatures as sign
@@ -91,12 +91,14 @@ class Verification:
 class Claim(ABC, Generic[C]):
     """A certificate and the folder it describes; each method raises where what it looks at does not hold."""
 
-    in_database: ClassVar[bool] = False
-    """Whether the data may be a table of a database, which is then named by ``table``."""
-
     def __init__(self, place: Path, table: Any = None, counted: tuple[str, Facts] | None = None) -> None:
         self.place, self.table, self.known_facts = place, table, counted
         self.certificate: C = self.read(place / NAME)
+
+    @property
+    def in_database(self) -> bool:
+        """Whether the data are a table of a database, which is then named by ``table``."""
+        return getattr(getattr(self.certificate, "data", None), "table", None) is not None
 
     @staticmethod
     @abstractmethod

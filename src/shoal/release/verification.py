@@ -65,12 +65,11 @@ def verify(
         raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
     report(0.0, "reading the certificate")
     try:
-        kind = _kind_of(place)
-        if table is not None and not kind.in_database:
-            raise UsageError("this release is proven from its folder alone.", hint="Leave --table out.")
-        claim = kind(place, table, counted)
+        claim = _kind_of(place)(place, table, counted)
     except TamperError as error:
         return Verification(str(folder), (Check("certificate", False, error.message),))
+    if table is not None and not claim.in_database:
+        raise UsageError("this release is proven from its folder alone.", hint="Leave --table out.")
     whole = claim.certificate if isinstance(claim.certificate, Certificate) else None
     checks = [Check("certificate", True, "the certificate is as Shoal wrote it, and of a known version")]
     ordinary = tried("files", lambda: check_ordinary(place, len(claim.certificate.files)))

@@ -272,7 +272,7 @@ class TestServices:
         body = {"fit": "exact", "records": [record.to_json()], "best": record.id, "notes": ["a\x1b[2J"]}
         monkeypatch.setattr(Liar, "answers", {"/query": json.dumps(body).encode()})
         found = Remote(liar).query(["age/years"], str(UTRECHT))
-        assert (found.fit, found.best, found.notes) == ("exact", record, ["a [2J"])
+        assert (found.fit, found.best, found.notes) == ("exact", record, ("a [2J",))
 
     @pytest.mark.parametrize(
         "url", ["http://[::1", "http://host:99999", "http://a b", "http://höst", "http://h\x00", "http://@h", "http://h:0"]

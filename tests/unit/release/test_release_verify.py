@@ -251,7 +251,11 @@ def test_a_check_that_fails_unexpectedly_is_a_failed_check():
         assert not tried("x", look).ok
 
 
-def test_a_table_is_refused_for_a_release_that_is_proven_from_its_folder(tmp_path):
-    (tmp_path / NAME).write_text(json.dumps({"format": "shoal-event-certificate/1"}))
-    with pytest.raises(UsageError, match="proven from its folder alone"):
-        verify(tmp_path, table=object())
+def test_a_table_is_refused_for_a_release_that_is_proven_from_its_folder(released, tmp_path):
+    """It would not be looked at, and "verified" would seem to be about it."""
+    trips = {"card": [f"c{i // 2}" for i in range(40)], "at": ["2026-03-02", "2026-03-03"] * 20, "station": ["A", "B"] * 20}
+    events = {"unit": "card", "time": "at", "place": "station"}
+    made = shoal.anonymize(trips, {"events": events, "roles": {"rest": "drop"}, "require": ["known[1]>=5"], "seed": 3**80})
+    for folder in (released, made.write(tmp_path / "events")):
+        with pytest.raises(UsageError, match="proven from its folder alone"):
+            verify(folder, table=object())

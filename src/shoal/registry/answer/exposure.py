@@ -115,7 +115,8 @@ def exposure(
     joint = _joint(source, str(people), counts)
     topics = [found for c in source.codings(str(people)) if len(c) == 1 and (found := counts(c, str(people)))]
     listed = {topic[0].codes[0] for topic in topics if any(r.shares for r in topic)}
-    added = [] if joint is None else [c for c in codes if c not in listed and fixed(joint, [c], estimates=True) is not None]
+    given = [c for c, (_, answer) in zip(codes, answers, strict=True) if answer and c not in listed]
+    added = [] if joint is None else [c for c in given if fixed(joint, [c], estimates=True) is not None]
     topics = [t for t in topics if t[0].codes[0] not in added] + [[_margin(joint, c)] for c in added if joint is not None]
     place = place_data(topics, trusting=bool(anchors), joint=joint)
     answers = [(code, answer) for code, (_, answer) in zip(codes, answers, strict=True)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from shoal.engines.exclusion import ids_of
 from shoal.errors import TamperError, VerificationError
@@ -38,8 +38,6 @@ from shoal.report.release_report import render
 
 class TableClaim(Claim[Certificate]):
     """A release of one table."""
-
-    in_database: ClassVar[bool] = True
 
     @staticmethod
     def read(path: Path) -> Certificate:

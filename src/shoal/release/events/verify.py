@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from shoal.disk.atomic import scratch
 from shoal.errors import TamperError, VerificationError
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
 class EventClaim(Claim[EventCertificate]):
     """A release of an event table."""
-
-    in_database: ClassVar[bool] = True
 
     @staticmethod
     def read(path: Path) -> EventCertificate:
