@@ -24,7 +24,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.disk.atomic import hold, is_free
 from shoal.stores import sa
@@ -33,8 +33,6 @@ from shoal.studio.workspace.files import Files
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
-
-    from shoal.studio.workspace.workspace import Workspace
 
 
 LOST = "The studio stopped while this ran. The table and every earlier release are intact."
@@ -132,10 +130,18 @@ TICK = 2.0
 """Seconds after which the queue is looked at even if nobody said that a job came: another process may have put one there."""
 
 
+class Home(Protocol):
+    """What workers need of a workspace."""
+
+    jobs: Jobs
+    files: Files
+    store: str
+
+
 class Worker:
     """One worker process, started when it is first needed."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Home) -> None:
         self._workspace = workspace
         self._process: subprocess.Popen[str] | None = None
         self._starting = threading.Lock()
@@ -195,7 +201,7 @@ _ENDED = "The worker ended before its work was done."
 class Runner:
     """Worker processes for the queue of one workspace."""
 
-    def __init__(self, workspace: Workspace, *, workers: int = WORKERS) -> None:
+    def __init__(self, workspace: Home, *, workers: int = WORKERS) -> None:
         self._workspace = workspace
         self._workers = [Worker(workspace) for _ in range(workers)]
         self._came = threading.Condition()
