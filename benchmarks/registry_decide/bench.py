@@ -2,7 +2,8 @@
 
     SHOAL_DATA=FOLDER python benchmarks/registry_decide/bench.py [MORE] [--every N] [--keep]
 
-Without MORE only the United Kingdom and the Netherlands are checked; with --every only each N-th of their places. MORE is the folder of further tables that tools/seed_registry.py reads, with wpp2017_popM.txt and wpp2017_popF.txt (World
+Without MORE only the United Kingdom and the Netherlands are checked; with --every only each N-th of their places. MORE is the
+folder of further tables that tools/seed_registry.py reads, with wpp2017_popM.txt and wpp2017_popF.txt (World
 Population Prospects 2017) beside them: between the two revisions the allowance for estimates is measured.
 """
 
