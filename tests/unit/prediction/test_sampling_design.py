@@ -14,7 +14,7 @@ from shoal.errors import UsageError
 from shoal.prediction.population.without_model import ONE_BY_ONE
 
 COLUMNS = ["age", "area", "job"]
-POPULATION = 20_000
+POPULATION = 6_000
 
 
 @pytest.fixture

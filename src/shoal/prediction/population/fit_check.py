@@ -4,11 +4,15 @@ Under the fit each combination is a gamma-mixed Poisson count, independent of th
 twice … :data:`~.without_model.SEEN` times in samples of the fitted population have known means and covariances; no sample need
 be simulated. The observed numbers are held against them by the quadratic distance, with the 1 % point of chi-squared. So is the
 table of every two columns, with people drawn from the fitted population; the 1 % is shared by the tables.
+
+Poisson counts let people of rare combinations meet. In the real table they may never do (one household per address), and a small
+sample looks the same either way: then it does not tell which, and the intervals of the model are not used either.
 """
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,8 +22,9 @@ from shoal.prediction.population.models import DRAWS, Shares
 from shoal.prediction.population.sample import Ints, Sample
 from shoal.prediction.population.without_model import SEEN
 
-FAR = 15.09
-"""The 1 % point of chi-squared with five degrees of freedom."""
+FAR, NEARER = 15.09, 6.0
+"""The 1 % point of chi-squared with five degrees of freedom; the difference of distances from which a sample tells two models
+apart: it is 20 times as likely under one as under the other."""
 TAIL, FEW = 0.01, 5.0
 """Chance that pair tables refute a population that is right; expected people below which pairs of values are taken together."""
 WORDS = ("one person", "two people", "three people", "four people", "five people")
@@ -28,16 +33,34 @@ WORDS = ("one person", "two people", "three people", "four people", "five people
 def refutation(s: Sample, fit: Fit) -> str:
     """Why the sample refutes the fitted population; empty if it does not."""
     expected, spread = seen_moments(s.people, fit.every, fit.shape)
-    spread = s.effect * spread + np.diag(np.full(SEEN, 0.5))  # counts are whole: half a class is not evidence
-    observed = np.array([np.count_nonzero(s.sizes == j) for j in range(1, SEEN + 1)])
-    gap = observed - expected
-    if float(gap @ np.linalg.solve(spread, gap)) <= FAR:
+    if _distance(s, expected, spread) <= FAR:
         return _refuted_by_pairs(s, fit)
-    worst = int(np.argmax(np.abs(gap) / np.sqrt(np.diag(spread))))
+    observed = np.array([np.count_nonzero(s.sizes == j) for j in range(1, SEEN + 1)])
+    worst = int(np.argmax(np.abs(observed - expected) / np.sqrt(s.effect * np.diag(spread) + 0.5)))
     return (
         f"the fitted population would give {expected[worst]:,.0f} classes of {WORDS[worst]} in such a sample; "
         f"{observed[worst]:,} were observed"
     )
+
+
+def may_never_meet(s: Sample, fit: Fit) -> bool:
+    """Whether the sample could also be one in which no two people share a combination of at most one person on average.
+
+    It could unless the numbers of classes by size are nearer to those of the fitted population by :data:`NEARER`.
+    """
+    every, rare = fit.every, s.population * fit.every.at <= 1
+    often = replace(every, at=every.at[~rare], numbers=every.numbers[~rare], drawn=False)
+    expected, spread = seen_moments(s.people, every, fit.shape)
+    apart = seen_moments(s.people, often, fit.shape)[0]
+    apart[0] += s.people * float((every.numbers * every.at)[rare].sum())
+    return bool(rare.any()) and _distance(s, apart, spread) - _distance(s, expected, spread) < NEARER
+
+
+def _distance(s: Sample, expected: Floats, spread: Floats) -> float:
+    """The quadratic distance of the numbers of classes by size from those expected."""
+    gap = np.array([np.count_nonzero(s.sizes == j) for j in range(1, SEEN + 1)]) - expected
+    whole = s.effect * spread + np.diag(np.full(SEEN, 0.5))  # counts are whole: half a class is not evidence
+    return float(gap @ np.linalg.solve(whole, gap))
 
 
 def _refuted_by_pairs(s: Sample, fit: Fit) -> str:
