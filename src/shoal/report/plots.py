@@ -190,11 +190,10 @@ def two_values_curve(
     expected: float,
     factors: Sequence[float] | None = None,
 ) -> Chart:
-    """Two rounded normals: unique people when both widths grow together, beside independent values and the first alone.
+    """Two rounded normals: unique people as both widths grow, or only one of them.
 
     Without ``factors`` from a quarter to twice the widths, or from as fine as :data:`DRAWN_CELLS` allow.
     """
-    from shoal.kernels.scipy import stats
     from shoal.prediction import bivariate_normal, singletons
 
     if factors is None:
@@ -202,22 +201,24 @@ def two_values_curve(
         least = max(0.25, math.sqrt(asked / DRAWN_CELLS))
         factors = np.geomspace(least, max(2.0, 2 * least), 16).tolist()
 
-    def share(rho: float, f: float) -> float:
-        return (
-            100 * float(singletons(bivariate_normal(spreads, rho, (f * widths[0], f * widths[1])), group_size).mean) / group_size
-        )
+    def line(name: str, grows: tuple[bool, bool]) -> Line:
+        points = []
+        for f in factors:
+            first, second = (w * (f if g else max(1.0, factors[0])) for w, g in zip(widths, grows, strict=True))
+            found = singletons(bivariate_normal(spreads, correlation, (first, second)), group_size).mean
+            points.append((f, 100 * float(found) / group_size))
+        return Line(name, points)
 
-    lines = [Line(f"correlation {written(correlation, 3)}", [(f * widths[0], share(correlation, f)) for f in factors])]
-    if correlation != 0:
-        lines.append(Line("independent", [(f * widths[0], share(0.0, f)) for f in factors]))
-    alone = _by_width(stats.norm(scale=spreads[0]), [f * widths[0] for f in factors], group_size, 0.0)
-    lines.append(Line("the first value alone", alone))
+    lines = [line("both widths", (True, True)), line("only the first", (True, False)), line("only the second", (False, True))]
     if factors[0] > 1:
-        lines.append(Line("as asked", [(widths[0], 100 * expected / group_size)], dots=True))
-    x = f"width of the first interval; the second is {written(widths[1] / widths[0], 3)} times as wide"
-    here = (widths[0], f"asked: {written(widths[0], 4)} and {written(widths[1], 4)}")
+        lines.append(Line("as asked", [(1.0, 100 * expected / group_size)], dots=True))
+    here = (1.0, f"asked: {written(widths[0], 4)} and {written(widths[1], 4)}")
     return curve(
-        lines, x=x, y=f"unique among {group_size:,} people, %", title="Unique people by width of two intervals", here=here
+        lines,
+        x="times the widths asked",
+        y=f"unique among {group_size:,} people, %",
+        title=f"Unique people by width of two intervals, correlation {written(correlation, 3)}",
+        here=here,
     )
 
 

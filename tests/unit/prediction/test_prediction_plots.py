@@ -48,24 +48,31 @@ def expected_share(p: list[float], people: int) -> float:
     return 100 * sum(q * (1 - q) ** (people - 1) for q in p)
 
 
-def test_two_rounded_values_are_drawn_beside_independent_ones_and_one_alone(tmp_path: Path) -> None:
-    found = shoal.predict("interval", group_size=10, normal=1.0, width=1.0, second=(1.0, 1.0, 0.6))
+def test_two_rounded_values_are_drawn_with_both_widths_growing_and_each_singly(tmp_path: Path) -> None:
+    found = shoal.predict("interval", group_size=10, normal=1.0, width=1.0, second=(1.0, 1.0, 0.0))
     drawn = told_by(found, tmp_path)
-    one = normal_cells(2.0)
-    both = [a * b for a in one for b in one]
-    y, x, last, end = ends(drawn, "independent")
+    one, two = normal_cells(1.0), normal_cells(2.0)
+    y, x, last, end = ends(drawn, "both widths")
     assert (x, end) == (0.25, 2.0)
-    assert last == pytest.approx(expected_share(both, 10), rel=5e-3)
-    assert ends(drawn, "the first value alone")[2] == pytest.approx(expected_share(one, 10), rel=5e-3)
-    assert ends(drawn, "correlation 0.6")[2] < last < y
+    assert last == pytest.approx(expected_share([a * b for a in two for b in two], 10), rel=5e-3)
+    single = [ends(drawn, name) for name in ("only the first", "only the second")]
+    assert single[0][2] == pytest.approx(expected_share([a * b for a in two for b in one], 10), rel=5e-3)
+    assert single[0][2] == single[1][2]  # the two values have the same spread here
+    assert last < single[0][2] < single[0][0] < y
     assert "as asked" not in drawn
-    same = told_by(shoal.predict("interval", group_size=10, normal=1.0, width=1.0, second=(1.0, 1.0, 0.0)), tmp_path)
-    assert "independent" not in same
+
+
+def test_only_the_width_that_is_named_grows(tmp_path: Path) -> None:
+    drawn = told_by(shoal.predict("interval", group_size=10, normal=1.0, width=1.0, second=(1.0, 4.0, 0.0)), tmp_path)
+    one, two, four = (normal_cells(w) for w in (1.0, 2.0, 4.0))
+    assert ends(drawn, "only the first")[2] == pytest.approx(expected_share([a * b for a in two for b in four], 10), rel=5e-3)
+    wide = normal_cells(8.0)
+    assert ends(drawn, "only the second")[2] == pytest.approx(expected_share([a * b for a in one for b in wide], 10), rel=5e-3)
 
 
 def test_a_grid_too_fine_to_draw_often_is_a_dot_beside_the_curve() -> None:
     chart = plots.two_values_curve((1.0, 1.0), 0.0, (0.5, 0.5), 10, 9.0, [2.0, 4.0])
-    assert ends(chart.told, "as asked") == (90, 0.5, 90, 0.5)
+    assert ends(chart.told, "as asked") == (90, 1, 90, 1)
     chart = plots.two_values_curve((1.0, 1.0), 0.0, (0.5, 0.5), 10, 9.0, [1.0, 4.0])
     assert "as asked" not in chart.told
 
