@@ -322,3 +322,22 @@ def test_the_schema_is_itself_valid():
 def test_any_text_is_a_policy_or_a_policy_error(text):
     with contextlib.suppress(PolicyError, RoleError):
         Policy.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("hierarchies: {age: ages.csv}\nroles: {quasi: [age]}", r"roles: \{quasi: \{COLUMN: \{hierarchy: FILE\}\}\}"),
+        ("roles: {age: quasi}", r"roles: \{quasi: \[COLUMN\]\}"),
+        ("quasi: [age]", r"roles: \{quasi: \[COLUMN\]\}"),
+        ("k: 5\nroles: {quasi: [age]}", r"require: \{k: 5\}"),
+        ("suppression: 0.05\nroles: {quasi: [age]}", r"allow: \{suppress: SHARE\}"),
+        (
+            "roles: {quasi: [age]}\ntransform: {age: {hierarchy: {file: ages.csv}}}",
+            r"roles: \{quasi: \{COLUMN: \{hierarchy: FILE\}\}\}",
+        ),
+    ],
+)
+def test_a_word_in_the_wrong_place_is_told_where_it_belongs(text: str, hint: str) -> None:
+    with pytest.raises(PolicyError, match=f"Did you mean '{hint}'"):
+        Policy.parse(text)

@@ -282,7 +282,8 @@ def transforms_of(asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Step]:
 def _step(column: str, kind: str, words: Any) -> Step:
     place = f"transform.{column}.{kind}"
     if kind not in KINDS:
-        raise PolicyError(f"'{place}' is not a transformation.", hint=f"Known: {', '.join(KINDS)}.", path=place)
+        close = f"Did you mean '{policy_file.ELSEWHERE[kind]}'? " if kind in policy_file.ELSEWHERE else ""
+        raise PolicyError(f"'{place}' is not a transformation.", hint=f"{close}Known: {', '.join(KINDS)}.", path=place)
     try:
         return parse_step({**(words or {}), "kind": kind, "column": column})
     except (TypeError, ValueError, KeyError) as error:

@@ -29,6 +29,17 @@ _SECRET_VALUES = re.compile(
     r"|(?i:\b(pass(word|wd|phrase|code)?|pwd|secret|token|api[ _-]?key|private[ _-]?key|credentials?)\s*[:=]\s*\S)",
 )  # fmt: skip
 
+_HIERARCHY = "roles: {quasi: {COLUMN: {hierarchy: FILE}}}"
+ELSEWHERE = {
+    **dict.fromkeys(("hierarchy", "hierarchies", "levels", "generalize", "generalization"), _HIERARCHY),
+    **dict.fromkeys(("quasi", "quasi_identifiers"), "roles: {quasi: [COLUMN]}"),
+    **dict.fromkeys(("sensitive", "sensitive_attributes"), "roles: {sensitive: [COLUMN]}"),
+    **dict.fromkeys(("direct", "identifiers"), "roles: {direct: [COLUMN]}"),
+    **dict.fromkeys(("suppress", "suppression", "suppression_limit"), "allow: {suppress: SHARE}"),
+    **dict.fromkeys(("k", "l", "t"), "require: {k: 5}"),
+}
+"""Words that people write in the wrong place of a policy, or that other tools use, and where what they mean stands."""
+
 
 def schema() -> dict[str, Any]:
     """The published JSON schema of a policy."""
@@ -242,7 +253,7 @@ def _check_object(value: dict[str, Any], rule: Mapping[str, Any], root: Mapping[
         if key in known:
             check(inner, known[key], root, place)
         elif rest is False:
-            close = nearest(key, known)
+            close = ELSEWHERE.get(key) or nearest(key, known) or ("roles: {quasi: [COLUMN]}" if path == "roles" else "")
             hint = (f"Did you mean '{close}'? " if close else "") + f"Known here: {', '.join(known)}."
             raise PolicyError(f"'{place}' is not known in a policy.", hint=hint, path=place)
         elif isinstance(rest, Mapping):
