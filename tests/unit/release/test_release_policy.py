@@ -20,6 +20,7 @@ from shoal.model.seed import LEAST_SEED
 from shoal.release.plan.decide import decide
 from shoal.release.plan.prepare import prepare
 from shoal.release.policy import file as policy_file
+from shoal.release.policy.build import transforms_of
 from shoal.release.policy.policy import Policy
 from shoal.release.policy.presets import PRESETS, preset
 
@@ -332,12 +333,13 @@ def test_any_text_is_a_policy_or_a_policy_error(text):
         ("quasi: [age]", r"roles: \{quasi: \[COLUMN\]\}"),
         ("k: 5\nroles: {quasi: [age]}", r"require: \{k: 5\}"),
         ("suppression: 0.05\nroles: {quasi: [age]}", r"allow: \{suppress: SHARE\}"),
-        (
-            "roles: {quasi: [age]}\ntransform: {age: {hierarchy: {file: ages.csv}}}",
-            r"roles: \{quasi: \{COLUMN: \{hierarchy: FILE\}\}\}",
-        ),
     ],
 )
 def test_a_word_in_the_wrong_place_is_told_where_it_belongs(text: str, hint: str) -> None:
     with pytest.raises(PolicyError, match=f"Did you mean '{hint}'"):
         Policy.parse(text)
+
+
+def test_a_hierarchy_among_the_transformations_is_told_where_it_belongs() -> None:
+    with pytest.raises(PolicyError, match=r"Did you mean 'roles: \{quasi: \{COLUMN: \{hierarchy: FILE\}\}\}'"):
+        transforms_of({"age": {"hierarchy": {"file": "ages.csv"}}})
