@@ -100,8 +100,9 @@ class Field:
             fits += f" AND CASE WHEN {typed} = 0 THEN NOT regexp_matches({text}, '[1-9].*[eE]') ELSE true END"
         if self.shortest:  # two texts must not become one number; digits are looked at last, as that takes longest
             again = f"CAST({typed} AS VARCHAR)"
-            own, found = _digits_sql(text), _digits_sql(again)
-            few = f"length({own}) <= 15 OR rtrim({own}, '0') = rtrim({found}, '0')"
+            own, written = _digits_sql(text), (again, f"printf('%.17g', {typed})")
+            same = " OR ".join(f"rtrim({own}, '0') = rtrim({_digits_sql(w)}, '0')" for w in written)
+            few = f"length({own}) <= 15 OR {same}"
             fits += f" AND CASE WHEN strlen({text}) <= 15 THEN true WHEN {again} = {text} THEN true ELSE {few} END"
         empty = self.raw if self.amount is not None else text  # an amount that is written in another way is not missing
         return f"CASE WHEN {empty} IS NULL OR ({fits}) THEN {typed} ELSE error('shoal:type:{self.position}') END"
@@ -394,7 +395,7 @@ def _out_of_range(text: str) -> bool:
 
 
 SHORTEST = "DOUBLE, shortest"
-"""A float of 16 or 17 digits as programs write it: each text has the fewest digits that give it back, so none are merged."""
+"""A float of 16 or 17 digits as programs write it: the fewest digits that give it back, or all 17. No two numbers are merged."""
 
 
 def _as_float(text: str) -> bool:
@@ -402,8 +403,11 @@ def _as_float(text: str) -> bool:
 
     >>> [_as_float(v) for v in ("0.00005768648854043157", "5.768648854043157E-5", "0.1234567890123456", "0.12345678901234567890")]
     [True, True, True, False]
+    >>> [_as_float(v) for v in ("85.728957930000007", "85.728957930000008")]  # 17 digits of a float, and of none
+    [True, False]
     """
-    return len(_digits(text)) <= 15 or _digits(repr(float(text))).rstrip("0") == _digits(text).rstrip("0")
+    written = (_digits(w).rstrip("0") for w in (repr(float(text)), f"{float(text):.17g}"))
+    return len(_digits(text)) <= 15 or _digits(text).rstrip("0") in written
 
 
 def _digits(text: str) -> str:
