@@ -1,9 +1,9 @@
 """Clinical systems: FHIR Bulk exports (``.ndjson``), and OMOP tables (CDM 5.x) in a folder of CSV or Parquet files.
 
 Of FHIR, names, addresses, telephone numbers, identifiers, photographs, contacts, notes and narrative are not read at all. What is
-read is listed in :data:`RESOURCES`, column by column; kinds of resources that are not in it stay behind and are counted.
+read is listed in ``clinical.toml``, column by column; kinds of resources that are not in it stay behind and are counted.
 
-OMOP tables stay where they are. Columns that are not in :data:`OMOP_ROLES` are left out by the policy (``rest: drop``): source
+OMOP tables stay where they are. Columns that are not listed there are left out by the policy (``rest: drop``): source
 values, providers, care sites, notes, keys of other tables.
 """
 
@@ -12,8 +12,10 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -31,66 +33,11 @@ ROWS = 20_000
 LONGEST = 16 * 1024 * 1024
 """Bytes of a line; a resource that is longer is refused."""
 
-_CODE = {"code": "code.coding.0.code", "system": "code.coding.0.system"}
-_BY_SUBJECT = {"patient": "subject.reference"}
-RESOURCES: dict[str, tuple[str, dict[str, str]]] = {
-    "Patient": (
-        "person",
-        {
-            "id": "id",
-            "birth_date": "birthDate",
-            "gender": "gender",
-            "postal_code": "address.0.postalCode",
-            "city": "address.0.city",
-            "state": "address.0.state",
-            "country": "address.0.country",
-            "marital_status": "maritalStatus.coding.0.code",
-            "language": "communication.0.language.coding.0.code",
-            "race": "@us-core-race",
-            "ethnicity": "@us-core-ethnicity",
-            "deceased": "deceasedDateTime",
-        },
-    ),
-    "Encounter": (
-        "encounters",
-        _BY_SUBJECT
-        | {
-            "class": "class.code",
-            "type": "type.0.coding.0.code",
-            "start": "period.start",
-            "end": "period.end",
-            "status": "status",
-        },
-    ),
-    "Condition": (
-        "conditions",
-        _BY_SUBJECT | _CODE | {"onset": "onsetDateTime", "recorded": "recordedDate", "status": "clinicalStatus.coding.0.code"},
-    ),
-    "Observation": (
-        "observations",
-        _BY_SUBJECT | _CODE | {"day": "effectiveDateTime", "value": "valueQuantity.value", "unit": "valueQuantity.unit"},
-    ),
-    "Procedure": ("procedures", _BY_SUBJECT | _CODE | {"day": "performedDateTime", "status": "status"}),
-    "MedicationRequest": (
-        "medications",
-        _BY_SUBJECT | {"code": "medicationCodeableConcept.coding.0.code", "day": "authoredOn", "status": "status"},
-    ),
-    "Immunization": (
-        "immunizations",
-        {"patient": "patient.reference", "code": "vaccineCode.coding.0.code", "day": "occurrenceDateTime"},
-    ),
-}
+_TABLES = tomllib.loads(files(__package__).joinpath("clinical.toml").read_text(encoding="utf-8"))
+RESOURCES: dict[str, tuple[str, dict[str, str]]] = {t["resource"]: (name, t["columns"]) for name, t in _TABLES["fhir"].items()}
 """Kind of resource → its table, and where the value of each column stands."""
-
-ROLES = {
-    "person": Roles("id", ["birth_date", "gender", "postal_code", "race", "ethnicity", "marital_status"], ["deceased"]),
-    "encounters": Roles("patient", ["start", "class"], ["type"]),
-    "conditions": Roles("patient", ["onset"], ["code"]),
-    "observations": Roles("patient", ["day"], ["code", "value"]),
-    "procedures": Roles("patient", ["day"], ["code"]),
-    "medications": Roles("patient", ["day"], ["code"]),
-    "immunizations": Roles("patient", ["day"], ["code"]),
-}
+ROLES = {name: Roles(t["key"], t["quasi"], t["sensitive"]) for name, t in _TABLES["fhir"].items()}
+OMOP_ROLES = {name: Roles(**table) for name, table in _TABLES["omop"].items()}
 
 
 def from_fhir(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
@@ -217,19 +164,6 @@ def _extension(resource: Mapping[str, Any], name: str) -> str | None:
                 if isinstance(part, dict) and part.get("url") == "text":
                     return str(part.get("valueString"))
     return None
-
-
-_PERSON = ["year_of_birth", "gender_concept_id", "race_concept_id", "ethnicity_concept_id"]
-OMOP_ROLES = {
-    "person": Roles("person_id", _PERSON, []),
-    "visit_occurrence": Roles("person_id", ["visit_start_date"], ["visit_concept_id"]),
-    "condition_occurrence": Roles("person_id", ["condition_start_date"], ["condition_concept_id"]),
-    "drug_exposure": Roles("person_id", ["drug_exposure_start_date"], ["drug_concept_id"]),
-    "procedure_occurrence": Roles("person_id", ["procedure_date"], ["procedure_concept_id"]),
-    "measurement": Roles("person_id", ["measurement_date"], ["measurement_concept_id", "value_as_number"]),
-    "death": Roles("person_id", ["death_date"], ["cause_concept_id"]),
-}
-"""Table → the person's column, what others may know, what nobody should learn."""
 
 
 def from_omop(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:

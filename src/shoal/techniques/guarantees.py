@@ -1,12 +1,14 @@
-"""What each kind of step promises: whether it is true of everyone, and what it keeps.
+"""What each kind of step promises: whether it is true of everyone, and what it keeps (``guarantees.toml``).
 
 Every clause (they are parted by semicolons) has a falsifier in ``tests/unit/techniques/test_transform_falsifiers.py``.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 
 from shoal.errors import UsageError
 from shoal.model.plan import Plan, Step
@@ -25,54 +27,10 @@ class Guarantee:
     of_all: bool = False
 
 
-_TRUE = "every published value is true, though less precise"
-_OWN = "each person's own value"
-_TOGETHER = "which records belong together"
-GUARANTEES: dict[str, Guarantee] = {
-    "keep": Guarantee(True, "everything", "nothing"),
-    "drop": Guarantee(True, "the other columns", "the column"),
-    "constant": Guarantee(True, "the other columns", "the column's values"),
-    "map": Guarantee(True, _TRUE, "differences inside a group"),
-    "cut": Guarantee(True, _TRUE, "differences inside an interval"),
-    "rare": Guarantee(True, "values of at least min_count records, as they are", "the other values", True),
-    "prefix": Guarantee(True, _TRUE, "the hidden characters"),
-    "generalize": Guarantee(True, _TRUE, "differences inside a group"),
-    "round": Guarantee(True, "values to the nearest multiple of the base", "differences below the base"),
-    "clamp": Guarantee(True, "values between the limits; that a limit is reached", "how far a value lies beyond a limit"),
-    "centres": Guarantee(False, "the mean of each group (with means, to their decimals); the order of groups", _OWN, True),
-    "represent": Guarantee(False, "the mean of each group (with means, to their decimals); the order of groups", _OWN, True),
-    "microaggregate": Guarantee(
-        False, "means of the cells that stay; at least k records share each combination", f"{_OWN}; variances shrink", True
-    ),
-    "noise": Guarantee(
-        False,
-        "means in expectation; variances after subtracting the stated one, to within a quarter of a squared step (rounding)",
-        _OWN,
-        True,
-    ),
-    "correlated_noise": Guarantee(
-        False, "means in expectation; correlations in expectation, but for rounding", f"{_OWN}; variances grow", True
-    ),
-    "permute": Guarantee(False, "the column's distribution exactly", "relations to other columns outside the strata", True),
-    "rank_swap": Guarantee(
-        False, "the column's distribution exactly; ranks within the window (at least 5), of numbers to 15 digits", _OWN, True
-    ),
-    "pram": Guarantee(False, "expected counts of the categories (invariant, or after correction by the matrix)", _OWN, True),
-    "date_shift": Guarantee(False, "order and distances of one person's dates in a column", "calendar dates, seasons, weekdays"),
-    "sample": Guarantee(True, "every published record is true; shares in expectation", "the records outside the sample", True),
-    "keyed_hash": Guarantee(False, _TOGETHER, "the identifier"),
-    "pseudonymize": Guarantee(True, f"{_TOGETHER}; the vault can undo it", "the identifier"),
-    "fake": Guarantee(False, "the format; equal values get equal fakes, different ones different fakes", "the identifier"),
-}
+_TABLE = tomllib.loads(files(__package__).joinpath("guarantees.toml").read_text(encoding="utf-8"))
+GUARANTEES: dict[str, Guarantee] = {kind: Guarantee(**entry) for kind, entry in _TABLE["steps"].items()}
 """By kind of step."""
-
-VARIANTS: dict[str, Guarantee] = {
-    "multiplicative": Guarantee(
-        False, "means in expectation", f"{_OWN}, but 0 stays 0 and small numbers may stay as they are", True
-    ),
-    "median": Guarantee(False, "at least k records share each combination", _OWN, True),
-    "made-up names": Guarantee(False, "equal values get equal fakes, different ones may coincide", "the identifier"),
-}
+VARIANTS: dict[str, Guarantee] = {name: Guarantee(**entry) for name, entry in _TABLE["variants"].items()}
 """Of steps whose settings change what they promise."""
 
 BEFORE_SUPPRESSION = "before records are suppressed"

@@ -6,14 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.linkage.similarity import LONGEST, edit_distance, jaro_winkler
+from shoal.linkage.similarity import LONGEST, jaro_winkler, one_edit
 
-words = st.text(alphabet="abcé", max_size=9)
+words = st.text(alphabet="abcd", min_size=1, max_size=9)
 
 
 def slow_jaro_winkler(a: str, b: str) -> float:
-    if not a and not b:
-        return 1.0
     window = max(max(len(a), len(b)) // 2 - 1, 0)
     used = [False] * len(b)
     mine = []
@@ -26,12 +24,12 @@ def slow_jaro_winkler(a: str, b: str) -> float:
     if not mine:
         return 0.0
     theirs = [b[j] for j in range(len(b)) if used[j]]
-    exchanged = sum(x != y for x, y in zip(mine, theirs, strict=True)) / 2
+    exchanged = sum(x != y for x, y in zip(mine, theirs, strict=True)) // 2
     jaro = (len(mine) / len(a) + len(mine) / len(b) + (len(mine) - exchanged) / len(mine)) / 3
     prefix = 0
     while prefix < min(4, len(a), len(b)) and a[prefix] == b[prefix]:
         prefix += 1
-    return jaro + 0.1 * prefix * (1 - jaro)
+    return jaro + 0.1 * prefix * (1 - jaro) if jaro > 0.7 else jaro
 
 
 def slow_distance(a: str, b: str) -> int:
@@ -46,15 +44,12 @@ def slow_distance(a: str, b: str) -> int:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.tuples(words, words), min_size=1, max_size=30), st.sampled_from([0.0, 0.8, 0.92]), st.sampled_from([0, 1, 2, 9])
-)
-def test_equals_the_slow_definitions_also_with_bounds(pairs: list[tuple[str, str]], least: float, most: int) -> None:
+@given(st.lists(st.tuples(words, words), min_size=1, max_size=30))
+def test_equals_the_slow_definitions(pairs: list[tuple[str, str]]) -> None:
     left, right = [a for a, _ in pairs], [b for _, b in pairs]
-    for found, (a, b) in zip(jaro_winkler(left, right, least=least), pairs, strict=True):
-        slow = slow_jaro_winkler(a, b)
-        assert found == pytest.approx(slow, abs=1e-12) if slow >= least else found < least
-    assert edit_distance(left, right, most=most).tolist() == [min(slow_distance(a, b), most + 1) for a, b in pairs]
+    for found, (a, b) in zip(jaro_winkler(left, right), pairs, strict=True):
+        assert found == pytest.approx(slow_jaro_winkler(a, b), abs=1e-12)
+    assert one_edit(left, right).tolist() == [slow_distance(a, b) <= 1 for a, b in pairs]
 
 
 @pytest.mark.parametrize(
@@ -67,6 +62,6 @@ def test_winklers_own_examples(a: str, b: str, expected: float) -> None:
 
 def test_long_texts_are_compared_by_their_beginning() -> None:
     same = "x" * LONGEST
-    assert edit_distance([same + "a"], [same + "b"])[0] == 0
-    assert edit_distance([same[:-1] + "a"], [same[:-1] + "b"])[0] == 1
-    assert jaro_winkler([], []).tolist() == []
+    assert jaro_winkler([same + "a"], [same + "b"]).tolist() == [1.0]
+    assert jaro_winkler([same[:-1] + "a"], [same[:-1] + "b"])[0] < 1
+    assert jaro_winkler([], []).tolist() == [] == one_edit([], []).tolist()

@@ -7,8 +7,10 @@ version 1 have none.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from shoal.errors import TamperError
@@ -19,76 +21,8 @@ HEAD = ("format", "key", "signature")
 """Parts that stand in neither half."""
 LINKED_FORMATS = ("shoal-linked-certificate/1", "shoal-linked-certificate/2")
 DERIVED: Mapping[str, frozenset[str]] = {
-    "shoal-certificate/2": frozenset(
-        {
-            "after",
-            "attackers",
-            "columns.*.treatment",
-            "columns.*.values_after",
-            "data.columns",
-            "data.digest",
-            "data.file",
-            "data.format",
-            "files",
-            "identifiers.*.checked",
-            "identifiers.*.released",
-            "input.columns",
-            "input.note",
-            "k",
-            "known",
-            "limits",
-            "looks_identifying",
-            "missing",
-            "plan.seed",
-            "plan.sha256",
-            "plan.steps",
-            "plan.truthful",
-            "population.sentence",
-            "proof",
-            "requirements",
-            "requirements_people",
-            "threshold.preset.date",
-            "threshold.preset.note",
-            "threshold.preset.read",
-            "threshold.preset.rule",
-            "threshold.preset.source",
-            "threshold.smallest_class",
-            "triggers",
-            "utility.analyses.*.after",
-            "utility.analyses.*.analysis",
-            "utility.scope",
-            "utility.suppressed_sentence",
-            "utility.suppressed_share",
-            "utility.who_note",
-            "verdict",
-            "verify",
-            "wp216",
-        }
-    ),
-    "shoal-event-certificate/2": frozenset(
-        {
-            "after",
-            "cost.left_out_share",
-            "data.columns",
-            "data.digest",
-            "data.file",
-            "data.format",
-            "files",
-            "limits",
-            "plan.seed",
-            "plan.sha256",
-            "plan.steps",
-            "plan.truthful",
-            "proof",
-            "requirements",
-            "steps",
-            "verdict",
-            "verify",
-        }
-    ),
-    "shoal-linked-certificate/2": frozenset(
-        {"after", "files", "k", "left_out", "limits", "tables.*.file", "tables.*.records", "verdict"}
-    ),
+    version: frozenset(parts)
+    for version, parts in tomllib.loads(files(__package__).joinpath("derived_parts.toml").read_text(encoding="utf-8")).items()
 }
 """For each version with halves, the parts of the derived one; a star stands for every item of a list. Attacks are in both halves:
 see :func:`is_derived_attack`."""

@@ -2,109 +2,30 @@
 
 A code is ``attribute`` or ``attribute/scheme`` (``age/5y``, ``postcode/NL/pc4``, ``sex``). Codes of one chain are ordered: each
 is a function of the one before it, so what is known of a finer code bounds what is true of a coarser one. Codes of one's own
-have levels too: ``x/job``, then ``x/job~1``, ``x/job~2`` … from fine to coarse.
+have levels too: ``x/job``, then ``x/job~1``, ``x/job~2`` … from fine to coarse. The codes are in ``vocabulary.toml``.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from importlib.resources import files
+from typing import Any, Literal
 
 from shoal.errors import DataError, UsageError, nearest
 
-_POSTCODES = {"AT": 4, "AU": 4, "BE": 4, "CH": 4, "DK": 4, "NO": 4, "ES": 5, "FI": 5, "FR": 5, "IT": 5, "SE": 5}
-"""Digits of the postcodes of further countries; the first two are the coarser coding."""
+_CHAINS: list[dict[str, dict[str, Any]]] = tomllib.loads(
+    files(__package__).joinpath("vocabulary.toml").read_text(encoding="utf-8")
+)["chains"]
+_CODES = {code: entry for chain in _CHAINS for code, entry in chain.items()}
 
-CHAINS: tuple[tuple[str, ...], ...] = (
-    ("age/years", "age/5y", "age/10y", "age/20y"),
-    ("sex",),
-    ("birth/date", "birth/month", "birth/year", "birth/decade"),
-    ("postcode/NL/pc6", "postcode/NL/pc4", "postcode/NL/pc2"),
-    ("postcode/US/zip5", "postcode/US/zip3"),
-    ("postcode/UK/unit", "postcode/UK/sector", "postcode/UK/district", "postcode/UK/area"),
-    ("postcode/DE/plz5", "postcode/DE/plz3", "postcode/DE/plz2", "postcode/DE/plz1"),
-    *((f"postcode/{country}/pc{digits}", f"postcode/{country}/pc2") for country, digits in _POSTCODES.items()),
-    ("place/municipality", "place/province", "place/country"),
-    ("education/detailed", "education/level"),
-    ("education/isced3", "education/isced2", "education/isced1"),
-    ("occupation/isco4", "occupation/isco3", "occupation/isco2", "occupation/isco1"),
-    ("diagnosis/icd10-4", "diagnosis/icd10-3", "diagnosis/icd10-chapter"),
-    ("income/1k", "income/5k", "income/10k", "income/50k"),
-    ("nationality/country", "nationality/region"),
-    ("marital/status",),
-    ("household/size",),
-    ("household/type",),
-    ("height/cm", "height/5cm", "height/10cm"),
-    ("weight/kg", "weight/5kg", "weight/10kg"),
-)
+CHAINS: tuple[tuple[str, ...], ...] = tuple(tuple(chain) for chain in _CHAINS)
 """Every chain of codes, finest first."""
-
-MOST_VALUES = {
-    "age/years": 131, "age/5y": 27, "age/10y": 14, "age/20y": 8, "sex": 6,
-    "birth/date": 48_000, "birth/month": 1600, "birth/year": 132, "birth/decade": 15,
-    "postcode/NL/pc6": 700_000, "postcode/NL/pc4": 9000, "postcode/NL/pc2": 90,
-    "postcode/US/zip5": 100_000, "postcode/US/zip3": 1000,
-    "postcode/UK/unit": 3_000_000, "postcode/UK/sector": 13_000, "postcode/UK/district": 3500, "postcode/UK/area": 130,
-    "postcode/DE/plz5": 100_000, "postcode/DE/plz3": 1000, "postcode/DE/plz2": 100, "postcode/DE/plz1": 10,
-    **{f"postcode/{country}/pc{digits}": 10**digits for country, digits in _POSTCODES.items()},
-    **{f"postcode/{country}/pc2": 100 for country in _POSTCODES},
-    "place/municipality": 50_000, "place/province": 5000, "place/country": 260,
-    "education/detailed": 500, "education/level": 20,
-    "education/isced3": 100, "education/isced2": 50, "education/isced1": 11,
-    "occupation/isco4": 600, "occupation/isco3": 170, "occupation/isco2": 60, "occupation/isco1": 12,
-    "diagnosis/icd10-4": 26_000, "diagnosis/icd10-3": 2700, "diagnosis/icd10-chapter": 30,
-    "income/1k": 100_000, "income/5k": 20_000, "income/10k": 10_000, "income/50k": 2000,
-    "nationality/country": 260, "nationality/region": 40, "marital/status": 15, "household/size": 60, "household/type": 30,
-    "height/cm": 250, "height/5cm": 51, "height/10cm": 26, "weight/kg": 500, "weight/5kg": 101, "weight/10kg": 51,
-}  # fmt: skip
+MOST_VALUES: dict[str, int] = {code: entry["values"] for code, entry in _CODES.items()}
 """The most different values that a column in each coding can have, generously: more of them are another coding."""
-
-WIDTHS = {
-    **{(f"age/{b}y", "age/years"): float(b) for b in (5, 10, 20)},
-    **{(f"{name}/{b}{unit}", f"{name}/{unit}"): float(b) for name, unit in (("height", "cm"), ("weight", "kg")) for b in (5, 10)},
-    ("age/10y", "age/5y"): 2.0, ("age/20y", "age/5y"): 4.0, ("age/20y", "age/10y"): 2.0,
-    ("height/10cm", "height/5cm"): 2.0, ("weight/10kg", "weight/5kg"): 2.0,
-    ("birth/month", "birth/date"): 31.0, ("birth/year", "birth/date"): 366.0, ("birth/decade", "birth/date"): 3653.0,
-    ("birth/year", "birth/month"): 12.0, ("birth/decade", "birth/month"): 120.0, ("birth/decade", "birth/year"): 10.0,
-    ("income/5k", "income/1k"): 5.0, ("income/10k", "income/1k"): 10.0, ("income/50k", "income/1k"): 50.0,
-    ("income/10k", "income/5k"): 2.0, ("income/50k", "income/5k"): 10.0, ("income/50k", "income/10k"): 5.0,
-}  # fmt: skip
-"""Values of a finer coding in one of a coarser, where the coding fixes it."""
-
-LABELS = {
-    "age/years": "age in years", "age/5y": "age in bands of five years", "age/10y": "age in bands of ten years",
-    "age/20y": "age in bands of twenty years", "sex": "sex",
-    "birth/date": "date of birth", "birth/month": "month and year of birth", "birth/year": "year of birth",
-    "birth/decade": "decade of birth",
-    "postcode/NL/pc6": "postcode", "postcode/NL/pc4": "the digits of the postcode",
-    "postcode/NL/pc2": "the first two digits of the postcode",
-    "postcode/US/zip5": "ZIP code", "postcode/US/zip3": "the first three digits of the ZIP code",
-    "postcode/UK/unit": "postcode", "postcode/UK/sector": "postcode sector", "postcode/UK/district": "postcode district",
-    "postcode/UK/area": "postcode area",
-    "postcode/DE/plz5": "postcode", "postcode/DE/plz3": "the first three digits of the postcode",
-    "postcode/DE/plz2": "the first two digits of the postcode", "postcode/DE/plz1": "the first digit of the postcode",
-    **{f"postcode/{country}/pc{digits}": "postcode" for country, digits in _POSTCODES.items()},
-    **{f"postcode/{country}/pc2": "the first two digits of the postcode" for country in _POSTCODES},
-    "place/municipality": "municipality", "place/province": "province", "place/country": "country",
-    "education/detailed": "education in detail", "education/level": "level of education",
-    "education/isced3": "education (ISCED, three digits)", "education/isced2": "education (ISCED, two digits)",
-    "education/isced1": "level of education (ISCED)",
-    "occupation/isco4": "occupation", "occupation/isco3": "minor group of occupations",
-    "occupation/isco2": "sub-major group of occupations", "occupation/isco1": "major group of occupations",
-    "diagnosis/icd10-4": "diagnosis in detail", "diagnosis/icd10-3": "diagnosis by its category",
-    "diagnosis/icd10-chapter": "diagnosis by its chapter",
-    "income/1k": "income in thousands", "income/5k": "income in bands of 5,000", "income/10k": "income in bands of 10,000",
-    "income/50k": "income in bands of 50,000",
-    "nationality/country": "nationality", "nationality/region": "region of nationality", "marital/status": "marital status",
-    "household/size": "size of the household", "household/type": "type of household",
-    "height/cm": "height in centimetres", "height/5cm": "height in bands of 5 cm", "height/10cm": "height in bands of 10 cm",
-    "weight/kg": "weight in kilograms", "weight/5kg": "weight in bands of 5 kg", "weight/10kg": "weight in bands of 10 kg",
-}  # fmt: skip
-"""Each code in words, for letters to the people who will be asked."""
-
-SINGLE = frozenset({"age/years", "birth/year", "height/cm", "weight/kg", "household/size"})
+SINGLE = frozenset(code for code, entry in _CODES.items() if entry.get("single"))
 """Codings by single whole numbers."""
 _BAND = re.compile(r"\W*\d+\s*(-|–|—|to|\.\.)\s*\d+\W*\Z")
 _PLACE = {code: (chain, i) for chain, codes in enumerate(CHAINS) for i, code in enumerate(codes)}
@@ -158,8 +79,8 @@ def label(code: str) -> str:
     >>> label("age/5y"), label("x/shoe-size/eu")
     ('age in bands of five years', 'shoe-size (eu)')
     """
-    if code in LABELS:
-        return LABELS[code]
+    if code in _CODES:
+        return str(_CODES[code]["label"])
     own, level = own_level(code)
     _, name, *scheme = own.split("/")
     return (f"{name} ({scheme[0]})" if scheme else name) + (f", coarsened {level} times" if level > 1 else ", coarsened" * level)
@@ -246,7 +167,7 @@ def most_merged(coarse: Sequence[str], fine: Sequence[str]) -> float:
     for code in fine:
         kept = next((c for c in coarse if attribute(c) == attribute(code)), None)
         if kept != code:
-            most *= MOST_VALUES.get(code, math.inf) if kept is None else WIDTHS.get((kept, code), math.inf)
+            most *= MOST_VALUES.get(code, math.inf) if kept is None else _CODES.get(kept, {}).get("holds", {}).get(code, math.inf)
     return most
 
 

@@ -1,4 +1,4 @@
-"""Presets: thresholds of rule books, each with its rule, its source and its date.
+"""Presets: thresholds of rule books, each with its rule, its source and its date, from ``presets.toml``.
 
 A preset fills what a policy does not say. It is a number from a document, not a legal opinion: whether the document fits
 a release is for people to decide, and the certificate says so. ``k`` and the largest risk of a record are two names of one
@@ -7,8 +7,10 @@ number (risk = 1/k), so a largest risk of 0.09 needs classes of twelve: 1/11 is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
 from shoal.errors import PolicyError, nearest
@@ -64,213 +66,13 @@ class Preset:
         }
 
 
-_CELLS_NOTE = "Written for tables of counts; used for records as the smallest class."
+def _presets() -> Iterator[Preset]:
+    page = tomllib.loads(files(__package__).joinpath("presets.toml").read_text(encoding="utf-8"))
+    for name, said in page.items():
+        yield Preset(name, **{**said, "cells": SmallCells(**said.get("cells", {"minimum": 5}))})
 
-_ALL = (
-    Preset(
-        "internal",
-        "every class holds at least 5 people",
-        "common practice for data that stay inside the organisation (largest risk 0.2)",
-        "2026-01",
-        {"k": 5},
-        recipient="internal",
-    ),
-    Preset(
-        "named-recipient",
-        "every class holds at least 5 people and the average risk is at most 0.1",
-        "Shoal's default for named recipients under contract",
-        "2026-01",
-        {"k": 5, "risk": {"average": 0.1}},
-        recipient="named",
-    ),
-    Preset(
-        "strict-public",
-        "k at least 20, largest risk 0.05, at least 2 well-mixed sensitive values per class, closeness at most 0.3",
-        "Shoal's strict default for release to everyone",
-        "2026-01",
-        {"k": 20, "risk": {"prosecutor": 0.05}},
-        {"diversity": {"distinct": 2}, "closeness": {"t": 0.3, "distance": "equal"}},
-        SmallCells(20),
-        "public",
-    ),
-    Preset(
-        "ema-public",
-        "largest risk of a record at most 0.09",
-        "European Medicines Agency, external guidance on the implementation of Policy 0070, EMA/90915/2016, chapter 3",
-        "2018-10",
-        {"risk": {"prosecutor": 0.09}},
-        {},
-        SmallCells(12),
-        "public",
-        "The guidance recommends 0.09 in most cases; read here as the largest, not the average, risk: classes of twelve.",
-    ),
-    Preset(
-        "hc-prci",
-        "largest risk of a record at most 0.09",
-        "Health Canada, Public Release of Clinical Information: guidance document",
-        "2019-03",
-        {"risk": {"prosecutor": 0.09}},
-        {},
-        SmallCells(12),
-        "public",
-        "Read as the largest, not the average, risk: classes of twelve.",
-    ),
-    Preset(
-        "hipaa-safe-harbor",
-        "each column is held against 18 classes of identifiers, by name and values, and listed; what is found is removed, or cut "
-        "to the first three ZIP digits (where more than 20,000 people live), to years, to ages up to 89 with one group above",
-        "45 CFR 164.514(b)(2), United States, as amended in August 2002",
-        "2002-08",
-        {"k": 5},
-        {},
-        SmallCells(11),
-        "",
-        "A list of identifiers, without a k; k = 5 is added here. Whether a column that nothing points to holds an identifier, "
-        "and whether somebody has actual knowledge that the rest identifies, no program can check.",
-        "safe-harbor",
-        read="2026-11",
-    ),
-    Preset(
-        "hipaa-expert",
-        "an expert finds the risk very small and documents methods and results; the law names no number",
-        "45 CFR 164.514(b)(1), United States, as amended in August 2002",
-        "2002-08",
-        {},
-        {},
-        SmallCells(11),
-        "",
-        "The policy must state the number the expert chose.",
-        read="2026-11",
-    ),
-    Preset(
-        "cms-11",
-        "no cell below 11",
-        "Centers for Medicare & Medicaid Services, cell size suppression policy (values 1 to 10), version of 26 January 2024",
-        "2024-01",
-        {"k": 11},
-        {},
-        SmallCells(11),
-        "",
-        _CELLS_NOTE,
-        read="2026-11",
-    ),
-    Preset(
-        "ons-srs",
-        "threshold of 10, part of a principles-based check",
-        "Office for National Statistics, Secure Research Service output checking guidance 1.1, and advice to LS users",
-        "2022-09",
-        {"k": 10},
-        {},
-        SmallCells(10),
-        "",
-        _CELLS_NOTE + " The checker may allow exceptions or ask for more.",
-        read="2026-11",
-    ),
-    Preset(
-        "pdpc",
-        "k of 3 or 5 as in industry, higher where possible; 5 is used here",
-        "Personal Data Protection Commission Singapore, Guide to Basic Anonymisation, 31 March 2022, step 4",
-        "2022-03",
-        {"k": 5},
-        {},
-        SmallCells(5),
-    ),
-    Preset(
-        "hdx",
-        "average risk below 3 %",
-        "Humanitarian Data Exchange, review of microdata (global risk below three percent); guidance note 1",
-        "2019-08",
-        {"k": 2, "risk": {"average": 0.03}},
-        {},
-        SmallCells(5),
-        "public",
-        "An average: a record may still be at more risk than 3 %; k = 2 is added here so that no record stands alone.",
-        read="2026-11",
-    ),
-    Preset(
-        "abs-datalab",
-        "rule of 10",
-        "Australian Bureau of Statistics, DataLab input and output clearance, released 19 November 2021",
-        "2021-11",
-        {"k": 10},
-        {},
-        SmallCells(10),
-        "",
-        _CELLS_NOTE,
-        read="2026-11",
-    ),
-    Preset(
-        "ukllc",
-        "counts below 10, zero included, are refused",
-        "UK Longitudinal Linkage Collaboration, guidebook, statistical disclosure control, 7 July 2025",
-        "2025-07",
-        {"k": 10},
-        {},
-        SmallCells(10, zero_shown=False),
-        "",
-        _CELLS_NOTE,
-        read="2026-11",
-    ),
-    Preset(
-        "opensafely",
-        "counts up to 7 redacted, then rounded to 5",
-        "OpenSAFELY, disclosure control in ehrQL measures (opensafely-core/ehrql pull request 1746)",
-        "2023-11",
-        {"k": 8},
-        {},
-        SmallCells(8, 5),
-        "",
-        _CELLS_NOTE,
-        read="2026-11",
-    ),
-    Preset(
-        "nhs-hes",
-        "sub-national counts of 1 to 7 hidden, others rounded to 5",
-        "NHS Digital, disclosure control methodology for HES and ECDS from September 2018",
-        "2018-09",
-        {"k": 8},
-        {},
-        SmallCells(8, 5),
-        "",
-        _CELLS_NOTE,
-        read="2026-11",
-    ),
-    Preset(
-        "manitoba",
-        "counts of 1 to 5 suppressed",
-        "Manitoba Centre for Health Policy, publication rules",
-        "2023-01",
-        {"k": 6},
-        {},
-        SmallCells(6),
-        "",
-        _CELLS_NOTE,
-    ),
-    Preset(
-        "ferpa-de",
-        "counts up to 15 suppressed",
-        "Delaware Department of Education, data privacy rules",
-        "2022-01",
-        {"k": 16},
-        {},
-        SmallCells(16),
-        "",
-        _CELLS_NOTE,
-    ),
-    Preset(
-        "survey-team",
-        "no result for fewer than 5 answers",
-        "practice of employee survey providers",
-        "2023-01",
-        {"k": 5},
-        {},
-        SmallCells(5),
-        "",
-        _CELLS_NOTE + " Some providers use 3; hide the next-smallest group too.",
-    ),
-)
 
-PRESETS: Mapping[str, Preset] = {p.name: p for p in _ALL}
+PRESETS: Mapping[str, Preset] = {preset.name: preset for preset in _presets()}
 ALIASES: Mapping[str, str] = {"pdpc-sg": "pdpc", "named": "named-recipient", "safe-harbor": "hipaa-safe-harbor"}
 
 
