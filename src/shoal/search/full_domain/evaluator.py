@@ -157,6 +157,11 @@ class Evaluator:
             self._count_people(source, found.gid, found.sums)
         return found
 
+    def may_pass(self, source: Source, node: Node) -> bool:
+        """Whether a group of a source's cells at a node may have enough members."""
+        members = source.measures[self.problem.members_at]
+        return self._space.may_reach(source.blocks, self._tables.at(node), members, self.checks.least)
+
     def sums_of(self, label: IntArray, n: int) -> npt.NDArray[np.int64]:
         """Sums of the measures over any partition of the base classes."""
         measures = self.problem.measures[:, : self.problem.n_base]

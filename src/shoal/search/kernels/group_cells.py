@@ -101,13 +101,21 @@ def _group(
     result[2] = small
 
 
+def _keys_of(codes: Codes, starts: Ints, lanes: Ints, n_cells: int) -> Ints:
+    """The key of the group of each of the first cells."""
+    keys: Ints = lanes[starts[0] + codes[0, :n_cells]]
+    for start, block in zip(starts[1:], codes[1:], strict=False):
+        keys += lanes[start + block[:n_cells]]
+    return keys
+
+
 def _group_few(
     codes: Codes, starts: Ints, lanes: Ints, records: Ints, ends: Ints, least: int, limit: int, gid: Codes, first: Codes,
     sums: Ints, result: Ints,
 ) -> None:  # fmt: skip
     """As :func:`_group` from the first cell on, in numpy."""
     n_cells = int(ends[-1])
-    keys = sum(lanes[start + block[:n_cells]] for start, block in zip(starts, codes, strict=False))
+    keys = _keys_of(codes, starts, lanes, n_cells)
     _, where, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(where, kind="stable")  # groups in order of first appearance
     rank = np.empty(len(order), dtype=np.int32)
@@ -250,16 +258,37 @@ class Workspace:
         (3, [0, 1, 1, 2], [0, 1, 3], [5, 2, 2], 4, 2)
         """
         n_cells = codes.shape[1]
-        key_space = 1
-        for (table, card), view in zip(reversed(tables), reversed(self._views), strict=True):
-            np.multiply(table, key_space, out=view)
-            key_space *= card
+        key_space = self._fill_lanes(tables)
         stops = _whole(n_cells) if ends is None else ends
         n, lost, small = self._run(codes, measures[0], key_space, stops, least, limit)
         gid, first, sums = self._gid[:n_cells], self._first[: max(n, 0)], self._sums[:, : max(n, 0)]
         for q in range(1, len(measures) if n > 0 else 0):
             sums[q] = np.bincount(gid, weights=measures[q], minlength=n)
         return Groups(n, gid, first, sums, lost, small)
+
+    def may_reach(self, codes: Codes, tables: Sequence[tuple[Ints, int]], members: Ints, least: int) -> bool:
+        """Whether a group may have ``least`` members: certain where cells are few, and it takes a fraction of grouping them.
+
+        >>> codes, tables = np.array([[0, 1, 1, 0]], dtype=np.int32), [(np.array([0, 1]), 2)]
+        >>> [Workspace(4, 1, [2]).may_reach(codes, tables, np.array([1, 3, 1, 1]), n) for n in (1, 4, 5)]
+        [True, True, False]
+        """
+        if len(self._gid) >= FEW:
+            return True
+        self._fill_lanes(tables)
+        keys = _keys_of(codes, self._starts, self._lanes, codes.shape[1])
+        order = keys.argsort()
+        ordered = keys[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        return bool(np.add.reduceat(members[order], starts).max() >= least)
+
+    def _fill_lanes(self, tables: Sequence[tuple[Ints, int]]) -> int:
+        """Put what each code adds to the key of its group into the lanes; the number of keys."""
+        key_space = 1
+        for (table, card), view in zip(reversed(tables), reversed(self._views), strict=True):
+            np.multiply(table, key_space, out=view)
+            key_space *= card
+        return key_space
 
     def _run(self, codes: Codes, records: Ints, key_space: int, ends: Ints, least: int, limit: int) -> tuple[int, int, int]:
         n_cells = codes.shape[1]

@@ -64,6 +64,8 @@ def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
     while queue and source.n_cells and not control.stop():
         key, number = heapq.heappop(queue)
         node = tuple(nodes[number].tolist())
+        if not evaluator.may_pass(source, node):
+            continue
         found = evaluator.group(source, node)
         passed = evaluator.passing(source, found.gid, found.sums)
         if not passed.any():
