@@ -104,7 +104,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.hierarchy import ColumnLevels, hierarchy
     from shoal.api.inspect import Inspection, inspect
     from shoal.api.link import EncodedLink, Link, encode, link, link_encoded
-    from shoal.api.measure import Measurement, measure
+    from shoal.api.measure import measure
+    from shoal.api.measurement import Measurement
     from shoal.api.predict import predict
     from shoal.api.prediction import Prediction
     from shoal.api.preview import preview
@@ -142,7 +143,7 @@ else:
         "EventMeasurement": "api.events",
         "Inspection": "api.inspect",
         "Link": "api.link",
-        "Measurement": "api.measure",
+        "Measurement": "api.measurement",
         "Meter": "prediction.questionnaire.meter",
         "Policy": "release.policy.policy",
         "Prediction": "api.prediction",

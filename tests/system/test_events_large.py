@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.api import events
-from shoal.api import events as event_records
+from shoal.api import event_records, events
 from shoal.errors import DataError, EmptyTableError
 from shoal.measures.events import traces
 

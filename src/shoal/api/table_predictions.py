@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from shoal import prediction
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.measure import classes_of
+from shoal.api.measurement import classes_of
 from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps, zipf_thresholds
 from shoal.disk.atomic import write_text
 from shoal.engines.count.people import check_counts, count_people

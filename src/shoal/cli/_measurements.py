@@ -11,7 +11,7 @@ import typer
 
 import shoal
 from shoal.cli import _shared
-from shoal.cli._shared import show_preview
+from shoal.cli._shared import preview_instead
 from shoal.cli._shell import texts
 from shoal.cli.inspect import show as show_inspection
 from shoal.errors import UsageError
@@ -223,9 +223,7 @@ def run(
     if require and "known_records" not in options:
         options |= _known_for(require)
     options |= {"require": require} if require else {}
-    if preview:
-        show_preview("measure_events", table, reading, as_json=as_json, **options)
-        return
+    preview_instead(preview, "measure_events", table, reading, as_json=as_json, **options)
     opened = shoal.open(table, **reading)
     for line in () if as_json else texts.how_read(opened.source):
         _shared.say(line)

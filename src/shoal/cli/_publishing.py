@@ -14,7 +14,7 @@ import typer
 
 import shoal
 from shoal.cli import _shared
-from shoal.cli._shared import show_preview
+from shoal.cli._shared import preview_instead
 from shoal.cli._shell import options
 from shoal.cli._shell import texts as typed
 from shoal.errors import UnreadableError, UsageError
@@ -197,8 +197,7 @@ def publish(
         raise UsageError("a study was counted before.", hint="Leave out --unit, --count, --by and --cells.")
     if preview:
         asked = columns if by is None else (*columns, by)
-        show_preview("publish", table, {}, as_json=as_json, columns=asked, unit=unit, weight=count)
-        return
+        preview_instead(preview, "publish", table, {}, as_json=as_json, columns=asked, unit=unit, weight=count)
     how = Publishing(holder, registry, ledger, key, noise, sample=sample, dry_run=dry_run, cells=cells)
 
     def proposed(book: Ledger, latest: Latest, options: dict[str, Any]) -> Bulk:

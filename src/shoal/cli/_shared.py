@@ -313,19 +313,25 @@ def report_warnings(say: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-def show_preview(
-    verb: str, tables: str | Sequence[str] | None, reading: Mapping[str, Any], *, as_json: bool, **words: Any
+def preview_instead(
+    wanted: bool, verb: str, tables: str | Sequence[str] | None, reading: Mapping[str, Any], *, as_json: bool, **words: Any
 ) -> None:
-    """Print the statements, or all that is known of them as JSON; what they rest on goes to stderr."""
+    """If a preview is wanted, print the statements, or all that is known of them as JSON, and end the command.
+
+    What the statements rest on goes to stderr.
+    """
+    if not wanted:
+        return
     from shoal.api.preview import preview
 
     sources = [tables] if tables is None or isinstance(tables, str) else tables
     found = [preview(verb, source, reading=reading, **words) for source in sources]
     if as_json:
         put_json(found[0].to_json() if len(found) == 1 else {"verb": verb, "tables": [f.to_json() for f in found]})
-        return
+        raise typer.Exit
     for one in found:
         for statement in one.statements:
             typer.echo(f"-- returns {statement.returns}\n{printable(statement.sql)};")
     for note in dict.fromkeys(f.note for f in found):
         say(note)
+    raise typer.Exit

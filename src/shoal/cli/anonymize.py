@@ -9,7 +9,7 @@ import typer
 
 import shoal
 from shoal.cli import _shared
-from shoal.cli._shared import show_preview
+from shoal.cli._shared import preview_instead
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
 from shoal.disk.atomic import free
@@ -87,8 +87,7 @@ def anonymize(
     texts.require_policy(policy, verb_options, hint="Begin with: shoal anonymize TABLE --draft policy.yml")
     if preview:
         options = {name: value for name, value in verb_options.items() if name not in ("key_file", "previous")}
-        show_preview("anonymize", table, reading, as_json=as_json, policy=policy, **options)
-        return
+        preview_instead(preview, "anonymize", table, reading, as_json=as_json, policy=policy, **options)
     if out is None:
         raise UsageError("--out is required: the folder for the release.", hint="For example --out release")
     _release(table, reading, policy, out, verb_options, ledger=ledger, as_json=as_json)

@@ -7,7 +7,7 @@ import typer
 
 import shoal
 from shoal.cli import _shared
-from shoal.cli._shared import show_preview
+from shoal.cli._shared import preview_instead
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
 from shoal.disk.atomic import write_text
@@ -46,9 +46,7 @@ def check(
     if form not in FORMATS:
         raise typer.BadParameter(f"Unknown format '{form}'. Choose {', '.join(FORMATS)}.")
     texts.require_policy(policy, verb_options)
-    if preview:
-        show_preview("check", tables, reading, as_json=as_json, policy=policy, **verb_options)
-        return
+    preview_instead(preview, "check", tables, reading, as_json=as_json, policy=policy, **verb_options)
     with _shared.progress("counting") as progress:
         asked, how = texts.read_as_policy(policy, reading)
         opened = [shoal.open(table, **how) for table in tables]
@@ -87,9 +85,7 @@ def verify(
     as_json: options.Json = False,
 ) -> None:
     """Verify a release offline: signature, files, plan, and every number by counting the data again."""
-    if preview:
-        show_preview("verify", str(folder), {}, as_json=as_json, **verb_options)
-        return
+    preview_instead(preview, "verify", str(folder), {}, as_json=as_json, **verb_options)
     with _shared.progress("verifying") as told:
         result = shoal.verify(folder, progress=told, **verb_options)
     if as_json:
@@ -128,9 +124,7 @@ def attack(
     as_json: options.Json = False,
 ) -> None:
     """Try to link, infer, join and difference. Exit code 1 if an attack does better than the release claims."""
-    if preview:
-        show_preview("attack", folder, {}, as_json=as_json, **verb_options)
-        return
+    preview_instead(preview, "attack", folder, {}, as_json=as_json, **verb_options)
     with _shared.progress("attacking"):
         report = shoal.attack(folder, **verb_options)
     original, control = verb_options.get("original"), verb_options.get("control")

@@ -7,7 +7,7 @@ import typer
 
 import shoal
 from shoal.cli import _shared
-from shoal.cli._shared import show_preview
+from shoal.cli._shared import preview_instead
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
 from shoal.errors import UnreadableError, UsageError
@@ -50,9 +50,7 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Compare a release with its original: losses, distributions, correlations, counts, models and analyses."""
-    if preview:
-        show_preview("compare", original, reading, as_json=as_json, release=release, **verb_options)
-        return
+    preview_instead(preview, "compare", original, reading, as_json=as_json, release=release, **verb_options)
     with _shared.progress("comparing") as progress:
         found = shoal.compare(shoal.open(original, **reading), release, progress=progress, **verb_options)
     if report is not None:
@@ -181,9 +179,7 @@ def study(
         raise UsageError("--codes, --population, --holder, --key, --noise and --dry-run require --publish.")
     if "up_to" not in verb_options and (columns := verb_options.pop("quasi", ())):
         verb_options.setdefault("sets", [columns])
-    if preview:
-        show_preview("study", table, reading, as_json=as_json, **verb_options)
-        return
+    preview_instead(preview, "study", table, reading, as_json=as_json, **verb_options)
     with _shared.progress("counting") as progress:
         found = shoal.study(shoal.open(table, **reading), progress=progress, **verb_options)
     if report is not None:

@@ -8,7 +8,7 @@ import typer
 
 import shoal
 from shoal.cli import _shared
-from shoal.cli._shared import show_preview
+from shoal.cli._shared import preview_instead
 from shoal.cli._shell import options, process, texts
 from shoal.cli._shell.options import Option, from_verb
 from shoal.errors import ShoalError
@@ -70,9 +70,7 @@ def design(
             raise typer.BadParameter("--watch requires QUESTIONS.yml and cannot be used with --pilot.")
         _watch(questions, verb_options, every=every, rounds=rounds)
         return
-    if preview:
-        show_preview("design", None if questions is None else str(questions), {}, as_json=as_json, **verb_options)
-        return
+    preview_instead(preview, "design", None if questions is None else str(questions), {}, as_json=as_json, **verb_options)
     q, meter, ways = _compute(questions, verb_options)
     _plots(q, meter, plot, heat_map, curve)
     person = q.answer(_answers(answers)) if answers else None

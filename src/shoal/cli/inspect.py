@@ -8,7 +8,7 @@ import typer
 
 import shoal
 from shoal.cli import _shared
-from shoal.cli._shared import show_preview
+from shoal.cli._shared import preview_instead
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
 
@@ -35,9 +35,7 @@ def inspect(
     as_json: options.Json = False,
 ) -> None:
     """Find which columns identify people: a suggested role for each, with a reason. Shows no data value."""
-    if preview:
-        show_preview("inspect", table, reading, as_json=as_json, **verb_options)
-        return
+    preview_instead(preview, "inspect", table, reading, as_json=as_json, **verb_options)
     with _shared.progress("looking at the columns") as progress:
         found = shoal.inspect(shoal.open(table, **reading), progress=progress, **verb_options)
     if as_json:

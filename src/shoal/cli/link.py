@@ -10,7 +10,7 @@ import typer
 
 import shoal
 from shoal.cli import _shared
-from shoal.cli._shared import show_preview
+from shoal.cli._shared import preview_instead
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import SHARED, Option, from_verb
 from shoal.errors import UsageError
@@ -72,9 +72,7 @@ def link(
         return
     if people is not None or earlier is not None:
         raise UsageError("--people is for encodings.", hint="Pseudonyms for a table come from `shoal vault intake`.")
-    if preview:
-        show_preview("link", left, {}, as_json=as_json, right=right, **verb_options)
-        return
+    preview_instead(preview, "link", left, {}, as_json=as_json, right=right, **verb_options)
     with _shared.progress("comparing"):
         found = shoal.link(left, right, **verb_options)
     if save_model is not None:
@@ -166,9 +164,7 @@ def encode(
     """Encode people with a key, so that two holders can find shared people without showing names."""
     from shoal.protector.crypto.master_keys import derived_from_file
 
-    if preview:
-        show_preview("encode", table, {}, as_json=as_json, **verb_options)
-        return
+    preview_instead(preview, "encode", table, {}, as_json=as_json, **verb_options)
     key = derived_from_file(key_file, "linkage")
     with _shared.progress("encoding"):
         made = shoal.encode(table, key=key, **verb_options)

@@ -11,7 +11,7 @@ import shoal
 from shoal.cli import _measurements as events
 from shoal.cli import _shared
 from shoal.cli._measurements import propose_quasi, propose_unit, read_weights, show_measurement
-from shoal.cli._shared import show_preview
+from shoal.cli._shared import preview_instead
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
 
@@ -83,9 +83,7 @@ def measure(
             as_json=as_json,
         )
         return
-    if preview:
-        show_preview("measure", table, reading, as_json=as_json, **verb_options)
-        return
+    preview_instead(preview, "measure", table, reading, as_json=as_json, **verb_options)
     found = _measured(table, reading, verb_options, as_json=as_json)
     found = found.with_impact(read_weights(impact)) if impact else found
     homes = found.households(household) if household else None

@@ -9,7 +9,7 @@ import typer
 
 import shoal
 from shoal.cli import _predictions, _shared
-from shoal.cli._shared import show_preview
+from shoal.cli._shared import preview_instead
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.commands import Commands
 from shoal.cli._shell.options import Option, from_verb
@@ -116,8 +116,8 @@ def quasi(
 ) -> None:
     """Test if columns can identify people at all, and how many values each may keep."""
     if preview:
-        show_preview("predict", verb_options.pop("table", None), {}, as_json=as_json, question="quasi", **verb_options)
-        return
+        table = verb_options.pop("table", None)
+        preview_instead(preview, "predict", table, {}, as_json=as_json, question="quasi", **verb_options)
     _answer("quasi", verb_options, plot, as_json=as_json)
 
 
@@ -153,8 +153,8 @@ def population(
 ) -> None:
     """Estimate population uniqueness from a sample; with a table, the risk of each record."""
     if preview:
-        show_preview("predict", verb_options.pop("table", None), {}, as_json=as_json, question="population", **verb_options)
-        return
+        table = verb_options.pop("table", None)
+        preview_instead(preview, "predict", table, {}, as_json=as_json, question="population", **verb_options)
     found = shoal.predict("population", **verb_options)
     _predictions.show_population(found, household=household, records=records, plot=plot, as_json=as_json)
 
@@ -187,8 +187,7 @@ def zipf(
     """Predict the share of people in small cells if places follow Zipf's law, for linked records."""
     if preview:
         place, _, column = verb_options.pop("table", "").rpartition(":")
-        show_preview("predict", place, {}, as_json=as_json, question="zipf", column=column, **verb_options)
-        return
+        preview_instead(preview, "predict", place, {}, as_json=as_json, question="zipf", column=column, **verb_options)
     found = shoal.predict("zipf", **verb_options)
     if curve is not None:
         _shared.say(f"Curve written to {found.curve(curve)}.")

@@ -10,7 +10,7 @@ import typer
 
 import shoal
 from shoal.cli import _shared
-from shoal.cli._shared import shell_word, show_preview, table_beside
+from shoal.cli._shared import preview_instead, shell_word, table_beside
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import SHARED, Option, from_verb
 from shoal.disk.atomic import write_text
@@ -63,9 +63,7 @@ def hierarchy(
     as_json: options.Json = False,
 ) -> None:
     """Preview the levels of a column: groups per level, smallest, largest, and how many are below k."""
-    if preview:
-        show_preview("hierarchy", table, reading, as_json=as_json, **verb_options)
-        return
+    preview_instead(preview, "hierarchy", table, reading, as_json=as_json, **verb_options)
     with shoal.open(table, **reading) as opened:
         found = shoal.hierarchy(opened, **verb_options)
     column, k = found.column, found.k
@@ -128,9 +126,7 @@ def table(
 ) -> None:
     """Make a table of counts to publish, with small counts hidden and not recoverable from the sums."""
     verb_options["zeros"] = not hide_zeros
-    if preview:
-        show_preview("count_table", table, reading, as_json=as_json, **verb_options)
-        return
+    preview_instead(preview, "count_table", table, reading, as_json=as_json, **verb_options)
     with shoal.open(table, **reading) as source:
         found = shoal.count_table(source, **verb_options)
     if out is not None:
@@ -203,9 +199,7 @@ def transform(
     """Apply a plan (generalize, suppress, add noise, swap …) and report what changed, without a proof."""
     if out is None and save_plan is None:
         raise UsageError("No output given.", hint="Pass --out FILE, or --save-plan FILE to write only the plan.")
-    if preview:
-        show_preview("transform", table, reading, as_json=as_json, plan=plan, out=out, **verb_options)
-        return
+    preview_instead(preview, "transform", table, reading, as_json=as_json, plan=plan, out=out, **verb_options)
     with shoal.open(table, **reading) as opened, _shared.progress("transforming") as told:
         _shared.tell_repairs(opened.source)
         found = shoal.transform(opened, plan, **verb_options)

@@ -57,13 +57,8 @@ def compare_tables(
     """Compute the comparison that :func:`shoal.compare` documents, for an opened table and its release."""
     asked = quasi or found.quasi or table.schema.quasi
     secret = sensitive or found.sensitive or table.schema.sensitive
-    if count is not None:
-        if key is not None:
-            raise UsageError("a row of counts is not one record: it has no key.", hint="Leave out the key or the counts.")
-        for side in (table, found.table):
-            check_counts(side, count, (*asked, *secret, *target))
     shared = [n for n in table.schema.names if n in found.table.schema and n not in (key, count)]
-    _check(table, found.table, shared, key, asked, secret, target)
+    _check(table, found.table, shared, key, count, asked, secret, target)
     progress(0.05, "reading")
     before, after = read_columns(table, shared, count), read_columns(found.table, shared, count)
     n, m = (len(side[shared[0]].codes) for side in (before, after))
@@ -135,10 +130,15 @@ def _check(
     other: Table,
     shared: Sequence[str],
     key: str | None,
+    count: str | None,
     quasi: Sequence[str],
     sensitive: Sequence[str],
     target: Sequence[str],
 ) -> None:
+    if count is not None and key is not None:
+        raise UsageError("a row of counts is not one record: it has no key.", hint="Leave out the key or the counts.")
+    for side in (table, other) if count is not None else ():
+        check_counts(side, str(count), (*quasi, *sensitive, *target))
     if not shared:
         raise DataError(
             f"tables '{table.name}' and '{other.name}' have no column in common.", hint="Columns are matched by their names."

@@ -21,7 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.api.arguments import opened
-from shoal.api.measure import Measurement, measure
+from shoal.api.measure import measure
+from shoal.api.measurement import Measurement
 from shoal.engines.files.frames import as_arrow
 from shoal.errors import UsageError
 from shoal.measures.classes.diversity import least_c, whole_diversity

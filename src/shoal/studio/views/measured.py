@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from shoal.api.events import measure_events
 from shoal.api.improvement import Improvement
-from shoal.api.measure import Measurement
+from shoal.api.measurement import Measurement
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError
 from shoal.model.display import one_in

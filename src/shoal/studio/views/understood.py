@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.api.measure import Measurement
+from shoal.api.measurement import Measurement
 from shoal.measures.classes.individual import invented_person, most_exposed_groups, unique_shares
 from shoal.measures.subsets.column_sets import Subset, coarser_classes, subset_count, uniqueness_matrix, worst_subsets
 from shoal.report.charts import Chart, Line, curve, heat_map, rising

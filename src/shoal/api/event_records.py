@@ -1,0 +1,385 @@
+"""An event table, read: distinct (person, time, place) counted by the engine, or the records in pieces of a large one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.engines.table import Table
+from shoal.errors import EmptyTableError, InternalError
+from shoal.kernels.group import group_codes, pack, sum_by
+from shoal.kernels.text import canonical_text
+from shoal.measures.events.knowledge import Asked, Linked, Sensitive, Shown, counted
+from shoal.measures.events.traces import (
+    EXACT,
+    MONDAY,
+    NONE,
+    UNITS,
+    WEEKDAYS,
+    WORDS,
+    Traces,
+    microseconds,
+    moments_of,
+    place_codes,
+    time_buckets,
+    time_length,
+)
+from shoal.measures.events.unicity import HOURS, Season, rare_places, seasons, top_places
+from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
+from shoal.model.display import Progress
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.requirement import MOST_SETS, NearRecords
+
+DAY, HOUR = 86_400_000_000, 3_600_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Events:
+    """Distinct (person, time, place) with their rows, without those that lack one of them; people renumbered."""
+
+    person: IntArray
+    time: CodeArray | None
+    places: tuple[CodeArray, ...]
+    rows: IntArray
+    counts: ClassCounts
+    notes: tuple[str, ...]
+    codes: Mapping[str, CodeArray]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadEvents:
+    """An event table, read: its distinct values, traces at a granularity, and what its habits tell."""
+
+    values: Mapping[str, pa.Array]
+    rows: int
+    notes: tuple[str, ...]
+    traces: Callable[[str, str, Mapping[str, Hierarchy]], Traces]
+    habits: Callable[[], dict[str, Any]] = dict
+    lowest: Callable[[Asked, int, str, str, Mapping[str, Hierarchy]], float | None] = lambda *_: None
+
+
+def read_counted(
+    source: Table, person: str, time: str | None, places: tuple[str, ...], kinds: dict[str, str], memory: int | None,
+    progress: Progress | None,
+) -> ReadEvents:  # fmt: skip
+    """Counted by the engine: each distinct person, time and place once, with its rows."""
+    counts = source.count(tuple(kinds), memory_budget=memory, progress=progress)
+    if time is not None and kinds[time] == "text":
+        counts, kinds[time] = _read_times(counts, time), "timestamp"
+    events = _usable(counts, person, time, places)
+
+    def traces(width: str, level: str, trees: Mapping[str, Hierarchy]) -> Traces:
+        return Traces.of(events.person, _points(events, kinds, time, width, level, trees))
+
+    values = dict(zip(counts.columns, counts.categories, strict=True))
+
+    def lowest(asked: Asked, records: int, width: str, level: str, trees: Mapping[str, Hierarchy]) -> float | None:
+        return _lowest(events, kinds, time, asked, records, width, level, _points(events, kinds, time, width, level, trees))
+
+    habits = lambda: _habits(events, kinds, time, places)  # noqa: E731
+    return ReadEvents(values, int(_rows(counts).sum()), events.notes, traces, habits, lowest)
+
+
+def read_in_pieces(
+    source: Table, person: str, time: str | None, places: tuple[str, ...], kinds: dict[str, str], memory: int | None,
+    progress: Progress | None,
+) -> ReadEvents:  # fmt: skip
+    """Read in pieces: a record takes a few bytes, and the habits are left out."""
+    records = read_large(source, person, tuple(n for n in kinds if n != person), progress)
+    values = dict(records.values)
+    if time is not None and kinds[time] == "text":
+        values[time], kinds[time] = moments_of(time, values[time], records.counts[time]), "timestamp"
+        records = replace(records, values=values)
+    notes = _gaps(records.lacking, records.nobody, records.absent)
+    notes += _alone(records.n_people, len(records.person))
+    notes.append("Most frequent places, rare places and telling hours are not measured in a table of so many records.")
+    return ReadEvents(values, records.rows, tuple(notes), lambda w, p, trees: records.traces(time, kinds, w, p, trees))
+
+
+def _usable(counts: ClassCounts, person: str, time: str | None, places: tuple[str, ...]) -> _Events:
+    """Leave out records that lack person, time or place, and say how many."""
+    rows = _rows(counts)
+    who = counts.codes[counts.column(person)]
+    nobody = who == MISSING
+    lacking = np.zeros(len(who), dtype=np.bool_)
+    gaps = {}
+    for name in (*([time] if time else []), *places):
+        gap = (counts.codes[counts.column(name)] == MISSING) & ~nobody
+        gaps[name] = int(rows[gap].sum())
+        lacking |= gap
+    keep = ~(nobody | lacking)
+    if not keep.any():
+        raise EmptyTableError(
+            "no record has a person, a time and a place, as far as these are named.", hint="Check the columns named."
+        )
+    absent = len(np.unique(who[~nobody])) - len(np.unique(who[keep]))
+    people = np.unique(who[keep], return_inverse=True)[1]
+    notes = _gaps(gaps, int(rows[nobody].sum()), absent) + _alone(int(people.max()) + 1, int(rows[keep].sum()))
+    codes = {name: counts.codes[counts.column(name)][keep] for name in counts.columns}
+    told = None if time is None else codes[time]
+    return _Events(people.astype(np.int64), told, tuple(codes[n] for n in places), rows[keep], counts, tuple(notes), codes)
+
+
+def _gaps(lacking: Mapping[str, int], nobody: int, absent: int) -> list[str]:
+    """The warning about incomplete records."""
+    notes = [f"{n:,} records without a value in '{c}' are left out: nobody can know them." for c, n in lacking.items() if n]
+    notes += [f"{nobody:,} records without a person are left out."] if nobody else []
+    return notes + ([f"{absent:,} people have no complete record and are not among those measured."] if absent else [])
+
+
+def _alone(people: int, records: int) -> list[str]:
+    """The warning about tables that are hardly event tables."""
+    notes = ["One person only: known records single out nobody from others."] if people == 1 else []
+    one_each = "Every person has one record: this is not an event table. Measure it with --quasi instead."
+    return notes + ([one_each] if people == records else [])
+
+
+def _read_times(counts: ClassCounts, time: str) -> ClassCounts:
+    """The counts with a text column of times read as times; equal moments keep their codes and fall together later."""
+    at = counts.column(time)
+    known = counts.codes[at] != MISSING
+    rows = np.bincount(counts.codes[at][known], weights=_rows(counts)[known], minlength=len(counts.categories[at]))
+    read = moments_of(time, counts.categories[at], rows.astype(np.int64))
+    categories = tuple(read if j == at else c for j, c in enumerate(counts.categories))
+    return replace(counts, categories=categories)
+
+
+def _rows(counts: ClassCounts) -> IntArray:
+    return counts.sizes if counts.records is None else counts.records
+
+
+def _points(
+    events: _Events, kinds: Mapping[str, str], time: str | None, width: str, level: str, trees: Mapping[str, Hierarchy]
+) -> IntArray:
+    """The point of each event at a granularity, numbered from 0."""
+    columns = []
+    counts = events.counts
+    if time is not None:
+        buckets = time_buckets(time, kinds[time], counts.categories[counts.column(time)], width)
+        columns += [] if buckets is None else [buckets[events.time]]
+    for name, codes in zip(counts.columns[len(counts.columns) - len(events.places) :], events.places, strict=True):
+        places = place_codes(name, kinds[name], counts.categories[counts.column(name)], level, trees)
+        columns += [] if places is None else [places[codes]]
+    return group_codes(columns, n_rows=len(events.person)).ids
+
+
+def _lowest(
+    events: _Events,
+    kinds: Mapping[str, str],
+    time: str | None,
+    asked: Asked,
+    records: int,
+    width: str,
+    level: str,
+    point: IntArray,
+) -> float | None:
+    """The number that a requirement on other knowledge, or on a sensitive column, is about; None if it cannot be counted."""
+    both, first = np.unique(events.person * (int(point.max()) + 1) + point, return_index=True)
+    alive, people = np.ones(len(both), dtype=np.bool_), np.arange(int(events.person.max()) + 1)
+    counts = events.counts
+    if isinstance(asked, Sensitive):
+        value = events.codes[asked.column].astype(np.int64)
+        value[value == MISSING] = -1
+        fits = Linked.of(events.person[first], point[first], people, alive).with_values(asked, events.person, value)
+    elif isinstance(asked, NearRecords):
+        if (asked.place_within and level != EXACT) or (asked.time and width not in (EXACT, *WORDS)):
+            return None
+        moment, dated, spots = None, None, []
+        if time is not None and events.time is not None and width != NONE:
+            dated = kinds[time] in ("date", "timestamp")
+            values = counts.categories[counts.column(time)]
+            length = time_length(width) or 1
+            since = MONDAY if length % UNITS["w"] == 0 else 0
+            numbers = (microseconds(values, kinds[time]) - since) // length * length + since if dated else values.to_numpy()
+            moment, dated = (numbers.astype(np.float64)[events.time], dated) if kinds[time] != "time" else (events.time, None)
+        for name, codes in zip(counts.columns[len(counts.columns) - len(events.places) :], events.places, strict=True):
+            values = counts.categories[counts.column(name)]
+            texts = values if pa.types.is_floating(values.type) else canonical_text(values)
+            spots.append(texts.to_numpy(zero_copy_only=False)[codes] if level == EXACT else codes)
+        shown = Shown(None if moment is None else np.asarray(moment, np.float64), dated, tuple(spots))
+        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, shown.taken(first))
+    else:
+        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, None)
+    return None if fits.sets(records) > MOST_SETS else counted(asked, fits.lowest(records))
+
+
+def _habits(events: _Events, kinds: Mapping[str, str], time: str | None, places: tuple[str, ...]) -> dict[str, Any]:
+    """Rare places, hours, weekdays and most frequent places, from the table as it is."""
+    out: dict[str, Any] = {}
+    if places:
+        where = _in_order(events.places)
+        traces = Traces.of(events.person, where)
+        records = sum_by(where, events.rows, traces.n_points)
+        out["rare"], out["ranks"] = rare_places(traces, records), tuple(np.sort(records)[::-1].tolist())
+        pairs = group_codes([events.person.astype(np.int32), where.astype(np.int32)])
+        often = sum_by(pairs.ids, events.rows, pairs.n)
+        out["top"] = top_places(events.person[pairs.first], where[pairs.first], often)
+    when = events.time
+    if time is not None and when is not None and kinds[time] in ("date", "timestamp", "time"):
+        counts = events.counts
+        moments = microseconds(counts.categories[counts.column(time)], kinds[time])
+        if kinds[time] != "date":
+            out["hours"] = _season(events, when, moments // HOUR, moments // HOUR % 24, HOURS)
+        if kinds[time] != "time":
+            out["weekdays"] = _season(events, when, moments // DAY, (moments // DAY + 3) % 7, WEEKDAYS)
+    return out
+
+
+def _in_order(columns: Sequence[CodeArray]) -> IntArray:
+    """Places numbered in the order of their values, whatever else is counted: equally frequent ones are then told apart alike."""
+    key, _ = pack(columns, [int(c.max()) + 1 for c in columns])
+    return np.unique(key, return_inverse=True)[1].astype(np.int64)
+
+
+def _season(events: _Events, when: CodeArray, bucket: IntArray, season: IntArray, said: Sequence[str]) -> tuple[Season, ...]:
+    """By hour, each known with its day and place; by weekday, each day with its place."""
+    dense = np.unique(bucket, return_inverse=True)[1].astype(np.int32)
+    grouping = group_codes([dense[when], *events.places])
+    return seasons(Traces.of(events.person, grouping.ids), season[when[grouping.first]], said)
+
+
+PIECE = 2_000_000
+"""Rows that are read and coded at a time."""
+FOR_VALUES = 1 << 30
+"""Bytes for listing the values of a column; beyond them the engine lists them on disk."""
+
+Codes = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LargeEvents:
+    """Complete records: the person of each, numbered from 0 without a gap, and the code of each value in ``values``.
+
+    ``rows`` of the table in all; ``nobody`` of them without a person, ``lacking`` without a value in each other column, and
+    ``absent`` people without a complete record.
+    """
+
+    person: npt.NDArray[np.int32]
+    codes: Mapping[str, Codes]
+    values: Mapping[str, pa.Array]
+    counts: Mapping[str, IntArray]
+    rows: int
+    nobody: int
+    lacking: Mapping[str, int]
+    absent: int
+
+    @property
+    def n_people(self) -> int:
+        return int(self.person.max()) + 1
+
+    def traces(
+        self, time: str | None, kinds: Mapping[str, str], width: str, level: str, trees: Mapping[str, Hierarchy]
+    ) -> Traces:
+        """Traces at a granularity; the values under ``time`` may have been read as times since."""
+        keys, points = np.zeros(len(self.person), dtype=np.int64), 1
+        for name, codes in self.codes.items():
+            of_value = (
+                time_buckets(name, kinds[name], self.values[name], width)
+                if name == time
+                else place_codes(name, kinds[name], self.values[name], level, trees)
+            )
+            if of_value is None:
+                continue
+            size = int(of_value.max()) + 1
+            points = _fit_keys(keys, points, size)
+            for part in _pieces(len(keys)):
+                keys[part] = keys[part] * size + of_value[codes[part]]
+        people = self.n_people
+        _fit_keys(keys, points, people)
+        for part in _pieces(len(keys)):
+            keys[part] = keys[part] * people + self.person[part]
+        return Traces.of_keys(keys, people)
+
+
+def read_large(source: Table, person: str, others: tuple[str, ...], progress: Progress | None) -> LargeEvents:
+    """Read the table piece by piece."""
+    names = (person, *others)
+    listed = {n: _listed(source, n) for n in names}
+    values, counts = {n: v for n, (v, _) in listed.items()}, {n: c for n, (_, c) in listed.items()}
+    rows = source.n_rows()
+    codes = {n: np.empty(rows, dtype=np.min_scalar_type(len(values[n]))) for n in names}
+    kept = nobody = seen = 0
+    lacking = dict.fromkeys(others, 0)
+    for piece in _gathered(source.scan(names, batch_size=PIECE)):
+        found = {n: _coded(column, values[n]) for n, column in zip(names, piece, strict=True)}
+        whose = found[person] >= 0
+        nobody += int((~whose).sum())
+        good = whose.copy()
+        for n in others:
+            gap = found[n] < 0
+            lacking[n] += int((gap & whose).sum())
+            good &= ~gap
+        size = int(good.sum())
+        for n in names:
+            codes[n][kept : kept + size] = found[n][good]
+        kept, seen = kept + size, seen + len(good)
+        if progress is not None:
+            progress(0.5 * min(1.0, seen / max(1, rows)), "reading")
+    if not kept:
+        raise EmptyTableError(
+            "no record has a person, a time and a place, as far as these are named.", hint="Check the columns named."
+        )
+    who, absent = _without_gaps(codes.pop(person)[:kept], len(values[person]))
+    return LargeEvents(who, {n: codes[n][:kept] for n in others}, values, counts, seen, nobody, lacking, absent)
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.ChunkedArray]]:
+    """Columns of about :data:`PIECE` rows each: small batches together, so that a list of values is looked up once for many."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(b.num_rows for b in waiting) >= PIECE:
+            yield [pa.chunked_array(c) for c in zip(*(b.columns for b in waiting), strict=True)]
+            waiting = []
+    if waiting:
+        yield [pa.chunked_array(c) for c in zip(*(b.columns for b in waiting), strict=True)]
+
+
+def _listed(source: Table, name: str) -> tuple[pa.Array, IntArray]:
+    """The distinct values of a column, and the rows of each; a missing value is not among them."""
+    values, rows = source.values(name, memory_budget=FOR_VALUES)
+    gap = int(values.null_count)
+    return values.slice(0, len(values) - gap), np.asarray(rows[: len(rows) - gap], dtype=np.int64)
+
+
+def _coded(found: pa.ChunkedArray, values: pa.Array) -> IntArray:
+    """The place of each value in the list; −1 where it is missing."""
+    found = found.cast(values.type)
+    if pa.types.is_floating(values.type):
+        found = pc.add(found, pa.scalar(0.0, values.type))  # −0.0 is 0.0
+    places = pc.index_in(found, value_set=values)
+    if places.null_count != found.null_count:
+        raise InternalError("a value of the table was not among those listed.")
+    return np.asarray(pc.fill_null(places, -1).to_numpy(), dtype=np.int64)
+
+
+def _without_gaps(person: Codes, people: int) -> tuple[npt.NDArray[np.int32], int]:
+    """People numbered without a gap, and how many of them have no record here."""
+    there = np.zeros(people, dtype=np.bool_)
+    for part in _pieces(len(person)):
+        there[person[part]] = True
+    number = (np.cumsum(there) - 1).astype(np.int32)
+    out = np.empty(len(person), dtype=np.int32)
+    for part in _pieces(len(person)):
+        out[part] = number[person[part]]
+    return out, int((~there).sum())
+
+
+def _fit_keys(keys: IntArray, points: int, size: int) -> int:
+    """Numbers of points once another column of this many values is added; where they would not fit, the keys are made dense."""
+    if points * size >= 2**62:
+        found = np.unique(keys)
+        for part in _pieces(len(keys)):
+            keys[part] = np.searchsorted(found, keys[part])
+        points = len(found)
+    return points * size
+
+
+def _pieces(n: int) -> list[slice]:
+    return [slice(a, min(a + PIECE, n)) for a in range(0, n, PIECE)]
