@@ -60,6 +60,10 @@ def listen(loud: Volume) -> None:
     _loud = loud
 
 
+def is_verbose() -> bool:
+    return _loud.verbose
+
+
 LONG_JSON = 1_000_000
 """Characters from which an object is written without indentation: it is for programs, and takes a third of the time."""
 

@@ -1,5 +1,6 @@
 """``shoal check``, ``verify`` and ``attack``: a gate for pipelines, a release proven again, and what an attacker would try."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from shoal.cli._shared import preview_instead
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
 from shoal.disk.atomic import write_text
+from shoal.model.attack import AttackResult
 
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
@@ -131,9 +133,8 @@ def attack(
     if as_json:
         _shared.put_json(report)
     else:
-        for result in report.results:
-            rate = "" if result.rate is None else f" {result.rate:.1%}"
-            _shared.line(f"{result.verdict:<8}{result.name}:{rate} {result.sentence}")
+        for text in attack_lines(report.results, every=_shared.is_verbose()):
+            _shared.line(text)
         chance = "chance would" if control is None else "on people who were not in its making"
         bound = CLAIM if original is None else chance
         warnings = sum(r.verdict == "warning" for r in report.results)
@@ -152,6 +153,29 @@ def attack(
             _shared.next_step("shoal compare ORIGINAL TABLE says what it is still good for.")
     if not report.holds:
         raise typer.Exit(1)
+
+
+LISTED = {"holds": 1, "warning": 3}
+"""Columns with which an attack is listed by verdict, those where it succeeds most first; all columns where it breaks a claim."""
+
+
+def attack_lines(results: Sequence[AttackResult], *, every: bool = False) -> list[str]:
+    """A line for each attack; of one that was tried on many columns with the same verdict, those where it succeeds most."""
+    lines: list[str] = []
+    groups: dict[tuple[str, str], list[AttackResult]] = {}
+    for result in results:
+        groups.setdefault((result.verdict, result.name.partition(": ")[0]), []).append(result)
+    for (verdict, kind), group in groups.items():
+        listed = LISTED.get(verdict, len(group))
+        shown = group if every or len(group) <= listed + 1 else group[:listed]
+        rates = ("" if r.rate is None else f" {r.rate:.1%}" for r in shown)
+        lines += [f"{verdict:<8}{r.name}:{rate} {r.sentence}" for r, rate in zip(shown, rates, strict=True)]
+        rest = group[len(shown) :]
+        if rest:
+            most = max((r.rate for r in rest if r.rate is not None), default=None)
+            highest = "" if most is None else f", at most {most:.1%}"
+            lines.append(f"{verdict:<8}{kind}: {len(rest)} more columns{highest}. shoal -v attack lists each.")
+    return lines
 
 
 def _closing(holds: bool, warnings: int, bound: str) -> str:

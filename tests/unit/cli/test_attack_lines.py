@@ -1,0 +1,36 @@
+"""``shoal attack``: one attack on many columns does not bury the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.cli.check import attack_lines
+from shoal.model.attack import AttackResult, Verdict
+
+
+def results(verdict: Verdict, n: int) -> list[AttackResult]:
+    return [AttackResult(f"skewness: c{i}", "", 0.5 - i / 100, None, None, None, "", verdict, "Told.") for i in range(n)]
+
+
+@pytest.mark.parametrize(("verdict", "listed"), [("holds", 1), ("warning", 3)])
+def test_an_attack_on_many_columns_is_listed_where_it_succeeds_most(verdict: Verdict, listed: int) -> None:
+    lines = attack_lines(results(verdict, listed + 2))
+    assert len(lines) == listed + 1
+    assert lines[0] == f"{verdict:<8}skewness: c0: 50.0% Told."
+    assert lines[-1] == f"{verdict:<8}skewness: 2 more columns, at most {50 - listed:.1f}%. shoal -v attack lists each."
+    assert len(attack_lines(results(verdict, listed + 1))) == listed + 1  # one more column takes a line anyway
+    assert "more columns" not in attack_lines(results(verdict, listed + 1))[-1]
+
+
+def test_every_column_where_a_claim_is_broken_is_listed() -> None:
+    assert len(attack_lines(results("broken", 9))) == 9
+
+
+def test_every_line_is_listed_if_asked_for() -> None:
+    assert len(attack_lines([*results("holds", 9), *results("warning", 9)], every=True)) == 18
+
+
+def test_verdicts_and_attacks_are_not_mixed() -> None:
+    other = AttackResult("leftovers", "", None, None, None, None, "", "holds", "Nothing.")
+    lines = attack_lines([*results("warning", 6), other, *results("holds", 6)])
+    assert [line.split(":")[0] for line in lines] == ["warning skewness"] * 4 + ["holds   leftovers"] + ["holds   skewness"] * 2
