@@ -50,9 +50,10 @@ def show_release(release: Release, out: Path, place: str = "", earlier: AttackRe
     for column, why in release.inferred.items():
         _shared.line(f"guessed  {column}: {why}")
     _shared.line(made.verdict)
-    for finding in made.requirements:
+    counted = "" if made.requirements_people is None else ", counting people"
+    for finding in made.requirements_people or made.requirements:
         found = "none" if finding.found is None else _shared.shown(finding.found, 6)
-        _shared.line(f"  ok  {finding.sentence} (found {found})")
+        _shared.line(f"  ok  {finding.sentence} (found {found}{counted})")
     for one in made.identifiers or ():
         _shared.line(f"  class  {_class_line(one)}")
     told = [a for a in made.attacks if a.verdict in ("broken", "warning")]

@@ -1,9 +1,14 @@
-"""``shoal attack``: one attack on many columns does not bury the others."""
+"""The lines of a result: one attack on many columns does not bury the others; people are counted as people."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 
+import shoal
+from shoal.cli._releases import show_release
 from shoal.cli.check import attack_lines
 from shoal.model.attack import AttackResult, Verdict
 
@@ -34,3 +39,14 @@ def test_verdicts_and_attacks_are_not_mixed() -> None:
     other = AttackResult("leftovers", "", None, None, None, None, "", "holds", "Nothing.")
     lines = attack_lines([*results("warning", 6), other, *results("holds", 6)])
     assert [line.split(":")[0] for line in lines] == ["warning skewness"] * 4 + ["holds   leftovers"] + ["holds   skewness"] * 2
+
+
+def test_a_release_says_how_many_people_were_found_and_not_how_many_records(capsys: pytest.CaptureFixture[str]) -> None:
+    table = pa.table({"id": [i // 2 for i in range(20)], "sex": ["f", "f", "m", "m"] * 5, "ill": ["a", "b", "c", "d"] * 5})
+    made = shoal.anonymize(table, quasi=["sex"], sensitive=["ill"], unit="id", rest="drop", k=5)
+    show_release(made, Path("out"))
+    out = capsys.readouterr().out
+    people = made.certificate.requirements_people
+    assert people is not None
+    assert (people[0].found, made.certificate.requirements[0].found) == (5, 10)
+    assert f"(found {people[0].found:g}, counting people)" in " ".join(out.split())
