@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.attack_external import External, arrow_of, known_people, texts_of, through_plan
+from shoal.api.attack_external import HIDDEN, External, Family, arrow_of, known_people, texts_of, through_plan
 from shoal.attacks import Scene, run_all, worst_first
-from shoal.attacks.cells import Shown, both_releases, linked_by_cells
+from shoal.attacks.cells import MISSING, LinkedRows, Shown, both_releases, linked_by_cells
 from shoal.attacks.composition import joined_records
 from shoal.attacks.tables import continuous
 from shoal.attacks.tables.exposed import LISTED, Exposure, exposed_people, listed_people
@@ -25,10 +25,10 @@ from shoal.model.attack import VERDICTS, AttackReport, AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
 from shoal.model.certificate.file import is_of_events, read_certificate, read_event_certificate
 from shoal.model.counts.classes import FloatArray
-from shoal.model.requirement import DistinctDiversity, K, TCloseness
+from shoal.model.requirement import DistinctDiversity, K, Requirement, TCloseness
 from shoal.release.earlier.same_labels import same_labels
 from shoal.release.events.attacks import attack_folder
-from shoal.release.linked.certificate import read_linked
+from shoal.release.linked.certificate import LinkedCertificate, read_linked
 from shoal.release.linked.verify import linked_attacks
 from shoal.release.make.release import Release
 from shoal.release.plan.plan_json import read_plan
@@ -244,9 +244,8 @@ def attack(
         raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
     linked = read_linked(place / NAME)
     if linked is not None:
-        if with_ is not None or previous:
-            raise UsageError("linked tables are attacked from their own folder only.", hint="Leave --with and --previous out.")
-        return AttackReport(place.name, linked_attacks(place, linked))
+        found = _of_linked(place, linked, with_, _folders(previous), seed, hunt=hunt)
+        return AttackReport(place.name, one_list(linked_attacks(place, linked), found))
     if is_of_events(place):
         found = attack_folder(place, None if with_ is None else opened(with_), seed, earlier=_folders(previous))
         return AttackReport(place.name, one_list(read_event_certificate(place / NAME).attacks, found))
@@ -290,7 +289,8 @@ def _of_people(
     k = next((r.k for r in claims.asked if isinstance(r, K)), claims.k)
     known = Shown({c: texts_of(published[c]) for c in quasi}, {c: texts_of(published[c]) for c in sensitive})
     local = with_ is not None and not any(s.column in quasi for s in plan.steps)
-    named = list(dict.fromkeys([*quasi, *(c for p in previous for c in read_certificate(p / NAME).data.quasi)]))
+    before = [(p, *_shown_earlier(p)) for p in previous]
+    named = list(dict.fromkeys([*quasi, *(c for _, shown, _ in before for c in shown.quasi)]))
     people = known_people(with_, named, len(published), seed) if with_ is not None and (local or previous) else None
     other = through_plan(with_, plan, quasi, claims) if with_ is not None and not local else None
     scene = Scene(
@@ -311,11 +311,91 @@ def _of_people(
             )
         shared = External.of(with_, published, claims, plan, seed)
         results += ([] if shared is None else [shared.all_columns(k)]) + ([shared.hunted(k)] if shared and hunt else [])
-    for earlier in previous:
-        results = [r for r in results if r.name != "intersection"]
-        results += [_join(published, claims, earlier), *_same_labels(data, claims, earlier)]
-        results += _by_cells(known, claims, earlier, people)
+    for earlier, old, theirs in before:
+        kept = replace(known, sensitive={c: known.sensitive[c] for c in _retained(claims) if c in sensitive})
+        asked = [*claims.asked, *(theirs.asked if isinstance(theirs, Certificate) else ())]
+        found = _by_cells(kept, old, people, (), asked)
+        if isinstance(theirs, Certificate):
+            found += [
+                _join(published, claims, earlier, theirs),
+                *same_labels(data, claims, earlier / str(theirs.data.file), theirs),
+            ]
+        results = [r for r in results if r.name != "intersection"] + _labelled(found, earlier, previous)
     return results
+
+
+def _of_linked(
+    place: Path, claims: LinkedCertificate, with_: Source | None, previous: Sequence[Path], seed: int, *, hunt: bool
+) -> list[AttackResult]:
+    """Linked tables: what their cells tell of the people of a table that the attacker has, and beside earlier releases."""
+    shown, results = _family_shown(place, claims), list[AttackResult]()
+    family = None if with_ is None else Family.of(with_, claims.tables, seed)
+    if family is not None:
+        covered = claims.known is None or family.most_rows <= claims.known
+        results += linked_by_cells(shown, family.people, family.rows, k=claims.asked, above="broken" if covered else "warning")
+        results += [family.hunted(shown, claims.asked)] if hunt else []
+    for earlier in previous:
+        known, rows = (None, ()) if family is None else (family.people, family.rows)
+        results += _labelled(_by_cells(shown, _shown_earlier(earlier)[0], known, rows, ()), earlier, previous)
+    return results
+
+
+def _by_cells(
+    new: Shown, old: Shown, people: Mapping[str, Sequence[str]] | None, rows: Sequence[LinkedRows], asked: Sequence[Requirement]
+) -> list[AttackResult]:
+    """What the cells of both releases leave possible, for each sensitive column that both publish as it was."""
+    columns = [c for c in new.sensitive if c in old.sensitive]
+    why = "the releases share no sensitive column that both publish as it was" if not columns else ""
+    if people is None and not (set(new.quasi) & set(old.quasi) or {r.table for r in new.rows} & {r.table for r in old.rows}):
+        why = "the releases share no quasi-identifier"
+    if max(new.records, old.records) > MOST_ROWS:
+        why = f"a release has more than {MOST_ROWS:,} records"
+    if why:
+        return [AttackResult.not_run("intersection: by cells", why)]
+    least = {c: max((r.l for r in asked if isinstance(r, DistinctDiversity) and r.column == c), default=1) for c in columns}
+    return [both_releases(new, old, c, people, rows, distinct=least[c]) for c in columns]
+
+
+def _labelled(found: Sequence[AttackResult], earlier: Path, previous: Sequence[Path]) -> list[AttackResult]:
+    """Results of one earlier release of several: each by the name of its folder, so that none stands for another."""
+    return [*found] if len(previous) < 2 else [replace(r, name=f"{r.name}, with {earlier.name}") for r in found]
+
+
+def _family_shown(place: Path, claims: LinkedCertificate) -> Shown:
+    """The person table of a folder of linked tables, with the rows of the others; sensitive columns that are as they were."""
+    first, numbers = claims.tables[0], dict[str, int]()
+    quasi: dict[str, list[str]] = {}
+    sensitive: dict[str, Sequence[str] | Sequence[frozenset[str]]] = {}
+    rows = []
+    for t in claims.tables:
+        table = arrow_of(place / t.file, t.published)
+        persons = texts_of(table[t.key])
+        same = frozenset(c.name for c in t.columns if c.treatment == "retained")
+        kept = [c for c in t.sensitive if c in same]
+        if t == first:
+            numbers = {text: i for i, text in enumerate(persons)}
+            quasi = {c: texts_of(table[c]) for c in t.quasi}
+            sensitive = {c: texts_of(table[c]) for c in kept}
+            continue
+        at = np.array([numbers[p] for p in persons], dtype=np.int64)
+        rows.append(LinkedRows(t.name, at, {c: texts_of(table[c]) for c in t.quasi}, same))
+        for c in kept:
+            own: list[set[str]] = [set() for _ in numbers]
+            for person, text in zip(at.tolist(), texts_of(table[c]), strict=True):
+                own[person].add(text)
+            sensitive[f"{t.name}.{c}"] = [frozenset(values) for values in own]
+    return Shown(quasi, sensitive, tuple(rows), frozenset(c.name for c in first.columns if c.treatment == "retained"))
+
+
+def _shown_earlier(place: Path) -> tuple[Shown, Certificate | LinkedCertificate]:
+    """An earlier release with its certificate: quasi-identifiers, and the sensitive columns that are as they were."""
+    linked = read_linked(place / NAME)
+    if linked is not None:
+        return _family_shown(place, linked), linked
+    claims = read_certificate(place / NAME)
+    table = arrow_of(place / str(claims.data.file), claims.data.columns)
+    columns = [c for c in claims.data.sensitive if c in _retained(claims)]
+    return Shown({c: texts_of(table[c]) for c in claims.data.quasi}, {c: texts_of(table[c]) for c in columns}), claims
 
 
 def _folders(previous: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -373,33 +453,13 @@ def _data_of(table: Source) -> Source:
     return table
 
 
-def _join(published: Any, claims: Certificate, earlier: Path) -> AttackResult:
-    """Records that an earlier release lets one join, through the columns that both publish unchanged."""
-    before = read_certificate(earlier / NAME)
+def _join(published: Any, claims: Certificate, earlier: Path, before: Certificate) -> AttackResult:
+    """Records that an earlier release lets one join: by columns that both publish unchanged and pseudonyms of one key."""
     same = [c for c in _retained(claims) if c in _retained(before)]
-    return joined_records(published, arrow_of(earlier / str(before.data.file), before.data.columns), same)
-
-
-def _same_labels(data: Path, claims: Certificate, earlier: Path) -> list[AttackResult]:
-    """What the sensitive values of classes with the same labels tell together."""
-    before = read_certificate(earlier / NAME)
-    return same_labels(data, claims, earlier / str(before.data.file), before)
-
-
-def _by_cells(known: Shown, claims: Certificate, earlier: Path, people: Mapping[str, Sequence[str]] | None) -> list[AttackResult]:
-    """What the cells of both releases leave possible, for each sensitive column that both publish as it was."""
-    before = read_certificate(earlier / NAME)
-    quasi = [c for c in claims.data.quasi if c in before.data.quasi] if people is None else claims.data.quasi
-    columns = [c for c in claims.data.sensitive if c in _retained(claims) and c in _retained(before)]
-    if not quasi or not columns or max(claims.after.records, before.after.records) > MOST_ROWS:
-        return []
     table = arrow_of(earlier / str(before.data.file), before.data.columns)
-    new = Shown({c: known.quasi[c] for c in quasi}, known.sensitive)
-    old_quasi = quasi if people is None else before.data.quasi  # of known people every release is searched by all its columns
-    old = Shown({c: texts_of(table[c]) for c in old_quasi}, {c: texts_of(table[c]) for c in columns})
-    asked = [r for r in (*claims.asked, *before.asked) if isinstance(r, DistinctDiversity)]
-    least = {c: max((r.l for r in asked if r.column == c), default=1) for c in columns}
-    return [both_releases(new, old, c, people, distinct=least[c]) for c in columns]
+    named = [{c.name for c in side.columns if c.treatment in HIDDEN} for side in (claims, before)]
+    keyed = [c for c in named[0] & named[1] if {*texts_of(published[c])} & {*texts_of(table[c])} - {MISSING}]
+    return joined_records(published, table, same, sorted(keyed))
 
 
 def _retained(claims: Certificate) -> list[str]:

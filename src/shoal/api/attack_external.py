@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from shoal.api.arguments import Source, opened
 from shoal.attacks._common import wilson
-from shoal.attacks.cells import MISSING, NOBODY_FITS, covered
+from shoal.attacks.cells import MISSING, NOBODY_FITS, LinkedRows, Shown, covered, fitting
 from shoal.attacks.joint import BEAM, LEAST_TARGETS, MOST_PAIRS, MOST_VALUES, default_limit
 from shoal.attacks.matching import EXCLUDED, Pairs, confidence, go_together, joint_weights, label_weights, number_weights
 from shoal.disk.atomic import scratch
@@ -26,8 +26,10 @@ from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.counts.classes import ClassCounts, FloatArray
 from shoal.model.plan import Plan, Suppression
-from shoal.release.make.value_links import Beside, numbers_of
+from shoal.release.linked.certificate import LinkedEntry
+from shoal.release.make.value_links import Beside, numbers_of, same_profile
 from shoal.release.proof.read import logical
+from shoal.release.proof.recount import number_groups
 from shoal.steps import Drop, Keep, MapValues
 from shoal.steps.expression import ExpressionStep
 from shoal.techniques.identity.date_shift import DateShift
@@ -57,8 +59,104 @@ def known_people(external: Source, quasi: Sequence[str], records: int, seed: int
     known = [name for name in quasi if name in theirs.schema]
     if not known:
         raise missing_column(quasi[0], theirs.schema.names, table=theirs.name, what="quasi-identifier")
-    table = _table(theirs, known, max(100, min(MOST_PEOPLE, 50_000_000 // max(records, 1))), seed)
+    table = _table(theirs, known, _most(records), seed)
     return {c: texts_of(table[c]) for c in known}
+
+
+def _most(records: int) -> int:
+    return max(100, min(MOST_PEOPLE, 50_000_000 // max(records, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """What one external table tells of people in linked tables: their attributes, and rows of the other tables.
+
+    ``columns`` are those of the external table by place; ``people`` has the key too, by which rows are one person's (without
+    it every row is a person of its own). A column is known by its name if one table publishes it, or as TABLE.COLUMN.
+    """
+
+    columns: Mapping[tuple[str, str], str]
+    people: Mapping[str, Sequence[str]]
+    rows: tuple[LinkedRows, ...]
+
+    @classmethod
+    def of(cls, external: Source, tables: Sequence[LinkedEntry], seed: int) -> Family:
+        theirs, first = opened(external), tables[0]
+        every = [c for t in tables for c in t.quasi]
+        named = {(t.name, c): [f"{t.name}.{c}", *([c] if every.count(c) == 1 else [])] for t in tables for c in t.quasi}
+        columns = {
+            at: next(n for n in wanted if n in theirs.schema)
+            for at, wanted in named.items()
+            if {*wanted} & {*theirs.schema.names}
+        }
+        if not columns:
+            raise missing_column(every[0], theirs.schema.names, table=theirs.name, what="quasi-identifier")
+        key = [first.key] if first.key in theirs.schema else []
+        table = pa.Table.from_batches(list(theirs.scan(list(dict.fromkeys([*key, *columns.values()])))))
+        ids = texts_of(table[key[0]]) if key else [str(i) for i in range(len(table))]
+        names, at, person = np.unique(np.array(ids, dtype=object).astype(str), return_index=True, return_inverse=True)
+        most = _most(max(t.records for t in tables) * max(1, len(table) // max(len(names), 1)))
+        chosen = np.sort(np.random.default_rng([seed, 38]).permutation(len(names))[:most])
+        number = np.full(len(names), -1)
+        number[chosen] = np.arange(len(chosen))
+        texts = {place: np.array(texts_of(table[name]), dtype=object) for place, name in columns.items()}
+        people = {c: texts[t, c][at[chosen]].tolist() for t, c in columns if t == first.name}
+        rows = []
+        for t in dict.fromkeys(t for t, _ in columns if t != first.name):
+            own = {c: texts[t, c] for u, c in columns if u == t}
+            there = np.logical_or.reduce([x != MISSING for x in own.values()]) & (number[person] >= 0)
+            rows.append(LinkedRows(t, number[person[there]], {c: x[there].tolist() for c, x in own.items()}))
+        return cls(columns, {first.key: names[chosen].tolist(), **people}, tuple(rows))
+
+    def only(self, names: Sequence[str]) -> tuple[dict[str, Sequence[str]], tuple[LinkedRows, ...]]:
+        """People and rows by some of the columns."""
+        kept = {at for at, name in self.columns.items() if name in names}
+        columns = {c for _, c in kept} | {next(iter(self.people))}
+        rows = [LinkedRows(r.table, r.person, {c: x for c, x in r.cells.items() if (r.table, c) in kept}) for r in self.rows]
+        return {c: x for c, x in self.people.items() if c in columns}, tuple(r for r in rows if r.cells)
+
+    def hunted(self, shown: Shown, k: int) -> AttackResult:
+        """The fewest columns by which the cells of all tables find more than the limit."""
+
+        def rate(names: Sequence[str]) -> float:
+            many = fitting(shown, *self.only(names)).sum(axis=1)
+            return float((1 / many[many > 0]).mean()) if many.any() else 0.0
+
+        return hunt(list(self.columns.values()), rate, len(next(iter(self.people.values()))), default_limit(k))
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows that are known of a person."""
+        return int(np.bincount(np.concatenate([np.zeros(0, dtype=np.int64), *(r.person for r in self.rows)])).max(initial=0))
+
+
+def hunt(columns: Sequence[str], rate_of: Callable[[Sequence[str]], float], people: int, limit: float) -> AttackResult:
+    """The fewest columns that find more than the limit: every set of one, two and three columns, then the best sets of each
+    size with one column more."""
+    rates: dict[tuple[str, ...], float] = {}
+    best: tuple[str, ...] = ()
+    for size in range(1, len(columns) + 1):
+        for names in _wider(columns, size, rates):
+            rates[names] = rate_of(names)
+        best = max(rates, key=lambda s: rates[s])
+        if rates[best] > limit:
+            break
+    rate = rates.get(best, 0.0)
+    low, high = wilson(rate * people, people)
+    won = rate > limit
+    words = f"Whoever knows {_named(best)} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
+    fewer = "Nobody does" if len(best) <= MOST_KNOWN + 1 else "None of the attackers tried does"
+    end = f"; the release claims at most {limit:.1%}. {fewer} with fewer columns." if won else "."
+    verdict: Verdict = "broken" if won else "holds"
+    return AttackResult("hunt", HUNT, rate, low, high, limit, f"{len(rates):,} attackers tried", verdict, words + end)
+
+
+def _wider(names: Sequence[str], size: int, rates: Mapping[tuple[str, ...], float]) -> list[tuple[str, ...]]:
+    """The sets of a size that are tried; a set of all columns is."""
+    if size <= MOST_KNOWN or size == len(names):
+        return list(itertools.combinations(names, size))
+    first = sorted((s for s in rates if len(s) == size - 1), key=lambda s: -rates[s])[:BEAM]
+    return sorted({tuple(c for c in names if c in s or c == more) for s in first for more in names if more not in s})
 
 
 def _table(source: Table, names: Sequence[str], most: int, seed: int) -> pa.Table:
@@ -78,7 +176,8 @@ def arrow_of(file: Path, names: Sequence[str]) -> pa.Table:
 class External:
     """People of an external table and the published records, laid one after the other, with the columns that both share.
 
-    ``labels`` are codes over both, as the plan publishes them; ``cells`` say by value and label what fits (local recoding);
+    ``labels`` are codes over both, as the plan publishes them; ``cells`` score what fits by value and label (local
+    recoding) or by value and pseudonym;
     ``numbers`` and ``changed`` labels are changed at random: what the attacker knows, and what a trial of the plan on his own
     table, or the release, publishes.
     """
@@ -87,11 +186,12 @@ class External:
     records: int
     quasi: tuple[str, ...]
     labels: Mapping[str, Codes]
-    cells: Mapping[str, tuple[Codes, npt.NDArray[np.bool_]]]
+    cells: Mapping[str, tuple[Codes, npt.NDArray[np.float64]]]
     numbers: Mapping[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]
     changed: Mapping[str, tuple[Codes, Codes]]
     secrets: Mapping[str, Codes]
     seed: int
+    untried: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, external: Source, published: pa.Table, claims: Certificate, plan: Plan, seed: int) -> External | None:
@@ -100,13 +200,14 @@ class External:
         moved = {s.column: s for s in plan.steps if isinstance(s, DateShift)}
         keyed = {s.column for s in plan.steps if hasattr(s, "key") and s.column not in moved}
         hidden = keyed | {s.column for s in plan.steps if isinstance(s, Drop) or s.kind in HIDDEN}
+        named = [c for c in claims.data.columns if c in theirs.schema and c in hidden]
         secrets = [c for c in claims.data.sensitive if len(set(texts_of(published[c]))) <= MOST_VALUES]
         shared = [c for c in claims.data.columns if c in theirs.schema and c not in hidden and c not in secrets]
         quasi = tuple(c for c in claims.data.quasi if c in shared)
         further = [c for c in shared if c not in quasi]
-        if not shared or not len(published):
+        if not (shared or named) or not len(published):
             return None
-        own = _table(theirs, shared, MOST_PEOPLE, seed)
+        own = _table(theirs, [*shared, *named], MOST_PEOPLE, seed)
         mapped = [c for c in shared if plan.for_column(c) and c not in moved]
         random = [c for c in further if c not in moved and not all(isinstance(s, ExpressionStep) for s in plan.for_column(c))]
         carried = _carried(_filled(own, published, plan, mapped), plan, mapped, random, claims)
@@ -128,12 +229,16 @@ class External:
             elif c in quasi and c not in mapped:
                 values, mine = np.unique(texts_of(own[c]), return_inverse=True)
                 shown, them = np.unique(texts_of(published[c]), return_inverse=True)
-                cells[c] = (np.append(mine, them), covered(shown.tolist(), values.tolist()))
+                cells[c] = (np.append(mine, them), np.where(covered(shown.tolist(), values.tolist()), 0.0, EXCLUDED))
             else:
                 labels[c] = np.unique([*texts_of(carried[c]), *texts_of(published[c])], return_inverse=True)[1]
+        renamed = {c: _renamed(own[c], published[c], [labels[q] for q in quasi if q in labels]) for c in named}
+        labels |= {c: codes for c, codes in renamed.items() if isinstance(codes, np.ndarray)}
+        cells |= {c: found for c, found in renamed.items() if isinstance(found, tuple)}
+        untried = tuple(c for c, codes in renamed.items() if codes is None)
         nobody = np.zeros(len(own), dtype=np.int64)
         hide = {c: np.append(nobody, np.unique(texts_of(published[c]), return_inverse=True)[1]) for c in secrets}
-        return cls(len(own), len(published), quasi, labels, cells, numbers, changed, hide, seed)
+        return cls(len(own), len(published), quasi, labels, cells, numbers, changed, hide, seed, untried)
 
     @property
     def columns(self) -> list[str]:
@@ -157,8 +262,8 @@ class External:
         if column in self.changed:
             return label_weights(*self.changed[column], pairs, half, rng).learned
         if column in self.cells:
-            codes, fits = self.cells[column]
-            return np.where(fits[codes[pairs.person], codes[pairs.record]], 0.0, EXCLUDED)
+            codes, score = self.cells[column]
+            return score[codes[pairs.person], codes[pairs.record]]
         codes = self.labels[column]
         return np.where(codes[pairs.person] == codes[pairs.record], 0.0, EXCLUDED)
 
@@ -201,6 +306,8 @@ class External:
         for c, codes in self.secrets.items():
             sure = float(confidence(pairs, score, codes)[fitting].mean())
             sentence += f" '{c}' is expected to be told correctly for {sure:.1%}."
+        if self.untried:
+            sentence += f" Not tried: {_named(self.untried)}, which has too many pseudonyms."
         sure = float((chances[fitting] > 0.9).mean())
         worst = f"{sure:.1%} with a chance above 0.9"
         above: Verdict = "broken" if covered_by_k else "warning"
@@ -208,35 +315,42 @@ class External:
         return AttackResult(name, QUESTION, rate, low, high, limit if covered_by_k else None, worst, verdict, sentence)
 
     def hunted(self, k: int) -> AttackResult:
-        """The fewest columns that find more than the limit: every set of one, two and three columns, then the best sets of each
-        size with one column more."""
-        pairs, limit = self.pairs, default_limit(k)
+        """The fewest columns that find more than the limit."""
         scores: dict[str, Scores] = {}
-        rates: dict[tuple[str, ...], float] = {}
-        best: tuple[str, ...] = ()
-        for size in range(1, len(self.columns) + 1):
-            for names in self._wider(size, rates):
-                chances = confidence(pairs, self.score(names, pairs, scores))
-                rates[names] = float(chances[chances > 0].mean()) if (chances > 0).any() else 0.0
-            best = max(rates, key=lambda s: rates[s])
-            if rates[best] > limit:
-                break
-        rate, people = rates.get(best, 0.0), len(pairs.targets)
-        low, high = wilson(rate * people, people)
-        won = rate > limit
-        words = f"Whoever knows {_named(best)} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
-        fewer = "Nobody does" if len(best) <= MOST_KNOWN + 1 else "None of the attackers tried does"
-        end = f"; the release claims at most {limit:.1%}. {fewer} with fewer columns." if won else "."
-        verdict: Verdict = "broken" if won else "holds"
-        return AttackResult("hunt", HUNT, rate, low, high, limit, f"{len(rates):,} attackers tried", verdict, words + end)
 
-    def _wider(self, size: int, rates: Mapping[tuple[str, ...], float]) -> list[tuple[str, ...]]:
-        """The sets of a size that are tried; a set of all columns is."""
-        names = self.columns
-        if size <= MOST_KNOWN or size == len(names):
-            return list(itertools.combinations(names, size))
-        first = sorted((s for s in rates if len(s) == size - 1), key=lambda s: -rates[s])[:BEAM]
-        return sorted({tuple(c for c in names if c in s or c == more) for s in first for more in names if more not in s})
+        def rate(names: Sequence[str]) -> float:
+            chances = confidence(self.pairs, self.score(names, self.pairs, scores))
+            return float(chances[chances > 0].mean()) if (chances > 0).any() else 0.0
+
+        return hunt(self.columns, rate, len(self.pairs.targets), default_limit(k))
+
+
+def _renamed(
+    own: pa.ChunkedArray, published: pa.ChunkedArray, labels: Sequence[Codes]
+) -> Codes | tuple[Codes, npt.NDArray[np.float64]] | None:
+    """Values of people and pseudonyms of records, without the key: one code for those that lie equally often in the same classes
+    if nearly everybody finds one; else codes, and the logarithm of the chance that a value has a pseudonym, by how often both
+    lie in each class. None if there are too many."""
+    texts = [f"{s}{t}" if t != MISSING else "" for s, side in enumerate((own, published)) for t in texts_of(side)]
+    both = np.unique(["", *texts], return_inverse=True)[1][1:]  # 0 is missing; a pseudonym is never equal to a value
+    classes = number_groups([np.asarray(x) for x in labels])[0] if labels else np.zeros(len(both), dtype=np.int64)
+    codes, n = same_profile(both, classes), len(own)
+    if np.isin(codes[:n], codes[n:]).mean() > 0.9:
+        return codes
+    sides = [np.unique(both[part], return_inverse=True)[1] for part in (slice(n), slice(n, None))]
+    roots = []
+    for side, part in zip(sides, (classes[:n], classes[n:]), strict=True):
+        shape = int(side.max()) + 1, int(classes.max()) + 1
+        if shape[0] * max(shape[1], int(sides[0].max()) + 1) > MOST_PAIRS * 10:
+            return None
+        counts = np.bincount(side * shape[1] + part, minlength=shape[0] * shape[1]).reshape(shape)
+        roots.append(np.sqrt(counts * (len(published) / len(side))))  # differences of roots have the same spread everywhere
+    far = (roots[0] ** 2).sum(axis=1)[:, None] + (roots[1] ** 2).sum(axis=1)[None, :] - 2 * roots[0] @ roots[1].T
+    weight = np.exp(-np.minimum(far - far.min(axis=1, keepdims=True), 300))
+    for _ in range(20):
+        weight /= weight.sum(axis=0, keepdims=True)
+        weight /= weight.sum(axis=1, keepdims=True)
+    return np.append(*sides), np.log(np.maximum(weight, 1e-300))
 
 
 def _moved_dates(own: pa.Table, published: pa.Table, steps: Sequence[DateShift]) -> dict[str, tuple[FloatArray, FloatArray]]:

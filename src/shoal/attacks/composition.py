@@ -244,30 +244,28 @@ def intersection(releases: Sequence[Recoded], *, k: int) -> AttackResult:
     )
 
 
-def joined_records(released: Any, previous: Any, columns: Sequence[str]) -> AttackResult:
+def joined_records(released: Any, previous: Any, columns: Sequence[str], keyed: Sequence[str] = ()) -> AttackResult:
     """Without the original: records that can be joined because their values in shared columns are unique in both files.
 
-    ``released`` and ``previous`` are pyarrow tables, ``columns`` the columns that both publish unchanged. A joined record has the
-    quasi-identifiers of both releases, so neither file's k protects it any more.
+    ``released`` and ``previous`` are pyarrow tables, ``columns`` the columns that both publish unchanged, ``keyed`` those with
+    pseudonyms of the same key, each of which joins records alone too. A joined record has the quasi-identifiers of both
+    releases, so neither file's k protects it any more.
     """
     question = "Can records of two releases be joined through the columns that both publish?"
-    if not columns:
-        why = "the releases share no column that could join them"
-        return AttackResult.not_run("intersection: joined records", why, question)
-    ours, theirs = _unique(released, columns), _unique(previous, columns)
-    joined = ours.join(theirs, keys=list(columns), join_type="inner").num_rows if ours.num_rows and theirs.num_rows else 0
+    name, ways = "intersection: joined records", [list(columns), *([c] for c in keyed), [*columns, *keyed]]
+    joined, way = max(((_joined(released, previous, way), way) for way in ways if way), key=lambda j: j[0], default=(0, []))
+    if not way:
+        return AttackResult.not_run(name, "the releases share no column that could join them", question)
     rate = joined / max(released.num_rows, 1)
-    return AttackResult(
-        "intersection: joined records",
-        question,
-        rate,
-        rate,
-        rate,
-        None,
-        f"through {len(columns)} shared columns",
-        "warning" if joined else "holds",
-        f"{joined} of {released.num_rows} records are one of a kind in both files on the shared columns and can be joined.",
-    )
+    through = "equal pseudonyms of the same key" if way[0] in keyed else "the shared columns"
+    said = f"{joined} of {released.num_rows} records are one of a kind in both files on {through} and can be joined."
+    worst, verdict = f"through {len(way)} shared columns", "warning" if joined else "holds"
+    return AttackResult(name, question, rate, rate, rate, None, worst, verdict, said)  # type: ignore[arg-type]
+
+
+def _joined(released: Any, previous: Any, columns: Sequence[str]) -> int:
+    ours, theirs = _unique(released, columns), _unique(previous, columns)
+    return ours.join(theirs, keys=list(columns), join_type="inner").num_rows if ours.num_rows and theirs.num_rows else 0
 
 
 def _unique(table: Any, columns: Sequence[str]) -> Any:

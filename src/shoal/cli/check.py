@@ -138,7 +138,8 @@ def attack(
         chance = "chance would" if control is None else "on people who were not in its making"
         bound = CLAIM if original is None else chance
         warnings = sum(r.verdict == "warning" for r in report.results)
-        _shared.line(_closing(report.holds, warnings, bound))
+        missed = _missed(report.results, verb_options)
+        _shared.line(_closing(report.holds, warnings, bound, missed))
         if verb_options.get("exposed") is not None:
             _shared.line(
                 f"The rows of the most exposed people are in {verb_options['exposed']}: keep it apart, for the owner alone."
@@ -147,6 +148,8 @@ def attack(
             _shared.next_step("ask for more in the policy (a larger k, l-diversity, linkage) and make it again.")
         elif warnings:
             _shared.next_step("read the warnings: each works for somebody. Change more, or accept them before you hand it over.")
+        elif missed:
+            _shared.next_step("read why; name a table or a folder that can be compared.")
         elif original is None:
             _shared.next_step(f"the release can be handed over; anyone who receives it runs shoal verify {folder}")
         else:
@@ -178,7 +181,14 @@ def attack_lines(results: Sequence[AttackResult], *, every: bool = False) -> lis
     return lines
 
 
-def _closing(holds: bool, warnings: int, bound: str) -> str:
+def _missed(results: Any, asked: dict[str, Any]) -> int:
+    """Attacks that an option asked for and that were not run."""
+    kinds = {"with_": ("linkage", "trail matching"), "previous": ("intersection", "earlier release"), "hunt": ("hunt",)}
+    wanted = {kind for option, names in kinds.items() if asked.get(option) for kind in names}
+    return sum(r.verdict == "not run" and r.name.split(":")[0] in wanted for r in results)
+
+
+def _closing(holds: bool, warnings: int, bound: str, missed: int = 0) -> str:
     """The last sentence: whether an attack did better than the bound, or works although no claim covers it."""
     if not holds:
         return f"An attack did better than {bound}."
@@ -186,4 +196,6 @@ def _closing(holds: bool, warnings: int, bound: str) -> str:
         return f"Attacks did better than {bound}, surely for no more than a tenth."
     if warnings:
         return f"{warnings} {'warning' if warnings == 1 else 'warnings'}: attacks that work for somebody, which no claim covers."
+    if missed:
+        return f"Of the attacks that you asked for, {missed} could not be run: nothing follows about them."
     return f"No attack did better than {bound}."

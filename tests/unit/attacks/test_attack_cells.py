@@ -10,10 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.api.attack_external import Family
 from shoal.attacks import cells
 from shoal.attacks.cells import MISSING, Shown, both_releases, covered, fitting, linked_by_cells
 from shoal.cli import main
 from shoal.errors import UsageError
+from shoal.release.linked.certificate import read_linked
 
 
 def people(n=360, seed=1):
@@ -293,3 +295,167 @@ def test_a_suppressed_cell_does_not_make_the_ranges_of_its_column_unreadable() -
     new = shown_cells(("30-39", "ab"), ("50-59", "cd"), ("*", "ee"))
     old = shown_cells(("{34, 36}", "ad"), ("{52, 53}", "cd"))
     assert both_releases(new, old, "ill", None, distinct=2).worst == "2 with one value left"
+
+
+AGES, WARDS, BLOOD = [30, 31, 32, 40, 41, 42] * 2, [*"aabbab"] * 2, "AB0AB00BA0BA"
+
+
+def hospital(out, *, known=None, age=1, ward=0):
+    """Twelve people with a blood group each, and two visits: one in ward a or b, one in c."""
+    person = {"id": [*range(12)], "age": AGES, "blood": [*BLOOD]}
+    visits = {"who": [*range(12)] * 2, "ward": WARDS + ["c"] * 12, "ill": [f"i{i % 5}" for i in range(24)]}
+    banded = {"hierarchy": {"intervals": [10]}, "min_level": age}
+    policy = {
+        "tables": {
+            "person": {"table": person, "roles": {"quasi": {"age": banded}, "sensitive": ["blood"]}},
+            "visits": {"table": visits, "roles": {"quasi": {"ward": {"min_level": ward}}, "sensitive": ["ill"]}},
+        },
+        "links": {"visits.who": "person.id"},
+        "require": {"k": 2} | ({} if known is None else {"known": known}),
+        "allow": {"loss": 1},
+    }
+    return shoal.anonymize_tables(policy).write(out)
+
+
+def visitors(wards=WARDS):
+    return pa.table({"id": [*range(12)], "age": AGES, "ward": wards})
+
+
+def result(found, name):
+    return next((r.verdict, r.rate) for r in found.results if r.name == name)
+
+
+PERSON = "linkage: known person"
+BLOOD_LEFT = "intersection: values of 'blood', by cells"
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory):
+    """Linked releases: decades and wards; exact ages; decades without wards; wards without ages."""
+    folder = tmp_path_factory.mktemp("linked")
+    hospital(folder / "both")
+    hospital(folder / "exact", known=1, age=0)
+    hospital(folder / "ages", ward=2)
+    hospital(folder / "wards", age=2)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("external", "expected"),
+    [
+        pytest.param(visitors(), ("holds", 1 / 3), id="a decade and a ward: two or four people"),
+        pytest.param(visitors().select(["age"]), ("holds", 1 / 6), id="ages only: every row is a person"),
+        pytest.param(visitors().select(["id", "ward"]), ("holds", 1 / 6), id="wards only"),
+        pytest.param(visitors().rename_columns(["id", "age", "visits.ward"]), ("holds", 1 / 3), id="named by its table"),
+        pytest.param(visitors([None] * 12), ("holds", 1 / 6), id="a missing ward is not a known row"),
+        pytest.param(pa.concat_tables([visitors(), visitors(["c"] * 12)]), ("holds", 1 / 3), id="two rows of each person"),
+        pytest.param(pa.concat_tables([visitors(), visitors()]), ("not run", None), id="two visits in one ward: nobody has them"),
+    ],
+)
+def test_people_and_their_rows_are_held_against_all_linked_tables(linked, external, expected):
+    verdict, rate = result(shoal.attack(linked / "both", with_=external), PERSON)
+    assert (verdict, rate) == (expected[0], None if expected[1] is None else pytest.approx(expected[1]))
+
+
+def test_more_rows_than_the_release_claims_are_a_warning(tmp_path):
+    """One known row leaves two people; a person in two wards is one of a kind by both, which nothing claims."""
+    visits = {"who": [0, 0, 1, 2, 3, 4, 5], "ward": [*"ababaab"]}
+    policy = {
+        "tables": {
+            "person": {"table": {"id": [*range(6)], "age": [30] * 6}, "roles": {"quasi": ["age"]}},
+            "visits": {"table": visits, "roles": {"quasi": ["ward"]}},
+        },
+        "links": {"visits.who": "person.id"},
+        "require": {"k": 2, "known": 1},
+        "allow": {"loss": 1},
+    }
+    out = shoal.anonymize_tables(policy).write(tmp_path / "out")
+    seen = pa.table({"id": [0, 0], "ward": ["a", "b"]})
+    assert result(shoal.attack(out, with_=seen), PERSON) == ("warning", 1.0)
+    assert result(shoal.attack(out, with_=seen.slice(0, 1)), PERSON) == ("holds", 0.25)
+
+
+def test_a_hunt_in_linked_tables_names_the_fewest_columns(linked, tmp_path, capsys):
+    """Of two by exact age, with k = 2: nobody wins. In a release that claims 1 in 5, whoever knows the age does."""
+    found = shoal.attack(linked / "exact", with_=visitors(), hunt=True)
+    assert result(found, "hunt") == ("holds", 0.5)
+    assert next(r.worst for r in found.results if r.name == "hunt") == "3 attackers tried"
+    family = Family.of(visitors(), read_linked(linked / "exact" / "certificate.json").tables, 0)
+    won = family.hunted(Shown({"age": [str(a) for a in AGES]}, {}), 5)
+    assert (won.verdict, won.rate) == ("broken", 0.5)
+    assert "Whoever knows 'age' finds 50.0% of 12 people; the release claims at most 20.0%" in won.sentence
+
+
+def test_two_linked_releases_leave_one_value(linked):
+    """Somebody knows the decade and the ward of everybody: the blood groups of both are intersected."""
+    decade = {d: {b for a, b in zip(AGES, BLOOD, strict=True) if a // 10 == d} for d in (3, 4)}
+    ward = {w: {b for x, b in zip(WARDS, BLOOD, strict=True) if x == w} for w in "ab"}
+    left = [len(decade[a // 10] & ward[w]) for a, w in zip(AGES, WARDS, strict=True)]
+    assert min(left) > 1, "nobody is certain by ages and wards alone"
+    assert result(shoal.attack(linked / "wards", previous=linked / "ages", with_=visitors()), BLOOD_LEFT) == ("holds", 0.0)
+    assert result(shoal.attack(linked / "wards", previous=linked / "ages"), BLOOD_LEFT) == ("holds", 0.0)
+    both = shoal.attack(linked / "both", previous=[linked / "exact"], with_=visitors())
+    alike = [
+        {b for a2, w2, b in zip(AGES, WARDS, BLOOD, strict=True) if (a2 // width, w2) == (a // width, w)}
+        for width in (10, 1)
+        for a, w in zip(AGES, WARDS, strict=True)
+    ]
+    certain = [len(one & two) == 1 < min(len(one), len(two)) for one, two in zip(alike[:12], alike[12:], strict=True)]
+    assert result(both, BLOOD_LEFT) == ("broken" if any(certain) else "holds", pytest.approx(np.mean(certain)))
+
+
+def test_a_table_beside_an_earlier_linked_release_and_the_reverse(linked, tmp_path):
+    table = pa.table({"age": AGES, "blood": [*BLOOD]})
+    policy = {"roles": {"quasi": {"age": {"hierarchy": {"intervals": [10]}}}, "sensitive": ["blood"]}, "require": {"k": 2}}
+    plain = shoal.anonymize(table, policy).write(tmp_path / "plain")
+    for new, old in ((plain, linked / "both"), (linked / "both", plain)):
+        assert result(shoal.attack(new, previous=[old]), BLOOD_LEFT)[0] == "holds"
+    both = shoal.attack(plain, previous=[linked / "both", linked / "wards"])
+    assert {f"{BLOOD_LEFT}, with both", f"{BLOOD_LEFT}, with wards"} <= {r.name for r in both.results}, "each under its name"
+
+
+def test_a_requested_comparison_that_was_not_run_is_not_a_success(linked, tmp_path, capsys):
+    """Two releases without a common quasi-identifier: the last line does not say that no attack did better."""
+    table = pa.table({"size": [1, 1, 2, 2], "blood": [*"AABB"[::-1]]})
+    policy = {"roles": {"quasi": ["size"], "sensitive": ["blood"]}, "require": {"k": 2}}
+    other = shoal.anonymize(table, policy).write(tmp_path / "other")
+    with pytest.raises(SystemExit) as ended:
+        main(["attack", str(linked / "ages"), "--previous", str(other)])
+    told = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert "not run intersection: by cells: Not run: the releases share no quasi-identifier." in told
+    assert "Of the attacks that you asked for, 1 could not be run" in told
+    assert "No attack did better" not in told
+    assert "can be handed over" not in told
+
+
+def test_labels_beside_sets_are_values_of_others():
+    assert covered(["{a, b}", "c", "*"], ["a", "b"]).astype(int).tolist() == [[1, 0, 1], [1, 0, 1]]
+
+
+def hashed(table, out, quasi):
+    roles = {"direct": {"name": {"mask": "pseudonym"}}, "quasi": quasi, "sensitive": ["illness"], "insensitive": ["town"]}
+    policy = {"roles": {**roles, "rest": "drop"}, "require": {"k": 4}, "transform": {"town": {"keyed_hash": {}}}}
+    policy["allow"] = {"identifying": {"town": "made for a test"}}
+    return shoal.anonymize(table, policy).write(out)
+
+
+def test_columns_behind_a_key_are_attacked(tmp_path, monkeypatch):
+    """The key is secret: names that both releases hash with it join records, towns are told apart by their people."""
+    monkeypatch.setenv("SHOAL_KEY", "".join(f"{i:x}" for i in range(40)))
+    rng, n = np.random.default_rng(1), 200
+    table = {"name": [f"n{i}" for i in range(n)], "age": rng.integers(20, 70, n), "sex": rng.choice(["f", "m"], n)}
+    table |= {"town": rng.choice(list("abcdefgh"), n, p=1 / np.arange(1, 9) / (1 / np.arange(1, 9)).sum())}
+    table = pa.table(table | {"illness": rng.choice(["u", "v", "w"], n)})
+    one, two = hashed(table.slice(0, 150), tmp_path / "one", ["age"]), hashed(table.slice(50), tmp_path / "two", ["sex"])
+    joined = shoal.attack(two, previous=one)
+    assert result(joined, "intersection: joined records") == ("warning", 100 / 150)
+    assert any("equal pseudonyms of the same key" in r.sentence for r in joined.results)
+    known = table.select(["age", "town"])
+    rates = {
+        (columns, len(people)): result(shoal.attack(one, with_=people.select(columns), hunt=True), "hunt")[1]
+        for columns in (("age",), ("age", "town"))
+        for people in (known.slice(0, 150), known)
+    }
+    exact, superset = (rates[("age", "town"), n] / rates[("age",), n] for n in (150, 200))
+    assert exact > superset > 1.5, "more people than in the release blur the groups"

@@ -363,6 +363,28 @@ def test_event_releases_of_one_shape_hold(tmp_path: Path) -> None:
     assert "fewest people who share 2 known records: 4" in found.sentence
 
 
+@pytest.mark.parametrize(
+    ("require", "verdict"),
+    [
+        pytest.param("near[2, 1h]>=2", "holds", id="two share the exact records, so at least two about"),
+        pytest.param("near[2, 1h]>=3", "not run", id="digests have no distance"),
+        pytest.param("alpha[mood]<=0.9", "not run", id="the ledger has no sensitive value"),
+    ],
+)
+def test_requirements_that_digests_cannot_show_are_not_said_to_hold(tmp_path: Path, require: str, verdict: str) -> None:
+    walked(walks(), tmp_path / "one", **BY_PLACE).remember()
+    rows = walks() | {"mood": [f"m{i % 3}" for i in range(16)]}
+    asked, roles = [require], dict[str, Any](rest="drop")
+    if "mood" in require:
+        asked, roles = ["known[2]>=2", require], {"sensitive": ["mood"]}
+    policy = {"events": {"unit": "card", **BY_TIME}, "roles": roles, "require": asked, "seed": 3**80}
+    made = shoal.anonymize(rows, policy)
+    made.write(tmp_path / "two")
+    found = made.remember()
+    assert found.verdict == verdict
+    assert (verdict == "holds") or "cannot compare all requirements" in found.sentence
+
+
 def test_event_releases_of_other_records_or_columns_are_not_compared(tmp_path: Path) -> None:
     walked(walks(), tmp_path / "one", **BY_TIME).remember()
     later = {**walks(), "at": [f"2027{t[4:]}" for t in walks()["at"]]}
@@ -437,6 +459,30 @@ def test_a_linked_release_beside_one_of_its_person_table(tmp_path: Path) -> None
     table = table_of(tmp_path / "a.csv", *[(age, "f", f"ill{i}") for i, age in enumerate(AGES)])
     release(table, tmp_path / "one", {"quasi": {"age": {"hierarchy": {"intervals": [10]}}}, "insensitive": ["sex"], **ROLES})
     assert linked(hospital(AGES, WARDS, age=2), tmp_path / "two").remember().verdict == "warning"
+
+
+BY_DECADE: dict[str, Any] = {"quasi": {"age": {"hierarchy": {"intervals": [10]}}}, "insensitive": ["sex"], **ROLES}
+
+
+@pytest.mark.parametrize(("levels", "verdict"), [({"age": 2}, "warning"), ({"ward": 1}, "holds")])
+def test_a_release_of_the_person_table_after_a_linked_one(tmp_path: Path, levels: dict[str, int], verdict: str) -> None:
+    """The key is not in the later release: people of one age are in several classes of wards, two of them alone in a decade."""
+    linked(hospital(AGES, WARDS, **levels), tmp_path / "one").remember()
+    table = table_of(tmp_path / "a.csv", *[(age, "f", f"ill{i}") for i, age in enumerate(AGES)])
+    found = release(table, tmp_path / "two", BY_DECADE)
+    assert found.verdict == verdict
+    assert found.rate == pytest.approx(2 / 6 if verdict == "warning" else 0)
+    assert "not compared" not in found.sentence
+    assert found.sentence.count(str(tmp_path / "one")) == 1
+    again = linked(hospital(AGES, WARDS, ward=1, age=2), tmp_path / "three").remember()
+    assert again.sentence.count(str(tmp_path / "one")) == 1, "by its key, not a second time without it"
+
+
+def test_other_people_than_those_of_a_linked_release(tmp_path: Path) -> None:
+    linked(hospital(AGES, WARDS, age=2), tmp_path / "one").remember()
+    table = table_of(tmp_path / "a.csv", *[(age + 20, "f", f"ill{i}") for i, age in enumerate(AGES)])
+    found = release(table, tmp_path / "two", BY_DECADE)
+    assert (found.verdict, found.sentence.count("other people): 1.")) == ("not run", 1)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ class Entry:
                 and len(people) == len(sizes) == len(classes)
                 and all(isinstance(c, str) for c in columns)
             )
-            good &= bool(columns) and len(entry.people) > 0 and len(np.unique(entry.people)) == len(entry.people)
+            good &= bool(columns) and 0 < len(people) == len({*zip(people.tolist(), classes.tolist(), strict=True)})
             if not good or entry.sizes.min() < 1 or not -1 <= entry.classes.min() <= entry.classes.max() < 2**31:
                 raise ValueError
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -104,6 +104,8 @@ class Published:
 
     ``together`` judges the classes of this release and of earlier ones, for combinations with the people who may be in all.
     ``exact``: only releases with the same columns can be compared. ``counted`` says what the share of a match is of.
+    ``keyless``: the same by quasi-identifiers alone, for later releases without the key of the people; people of one
+    combination may be in several classes.
     """
 
     base: ClassCounts
@@ -111,6 +113,7 @@ class Published:
     together: Together
     exact: bool = False
     counted: str = "people of the smaller table who have"
+    keyless: Published | None = None
 
     @property
     def few(self) -> bool:
@@ -152,11 +155,11 @@ def remember(shown: Published | None, released: Path | None) -> tuple[Path | Non
 
 def consult(shown: Published | None, kept: Path | None = None) -> AttackResult:
     """What this release, perhaps ``kept`` already, and the earlier ones of the ledger tell together."""
-    unread, others, matching = 0, 0, list[_Match]()
+    unread, seen, found = 0, set[str](), dict[str, _Match]()
     mine: dict[tuple[str, ...], Digests] = {}
     try:
         key = _key(make=False)
-        for file in sorted(set(folder().glob("*.json")) - {kept}):
+        for file in sorted(f for f in folder().glob("*.json") if kept is None or f.stem[:32] != kept.stem):
             try:
                 entry = Entry.read(file)
                 if entry.key != _name_of(key):
@@ -165,20 +168,21 @@ def consult(shown: Published | None, kept: Path | None = None) -> AttackResult:
                 unread += 1
                 continue
             match = _match(shown, entry, key, mine)
-            if match is not None:
-                matching.append(match)
-            else:
-                others += 1
+            seen.add(entry.certificate)
+            if match is not None:  # by key rather than without it
+                other = found.setdefault(entry.certificate, match)
+                found[entry.certificate] = max(match, other, key=lambda m: len(m.entry.columns))
     except (DataError, OutputError):  # the key is damaged, or this user has no folder
         unread += 1
+    others, matching = len(seen - set(found)), list(found.values())
     more = f" Releases of your ledger that were not compared (other columns or other people): {others}." if others else ""
     more += f" Files of your ledger that cannot be read: {unread}." if unread else ""
     result = nothing_compared()
     if matching and shown is not None:
-        base = shown.base
-        in_both = np.minimum.reduce([base.sizes, *(match.sizes for match in matching)])
-        classes = [shown.classes, *(match.classes for match in matching)]
-        result = shown.together(classes, ClassCounts(in_both, base.columns, base.codes))
+        sets = [[m for m in matching if not m.split], *([m] for m in matching if m.split)]
+        tried = [(_together(shown, some), some) for some in sets if some]
+        result, matching = min(tried, key=lambda one: ("broken", "not run", "holds").index(one[0].verdict))
+        matching = matching if result.verdict == "broken" else [m for _, some in tried for m in some]
     if shown is None or result.verdict == "not run":
         return replace(result, sentence=result.sentence + more)
     matching.sort(key=lambda match: match.share, reverse=True)
@@ -190,27 +194,35 @@ def consult(shown: Published | None, kept: Path | None = None) -> AttackResult:
     return replace(result, name=_NAME, verdict=verdict, sentence=sentence)
 
 
+def _together(shown: Published, found: Sequence[_Match]) -> AttackResult:
+    """What this release and matching ones tell together; one that splits combinations is judged alone."""
+    rows = found[0].rows
+    base, sizes = shown.base, np.minimum.reduce([shown.base.sizes[rows], *(m.sizes for m in found)])
+    people = ClassCounts(sizes, base.columns, [c[rows] for c in base.codes])
+    return shown.together([shown.classes[rows], *(m.classes for m in found)], people)
+
+
 def keep(shown: Published | None, released: Path) -> Path | None:
     """Remember a release that was written; its file in the ledger, or None if it cannot be kept."""
     if shown is None or not shown.few:
         return None
-    base = shown.base
     try:
         folder().mkdir(parents=True, exist_ok=True, mode=0o700)
         key = _key(make=True)
-        people = digests(base, base.columns, key)
+        people = digests(shown.base, shown.base.columns, key)
         if len(np.unique(people)) < len(people):  # a column with both 1 and 1.0
             return None
-        mark = sha256_file(released / NAME)
-        today = datetime.now(UTC).date().isoformat()
-        sizes = base.sizes.astype(np.int64)
-        entry = Entry(str(released.absolute()), today, mark, _name_of(key), base.columns, people, sizes, shown.classes)
-        file = folder() / f"{mark[:32]}.json"
-        with atomic(file) as part:
-            part.write_text(json.dumps(entry.to_json()), encoding="utf-8")
+        mark, today = sha256_file(released / NAME), datetime.now(UTC).date().isoformat()
+        for part, name in ((shown, ""), (shown.keyless, "-keyless")):
+            if part is None or not part.few:
+                continue
+            ids, sizes = digests(part.base, part.base.columns, key), part.base.sizes.astype(np.int64)
+            entry = Entry(str(released.absolute()), today, mark, _name_of(key), part.base.columns, ids, sizes, part.classes)
+            with atomic(folder() / f"{mark[:32]}{name}.json") as file:
+                file.write_text(json.dumps(entry.to_json()), encoding="utf-8")
     except (OSError, DataError, OutputError):
         return None
-    return file
+    return folder() / f"{mark[:32]}.json"
 
 
 def digests(base: ClassCounts, columns: Sequence[str], key: bytes) -> Digests:
@@ -234,12 +246,15 @@ def _bytes(text: str | None) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class _Match:
-    """An earlier release beside the base classes: the class and the people that each had then, and the share in both tables."""
+    """An earlier release beside the base classes, which are repeated (``rows``) if it has their people in several classes: the
+    class and the people that each had then, and the share in both tables."""
 
     entry: Entry
+    rows: IntArray
     classes: IntArray
     sizes: IntArray
     share: float
+    split: bool
 
 
 def _match(shown: Published | None, entry: Entry, key: bytes, known_digests: dict[tuple[str, ...], Digests]) -> _Match | None:
@@ -251,16 +266,19 @@ def _match(shown: Published | None, entry: Entry, key: bytes, known_digests: dic
         return None
     if entry.columns not in known_digests:
         known_digests[entry.columns] = digests(base, entry.columns, key)
-    mine, order = known_digests[entry.columns], np.argsort(entry.people)
-    at = order[np.minimum(np.searchsorted(entry.people, mine, sorter=order), len(order) - 1)]
-    known = entry.people[at] == mine
+    mine, order = known_digests[entry.columns], np.argsort(entry.people, kind="stable")
+    start, end = (np.searchsorted(entry.people, mine, side=side, sorter=order) for side in ("left", "right"))
+    rows = np.repeat(np.arange(len(mine)), np.maximum(end - start, 1))
+    step = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    at, known = order[np.minimum(start[rows] + step, len(order) - 1)], (end > start)[rows]
     alike = group_codes([base.codes[base.column(c)] for c in entry.columns], n_rows=base.n_classes)
     here = np.bincount(alike.ids, weights=base.sizes, minlength=alike.n)
-    both = np.minimum(here, np.where(known, entry.sizes[at], 0)[alike.first]).sum()
-    share = float(both / min(base.sizes.sum(), entry.sizes.sum()))
+    there = np.bincount(rows, weights=np.where(known, entry.sizes[at], 0), minlength=len(mine))
+    share = float(np.minimum(here, there[alike.first]).sum() / min(base.sizes.sum(), entry.sizes.sum()))
     if share < SAME:
         return None
-    return _Match(entry, np.where(known, entry.classes[at], -1), np.where(known, entry.sizes[at], base.sizes), share)
+    classes, sizes = np.where(known, entry.classes[at], -1), np.where(known, entry.sizes[at], base.sizes[rows])
+    return _Match(entry, rows, classes, sizes, share, len(np.unique(entry.people)) < len(entry.people))
 
 
 def _name_of(key: bytes) -> str:

@@ -381,12 +381,19 @@ def shown_records(events: EventTable, found: Found) -> ledger.Published:
         cells = group_codes([r[both].astype(np.int32) for r in releases], n_rows=int(both.sum())).ids
         known = zip(traces[both].tolist(), person[both].tolist(), cells.tolist(), strict=True)
         most = most_known(events.problem.asked)
-        asked = [r for r in events.policy.requirements if isinstance(r, KnownRecords | Unicity)]  # a cell is not near another
+        every = events.policy.requirements
+        asked = [r for r in every if isinstance(r, KnownRecords | Unicity)]
+        near = [KnownRecords(r.records, r.k) for r in every if isinstance(r, NearRecords)]  # met exactly, met about
         try:
-            facts = facts_of_rows(known, unit=True, person=True, known=most, asked=asked)
+            facts = facts_of_rows(known, unit=True, person=True, known=most, asked=[*asked, *near])
         except VerificationError:
             return ledger.nothing_compared("both releases together show too many sets of known records")
         unmet = [v for v in judge_events(asked, facts) if not v.met]
+        others = len(every) - len(asked) - len(near) + sum(not v.met for v in judge_events(near, facts))
+        if others and not unmet:
+            return ledger.nothing_compared(
+                "your ledger cannot compare all requirements (near, sensitive columns)"
+            )
         few = f"{most} known {'record' if most == 1 else 'records'}"
         rate, worst = facts.alone[most], f"fewest people who share {few}: {facts.smallest[most]}"
         says = (

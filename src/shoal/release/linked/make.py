@@ -18,10 +18,12 @@ from shoal.engines.core.state import changed
 from shoal.engines.exclusion import LeftOut, without
 from shoal.errors import OutputError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
+from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress, silent
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.release.certificate.sentences import today
@@ -53,7 +55,7 @@ from shoal.techniques.identity.mask import KeyedHash
 from shoal.version import __version__
 
 if TYPE_CHECKING:
-    from shoal.model.counts.classes import ClassCounts, IntArray
+    from shoal.model.counts.classes import IntArray
     from shoal.release.earlier.ledger import Published
 
 DOMAIN = "shoal linked release"
@@ -128,8 +130,11 @@ class LinkedRelease:
             why += f"rows, and this release counts people by {asked.known} known"
             return own if own.verdict == "broken" else nothing_compared(why)
 
-        classes = np.where(stays, groups(self._family, at)[first.person], -1)
-        return Published(first.pairs, classes, judged if asked.known is None else known_rows)
+        classes, pairs = np.where(stays, groups(self._family, at)[first.person], -1), first.pairs
+        same = group_codes([*pairs.codes[1:], classes.astype(np.int32)], n_rows=len(classes))
+        codes, sizes = [c[same.first] for c in pairs.codes[1:]], np.bincount(same.ids)
+        alone = Published(ClassCounts(sizes, pairs.columns[1:], codes, pairs.categories[1:]), classes[same.first], judged)
+        return Published(pairs, classes, judged if asked.known is None else known_rows, keyless=alone)
 
     def to_json(self) -> dict[str, Any]:
         """k, people, tables, levels, loss, attacks, and whether it was verified."""
