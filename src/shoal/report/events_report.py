@@ -5,7 +5,7 @@ from __future__ import annotations
 from shoal.measures.events.result import THRESHOLD, EventsMeasured
 from shoal.measures.events.unicity import largest_m
 from shoal.report.blocks import Block, Figure, Number, Section, Table, Text, Words, card_of, report_page
-from shoal.report.charts import Chart, Hiding, Revealed, known_records, set_sizes, svg
+from shoal.report.charts import Chart, Revealed, known_records, set_sizes, svg
 from shoal.report.numbers import percent
 from shoal.report.plots import renewal_curve, zipf_ranks
 
@@ -20,7 +20,7 @@ def curves(m: EventsMeasured) -> Chart:
 
 def sets(m: EventsMeasured) -> Chart:
     """The sets people hide in, by known records."""
-    found = [Hiding(k.records, k.sets.q1, k.sets.median, k.sets.q3, k.sets.mean) for k in m.curve]
+    found = {k.records: k.sets for k in m.curve}
     return set_sizes(found, title="How many people share the known records")
 
 

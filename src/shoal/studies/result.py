@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from shoal.disk.atomic import write_text
-from shoal.measures.classes.anonymity import SizeTable
+from shoal.measures.classes.anonymity import SizeTable, Subpopulation
 from shoal.measures.subsets.column_sets import Lattice
 from shoal.model.display import written
 from shoal.model.strict_json import plain
 
 
 @dataclass(frozen=True)
-class GroupResult:
+class GroupResult(Subpopulation):
     """One subpopulation: sizes of its classes, κ and entropy of its distribution, uniqueness, and predicted against observed.
 
     ``histogram`` says how many classes there are of each size: what a registry's record is made from. ``by_group_size`` is the
@@ -23,10 +23,6 @@ class GroupResult:
     ``alone`` and ``alone_variance``: mean and variance of how many of the group would be one of a kind in it.
     """
 
-    name: str | None
-    members: int
-    sizes: SizeTable
-    unique: int
     entropy: float
     kappa: float
     log_uniqueness: float

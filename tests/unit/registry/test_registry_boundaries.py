@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from registry_support import AGES, make
+from registry_support import AGES, five_years, make
 from shoal.errors import DataError, RequirementError, UsageError
 from shoal.model.estimate import Estimate
 from shoal.registry.answer import analyse
@@ -85,6 +85,33 @@ class TestOutliers:
         assert dispute([record, at(other, h2=h2.value + 2 * h2.step)]) is None
         assert list(dispute([record, at(other, h2=h2.value + 2 * h2.step + 0.001)]).spread) == ["h2"]
         assert dispute([record, replace(other, key=record.key)]) is None
+
+    def test_the_cautious_record_of_a_dispute_has_most_unique_people(self, record):
+        other = make(AGES, holder="B")
+        share, step = (getattr(record.summary.statistics["unique_100"], part) for part in ("value", "step"))
+        more, fewer = (at(other, unique_100=share + sign * 3 * step) for sign in (1, -1))
+        assert dispute([record, more]).cautious is more
+        assert dispute([more, record]).cautious is more
+        assert dispute([record, fewer]).cautious is record
+
+    def test_a_joint_record_is_held_against_its_own_margins_only(self, record):
+        sexes = make([sum(AGES) // 2] * 2, codes=("sex",), cells=2)
+        joint = make([n // 2 for n in AGES for _ in range(2)], codes=("age/years", "sex"), cells=2 * record.summary.cells)
+        apart = record.summary.statistics["kappa"].low + sexes.summary.statistics["kappa"].low
+        step = joint.summary.statistics["kappa"].step
+        low = at(joint, kappa=apart - step - 0.001)  # the upper end lies just below the sum
+        other = make(five_years(AGES), codes=("education/level",), cells=len(five_years(AGES)))
+        both = make([n // 2 for n in AGES for _ in range(2)], codes=("age/years", "household/type"), cells=2 * len(AGES))
+        told = [said for _, said in contradictions(low, [record, sexes, other, both])]
+        assert sum("below the sum" in said for said in told) == 2
+        assert not any(
+            "below the sum" in said for _, said in contradictions(at(joint, kappa=apart - step + 0.001), [record, sexes])
+        )
+        assert not any("below the sum" in said for _, said in contradictions(low, [record, other, both]))
+
+    def test_two_records_of_one_attribute_are_a_dispute_and_no_contradiction(self, record):
+        kappa = record.summary.statistics["kappa"]
+        assert contradictions(at(record, kappa=kappa.value - 5 * kappa.step), [make(AGES, holder="B")]) == []
 
 
 class TestCounts:

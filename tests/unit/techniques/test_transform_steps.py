@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hmac
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from shoal.model.roles import Column
 from shoal.steps import Clamp, Cut, MapValues, Prefix, Round
 from shoal.techniques.identity.keys import keyed_digest, keyed_digests, read_key
 from shoal.techniques.identity.mask import cipher, permute_code
+from shoal.techniques.kernels import draws
 from shoal.techniques.perturb.noise import Spread, noise_of
 
 STRONG = 10**15  # the shortest seed that is taken
@@ -514,6 +516,16 @@ def test_sampling_by_person_takes_all_or_nothing(table):
 def test_a_sample_that_makes_no_sense_is_refused(share):
     with pytest.raises(PolicyError, match="between 0 and 1"):
         tf.Sample(share=share)
+
+
+def test_the_share_of_a_sample_is_the_first_number_that_is_not_in_it(table):
+    assert tf.apply(tf.Sample(share=1.0), table, seed=STRONG).table.num_rows == table.num_rows
+    rows, first = row_numbers(table.columns, table.num_rows), table["p"][0].as_py()
+    drawn = draws.uniforms(draws.derive(STRONG, "sample", ""), rows)[0]
+    of_person = draws.share_of(draws.derive(STRONG, "sample", "p"), str(first))
+    for step, share in ((tf.Sample(share=float(drawn)), drawn), (tf.Sample(share=of_person, unit="p"), of_person)):
+        assert not step.start(STRONG)(table, rows)[0]
+        assert replace(step, share=float(np.nextafter(share, 1))).start(STRONG)(table, rows)[0]
 
 
 def test_a_sample_is_a_step_like_any_other(table):

@@ -12,6 +12,7 @@ from shoal.kernels.group import group_codes
 from shoal.kernels.quantiles import beta_quantile
 from shoal.measures.events.sets import DRAWS, FEWEST_DRAWS, STEPS, Sets, affordable_draws, sets_of, walks, whole_sets
 from shoal.measures.events.traces import Traces
+from shoal.model.certificate.events import EventUse
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.estimate import Estimate
 
@@ -414,24 +415,11 @@ def trips_of(who: IntArray, order: IntArray, place: IntArray) -> tuple[IntArray,
     return index[:-1][told], index[1:][told]
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A number before and after, the share of the whole that agrees, and the error: the sum of the differences of all counts over
-    the sum of the counts before (None without such counts)."""
-
-    name: str
-    sentence: str
-    before: float
-    after: float
-    kept: float | None
-    error: float | None = None
-
-
 LARGE = 50
 """Flows with more trips are compared apart: small ones are left out on purpose."""
 
 
-def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[Compared, ...]:
+def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[EventUse, ...]:
     """Every comparison that the published columns allow; ``hours`` and ``days``: whether the hour of a record and its weekday are
     published.
 
@@ -446,8 +434,8 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[C
     """
     shares = (float(len(before.who)), float(len(after.who)))
     out = [
-        Compared("records", "records in all", *shares, shares[1] / shares[0], 1 - shares[1] / shares[0]),
-        Compared(
+        EventUse("records", "records in all", *shares, shares[1] / shares[0], 1 - shares[1] / shares[0]),
+        EventUse(
             "records per person",
             "records per person (before), per pseudonym (after), in the mean",
             float(before.records.mean()),
@@ -467,7 +455,7 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[C
 
 def compare_trips(
     before: IntArray, after: IntArray, name: str = "trips", name_large: str = f"trips of flows above {LARGE}", where: str = ""
-) -> list[Compared]:
+) -> list[EventUse]:
     """Trips by origin and destination: all, and those of large flows."""
     keys = np.union1d(before, after)
     a, b = (np.bincount(np.searchsorted(keys, t), minlength=len(keys)) for t in (before, after))
@@ -479,15 +467,15 @@ def compare_trips(
     return out
 
 
-def _counts(name: str, words: str, a: IntArray, b: IntArray) -> Compared:
+def _counts(name: str, words: str, a: IntArray, b: IntArray) -> EventUse:
     """Counts before and after, and their error."""
     total = float(a.sum())
     kept = None if total == 0 else float(np.minimum(a, b).sum() / total)
     error = None if total == 0 else float(np.abs(a - b).sum() / total)
-    return Compared(name, words, total, float(b.sum()), kept, error)
+    return EventUse(name, words, total, float(b.sum()), kept, error)
 
 
-def _supports(before: Log, after: Log) -> Compared:
+def _supports(before: Log, after: Log) -> EventUse:
     """People at each place (or with each item): how many there are, and how much of the counts is kept."""
     one, two = _visitors(before), _visitors(after)
     size = max(len(one), len(two))
@@ -506,10 +494,10 @@ def _visitors(log: Log) -> IntArray:
     return np.bincount(both // (int(who.max()) + 1))
 
 
-def _profile(name: str, before: IntArray, after: IntArray, size: int) -> Compared:
+def _profile(name: str, before: IntArray, after: IntArray, size: int) -> EventUse:
     """Records by hour or weekday: the largest share, how much the two profiles overlap, and the error of the counts."""
     one, two = np.bincount(before, minlength=size), np.bincount(after, minlength=size)
     a, b = one / len(before), two / len(after)
     words = f"largest share of the records in one {name}; kept: how far the two profiles agree; error: of the counts"
     error = float(np.abs(one - two).sum() / one.sum())
-    return Compared(name, words, float(a.max()), float(b.max()), float(np.minimum(a, b).sum()), error)
+    return EventUse(name, words, float(a.max()), float(b.max()), float(np.minimum(a, b).sum()), error)

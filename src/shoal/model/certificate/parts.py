@@ -100,19 +100,10 @@ class PlanEntry:
 
 
 @dataclass(frozen=True)
-class Objections:
+class Objections(Excluded):
     """People who asked not to be in it: the table is counted without them. ``commitment`` binds the publisher to the list."""
 
-    column: str
-    listed: int
-    found: int
-    records: int
-    unnamed: int
-    commitment: str
-
-    @property
-    def sentence(self) -> str:
-        return Excluded(self.column, self.listed, self.found, self.records, self.unnamed).sentence
+    commitment: str = field(kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import numpy as np
 
 from shoal.measures.events.knowledge import Mask
 from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
-from shoal.measures.events.unicity import LARGE, Compared, Log, compare_logs, compare_trips, trips_of
+from shoal.measures.events.unicity import LARGE, Log, compare_logs, compare_trips, trips_of
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.events import EventData, EventSteps, EventUse
 from shoal.model.counts.classes import IntArray
@@ -46,7 +46,7 @@ def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[Even
     index = np.flatnonzero(found.stays)
     place = after = None
     trips: list[IntArray | None] = [None, None]
-    made: list[Compared] = []
+    made: list[EventUse] = []
     if events.places and found.shape.place != NONE:
         read = _Read.of(events, found)
         place, after = read.place, read.shown[index]
@@ -63,7 +63,7 @@ def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[Even
     before = Log(problem.person, moment, place, trips[0] if trips[1] is not None else None)
     left = Log(found.trace[index], None if moment is None else moment[index], after, trips[1])
     made = [*compare_logs(before, left, hours=hours, days=days), *made]
-    return tuple(EventUse(c.name, c.sentence, c.before, c.after, c.kept, c.error) for c in made)
+    return tuple(made)
 
 
 def _told(events: EventTable, width: str) -> tuple[bool, bool]:
@@ -78,7 +78,7 @@ def _told(events: EventTable, width: str) -> tuple[bool, bool]:
     return hours, kind in ("timestamp", "date") and length <= UNITS["d"] and not events.rules.shift
 
 
-def _exact_places(events: EventTable, found: Found) -> list[Compared]:
+def _exact_places(events: EventTable, found: Found) -> list[EventUse]:
     """Records published with their exact place, and the most that any plan could show.
 
     A record that shows its place is one of the pseudonyms there at its published time, and nobody has more than one in k of
@@ -91,7 +91,7 @@ def _exact_places(events: EventTable, found: Found) -> list[Compared]:
     words = "records with their exact place"
     if k > 1:
         words += f"; no plan that meets known[1]>={k} shows more than {100 * most / problem.n:.1f} % of them"
-    return [Compared("exact places", words, float(problem.n), float(clear), clear / problem.n)]
+    return [EventUse("exact places", words, float(problem.n), float(clear), clear / problem.n)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

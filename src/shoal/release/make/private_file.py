@@ -190,7 +190,7 @@ def objections(left: LeftOut | None, signer: Signer) -> tuple[Objections, str] |
     salt = signer.keyed_hash([i.encode() + b"\n" for i in sorted(left.ids)], purpose="objections")
     told = left.told
     bound = commitment(left.ids, salt)
-    return Objections(told.column, told.listed, told.found, told.records, told.unnamed, bound), salt
+    return Objections(**vars(told), commitment=bound), salt
 
 
 def check_list(stated: Objections, listed: str | Path | Iterable[Any], private: str | Path) -> str:

@@ -7,11 +7,10 @@ Colours are classes over the tokens of the page, so a chart follows light, dark 
 from shoal.report.charts.bars import bars, before_after, boxes, dial, heat_map
 from shoal.report.charts.curves import Line, curve, frontier, rising, staircase, timeline
 from shoal.report.charts.drawing import Chart, save, svg
-from shoal.report.charts.sizes import Hiding, Revealed, class_sizes, fish, known_records, set_sizes
+from shoal.report.charts.sizes import Revealed, class_sizes, fish, known_records, set_sizes
 
 __all__ = [
     "Chart",
-    "Hiding",
     "Line",
     "Revealed",
     "bars",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from shoal.report.charts.curves import KINDS
 from shoal.report.charts.drawing import (
@@ -27,6 +28,9 @@ from shoal.report.charts.drawing import (
     text,
 )
 from shoal.report.numbers import compact, percent
+
+if TYPE_CHECKING:
+    from shoal.measures.events.unicity import SetSizes
 
 Sizes = Mapping[int, int]
 """Size of a group → people in groups of that size."""
@@ -225,34 +229,23 @@ def _names(curves: Sequence[Revealed], along: Scale, up: Scale) -> list[Mark]:
     return marks
 
 
-@dataclass(frozen=True)
-class Hiding:
-    """The sets for a number of known records: quartiles and mean."""
-
-    records: int
-    q1: float
-    median: float
-    q3: float
-    mean: float
-
-
-def set_sizes(found: Sequence[Hiding], *, title: str) -> Chart:
-    """Boxes from quartile to quartile, a line at the median and a dot at the mean, on a logarithmic axis."""
-    top = max(max(h.q3, h.mean) for h in found)
+def set_sizes(found: Mapping[int, SetSizes], *, title: str) -> Chart:
+    """By known records: boxes from quartile to quartile, a line at the median, a dot at the mean, on a logarithmic axis."""
+    top = max(max(sets.q3, sets.mean) for sets in found.values())
     up = Scale(1, max(10.0, top), FLOOR, CEILING, log=True)
     room = (RIGHT - LEFT) / len(found)
     marks = left_axis(up, up.ticks(6), LEFT, RIGHT, "people who share the known records")
-    for i, h in enumerate(found):
+    for i, (records, h) in enumerate(found.items()):
         middle = LEFT + room * (i + 0.5)
         wide = min(60.0, 0.5 * room)
         marks += [
             rect(middle - wide / 2, up(h.q3), wide, max(2.0, up(h.q1) - up(h.q3)), "band"),
             line(middle - wide / 2, up(h.median), middle + wide / 2, up(h.median), "line"),
             dot(middle, up(h.mean), 3, "dot"),
-            text(middle, FLOOR + 20, f"{h.records}"),
+            text(middle, FLOOR + 20, f"{records}"),
         ]
     marks.append(text((LEFT + RIGHT) / 2, FLOOR + 40, "known records"))
-    said = "; ".join(f"{h.records} known: median {compact(h.median)}, mean {compact(h.mean)}" for h in found)
+    said = "; ".join(f"{n} known: median {compact(h.median)}, mean {compact(h.mean)}" for n, h in found.items())
     return Chart(WIDTH, FLOOR + 48, title, f"Sets by known records. {said}.", tuple(marks))
 
 
