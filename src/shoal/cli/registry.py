@@ -418,6 +418,7 @@ def exposed(
     """How many people are like you after each answer, which one gives you away, and what a coarser one would do."""
     from shoal.registry.answer.exposure import exposure
     from shoal.registry.answer.query import Registry
+    from shoal.registry.records.vocabulary import label
 
     found = exposure(Registry(registry).source, population, _pairs(answers), anchors=typed.names(trust))
     if as_json:
@@ -428,12 +429,12 @@ def exposed(
     between = f"between {low:,.0f} and {high:,.0f}, grade {grade}" if low < high else f"counted, grade {grade}"
     typer.echo(f"You hide among {'' if low == high else 'about '}{value:,.0f} people of {found.population} ({between}).")
     for step in found.steps:
-        typer.echo(f"  {step.code} = {step.answer}: {step.share[0]:.2%} answer so; the crowd is about {step.crowd[0]:,.0f}")
+        typer.echo(f"  {label(step.code)}, {step.answer}: {step.share[0]:.2%} of the people; about {step.crowd[0]:,.0f} are left")
         for text, crowd in step.coarser:
             typer.echo(f"    {text} instead: about {crowd[0]:,.0f}")
     if len(found.steps) > 1:
         taken = "The numbers of the single steps take" if found.counted else "The number takes"
-        typer.echo(f"Most telling: {found.most_telling}. {taken} your answers as independent of each other.")
+        typer.echo(f"Most telling: {label(found.most_telling or '')}. {taken} your answers as independent of each other.")
     for note in found.notes:
         typer.echo(f"  {note}")
 
