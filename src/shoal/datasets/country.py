@@ -7,8 +7,10 @@ schooling, illness with age); no number is taken from a real register.
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 
 import numpy as np
 import numpy.typing as npt
@@ -18,56 +20,9 @@ OLDEST = 104
 MUNICIPALITIES = 340
 POSTCODES = 3900
 
-FEMALE = (
-    "Emma Julia Sara Anna Eva Lisa Sofia Noor Maria Johanna Cornelia Elisabeth Wilhelmina Hendrika Margaretha "
-    "Petronella Grietje Fleur Lotte Iris Amina Fatima Yasmin Nina Laura Sanne Femke Marloes Ingrid Monique Petra "
-    "Annie Truus Willemien Aaltje Olga Irena Zofia Mei Ling Priya Leila Chloe Alice Clara Frida Astrid Saskia Tess "
-    "Mila"
-).split()
-MALE = (
-    "Noah Daan Luca Sem Finn Lucas Levi Jan Johannes Cornelis Hendrik Willem Pieter Gerrit Jacobus Petrus Antonius "
-    "Dirk Klaas Mohamed Ahmed Youssef Omar Thomas Tim Bram Ruben Jeroen Marco Erik Hans Kees Piet Henk Wouter "
-    "Sander Bas Niels Piotr Tomasz Wei Jun Arjun Karim Hugo Oscar Felix Emil Otto Max"
-).split()
-SURNAMES = (
-    "Visser Smit Bakker Meijer Mulder Bos Vos Peters Hendriks Dekker Brouwer Koster Kuiper Prins Postma Schouten "
-    "Willems Hoekstra Koning Huisman Maas Jacobs Verhoeven Kok Blom Dijkstra Zwart Molenaar Bosman Schipper "
-    "Veenstra Kramer Post Groen Martens Gerritsen Timmer Sanders Wolff Hermans Aydin Yilmaz Kaya Bouzid Amrani "
-    "Haddad Nowak Kowalska Silva Santos Nguyen Chen Singh Kumar Okafor Mensah Lindberg Hansen Olsen Weber Schneider "
-    "Fischer Rossi Bianchi Dubois Laurent Popescu Ivanov Petrov Novak Horvat Murphy Walsh Evans Hughes"
-).split()
-
-EDUCATION = ("in school", "primary", "lower secondary", "upper secondary", "vocational", "bachelor", "master", "doctorate")
-OCCUPATIONS = (
-    "pupil", "student", "retired", "not working",
-    "cleaner", "farm worker", "warehouse worker", "driver", "shop assistant", "cook", "construction worker", "carer",
-    "hairdresser",
-    "electrician", "plumber", "mechanic", "police officer", "secretary", "bookkeeper", "nurse", "sales manager", "technician",
-    "teacher", "social worker", "programmer", "engineer", "accountant", "journalist", "architect", "civil servant",
-    "lawyer", "physician", "dentist", "pharmacist", "researcher", "notary", "judge", "pilot", "musician", "mayor",
-)  # fmt: skip
-DIAGNOSES = (
-    "none",
-    "J06",
-    "J45",
-    "S82",
-    "L20",
-    "F32",
-    "F41",
-    "K21",
-    "M54",
-    "I10",
-    "E11",
-    "M17",
-    "I25",
-    "C50",
-    "J44",
-    "G20",
-    "F03",
-    "B20",
-    "Q90",
-    "E84",
-)
+_WORDS = tomllib.loads(files(__package__).joinpath("country.toml").read_text(encoding="utf-8"))
+FEMALE, MALE, SURNAMES = (tuple(_WORDS[name]) for name in ("female", "male", "surnames"))
+EDUCATION, OCCUPATIONS, DIAGNOSES = (tuple(_WORDS[name]) for name in ("education", "occupations", "diagnoses"))
 
 Matrix = npt.NDArray[np.float64]
 
@@ -98,9 +53,7 @@ def places() -> Places:
 
 
 def _names(rng: np.random.Generator) -> tuple[str, ...]:
-    starts = "Al Ber Bos Del Dor Een El Gra Haar Hol Kamp Lan Leer Maas Nieu Oos Put Rij Sta Til Ut Veen Wes Zand Zui".split()
-    middles = "den ker mer nes ren ster ver wold lo ho".split()
-    ends = "berg broek burg dam dijk dorp hoek horst kerk land meer oord rode stad sluis veld wijk zaal".split()
+    starts, middles, ends = _WORDS["municipalities"].values()
     names: dict[str, None] = {}
     while len(names) < MUNICIPALITIES:
         parts = [str(rng.choice(starts)), str(rng.choice(middles)) if rng.random() < 0.4 else "", str(rng.choice(ends))]

@@ -16,7 +16,7 @@ import shoal.techniques as tf
 from shoal.errors import DataError, PolicyError
 from shoal.kernels.order import row_hashes
 from shoal.model.plan import Plan
-from shoal.techniques.perturb.noise import Precision, decimals_of
+from shoal.techniques.perturb.noise import Noise, Precision, decimals_of, own_decimals, rounded
 
 
 def swapped(n, run=0, percent=5.0):
@@ -194,3 +194,31 @@ def test_a_record_that_has_nobody_to_exchange_with_is_not_published_as_it_was(tm
         where = " within 's': " if strata else ": "
         with pytest.raises(DataError, match=rf"^{alone} record\(s\) are alone{where}"):
             run()
+
+
+@pytest.mark.parametrize(
+    ("value", "size", "expected"),
+    [
+        pytest.param(1.23456, 0.5, 1.235, id="three digits of the noise"),
+        pytest.param(1234.56, 50.0, 1234.6, id="noise of tens: one decimal"),
+        pytest.param(1.23456, 0.0, 1.23456, id="no noise, nothing to hide"),
+        pytest.param(999_999_999_999.9375, 0.5, 999_999_999_999.938, id="the last number whose digits a double has"),
+        pytest.param(1_000_000_000_000.0625, 0.5, 1_000_000_000_000.0625, id="beyond them it stays"),
+        pytest.param(1_010_000_000_000.0625, 0.5, 1_010_000_000_000.0625, id="and a little later too"),
+    ],
+)
+def test_noise_is_rounded_to_three_of_its_digits(value: float, size: float, expected: float) -> None:
+    assert rounded(np.array([value]), None, np.array([size]))[0] == expected
+
+
+def test_a_type_with_decimals_has_them_and_others_do_not() -> None:
+    kinds = (pa.int64(), pa.uint8(), pa.decimal128(10, 2), pa.decimal128(10, 0), pa.float64(), pa.string())
+    assert [own_decimals(kind) for kind in kinds] == [0, 0, 2, 0, None, None]
+
+
+def test_stated_decimals_stay_and_others_are_those_of_the_column() -> None:
+    for step, decimals in ((Noise("x", 5.0, decimals=3), 3), (Noise("x", 5.0), 2)):
+        look = step.look()
+        assert look.step() == step  # nothing was seen
+        look.add(pa.table({"x": [1.25, 3.5]}))
+        assert look.step().decimals == decimals

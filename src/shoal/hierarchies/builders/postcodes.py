@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import csv
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shoal.errors import HierarchyError, UnreadableError
 from shoal.hierarchies.rule import CodeRule, register_rule
@@ -29,57 +31,13 @@ from shoal.kernels.text import Pattern
 from shoal.model.plan import OnGap, Step
 from shoal.steps import Prefix
 
-SMALL_ZIP3 = tuple("036 059 063 102 202 203 204 205 369 556 692 753 772 790 821 823 830 831 878 879 884 890 893".split())
-"""Three-digit ZIP areas with at most 20,000 people at the census of 2000 or 2010: the cautious union.
-
-The seventeen of 2000 are those that the preamble of the rule names (67 FR 53182, at 53233–53234,
-14 August 2002) and that the guidance of the Office for Civil Rights of 26 November 2012 repeats; the others have at most 20,000
-residents, or none, in the ZIP code tabulation areas of the census of 2010.
-"""
-
-_BY_LENGTH: dict[str, tuple[str, tuple[int, ...]]] = {
-    **dict.fromkeys(("AT", "AU", "BE", "BG", "CH", "DK", "HU", "LU", "NO", "NZ", "SI", "ZA"), (r"[0-9]{4}", (2, 1))),
-    **dict.fromkeys(("FR", "ES", "MX"), (r"[0-9]{5}", (2,))),
-    **dict.fromkeys(("IT", "FI", "EE", "HR", "TR", "UA"), (r"[0-9]{5}", (3, 2, 1))),
-    "KR": (r"[0-9]{5}", (3, 2)),
-    **dict.fromkeys(("CN", "IN", "RO", "RU"), (r"[0-9]{6}", (4, 3, 2, 1))),
-    "SG": (r"[0-9]{6}", (2,)),
-    **dict.fromkeys(("CZ", "GR", "SE", "SK"), (r"[0-9]{3} ?[0-9]{2}", (3, 2, 1))),
-    "PL": (r"[0-9]{2}-[0-9]{3}", (2, 1)),
-    "PT": (r"[0-9]{4}(-[0-9]{3})?", (4, 2, 1)),
-    "BR": (r"[0-9]{5}-?[0-9]{3}", (5, 3, 2, 1)),
-    "JP": (r"[0-9]{3}-?[0-9]{4}", (3, 2, 1)),
-    "CA": (r"[A-Z][0-9][A-Z]( ?[0-9][A-Z][0-9])?", (3, 1)),
-    "IE": (r"[A-Z][0-9][0-9W]( ?[0-9A-Z]{4})?", (3, 1)),
-    "4 digits": (r"[0-9]{3,4}", (3, 2, 1)),
-    "5 digits": (r"[0-9]{3,5}", (3, 2, 1)),
-    "6 digits": (r"[0-9]{4,6}", (4, 3, 2, 1)),
-}
-"""Countries whose areas are the first characters: the form of a code, and how many characters each level keeps."""
-_LEVELS: dict[str, tuple[int | str, ...]] = {
-    "NL": (4, 3, 2, 1),
-    "DE": (3, 2, 1),
-    "UK": ("sector", "district", "area"),
-    "US": (3, 1),
-    **{country: keep for country, (_, keep) in _BY_LENGTH.items()},
-}
-_PATTERNS = {
-    "NL": Pattern(r"[1-9][0-9]{3}( ?[A-Za-z]{2})?", re.ASCII),
-    "DE": Pattern(r"[0-9]{5}", re.ASCII),
-    "UK": Pattern(r"(([A-Za-z]{1,2})[0-9][A-Za-z0-9]?)( ?([0-9])[A-Za-z]{2})?", re.ASCII),
-    "US": Pattern(r"([0-9]{5})(?:-?[0-9]{4})?|([0-9]{3,4})", re.ASCII),
-    **{country: Pattern(form, re.ASCII) for country, (form, _) in _BY_LENGTH.items()},
-}
-_ONLY_THERE = {
-    "NL": Pattern(r"[1-9][0-9]{3} ?[A-Z]{2}", re.ASCII),
-    "UK": Pattern(r"(?:[A-Z]{1,2}[0-9][A-Z0-9]?)(?: ?[0-9][A-Z]{2})?", re.ASCII),
-    "CA": Pattern(r"[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]", re.ASCII),
-    "PL": Pattern(r"[0-9]{2}-[0-9]{3}", re.ASCII),
-    "PT": Pattern(r"[0-9]{4}-[0-9]{3}", re.ASCII),
-    "BR": Pattern(r"[0-9]{5}-[0-9]{3}", re.ASCII),
-    "JP": Pattern(r"[0-9]{3}-[0-9]{4}", re.ASCII),
-    "US": Pattern(r"[0-9]{5}(?:-[0-9]{4})?", re.ASCII),
-}
+_TABLE = tomllib.loads(files("shoal.hierarchies").joinpath("data/postcodes.toml").read_text(encoding="utf-8"))
+_COUNTRIES: dict[str, dict[str, Any]] = _TABLE["countries"]
+SMALL_ZIP3: tuple[str, ...] = tuple(_TABLE["small_zip3"])
+"""Three-digit ZIP areas with at most 20,000 people at the census of 2000 or 2010: the cautious union."""
+_LEVELS: dict[str, tuple[int | str, ...]] = {country: tuple(entry["keep"]) for country, entry in _COUNTRIES.items()}
+_PATTERNS = {country: Pattern(entry["form"], re.ASCII) for country, entry in _COUNTRIES.items()}
+_ONLY_THERE = {country: Pattern(entry["only"], re.ASCII) for country, entry in _COUNTRIES.items() if "only" in entry}
 """Forms that tell the country, where all codes of a column have them."""
 
 

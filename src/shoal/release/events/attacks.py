@@ -391,9 +391,7 @@ def shown_records(events: EventTable, found: Found) -> ledger.Published:
         unmet = [v for v in judge_events(asked, facts) if not v.met]
         others = len(every) - len(asked) - len(near) + sum(not v.met for v in judge_events(near, facts))
         if others and not unmet:
-            return ledger.nothing_compared(
-                "your ledger cannot compare all requirements (near, sensitive columns)"
-            )
+            return ledger.nothing_compared("your ledger cannot compare all requirements (near, sensitive columns)")
         few = f"{most} known {'record' if most == 1 else 'records'}"
         rate, worst = facts.alone[most], f"fewest people who share {few}: {facts.smallest[most]}"
         says = (
