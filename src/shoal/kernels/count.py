@@ -64,7 +64,7 @@ def add_digit(
     >>> key.tolist(), np.flatnonzero(used).tolist()
     ([3, 7], [3, 7])
     """
-    if not compiled_pays(len(key)):
+    if len(key) < FEW or not compiled_pays(len(key)):
         used[lookup[np.bincount(digits, minlength=len(lookup)) > 0]] = True
         key *= np.uint64(width)
         key += lookup.astype(np.uint64).take(digits)

@@ -39,11 +39,13 @@ def people(n: int, towns: int, seed: int = 1) -> pa.Table:
 ROLES = {"quasi": ["sex", "age", "town", "work"], "sensitive": ["ill"], "k": 5, "allow": {"suppress": 0.05}}
 
 
-def test_the_draft_proposes_what_the_release_will_choose():
+def test_the_draft_proposes_a_plan_that_the_release_loses_no_more_by():
+    """A draft searches less long, so that it is there in seconds."""
     table = shoal.open(people(4000, 3))
     found = first_plan(table, Policy.of(**ROLES))
     made = shoal.anonymize(table, **ROLES)
-    assert (found.method, found.loss, found.left_out) == (made.decision.method, made.decision.loss, {})
+    assert (found.method, found.left_out) == (made.decision.method, {})
+    assert made.decision.loss <= found.loss < made.decision.loss + 0.01
     assert not blank_columns(blank_shares(made.prepared, made.decision))
 
 
@@ -328,3 +330,14 @@ def test_a_draft_keeps_the_surest_of_many_quasi_identifiers(
     text = (tmp_path / "p.yml").read_text(encoding="utf-8")
     assert len(Policy.parse(text).quasi) == kept
     assert (f"code_x: {most} surer ones are tried together" in text) is (kept < 3)
+
+
+def test_a_draft_does_not_repeat_local_recoding_for_every_level(monkeypatch):
+    """Two plans are tried: one level per column, and sets of values; the release tries one level for one column as well."""
+    tried = []
+    monkeypatch.setattr("shoal.release.plan.decide._mixed", lambda *_: tried.append("mixed"))
+    table = shoal.open(people(1000, 3))
+    first_plan(table, Policy.of(**ROLES))
+    assert not tried
+    shoal.anonymize(table, **ROLES)
+    assert tried

@@ -101,13 +101,15 @@ class Tallies:
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
-        self._kept: list[tuple[list[Ranked], Tally]] = []
+        self._alone: dict[Ranked, Tally] = {}
+        self._kept: list[tuple[list[Ranked], Tally]] = []  # of several columns
 
     def over(self, columns: Sequence[Ranked], *, last: bool = False) -> Tally:
         """The tally over some columns; with ``last``, their codes are let go as soon as they are in the keys."""
         wanted = list(columns)
-        several = [(i, known, t) for i, (known, t) in enumerate(self._kept) if len(known) > 1 or known == wanted]
-        finer = [(t.n, i) for i, known, t in several if self._gives(known, t, wanted)]
+        if len(wanted) == 1 and wanted[0] in self._alone:
+            return self._alone[wanted[0]]
+        finer = [(t.n, i) for i, (known, t) in enumerate(self._kept) if self._gives(known, t, wanted)]
         if finer:
             known, tally = self._kept[min(finer)[1]]
             return tally.coarser([known.index(c) for c in wanted])
@@ -119,7 +121,10 @@ class Tallies:
         else:
             distinct_words, counts = count_words(words, spaces)
             tally = Tally(PackedCodes(distinct_words, widths), used, counts)
-        self._kept.append((wanted, tally))
+        if len(wanted) == 1:
+            self._alone[wanted[0]] = tally
+        else:
+            self._kept.append((wanted, tally))
         return tally
 
     def _gives(self, known: list[Ranked], tally: Tally, wanted: list[Ranked]) -> bool:

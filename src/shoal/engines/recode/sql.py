@@ -207,24 +207,25 @@ def _staying(
         distinct = table.group_by(table.column_names).aggregate([])
         relation = stack.enter_context(engine.mapping(distinct))
         terms = [named(engine.mapped(column(f"k{j}", "w"), text), f"k{j}") for j in range(len(by))]
-        stays: exp.Expr = exp.Subquery(this=exp.select(*terms).from_(aliased(relation, "w")))
+        stays: exp.Expr = exp.Subquery(this=select(terms, aliased(relation, "w")))
         keys = [engine.key(engine.text(column(f"p{i}", "p"), source.columns[i]), text) for i in at]
         return stays, keys
     keys = [engine.fingerprint(column(f"p{i}", "p"), source.columns[i]) for i in at]
     inside = [named(k.copy(), f"k{j}") for j, k in enumerate(keys)]
     if source.has_unit:
         inside.append(named(column("u", "p"), "u"))
-    classes = exp.select(*inside).from_(subquery(source.query, "p"))
+    classes = select(inside, subquery(source.query, "p"))
     groups = [column(f"k{j}", "w") for j in range(len(at))]
     size = people(column("u", "w")) if source.has_unit else count_all()
-    grouped = exp.select(*groups).from_(subquery(classes, "w")).group_by(*[g.copy() for g in groups])
-    return exp.Subquery(this=grouped.having(exp.GTE(this=size, expression=exp.convert(plan.suppression.k)))), keys
+    grouped = select(groups, subquery(classes, "w")).group_by(*[g.copy() for g in groups], copy=False)
+    enough = exp.GTE(this=size, expression=exp.convert(plan.suppression.k))
+    return exp.Subquery(this=grouped.having(enough, copy=False)), keys
 
 
 def _blanked(engine: Engine, source: Published, at: Sequence[int], stays: exp.Expr, on: exp.Expr) -> Rows:
     """Every row, with the quasi-identifiers of small classes replaced by the suppression mark."""
     lost = is_null(column("here", "q"))
-    marked = exp.select(exp.Star(), named(exp.convert(1), "here")).from_(aliased(stays, "r"))
+    marked = select([exp.Star(), named(exp.convert(1), "here")], aliased(stays, "r"))
     terms: list[exp.Expr] = []
     columns = list(source.columns)
     flagged = sorted({*source.flagged, *at})

@@ -64,7 +64,8 @@ class SignedCertificate:
     @property
     def as_read(self) -> Self:
         """The same certificate as its file gives it back: groups in the order of their names."""
-        return form.typed(type(self), flat_form(json.loads(self.to_bytes())))
+        written = json.dumps(document(self), sort_keys=True, allow_nan=False)
+        return form.typed(type(self), flat_form(json.loads(written)))
 
     @property
     def without_report(self) -> Self:

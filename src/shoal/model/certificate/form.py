@@ -32,18 +32,22 @@ def left_out_with(other: str) -> dict[str, str]:
 
 def plain(value: Any) -> Any:
     """A value as JSON holds it."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [f.name for f in dataclasses.fields(value) if not _absent(value, f)]
-        return {name: plain(getattr(value, name)) for name in names}
+    kind = type(value)
+    if kind is str or kind is int or kind is float or kind is bool or value is None:
+        return value
+    if dataclasses.is_dataclass(kind):
+        given = ((name, getattr(value, name), rule) for name, rule in _parts(kind))
+        return {n: plain(v) for n, v, rule in given if rule is None or getattr(value, rule or n) is not None}
     if isinstance(value, Mapping):
         return {name: plain(inner) for name, inner in value.items()}
     return [plain(inner) for inner in value] if isinstance(value, tuple | list) else value
 
 
-def _absent(value: Any, field: dataclasses.Field[Any]) -> bool:
-    if "left_out" not in field.metadata:
-        return False
-    return getattr(value, field.metadata["left_out"] or field.name) is None
+@cache
+def _parts(kind: type) -> list[tuple[str, str | None]]:
+    """The name of each field, and that of the field without which it is left out: empty for itself, None if it never is."""
+    rule = {f.name: f.metadata.get("left_out") or "" for f in dataclasses.fields(kind) if "left_out" in f.metadata}
+    return [(f.name, rule.get(f.name)) for f in dataclasses.fields(kind)]
 
 
 def typed(kind: type[T], data: Any, place: str = "") -> T:
@@ -72,9 +76,9 @@ def typed(kind: type[T], data: Any, place: str = "") -> T:
 
 def _value(hint: Any, data: Any, place: str) -> Any:
     """A plain value as the type that is expected of it."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if hint is Any:
+    if hint is Any or (type(data) is hint and hint is not float):
         return data
+    origin, inner = get_origin(hint), get_args(hint)
     if dataclasses.is_dataclass(hint):
         return typed(hint, data, place)  # type: ignore[arg-type]
     if origin in (Union, types.UnionType):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -147,7 +146,7 @@ def _kind(values: list[str]) -> tuple[str, list[str]]:
     plain = [v.removesuffix(".0") for v in values]
     if all(map(_WHOLE.fullmatch, plain)):
         return "integer", plain
-    return ("text", values) if any(re.match(r"0\d", v) for v in values) else ("float", values)
+    return ("text", values) if any(v[0] == "0" and v[1:2].isdigit() for v in values) else ("float", values)
 
 
 def last_year(date: str, columns: Iterable[tuple[ColumnFacts, Classed]]) -> int:

@@ -134,8 +134,8 @@ def _by_each(prepared: Prepared, progress: Progress, cells: int, local: Mapping[
         at = replace(prepared, policy=policy)
         found[name], wrong = _tried(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
         problem = problem or wrong
-    pins = _pins(prepared) if local else []
-    if local and prepared.base.n_classes * len(prepared.policy.quasi) * len(pins) <= MOST_MIXED:
+    pins, quick = _pins(prepared) if local else [], cells < FIRST_CELLS
+    if local and not quick and prepared.base.n_classes * len(prepared.policy.quasi) * len(pins) <= MOST_MIXED:
         found["mixed"] = _mixed(prepared, progress, pins)
     least = min((d.loss for name, d in found.items() if d is not None and name != "lattice"), default=math.inf)
     if one is not None and cells > FIRST_CELLS and _least_possible(one) <= least:

@@ -34,7 +34,7 @@ MOST_CLASSES = 400_000
 """Base classes up to which plans are tried for a draft."""
 DRAFT_CELLS = 20_000_000
 """Cells that each search for a draft may look at, about a second. The release searches longer."""
-DRAFT_LOCAL = 2_000
+DRAFT_LOCAL = 200
 """Base classes up to which a draft also tries local recoding with hierarchy values: it is slow, and sets seldom lose more."""
 AT_ONCE = 8
 """Of so many columns one is left out before the next trial; of twice as many two."""

@@ -252,12 +252,13 @@ def _nearest_by_columns(
     """What :func:`_nearest` finds, all points at once: numpy adds the same numbers in the same order."""
     there = alive[:left]
     total = np.full(left, cost)
-    for j, values in enumerate(points[there].T):
+    for j in range(len(ranges)):
+        rises = ~inside[starts[j] : starts[j + 1]] * price[j]
         if ranges[j]:
-            total += price[j] * (np.maximum(values - high[j], 0) + np.maximum(low[j] - values, 0))
-        else:
-            total += price[j] * ~inside[starts[j] + values]
-    return int(there[np.argmin((mass + records[there]) * total - mass * cost)])
+            codes = np.arange(len(rises))
+            rises = price[j] * (np.maximum(codes - high[j], 0) + np.maximum(low[j] - codes, 0))
+        total += rises.take(points[:, j].take(there))
+    return int(there[np.argmin((mass + records.take(there)) * total - mass * cost)])
 
 
 def _host_by_columns(

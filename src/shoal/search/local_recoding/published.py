@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError
-from shoal.kernels.arrow import from_numpy
+from shoal.kernels.arrow import from_numpy, from_texts
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 from shoal.model.plan import SUPPRESSED
 from shoal.search.problem.column import Column
@@ -193,5 +193,5 @@ def published_table(counts: ClassCounts, published: Sequence[Sequence[str | None
 
     pairs = zip(counts.categories, counts.codes, strict=True)
     originals = [values.take(from_numpy(np.where(codes < 0, 0, codes), codes < 0)) for values, codes in pairs]
-    arrays = [*originals, *(pa.array(p, pa.string()) for p in published)]
+    arrays = [*originals, *map(from_texts, published)]
     return pa.table(arrays, names=[*counts.columns, *(f"{n}\0published" for n in counts.columns)])
