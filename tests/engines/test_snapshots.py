@@ -174,6 +174,42 @@ def test_a_new_table_in_the_same_transaction_is_there_for_others(server: Target,
         assert len(server.read(name)) == certificate(tmp_path / "release")["after"]["records"]
 
 
+def passing_tables(server: Target) -> list[str]:
+    with server.connect() as connection, connection.cursor() as cursor:  # type: ignore[attr-defined]
+        cursor.execute("SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'shoal!_%' ESCAPE '!'")
+        return [str(row[0]) for row in cursor.fetchall()]
+
+
+def test_a_table_is_replaced_in_one_step(server: Target, tmp_path: Path) -> None:
+    """Others read the old rows until the new ones are there; a failure leaves the old table and nothing else."""
+    source, name = server.load(ROWS, TYPES), server.fresh("published")
+    with shoal.open(source) as table:
+        shoal.anonymize(table, to_table=name, **ASKED).write(tmp_path / "first")
+    old, seen = server.read(name), []
+    few = {**ASKED, "k": 30}
+    with shoal.open(source) as table:
+        made = shoal.anonymize(table, to_table=name, replace=True, **few)
+        made.write(tmp_path / "second", progress=lambda *_: seen.append(len(server.read(name))))
+    assert len(seen) > 5
+    assert set(seen) == {len(old)}
+    assert made.certificate.data.table == name
+    assert server.read(name) != old
+    new = server.read(name)
+    with shoal.open(source) as table, pytest.MonkeyPatch.context() as patch:
+        run = table._engine._run
+        patch.setattr(table._engine, "_run", lambda sql, *more: _refuse_rename(sql) or run(sql, *more))
+        with pytest.raises(EngineError, match="no right"):
+            shoal.anonymize(table, to_table=name, replace=True, **ASKED).write(tmp_path / "third")
+    assert server.read(name) == new
+    assert not (tmp_path / "third").exists()
+    assert passing_tables(server) == []
+
+
+def _refuse_rename(sql: str) -> None:
+    if ("RENAME TABLE" in sql and "_old" in sql) or "ALTER TABLE" in sql:
+        raise EngineError("no right.")
+
+
 # -- tables released together ----------------------------------------------------------------------------------------------
 
 VISITS = [{"pid": i % 120, "ward": "AB"[i % 2]} for i in range(240)]

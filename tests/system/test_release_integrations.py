@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -270,3 +271,35 @@ def test_the_makefile_makes_and_proves_a_release(tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "release" / "certificate.json").is_file()
     assert subprocess.run(["make", "-q", "release/certificate.json"], cwd=tmp_path, env=env).returncode == 0  # nothing left to do
+
+
+def test_the_nightly_script_of_the_page_reuses_the_plan_and_stops_when_something_changed(tmp_path):
+    """Four nights: the first, one with more people, one more person (who could be read off), one more column."""
+    tools, nights = tmp_path / "bin", []
+    tools.mkdir()
+    for name, line in (("shoal", f'exec {sys.executable} -m shoal "$@"'), ("date", 'cat "$NIGHT"')):
+        (tools / name).write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+        (tools / name).chmod(0o755)
+    (tmp_path / "nightly.sh").write_text(recipe("Every night", "sh"), encoding="utf-8")
+    (tmp_path / "policy.yml").write_text(POLICY + "method: lattice\n", encoding="utf-8")
+    rows = [f"{age},{sex},{ill}" for age in ("30-39", "40-49") for sex in "fm" for ill in ("flu", "cold")]
+    more = [*rows * 10, "30-39,f,flu"]
+    tables = [("", rows * 5), ("", rows * 10), ("", more), (",town", [f"{row},x" for row in rows * 20])]
+    env = {
+        **os.environ,
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "NIGHT": str(tmp_path / "night"),
+        "XDG_STATE_HOME": str(tmp_path),
+    }
+    for day, (column, lines) in enumerate(tables, 11):
+        (tmp_path / "night").write_text(f"2026-11-{day}\n", encoding="utf-8")
+        (tmp_path / "visits.csv").write_text("\n".join([f"age_band,sex,illness{column}", *lines, ""]), encoding="utf-8")
+        done = subprocess.run(
+            ["sh", "nightly.sh", "visits.csv"], cwd=tmp_path, env=os.environ | own, capture_output=True, check=False
+        )
+        metrics = json.loads((tmp_path / "metrics.json").read_text(encoding="utf-8"))
+        nights.append((done.returncode, metrics.get("k"), (tmp_path / "junit.xml").exists()))
+        if "error" in metrics:
+            assert metrics["error"]["exit_code"] == done.returncode
+    assert nights == [(0, 10, True), (0, 20, True), (1, None, False), (2, None, False)]
+    assert sorted(p.name for p in (tmp_path / "releases").iterdir()) == ["2026-11-11", "2026-11-12", "plan.json"]

@@ -319,3 +319,49 @@ def test_no_number_of_a_chart_is_shown_in_powers_of_ten():
     assert re.findall(r">(0[\d.]*|1)</text>", flat) == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
     assert all(re.fullmatch(r"\d+|99\.\d|< 1", short_percent(i / 1000)) for i in range(1001))
     assert (short_percent(1.0), short_percent(0.9999)) == ("100", "99.9")
+
+
+def test_last_nights_table_is_replaced_or_left_whole(tmp_path, table, policy, capsys, monkeypatch):
+    import duckdb
+
+    from shoal.engines.duckdb.engine import DuckDB
+    from shoal.errors import EngineError
+
+    file = tmp_path / "clinic.db"
+    with duckdb.connect(str(file)) as con:
+        con.execute(f"create table people as select * from read_csv('{table}')")
+        con.execute("create table people_public as select 'yesterday' as night")
+
+    def made(out: str, name: str, *more: str) -> tuple[int, str]:
+        asked = ("--policy", policy, "--out", tmp_path / out, "--to-table", name, "--no-ledger", *more)
+        code, _, err = run(capsys, "anonymize", f"duckdb://{file}::people", *asked)
+        gc.collect()  # lets go of the database
+        return code, err
+
+    def tables() -> list[str]:
+        with duckdb.connect(str(file)) as con:
+            return [name for (name,) in con.execute("show tables").fetchall()]
+
+    assert made("a", "people_public")[0] == 3, "without --replace a table that is there stays"
+    code, err = made("a", "main.PEOPLE", "--replace")
+    assert (code, "the table that is released" in err) == (2, True)
+    with monkeypatch.context() as patch:
+        send = DuckDB.run
+
+        def failing(self, sql, *more):
+            if sql.startswith("ALTER TABLE"):
+                raise EngineError("the disk is full.")
+            return send(self, sql, *more)
+
+        patch.setattr(DuckDB, "run", failing)
+        assert made("a", "people_public", "--replace")[0] == 3
+    assert tables() == ["people", "people_public"]
+    assert not (tmp_path / "a").exists()
+    with duckdb.connect(str(file)) as con:
+        assert con.execute("from people_public").fetchall() == [("yesterday",)]
+    assert made("a", "people_public", "--replace") == (0, "")
+    assert tables() == ["people", "people_public"]
+    assert run(capsys, "verify", tmp_path / "a", "--table", f"duckdb://{file}::people_public")[0] == 0
+    gc.collect()
+    assert made("b", "people_new", "--replace")[0] == 0, "nothing to replace on the first night"
+    assert run(capsys, "anonymize", table, "--policy", policy, "--out", tmp_path / "c", "--replace")[0] == 2

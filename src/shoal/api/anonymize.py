@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -49,6 +50,7 @@ def anonymize(
     format: str = "csv",
     plan: Plan | EventPlan | str | Path | None = None,
     to_table: str | None = None,
+    replace: bool = False,
     previous: Sequence[str | Path] = (),
     exclude: str | Path | Iterable[Any] | None = None,
     exclude_by: str | None = None,
@@ -73,6 +75,8 @@ def anonymize(
         A plan.json made earlier: no search; the plan is applied to these data and everything is checked again.
     to_table : str, optional
         Publish the data as a new table of this name in the database of the input, instead of a file.
+    replace : bool
+        The new table takes the place of the one of this name, if there is one, in one step; after a failure the old one is there.
     previous : sequence of paths
         Folders of earlier releases of the same people: the composition is attacked before anything is written.
     exclude : path or ids, optional
@@ -112,7 +116,11 @@ def anonymize(
         unit = asked.unit if asked.events is None else asked.events.unit
         left = leave_out(source, exclude, exclude_by or unit)
         source = left.table
-    output = Output(key_file, format, tuple(Path(p) for p in previous), to_table, left, held, accepted or {})
+    if replace and to_table is None:
+        raise UsageError("--replace requires --to-table.", hint="Name the table: --to-table visits_public --replace")
+    passing = f"{''.join(str(to_table).rpartition('.')[:2])}shoal_{secrets.token_hex(8)}" if replace else to_table
+    earlier = tuple(Path(p) for p in previous)
+    output = Output(key_file, format, earlier, passing, left, held, accepted or {}, str(to_table) if replace else "")
     if asked.events is not None:
         from shoal.release.events.release import decide_events  # as much again to load, for event tables only
 

@@ -18,6 +18,7 @@ from shoal.errors import UsageError
 OPTIONS = {
     "format": Option("csv, parquet, delta, arrow, jsonl, excel, spss, stata or sas.", "FORMAT"),
     "to_table": Option("Publish as a new table of this name in the same database.", "NAME"),
+    "replace": Option("Take the place of the table of that name, in one step.", kind=bool),
     "plan": Option("Use this plan.json instead of searching; Shoal checks it again.", "FILE"),
     "previous": Option("Earlier release about the same people. Repeatable.", "DIR", kind=list[Path]),
     "keep": Option(

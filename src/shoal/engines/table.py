@@ -412,8 +412,10 @@ class Table:
         """Begin a run on one state of the data (see :mod:`shoal.engines.core.state`); the engine's ends with :meth:`close`."""
         return state.hold(self._engine, self._relation, write=write)
 
-    def keep(self) -> None:
-        """End what :meth:`hold` began; a table that was made in it stays."""
+    def keep(self, passing: str = "", name: str = "") -> None:
+        """End what :meth:`hold` began; a table that was made in it stays, and takes the place of ``name`` if one is given."""
+        if name:
+            self._engine.take_over(passing, name)
         self._engine.keep()
 
     @contextmanager

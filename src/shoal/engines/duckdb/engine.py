@@ -363,6 +363,18 @@ class DuckDB(Engine):
         finally:
             self._unregister(view)
 
+    def take_over(self, passing: str, name: str) -> None:
+        self.run("BEGIN TRANSACTION", name)
+        try:
+            self.run(f"DROP TABLE IF EXISTS {identifier(name)}", name)
+            self.run(f"ALTER TABLE {identifier(passing)} RENAME TO {identifier(name)}", name)
+            self.run("COMMIT", name)
+        except BaseException:
+            with suppress(EngineError):  # the first error is the one to tell
+                self.run("ROLLBACK", name)
+            raise
+        self.made = None
+
     def _writable(self) -> None:
         """Reopen a database file for writing; views over it are kept by name only, so this comes last."""
         if self._file is not None:

@@ -117,6 +117,10 @@ class Server(Engine):
             raise OutputError(
                 f"table '{name}' is already at {self.address.shown}.", hint="Choose another name, or drop it first."
             )
+        return self._spelled(name)
+
+    def _spelled(self, name: str) -> tuple[str | None, str]:
+        """Schema and name of a table that may be there."""
         known = self._schemas()
         return next(((schema, table) for schema, table in spellings(name) if schema in known), (None, name))
 

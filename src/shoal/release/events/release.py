@@ -120,7 +120,7 @@ class EventRelease(Release):
                 with private_file.hidden(made.kept, stage) as hidden:
                     folder.publish(stage, place)
             if self._output.to_table is not None:
-                commit(table, place)
+                commit(table, place, self._output)
         if hidden is not None:
             self.private_file = private_file.settle(hidden, beside)
         self.seconds = time.perf_counter() - self._started
@@ -200,7 +200,7 @@ def decide_events(
     if output.format not in ENDINGS:
         raise UsageError(f"format '{output.format}' is not known.", hint=f"Formats: {', '.join(ENDINGS)}.")
     if output.to_table is not None:
-        check_target(table, output.to_table)
+        check_target(table, output)
         output = replace(output, format="parquet")
     for earlier in output.earlier:
         check_earlier(Path(earlier))
@@ -279,7 +279,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     source = _input_hash(events, output, signer)
     if output.to_table is not None:
         progress(0.95, "writing the table")
-        told = _to_table(events, output.to_table, data, told, facts)
+        told = replace(_to_table(events, output.to_table, data, told, facts), table=output.table_name)
         _keep_flows(data, stage)
     written = WrittenEvents(
         data=told,
@@ -294,7 +294,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
         input_hash=source,
     )
     progress(0.95, "certifying")
-    table = events.table.neighbour(told.table) if told.table is not None else None
+    table = events.table.neighbour(output.to_table) if output.to_table is not None else None
     body = derive(certificate_of(events, found, written), facts, stage, table).as_read
     page = render(body)
     return Made(seal(body, page, stage, signer, table=table), page, kept)

@@ -60,6 +60,12 @@ class Output:
     left_out: LeftOut | None = None
     held: Held | None = None
     accepted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    replaces: str = ""
+    """The table whose place the new one takes in the end: until then ``to_table`` is a passing name."""
+
+    @property
+    def table_name(self) -> str:
+        return self.replaces or self.to_table or ""
 
 
 def checked(output: Output, prepared: Prepared) -> Output:
@@ -70,7 +76,7 @@ def checked(output: Output, prepared: Prepared) -> Output:
     if output.to_table is not None:
         if prepared.trees:
             raise UsageError("closeness by a hierarchy cannot be re-counted from a table yet.", hint="Write files (--format).")
-        database.check_target(prepared.table, output.to_table)
+        database.check_target(prepared.table, output)
         output = replace(output, format="parquet")
     if output.format == "csv":
         _distinct_names(prepared.schema.names)
@@ -198,6 +204,7 @@ def _prove(
         shutil.rmtree(data.parent)
         progress(0.95, "writing the table")
         moved = _to_table(prepared, decision, output.to_table, counted, certificate.data)
+        moved = replace(moved, table=output.table_name)
         certificate, table = replace(certificate, data=moved), prepared.table.neighbour(output.to_table)
     return certify(certificate, shown, stage, signer, table, counted), kept
 

@@ -155,7 +155,7 @@ class Release:
                 with private_file.hidden(self._seed, stage) as hidden:
                     folder.publish(stage, place)
             if self._output.to_table is not None:
-                commit(prepared.table, place)
+                commit(prepared.table, place, self._output)
         if hidden is not None:
             self.private_file = private_file.settle(hidden, beside)
         self.seconds = time.perf_counter() - self._started
@@ -278,10 +278,10 @@ class Release:
         return made
 
 
-def commit(table: Table, place: Path) -> None:
+def commit(table: Table, place: Path, output: Output) -> None:
     """Let others see the new table: last, so that no table is ever there without its certificate."""
     try:
-        table.keep()
+        table.keep(str(output.to_table), output.replaces)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise

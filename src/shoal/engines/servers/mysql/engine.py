@@ -81,6 +81,16 @@ class MySQL(Session):
                 except (pymysql.Error, OSError) as error:
                     raise self._failed(error) from None
 
+    def take_over(self, passing: str, name: str) -> None:
+        """By one RENAME, so that readers see one table or the other."""
+        (schema, table), (_, own) = self._spelled(name), self._spelled(passing)
+        there = self._has_table(schema, table)
+        new, old, aside = (self.render(table_expression(schema, n)) for n in (own, table, f"{own}_old"))
+        self._run(f"RENAME TABLE {f'{old} TO {aside}, ' if there else ''}{new} TO {old}")
+        self.made = None
+        if there:
+            self._run(f"DROP TABLE {aside}")
+
     @contextmanager
     def _appearing(self, name: str) -> Iterator[exp.Table]:
         """A table under a passing name that gets its real name at the end, or is dropped."""

@@ -79,6 +79,14 @@ class Postgres(Session):
                 raise
         self.made = self.render(table_expression(schema, table))
 
+    def take_over(self, passing: str, name: str) -> None:
+        """In the transaction of the run, which :meth:`keep` commits."""
+        (schema, table), (_, own) = self._spelled(name), self._spelled(passing)
+        self._run(f"DROP TABLE IF EXISTS {self.render(table_expression(schema, table))}")
+        to = self.render(exp.to_identifier(table, quoted=True))
+        self._run(f"ALTER TABLE {self.render(table_expression(schema, own))} RENAME TO {to}")
+        self.made = None
+
     def _has_table(self, schema: str | None, table: str) -> bool:
         return bool(self._run(_TABLE, (table, schema or "")).num_rows)
 
