@@ -285,12 +285,7 @@ def test_the_nightly_script_of_the_page_reuses_the_plan_and_stops_when_something
     rows = [f"{age},{sex},{ill}" for age in ("30-39", "40-49") for sex in "fm" for ill in ("flu", "cold")]
     more = [*rows * 10, "30-39,f,flu"]
     tables = [("", rows * 5), ("", rows * 10), ("", more), (",town", [f"{row},x" for row in rows * 20])]
-    env = {
-        **os.environ,
-        "PATH": f"{tools}:{os.environ['PATH']}",
-        "NIGHT": str(tmp_path / "night"),
-        "XDG_STATE_HOME": str(tmp_path),
-    }
+    own = {"PATH": f"{tools}:{os.environ['PATH']}", "NIGHT": str(tmp_path / "night"), "XDG_STATE_HOME": str(tmp_path)}
     for day, (column, lines) in enumerate(tables, 11):
         (tmp_path / "night").write_text(f"2026-11-{day}\n", encoding="utf-8")
         (tmp_path / "visits.csv").write_text("\n".join([f"age_band,sex,illness{column}", *lines, ""]), encoding="utf-8")
