@@ -18,14 +18,15 @@ import numpy as np
 from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.find.identifiers import identifier_form, spread
 from shoal.find.missing_values import BELOW, asked, below_codes, missing_spellings, number_codes
+from shoal.find.name_words import raw_words
 from shoal.find.roles.decide import UNITS, decide, person_column, with_scale
 from shoal.find.roles.decision import CHANGE, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import SEVERAL
 from shoal.find.scales import scale_of
-from shoal.find.topics import BY_KEY, Topic, speaks_of_crime, topics_beside
+from shoal.find.topics import BY_KEY, LONG, OF_A_PERSON, Topic, speaks_of_crime, topics_beside
 from shoal.find.value_topics import spoken_of
 from shoal.find.vocabulary import word_set
-from shoal.find.whole_numbers import MOST_CODES, Batteries
+from shoal.find.whole_numbers import MOST_CODES, Batteries, statement
 from shoal.model.roles import Role
 
 PRIVATE_SHARE = 0.25
@@ -90,7 +91,10 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                 asked(gone),
                 several,
                 well_named,
-                in_series and (guess.scale is Scale.ORDERED or (facts.declared_scale == "nominal" and not about_people)),
+                in_series
+                and (
+                    guess.scale is Scale.ORDERED or statement(facts) or (facts.declared_scale == "nominal" and not about_people)
+                ),
             )
         )
         guess = guess if facts.said_scale else with_scale(decision, guess)
@@ -110,9 +114,14 @@ def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, 
         or harm >= PRIVATE_SHARE * max(len(told), 1)
         or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
     )
-    quasi = sum(t.role is Role.QUASI for t in known)
-    health = sum(t.about == "health" for t in known)
-    census = quasi >= max(LEAST_QUASI, QUASI_SHARE * len(known), CENSUS * health)
+    short = [  # one word of a question says little of its table
+        t
+        for t, n in zip(topics, names, strict=True)
+        if t in known and t is not None and (len(raw_words(n)) <= LONG or t.key in OF_A_PERSON)
+    ]
+    quasi = sum(t.role is Role.QUASI for t in short)
+    health = sum(t.about == "health" for t in short)
+    census = quasi >= max(LEAST_QUASI, QUASI_SHARE * len(short), CENSUS * health)
     return private, not private and census
 
 
@@ -175,7 +184,7 @@ def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[Co
             finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.7, topic="key", hipaa=18)
             finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
         elif facts.name in surnames:
-            why = "it holds single words in capitals, most of them rare, beside names of people: the other part of the names"
+            why = "it holds single words in capitals beside names of people: the other part of the names"
             finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.6, topic="person_name", hipaa=1)
             finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
         elif facts.name == event:
@@ -209,6 +218,10 @@ NAME_SHARE, RARE = 0.9, 0.25
 """Share of values that are words in capitals, and different values per row, from which they may be family names."""
 
 
+NAME_ALONE = frozenset((word,) for word in word_set("column_names", "person: name"))
+"""Names of columns that are a word for "name" and nothing else."""
+
+
 def _beside_given_names(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> frozenset[str]:
     """Columns of words in capitals, most of them rare, that no name explains, in a table with a column of people's names."""
     if not any(decision.topic == "person_name" and decision.role is Role.DIRECT for _, decision, _ in made):
@@ -217,9 +230,11 @@ def _beside_given_names(made: list[tuple[ColumnFacts, Decision, ColumnFinding]])
         facts.name
         for facts, decision, _ in made
         if facts.kind == "text"
-        and not decision.topic
         and decision.role in (Role.QUASI, Role.UNDECIDED)
-        and facts.distinct >= max(FEWEST_ROWS, RARE * facts.filled)
+        and (
+            raw_words(facts.name) in NAME_ALONE
+            or (not decision.topic and facts.distinct >= max(FEWEST_ROWS, RARE * facts.filled))
+        )
         and _words_in_capitals(facts.values)
     )
 

@@ -165,6 +165,8 @@ TOPICS: tuple[Topic, ...] = (
 )
 BY_KEY = {topic.key: topic for topic in TOPICS}
 
+LONG, SHORT = 5, 3
+"""Words of the longest name that is not a question, and letters up to which one word of a question says nothing by itself."""
 ABBREVIATED = 4
 """Letters of a word of which the beginning is taken for an abbreviation: ``verm`` for Vermögen."""
 
@@ -226,15 +228,16 @@ def topic_of(name: str, *, sentence: bool = False) -> Topic | None:
 
 @lru_cache(maxsize=50_000)
 def _topic_of(name: str, sentence: bool) -> Topic | None:
-    raw, cut = raw_words(name), expanded(name)
+    raw, question = raw_words(name), len(raw_words(name)) > LONG
+    cut = raw if question else expanded(name)  # "hast" in a question is not a test for AST
     for words in (raw, words_of(name), cut, ("".join(raw),)):
         ways = (telling(words),) if "per" in words[1:] else (words, telling(words))
-        found, worth = max((_best(way, way == raw) for way in ways), key=lambda best: best[1])
+        found, worth = max((_best(way, way == raw, question) for way in ways), key=lambda best: best[1])
         if found is not None:
             return _headed(found, worth[0], words)
     if cut[:1] in (("years",), ("jahre",), ("annees",)) and len(cut) > 1:
         return BY_KEY["tenure"]
-    for word in () if sentence else cut:
+    for word in () if sentence or question else cut:
         if len(word) >= ABBREVIATED and word[-1] not in "aeiouy0123456789":
             meant = _begun_by(word)
             if len(meant) == 1 and BY_KEY[next(iter(meant))].role is not Role.INSENSITIVE:  # harmless needs more than a guess
@@ -249,7 +252,7 @@ def speaks_of_crime(name: str) -> bool:
 
 
 OF_A_PERSON = frozenset("sex race age marital nationality".split())
-"""What the last word of a name may say of the victim of a crime: Vict Descent."""
+"""What the last or first word of a name may say of the victim of a crime: Vict Descent, age of victim."""
 NAMED_THINGS = frozenset("place race facility industry country language".split())
 """Topics of things whose name a column may hold: the name of an ethnic group names no person."""
 
@@ -259,8 +262,9 @@ def _headed(found: Topic, parts: int, words: tuple[str, ...]) -> Topic:
     if len(words) < 2 or parts > 1:
         return found
     if found.key in ("crime", "name") and words[-1] not in word_set(NAMES, "place at the end"):
-        of = _best((words[-1],) if found.key == "crime" else words[1:])[0]
-        return of if of is not None and of.key in (OF_A_PERSON if found.key == "crime" else NAMED_THINGS) else found
+        ends = (words[-1:], words[:1]) if found.key == "crime" else (words[1:],)  # victim age, age of the victim
+        said = OF_A_PERSON if found.key == "crime" else NAMED_THINGS
+        return next((of for end in ends if (of := _best(end)[0]) is not None and of.key in said), found)
     if found.key == "street" and words[-1] in word_set(NAMES, "postcode at the end"):
         return BY_KEY["postcode"]
     part = found.key == "street" and words[-1] in word_set(NAMES, "state at the end")
@@ -305,13 +309,17 @@ def _index() -> dict[str, tuple[_Pattern, ...]]:
 
 
 @lru_cache(maxsize=50_000)
-def _best(words: tuple[str, ...], entire: bool = True) -> tuple[Topic | None, tuple[int, int, int, int]]:
-    """The topic that fits best, and how well; ``entire``: the words are the whole name, of which ``=`` patterns speak."""
+def _best(words: tuple[str, ...], entire: bool = True, question: bool = False) -> tuple[Topic | None, tuple[int, int, int, int]]:
+    """The topic that fits best, and how well; ``entire``: the words are the whole name, of which ``=`` patterns speak.
+
+    One short word of a ``question`` decides only if it says age or sex: three letters mean something in many languages.
+    """
     best, most = None, (0, 0, 0, -len(TOPICS))
     for i, word in enumerate(words):
         for pattern in _starting(word):
             whole = pattern.parts[0].startswith("=")
-            if whole and not entire:
+            alone = question and len(word) <= SHORT and pattern.parts[1:] in ((), ("*",)) and pattern.topic.key not in OF_A_PERSON
+            if alone or (whole and not entire):
                 continue
             part = words if whole else words[i : i + len(pattern.parts)]
             if found_in(part, pattern.parts) and (worth := pattern.worth(part)) > most:

@@ -16,7 +16,8 @@ from shoal.find.identifiers import spread
 from shoal.find.vocabulary import folded, word_pattern, word_set
 from shoal.kernels.text import Pattern
 
-SHARE = 0.6
+SHARE, FEW_CODES = 0.6, 20
+"""Share of the values that must fit, and codes below which the same numbers behind several letters count something."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,8 @@ def spoken_of(values: Sequence[str], kind: str) -> tuple[str, Evidence] | None:
         vocabulary, share = _ALL[i], n / len(looked)
         if len(values) > vocabulary.most or len(looked) < vocabulary.least or len({v[:1] for v in looked}) < vocabulary.letters:
             continue
+        if vocabulary.letters > 1 and len(looked) < FEW_CODES and 4 * len({v[1:] for v in looked}) < 3 * len(looked):
+            continue  # A14, H14, A15, H15: terms of years
         if vocabulary.mark is not None and 10 * sum(vocabulary.mark.match(v) is not None for v in looked) < len(looked):
             continue
         needed = SHARE if i < len(VOCABULARIES) else 0.9

@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal.find.finding import ColumnFacts
 from shoal.find.name_words import opaque, raw_words
+from shoal.find.vocabulary import word_set
 
 FEW_CODES = 12
 """Whole numbers of at most as many different values may be codes of categories."""
@@ -60,6 +61,19 @@ def rating(facts: ColumnFacts) -> bool:
     assert numbers is not None
     whole = facts.distinct == len(numbers) == 11 and float(np.min(numbers)) == 0 and float(np.max(numbers)) == 10
     return whole and float(facts.counts[numbers > 5].sum()) >= RATED * float(facts.counts.sum())
+
+
+def around_zero(facts: ColumnFacts) -> bool:
+    """Whether a few whole numbers reach as far below 0 as above, as answers from "not at all" to "entirely" do.
+
+    >>> one = np.ones(4, dtype=np.int64)
+    >>> [around_zero(ColumnFacts("q", "integer", values, one, 4)) for values in (["-2", "-1", "1", "2"], ["-1", "0", "1", "2"])]
+    [True, False]
+    """
+    numbers = facts.numbers
+    if numbers is None or not facts.whole or not 4 <= facts.distinct <= FEW_CODES:
+        return False
+    return float(np.min(numbers)) == -float(np.max(numbers)) >= -BEGUN_LATE
 
 
 def plural_count(facts: ColumnFacts) -> bool:
@@ -171,13 +185,18 @@ RATED_ALIKE, SENTENCE = (1.0, 1.0), 20
 """What stands for the ranges that ratings have, and the letters of a name in words from which it is a question."""
 
 
+FIRST_PERSON = word_set("questions", "first person")
+"""Words with which people speak of themselves."""
+
+
 @dataclass(frozen=True)
 class Batteries:
-    """How many columns of a table share a range of codes, the same with a running number, and the beginning of a name."""
+    """Columns of a table that share a range of codes, the same with a running number or the beginning of a name; statements."""
 
     ranges: Counter[tuple[float, float]]
     series: Mapping[str, Counter[tuple[float, float]]]
     beginnings: Counter[str]
+    statements: int = 0
 
     @classmethod
     def of(cls, table: Sequence[ColumnFacts]) -> Batteries:
@@ -187,13 +206,14 @@ class Batteries:
         series: defaultdict[str, Counter[tuple[float, float]]] = defaultdict(Counter)
         for facts, span in told:
             series[_stem(facts.name)][span] += 1
-        return cls(Counter(span for _, span in told), series, begun)
+        return cls(Counter(span for _, span in told), series, begun, sum(map(statement, table)))
 
     def in_series(self, facts: ColumnFacts) -> bool:
         """Whether it is one of several with the same name and a running number or the same beginning, and the same answers."""
         begun = _answers(facts) and self.beginnings[_beginning(facts.name)] >= BEGUN
-        rated = _range(facts) == RATED_ALIKE and _question(facts.name) and self.ranges[RATED_ALIKE] >= BATTERY
-        return begun or rated or self._within_series(facts)
+        asked = self.ranges[RATED_ALIKE] >= (BATTERY if question(facts.name) else STATEMENTS) and " " in facts.name.strip()
+        stated = self.statements >= STATEMENTS and facts.distinct < FEW_CODES and statement(facts)
+        return begun or stated or (asked and _range(facts) == RATED_ALIKE) or self._within_series(facts)
 
     def _within_series(self, facts: ColumnFacts) -> bool:
         """Whether several columns that differ in a running number have the range that its numbers lie in: 2 to 5 of 1 to 5."""
@@ -211,7 +231,7 @@ class Batteries:
             return True
         unnamed = opaque(facts.name)
         enough = self.ranges[_range(facts)] >= (OPAQUE_BATTERY if unnamed else BATTERY) or (unnamed and self.in_series(facts))
-        stated = _question(facts.name) and self.ranges[RATED_ALIKE] >= STATEMENTS
+        stated = question(facts.name) and self.ranges[RATED_ALIKE] >= STATEMENTS
         return enough and (unnamed or stated or not about_people)
 
 
@@ -228,8 +248,21 @@ def _beginning(name: str) -> str:
     return parts[0].rstrip("0123456789") or parts[0] if len(parts) > 1 else name[:3].lower()
 
 
-def _question(name: str) -> bool:
+def question(name: str) -> bool:
+    """Whether a name or label is a question or statement."""
     return len(name) >= SENTENCE and " " in name.strip()
+
+
+def statement(facts: ColumnFacts) -> bool:
+    """Whether a column is asked as a statement about oneself: "My work leaves me time for my family".
+
+    >>> one = np.ones(3, dtype=np.int64)
+    >>> asked = ("I am content with my employer", "What is my employer?", "Size of the employer in people")
+    >>> [statement(ColumnFacts("q1", "integer", list("123"), one, 3, label=label)) for label in asked]
+    [True, False, False]
+    """
+    said = facts.label if opaque(facts.name) else facts.name
+    return question(said) and not said.rstrip().endswith(("?", "？", "؟")) and not set(raw_words(said)).isdisjoint(FIRST_PERSON)
 
 
 def _stem(name: str) -> str:
@@ -246,4 +279,4 @@ def _range(facts: ColumnFacts) -> tuple[float, float]:
         return (0.0, 0.0)
     if opaque(facts.name):
         return low, high
-    return RATED_ALIKE if high in (4.0, 5.0, 7.0) else (0.0, 0.0)
+    return RATED_ALIKE if high in (4.0, 5.0, 7.0) or (high == 10.0 and " " in facts.name.strip()) else (0.0, 0.0)

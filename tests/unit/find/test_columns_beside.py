@@ -197,7 +197,7 @@ def test_family_incomes_and_early_births(name: str, topic: str) -> None:
 def test_statements_that_are_rated_alike_in_a_census_are_opinions(n: int, role: Role) -> None:
     """Few such questions may ask for children and rooms; many are a questionnaire."""
     census = [facts(name, ["1", "2", "3"]) for name in ("sex", "education", "marital_status", "occupation", "nationality")]
-    rated = [facts(f"{c}esodu ula mi rabeti den", ["1", "2", "3", "4", "5"]) for c in "abcdefghij"[:n]]
+    rated = [facts(f"{c}esodu ula ka rabeti den", ["1", "2", "3", "4", "5"]) for c in "abcdefghij"[:n]]
     assert {f.role for f in find_columns([*census, *rated])[5:]} == {role}
 
 
@@ -209,3 +209,84 @@ def test_a_question_whose_lowest_answer_nobody_gave_is_of_the_series(low: str, r
 
 def test_a_household_identification_number_is_a_number_of_people() -> None:
     assert topics("household_identification_number", "household_size") == ["person_number", "family"]
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"),
+    [
+        ("Falls Du dort ein Projekt entwickelt hast", None),  # hast is not AST
+        ("Je dispose de temps pour organiser mes tâches", None),  # mes is not a month
+        ("What is your age at the moment, please", "age"),  # three letters that ask for the person
+        ("age.of.victim.at.registration", "age"),
+        ("Victim age", "age"),
+        ("Anno_Parto", "pregnancy"),
+        ("TrainingTimesLastYear", "event_date"),
+        ("year", "technical"),
+    ],
+)
+def test_one_short_word_of_a_question_does_not_decide(name: str, topic: str | None) -> None:
+    (found,) = topics_beside([(name, "")])
+    assert (found.key if found else None) == topic
+
+
+@pytest.mark.parametrize(("answers", "role"), [(5, Role.SENSITIVE), (2, Role.QUASI)])
+def test_a_statement_about_oneself_is_not_an_occupation(answers: int, role: Role) -> None:
+    """Rated statements of a battery are opinions; yes and no may tell what somebody does."""
+    said = [f"I am content with part {c} of my life" for c in "abcdefghi"] + ["I am content with my occupation here"]
+    found = find_columns([facts(name, [str(i) for i in range(1, answers + 1)]) for name in said])
+    assert found[-1].role is role
+    asked = find_columns([facts(name, ["1", "2", "3", "4", "5"]) for name in [*said[:9], "What is my occupation, as you know?"]])
+    assert asked[-1].role is Role.QUASI
+
+
+@pytest.mark.parametrize(("n", "role"), [(10, Role.SENSITIVE), (9, Role.UNDECIDED)])
+def test_statements_with_yes_and_no_are_opinions_if_there_are_many(n: int, role: Role) -> None:
+    said = [facts(f"I rabeti ula den esodu {c}", ["da", "nej"], "text") for c in "abcdefghij"[:n]]
+    assert {f.role for f in find_columns(said)} == {role}
+
+
+def test_words_of_questions_do_not_make_a_census() -> None:
+    asked = [facts(f"How would {c} support you in your occupation and education", ["1", "2"]) for c in "abcdef"]
+    unknown = facts("zelb", ["1", "2", "3"])
+    assert find_columns([*asked, unknown])[-1].role is Role.UNDECIDED
+    census = [facts(name, ["1", "2", "3"]) for name in ("occupation", "education", "industry", "sex")]
+    assert find_columns([*census, unknown])[-1].role is Role.QUASI
+
+
+@pytest.mark.parametrize("filled", [1, 40])
+def test_typed_texts_under_a_sensitive_name_are_not_published(filled: int) -> None:
+    texts = [f"was at home with number {i} and could not leave" for i in range(filled)]
+    column = ColumnFacts("problems", "text", texts, np.ones(filled, dtype=np.int64), 60, missing=60 - filled)
+    assert find_column(column).role is Role.DIRECT
+    often = ColumnFacts("problems", "text", texts, np.full(filled, 5), 5 * filled + 20, missing=20)
+    assert find_column(often).role is Role.SENSITIVE
+
+
+@pytest.mark.parametrize(("n", "role"), [(100, Role.DIRECT), (99, Role.SENSITIVE)])
+def test_an_id_is_not_published_as_what_it_numbers(n: int, role: Role) -> None:
+    column = ColumnFacts("ID_Parto", "integer", [str(3 * i) for i in range(n)], np.full(n, 2), 2 * n)
+    assert find_column(column).role is role
+
+
+def test_few_family_names_beside_given_names_are_names() -> None:
+    nom = facts("nom", ["Yao", "Bamba", "Ouattara"], "text", 50)
+    prenom = facts("prenom", ["Issa", "Fatou", "Adama"], "text", 50)
+    assert find_columns([nom, prenom])[0].role is Role.DIRECT
+    assert find_column(nom).role is not Role.DIRECT
+
+
+def test_heights_in_metres_are_not_a_liver_test() -> None:
+    metres = [f"1.{n}" for n in range(50, 91)]
+    assert find_column(facts("Alt", metres, "float", 2)).topic == "body"
+    assert find_column(facts("Alt", [str(n / 2) for n in range(20, 90)], "float", 2)).topic == "lab"
+
+
+@pytest.mark.parametrize(("low", "role"), [("-2", Role.SENSITIVE), ("-1", Role.QUASI)])
+def test_answers_around_zero_are_opinions_in_a_census(low: str, role: Role) -> None:
+    census = [facts(name, ["1", "2", "3"]) for name in ("sex", "education", "marital_status", "occupation", "nationality")]
+    asked = facts("pyt", sorted({low, "-1", "0", "1", "2"}, key=int))
+    assert find_columns([*census, asked])[-1].role is role
+
+
+def test_terms_of_years_are_not_diagnoses() -> None:
+    assert find_column(facts("start", ["A13", "A14", "A15", "H13", "H14", "H15", "H16"], "text")).topic != "diagnosis"

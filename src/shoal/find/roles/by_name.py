@@ -15,9 +15,9 @@ from shoal.find.people import SINGLE_SHARE, names_share
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import CLUSTERED, below_zero, drawn_key, is_key
 from shoal.find.scales import reads_as_text
-from shoal.find.topics import BY_KEY, Topic, expanded
+from shoal.find.topics import BY_KEY, OF_A_PERSON, Topic, expanded
 from shoal.find.vocabulary import folded, word_set
-from shoal.find.whole_numbers import amounts
+from shoal.find.whole_numbers import amounts, statement
 from shoal.model.roles import Role
 
 NUMBERS = ("patient_number", "person_number", "record_number")
@@ -36,6 +36,8 @@ LONGEST_TITLE = 12
 """Letters of the longest usual form of address: Mademoiselle."""
 LONGEST_NAME, SURE = 5, 0.85
 """Words of a name that is not a question; how sure the values must be to outrank a name."""
+OWN_TEXTS = 0.4
+"""Share of rows with a text of their own from which people typed it."""
 MARKS = word_set("column_names", "marks in numbers")
 """Words for notes and for marks at school: numbers are marks."""
 PERCENT = word_set("column_names", "percentage")
@@ -55,6 +57,11 @@ def by_name(view: ColumnView) -> Decision | None:
         return None  # one harmless word in a question says nothing of its answers
     if (known := _known_by_values(view, topic)) is not None:
         return known
+    if topic.role is Role.QUASI and topic.key not in OF_A_PERSON and view.battery and _rated_statement(view.facts):
+        why = "a statement about oneself, with the same answers in order as others: one word of it does not decide"
+        return Decision(Role.SENSITIVE, why, 0.55, "opinion")
+    if topic.role is Role.SENSITIVE and _own_texts(view.facts):
+        return Decision(Role.DIRECT, "it holds long texts, which may name people", 0.6, "text", 18, Scale.TEXT)
     if view.guess.scale is Scale.DATE and topic.role is not Role.QUASI and topic.key != "technical" and topic.scale != "date":
         date = BY_KEY["event_date"]
         return Decision(date.role, "its values are dates or times, which others may know", 0.7, date.key, date.hipaa)
@@ -64,6 +71,20 @@ def by_name(view: ColumnView) -> Decision | None:
         if topic.key in check.topics and check.applies(view):
             return check.decision
     return Decision.of(topic)
+
+
+def _rated_statement(facts: ColumnFacts) -> bool:
+    """A statement about oneself with more answers than yes and no."""
+    return facts.distinct > 2 and statement(facts)
+
+
+def _own_texts(facts: ColumnFacts) -> bool:
+    """Whether most rows have a text of their own, of several words: typed by people, under any name."""
+    alone = int((facts.counts == 1).sum())
+    if facts.kind != "text" or facts.numbers is not None or alone < OWN_TEXTS * facts.filled:
+        return False
+    looked = spread(facts.values)
+    return sum(v.count(" ") for v in looked) >= 2 * len(looked) and not is_key(facts)
 
 
 def _known_by_values(view: ColumnView, topic: Topic) -> Decision | None:
@@ -263,6 +284,11 @@ class Check(NamedTuple):
 
 _ATTAINED = ("education", "employment", "housing", "family")
 CHECKS: tuple[Check, ...] = (
+    Check(
+        ("lab",),
+        lambda view: _metres(view.facts),
+        Decision(Role.QUASI, "its values are heights of people in metres", 0.7, "body", None, Scale.NUMBER),
+    ),
     Check(("postcode",), lambda view: view.facts.distinct <= 12 and max(map(len, view.facts.values)) < 3),
     # few codes in a census are not a measurement: ESR is the employment status there
     Check(("lab",), lambda view: view.about_people and view.facts.whole and 2 < view.facts.distinct <= 7),
@@ -302,6 +328,14 @@ CHECKS: tuple[Check, ...] = (
     Check(("care", "technical", "group"), lambda view: _lettered_key(view)),
 )
 """Checks in the order in which they are made."""
+
+
+def _metres(facts: ColumnFacts) -> bool:
+    """Whether numbers with fractions are heights of people in metres."""
+    numbers = facts.numbers
+    if numbers is None or facts.whole or facts.distinct < MOST_ANSWERS:
+        return False
+    return float(np.min(numbers)) >= 1 and float(np.max(numbers)) <= 2.3 and 1.45 <= float(np.median(numbers)) <= 1.9
 
 
 def _percentage(facts: ColumnFacts) -> bool:

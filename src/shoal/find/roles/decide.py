@@ -21,7 +21,7 @@ from shoal.find.roles.keys import CODED, below_zero, by_last_word, by_number_wor
 from shoal.find.safe_harbor.spellings import certain_in
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
-from shoal.find.whole_numbers import MOST_CODES
+from shoal.find.whole_numbers import MOST_CODES, around_zero
 from shoal.model.roles import Role
 
 
@@ -33,7 +33,7 @@ def _by_table(view: ColumnView) -> Decision | None:
         return counted_inside(facts)
     if view.was_asked and scale is not Scale.NUMBER:
         return Decision(Role.SENSITIVE, "some did not know or refused to answer, as with questions of opinion", 0.5, "opinion")
-    if kind in ("agreement", "satisfaction", "importance", "frequency", "quality"):
+    if kind in ("agreement", "satisfaction", "importance", "frequency", "quality") or around_zero(facts):
         topic = BY_KEY["opinion"]
         return Decision(topic.role, "its values are answers about opinions or habits", 0.55, topic.key)
     if view.battery:

@@ -200,19 +200,22 @@ def by_number_word(view: ColumnView) -> Decision | None:
         "integer",
     ):
         return None
-    if facts.distinct < 0.9 * facts.filled or facts.filled < FEWEST_ROWS or view.guess.scale is Scale.DATE or below_zero(facts):
+    harmless = view.topic is not None and view.topic.role in (Role.SENSITIVE, Role.INSENSITIVE) and "id" in raw_words(facts.name)
+    least = CLUSTERED if harmless and facts.distinct >= LEAST_NUMBERED else 0.9  # ID_Parto would be published as a birth
+    if facts.distinct < least * facts.filled or facts.filled < FEWEST_ROWS or view.guess.scale is Scale.DATE or below_zero(facts):
         return None
     if view.topic is not None and view.topic.key in CODED and "code" in words:
         return None
     topic = view.topic if view.topic is not None and view.topic.role is Role.DIRECT else BY_KEY["record_number"]
-    return Decision(
-        Role.DIRECT, f"its name says {topic.says} and nearly every row has its own", 0.9, topic.key, topic.hipaa or 18, Scale.ID
-    )
+    many = "nearly every row has its own" if facts.distinct >= 0.9 * facts.filled else "it has many"
+    return Decision(Role.DIRECT, f"its name says {topic.says} and {many}", 0.9, topic.key, topic.hipaa or 18, Scale.ID)
 
 
 NUMBER_WORDS = ("num", "nbr", "nr", "nummer", "number", "numero")
 _JOINED_ID = re.compile(r"[a-z]{4,}(?<!pa)(?<!o)(?<!br)(?<!gr)(?<!ac)id")
 """Joined names that end with id (utilityid); words that end so by themselves are none: unpaid, thyroid, hybrid."""
+OWN_NUMBERS = 0.99
+"""Different numbers per row from which each row has its own, but for slips."""
 LEAST_NUMBERED = 100
 """Different numbers from which a name that ends with a word for "number" (casenum) numbers people or households."""
 
@@ -226,7 +229,8 @@ def by_last_word(view: ColumnView) -> Decision | None:
     if view.topic is not None or not facts.whole or below_zero(facts) or view.guess.scale is Scale.DATE or not last:
         return None
     joined = bool(_JOINED_ID.fullmatch(last[0]))
-    ends = (*NUMBER_WORDS, "no") if facts.distinct == facts.filled else NUMBER_WORDS  # cusno; words end with "no" too
+    own = facts.distinct >= OWN_NUMBERS * facts.filled
+    ends = (*NUMBER_WORDS, "no") if own else NUMBER_WORDS  # cusno; words end with "no" too
     if not joined and not last[0].endswith(ends):
         return None
     if facts.distinct >= max(LEAST_NUMBERED, CLUSTERED * facts.filled):
