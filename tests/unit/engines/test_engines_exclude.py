@@ -13,6 +13,7 @@ import pytest
 import shoal
 from shoal.engines.exclusion import column_of, ids_of, leave_out, without
 from shoal.errors import MissingColumnError, UnreadableError, UsageError
+from shoal.model.exclusion import Excluded
 from shoal.model.plan import Plan
 
 
@@ -32,6 +33,36 @@ from shoal.model.plan import Plan
 def test_one_id_per_line_or_a_column(tmp_path: Path, name: str, text: str, ids: tuple[str, ...]) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     assert ids_of(tmp_path / name, "id") == ids
+
+
+def test_a_list_in_a_table_has_the_person_column_or_one_column(tmp_path: Path) -> None:
+    file = tmp_path / "no.parquet"
+    pq.write_table(pa.table({"who": ["5", "6"]}), file)
+    assert ids_of(file, "id") == ("5", "6")
+    pq.write_table(pa.table({"old": ["8", "9"], "id": ["5", "6"]}), file)
+    assert ids_of(file, "id") == ("5", "6")
+    with pytest.raises(UsageError, match="several columns"):
+        ids_of(file, "person")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ((1, 1, 1, 0), "1 person who asked not to be in it was left out first, with 1 record."),
+        (
+            (3, 2, 5, 1),
+            "2 people who asked not to be in it were left out first, with 5 records. 1 id of the list is not in the table. "
+            "1 record has no id and could not be compared.",
+        ),
+        (
+            (4, 2, 5, 2),
+            "2 people who asked not to be in it were left out first, with 5 records. 2 ids of the list are not in the table. "
+            "2 records have no id and could not be compared.",
+        ),
+    ],
+)
+def test_what_a_list_did_in_words(numbers: tuple[int, int, int, int], expected: str) -> None:
+    assert Excluded("id", *numbers).sentence == expected
 
 
 def test_a_column_is_named_after_a_colon(tmp_path: Path) -> None:

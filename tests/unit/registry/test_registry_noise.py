@@ -126,6 +126,29 @@ def test_draws_follow_the_discrete_laplace_law(epsilon):
     assert tail <= 0.01 < 2 * q**t / (1 + q)
 
 
+def test_a_negative_zero_is_drawn_again():
+    """Zero would otherwise be twice as likely as the law has it."""
+    zero = [0, 0, 0, 1]  # u; e^0; e^−1 begins; and ends at once: the size is 0
+    script = iter([*zero, 1, *zero, 0])
+    assert discrete_laplace(Fraction(1, 5), lambda _: next(script)) == 0
+    assert list(script) == []
+    script = iter([*zero, 0, *zero])
+    assert discrete_laplace(Fraction(1, 5), lambda _: next(script)) == 0
+    assert len(list(script)) == len(zero)
+
+
+def test_kappa_is_at_most_what_the_chance_of_meeting_leaves():
+    """κ = ln N − H, and H is at least the entropy of order 2."""
+    sums, shares = [(0.1 ** (r - 1), 0.1 ** (r - 1)) for r in range(2, 7)], [(0.0, 1.0)] * len(GROUP_SIZES)
+    found = module._consistent((0.0, 9.0), (0.1, 0.1), sums, shares, 1000, 10**6)
+    assert found["kappa"].high == pytest.approx(math.log(1000) - math.log(10), abs=1e-5)
+    assert found["kappa"].low == pytest.approx(0.0, abs=1e-5)
+
+
+def test_a_drawn_size_has_two_digits():
+    assert [module._two_digits(n) for n in (7, 99, 104, 1049, 1051, 54_321)] == [7, 99, 100, 1000, 1100, 54_000]
+
+
 def test_the_size_is_cut_where_its_last_value_is_a_rarity():
     for epsilon in (0.1, 1.0, 7.0):
         q, reach = math.exp(-epsilon / 10), size_reach(epsilon)
