@@ -19,7 +19,7 @@ from shoal.engines.recode.write import Recoded
 from shoal.engines.spark.files import PART_ROWS, _gather, number_of_parts, publish_parts
 from shoal.errors import DataError, InternalError, TamperError, VerificationError
 from shoal.model.certificate.parts import FileEntry
-from shoal.release.certificate.signing import check_bytes, digest_of_data, file_entry, listed_parts, signed_digest
+from shoal.release.certificate.signing import check_bytes, check_files, digest_of_data, file_entry, listed_parts, signed_digest
 from shoal.release.make.recode import ByEngine, remove_passing
 from shoal.release.proof.facts import Facts
 from shoal.release.proof.read import header, rows
@@ -193,3 +193,12 @@ def test_every_listed_file_is_an_ordinary_one_with_the_bytes_that_were_signed(tm
         for one in entries:
             with pytest.raises(TamperError, match=words):
                 check_bytes(tmp_path, (entry, one))
+
+
+@pytest.mark.parametrize("name", ["/data.csv", "../data.csv", "data/../../data.csv", "certificate.json"])
+def test_no_listed_file_is_outside_the_folder_or_the_certificate_itself(tmp_path, name):
+    entry = FileEntry(name, 1, "0" * 64)
+    with pytest.raises(TamperError, match="outside the folder"):
+        check_files(tmp_path, (entry,), "data.csv")
+    with pytest.raises(TamperError, match="twice"):
+        check_files(tmp_path, (entry, entry), "data.csv")
