@@ -247,7 +247,7 @@ def attack(
         found = _of_linked(place, linked, with_, _folders(previous), seed, hunt=hunt)
         return AttackReport(place.name, one_list(linked_attacks(place, linked), found))
     if is_of_events(place):
-        found = attack_folder(place, None if with_ is None else opened(with_), seed, earlier=_folders(previous))
+        found = attack_folder(place, None if with_ is None else opened(with_), seed, earlier=_folders(previous), hunt=hunt)
         return AttackReport(place.name, one_list(read_event_certificate(place / NAME).attacks, found))
     found = _of_people(place, with_, _folders(previous), seed, hunt=hunt)
     return AttackReport(place.name, one_list(read_certificate(place / NAME).attacks, found))

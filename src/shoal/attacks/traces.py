@@ -45,6 +45,10 @@ class Published:
             left = found if left is None else np.intersect1d(left, found, assume_unique=True)
         return np.empty(0, dtype=np.int64) if left is None else left
 
+    def moved(self, points: IntArray) -> IntArray:
+        """Traces that hold every point; with several columns of points, all those of one column."""
+        return np.unique(np.concatenate([self.near([np.array([p]) for p in some]) for some in points.reshape(len(points), -1).T]))
+
     def scores(self, points: IntArray) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """For each trace the sum over the points in common, 1 / ln(1 + n) for one that n traces hold: a rare one tells more; and
         how many these are."""
@@ -349,11 +353,11 @@ def trail_matching(published: Published, trails: Sequence[IntArray], *, covered:
     in the list nobody may be (``k`` or more share them)."""
     alone = broken = fits = 0
     for points in trails:
-        found = published.near([np.array([p]) for p in np.unique(points)])
+        found = published.moved(np.unique(points, axis=0))
         fits += bool(len(found))
         if len(found) == 1:
             alone += 1
-            broken += len(np.unique(points)) <= covered
+            broken += len(np.unique(points, axis=0)) <= covered
     rate = alone / len(trails)
     low, high = wilson(alone, len(trails))
     verdict: Verdict = "broken" if broken and k > 1 else "warning" if alone else "holds"

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shoal
 from shoal.attacks.traces import (
     Published,
     approximate_times,
@@ -244,3 +245,20 @@ def test_what_pseudonyms_tell_of_a_place_is_compared_with_the_guess_without_them
     assert told(0, 6, True) == (0.0, "holds")
     assert told(-1, 6, True) == (1.0, "holds"), "nothing fits: the guess without the release"
     assert told(0, 5, True, 40) == (1.0, "holds"), "as often as without the release, and never more"
+
+
+def test_a_list_finds_shifted_traces_by_the_days_between_records(tmp_path):
+    """Days are moved by up to a week, all of a person's together: stations and distances of two records suffice."""
+    rng, n = np.random.default_rng(1), 60
+    who, place = np.repeat(np.arange(n), 4), rng.choice(list("ABCD"), 4 * n)
+    day = np.datetime64("2026-03-02") + rng.integers(0, 21, 4 * n)
+    table = {"card": [f"p{i}" for i in who], "at": day.astype(str).tolist(), "station": place.tolist()}
+    rules = {"unit": "card", "time": "at", "place": "station", "time_widths": ["1d"], "place_levels": ["exact"], "shift": 7}
+    policy = {"events": rules, "roles": {"rest": "drop"}, "require": ["known[1]>=2"], "seed": 7**40}
+    out = shoal.anonymize(table, policy).write(tmp_path / "out")
+    found = {r.name: r for r in shoal.attack(out, with_=table, hunt=True).results}
+    assert (found["trail matching"].verdict, found["trail matching"].rate > 0.5) == ("warning", True)
+    assert (found["hunt"].verdict, found["hunt"].rate > 0.5) == ("broken", True)
+    assert "Whoever knows 2 random records of a person by 'at' and 'station'" in found["hunt"].sentence
+    places = {r.name: r for r in shoal.attack(out, with_={c: table[c] for c in ("card", "station")}, hunt=True).results}
+    assert (places["hunt"].verdict, places["hunt"].worst) == ("holds", "8 attackers tried")

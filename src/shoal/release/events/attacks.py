@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.attacks import ATTACKING, tell
+from shoal.attacks._common import wilson
+from shoal.attacks.joint import default_limit
 from shoal.attacks.traces import (
     MOST_TARGETS,
     Published,
@@ -57,6 +60,9 @@ if TYPE_CHECKING:
 
 
 TOGETHER = "Somebody has this release and an earlier one, and knows which pseudonyms are one person's: who is found?"
+HUNT = "Which are the fewest records by which somebody finds more people than the release claims?"
+MOST_HUNTED = 8
+"""Known records of the largest attacker that a hunt tries."""
 MOST_CHOSEN = 500
 """People whose records are chosen one by one."""
 BEYOND = 2
@@ -404,7 +410,9 @@ def shown_records(events: EventTable, found: Found) -> ledger.Published:
     return ledger.Published(base, classes, together, exact=True, counted="records of the smaller table that have")
 
 
-def attack_folder(place: Path, outside: Table | None, seed: int, *, earlier: Sequence[Path] = ()) -> list[AttackResult]:
+def attack_folder(
+    place: Path, outside: Table | None, seed: int, *, earlier: Sequence[Path] = (), hunt: bool = False
+) -> list[AttackResult]:
     """Known records and scores on what is published; trails of the outside list, where there is one; earlier releases joined."""
     certificate = check_earlier(place)
     plan = EventPlan.from_json((place / PLAN).read_text(encoding="utf-8"))
@@ -416,7 +424,18 @@ def attack_folder(place: Path, outside: Table | None, seed: int, *, earlier: Seq
     out += earlier_flows(data, certificate.data, certificate.steps, earlier, certificate.asked)
     if outside is None:
         return out
-    return [*out, _known_trails(place, certificate, plan, outside, _shown(data, certificate.data))]
+    told = [n for n in certificate.data.points if n in outside.schema]
+    if not told:
+        raise missing_column(certificate.data.points[0], outside.schema.names, table=outside.name, what="time or place")
+    shown = _shown(data, certificate.data)
+
+    def trails(names: Sequence[str]) -> tuple[Published, list[IntArray]]:
+        return _list_trails(certificate, plan, outside, shown, names)
+
+    known = [r for r in certificate.asked if isinstance(r, KnownRecords)]
+    covered = max((r.records for r in known), default=0) if not plan.shift else 0
+    out.append(trail_matching(*trails(told), covered=covered, k=min((r.k for r in known), default=1)))
+    return [*out, _hunted(certificate.asked, told, trails, seed)] if hunt else out
 
 
 def _shown(data: Path, told: EventData) -> list[tuple[Any, ...]]:
@@ -465,27 +484,50 @@ def _released_traces(
     return Published(traces, np.arange(traces.n_people)), own, numbers
 
 
-def _known_trails(
-    place: Path, c: EventCertificate, plan: EventPlan, outside: Table, shown: list[tuple[Any, ...]]
+def _list_trails(
+    c: EventCertificate, plan: EventPlan, outside: Table, shown: list[tuple[Any, ...]], told: Sequence[str]
+) -> tuple[Published, list[IntArray]]:
+    """Published traces by some columns of a point, and the points of each person of the list, carried through the plan: a row
+    for each record, a column for each number of days by which the plan may shift all of them."""
+    step = shift_step(plan.time_width)
+    days = range(-(plan.shift // step) * step, plan.shift + 1, step) if plan.time in told else (0,)
+    person = _person(plan, outside, c.data.points)
+    published, _, numbers = _released_traces(shown, c.data.unit is not None, [list(c.data.points).index(n) for n in told])
+    trails: dict[Any, list[list[int]]] = {}
+    for records in zip(*(_carried(plan, outside, person, list(told), c.data.ending, d) for d in days), strict=True):
+        trails.setdefault(records[0][0], []).append([numbers.get(tuple(point), -1) for _, *point in records])
+    return published, [np.unique(np.array(p, dtype=np.int64), axis=0) for p in trails.values()]
+
+
+def _hunted(
+    asked: Sequence[Requirement],
+    told: Sequence[str],
+    trails_by: Callable[[Sequence[str]], tuple[Published, list[IntArray]]],
+    seed: int,
 ) -> AttackResult:
-    """The list carried through the plan, and looked for by the columns that both tell."""
-    told = [n for n in c.data.points if n in outside.schema and not (plan.shift and n == plan.time)]
-    if not told:
-        raise missing_column(c.data.points[0], outside.schema.names, table=outside.name, what="time or place")
-    person = _person(plan, outside, told)
-    carried = _carried(plan, outside, person, told, c.data.ending)
-    which = [list(c.data.points).index(n) for n in told]
-    published, _, numbers = _released_traces(shown, c.data.unit is not None, which)
-    trails: dict[Any, list[int]] = {}
-    for who, *point in carried:
-        trails.setdefault(who, []).append(numbers.get(tuple(point), -1))
-    known = [r for r in c.asked if isinstance(r, KnownRecords)]
-    covered = max((r.records for r in known), default=0) if not plan.shift else 0
-    k = min((r.k for r in known), default=1)
-    return trail_matching(published, [np.array(p, dtype=np.int64) for p in trails.values()], covered=covered, k=k)
+    """The fewest random records of the list, and then the fewest columns, that find more than the limit."""
+    limit = default_limit(max((getattr(r, "k", 1) for r in asked), default=1))
+    sets = [names for size in range(1, len(told) + 1) for names in itertools.combinations(told, size)]
+    sides, tried, best = {names: trails_by(names) for names in sets}, 0, (0.0, 0, tuple(told), 0)
+    for s in range(1, MOST_HUNTED + 1):
+        for names, (published, trails) in sides.items():
+            rng = np.random.default_rng([seed, s])
+            known = [trails[i][rng.permutation(len(trails[i]))[:s]] for i in targets(len(trails), rng, MOST_CHOSEN).tolist()]
+            found = np.array([len(published.moved(t)) for t in known])
+            rate = float((1 / found[found > 0]).mean()) if found.any() else 0.0
+            best, tried = max(best, (rate, -s, names, int((found > 0).sum())), key=lambda one: one[:2]), tried + 1
+        if best[0] > limit:
+            break
+    rate, s, names, people = best[0], -best[1], best[2], best[3]
+    low, high = wilson(rate * people, people)
+    what = f"{s} random {'record' if s == 1 else 'records'} of a person by {' and '.join(repr(n) for n in names)}"
+    words = f"Whoever knows {what} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
+    end = f"; the limit is {limit:.1%}. Nobody does with fewer records." if rate > limit else "."
+    verdict: Verdict = "broken" if rate > limit else "holds"
+    return AttackResult("hunt", HUNT, rate, low, high, limit, f"{tried:,} attackers tried", verdict, words + end)
 
 
-def _person(plan: EventPlan, outside: Table, told: list[str]) -> str:
+def _person(plan: EventPlan, outside: Table, told: Sequence[str]) -> str:
     """The column of the list that names a person: as in the table that was released, or the only other one."""
     if plan.unit in outside.schema:
         return plan.unit
@@ -498,9 +540,11 @@ def _person(plan: EventPlan, outside: Table, told: list[str]) -> str:
     return others[0]
 
 
-def _carried(plan: EventPlan, outside: Table, person: str, told: list[str], ending: str) -> list[tuple[Any, ...]]:
-    """Person and point of each record of the list, as the release writes points: through a file of the same form."""
+def _carried(plan: EventPlan, outside: Table, person: str, told: list[str], ending: str, days: int) -> list[tuple[Any, ...]]:
+    """Person and point of each record of the list, so many days later, as the release writes points: through a file of the same
+    form."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     records, _ = complete(outside, (person, *told), (person, *told))
     columns: dict[str, Any] = {"person": pa.array(column_of(records, person, "text").codes)}
@@ -508,6 +552,9 @@ def _carried(plan: EventPlan, outside: Table, person: str, told: list[str], endi
         kind = outside.schema[name].kind
         if name == plan.time:
             time = time_of(records, name, kind)
+            if days:
+                moved = pc.add(time.values.cast(pa.timestamp("us")), pa.scalar(days * DAY, pa.duration("us")))
+                time = replace(time, values=moved.cast(time.values.type))
             columns[f"point {i}"] = time_labels(time, plan.time_width).take(pa.array(time.codes))
             continue
         place = column_of(records, name, kind)
