@@ -144,7 +144,7 @@ def hunt(columns: Sequence[str], rate_of: Callable[[Sequence[str]], float], peop
     rate = rates.get(best, 0.0)
     low, high = wilson(rate * people, people)
     won = rate > limit
-    words = f"Whoever knows {_named(best)} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
+    words = f"Anyone who knows {_named(best)} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
     fewer = "Nobody does" if len(best) <= MOST_KNOWN + 1 else "None of the attackers tried does"
     end = f"; the release claims at most {limit:.1%}. {fewer} with fewer columns." if won else "."
     verdict: Verdict = "broken" if won else "holds"

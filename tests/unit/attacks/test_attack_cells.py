@@ -163,7 +163,7 @@ def test_a_table_with_the_changed_columns_finds_what_the_joint_attacker_finds(gr
     found = {r.name: r for r in shoal.attack(grouped / "out", with_=grouped / "known.parquet", hunt=True).results}
     assert found["linkage: shared columns"].rate == pytest.approx(found["further knowledge"].rate, abs=0.1)
     assert found["linkage: shared columns"].rate > 0.9
-    assert "Whoever knows 'x0' and 'x1' finds" in found["hunt"].sentence, "the fewest columns that win"
+    assert "Anyone who knows 'x0' and 'x1' finds" in found["hunt"].sentence, "the fewest columns that win"
     assert found["hunt"].sentence in printed
     with pytest.raises(UsageError, match="needs the table"):
         shoal.attack(grouped / "out", hunt=True)
@@ -233,7 +233,7 @@ def test_a_hunt_uses_labels_dates_and_numbers_that_are_changed_at_random(hidden,
     own = table.select(["age", *known.split()])
     found = {r.name: r for r in shoal.attack(folder, with_=own, hunt=True).results}
     assert found["hunt"].verdict == "broken"
-    assert f"Whoever knows {named} finds" in found["hunt"].sentence
+    assert f"Anyone who knows {named} finds" in found["hunt"].sentence
 
 
 def test_a_hunt_says_what_it_did_not_try(grouped):
@@ -383,7 +383,7 @@ def test_a_hunt_in_linked_tables_names_the_fewest_columns(linked, tmp_path, caps
     family = Family.of(visitors(), read_linked(linked / "exact" / "certificate.json").tables, 0)
     won = family.hunted(Shown({"age": [str(a) for a in AGES]}, {}), 5)
     assert (won.verdict, won.rate) == ("broken", 0.5)
-    assert "Whoever knows 'age' finds 50.0% of 12 people; the release claims at most 20.0%" in won.sentence
+    assert "Anyone who knows 'age' finds 50.0% of 12 people; the release claims at most 20.0%" in won.sentence
 
 
 def test_two_linked_releases_leave_one_value(linked):

@@ -259,6 +259,6 @@ def test_a_list_finds_shifted_traces_by_the_days_between_records(tmp_path):
     found = {r.name: r for r in shoal.attack(out, with_=table, hunt=True).results}
     assert (found["trail matching"].verdict, found["trail matching"].rate > 0.5) == ("warning", True)
     assert (found["hunt"].verdict, found["hunt"].rate > 0.5) == ("broken", True)
-    assert "Whoever knows 2 random records of a person by 'at' and 'station'" in found["hunt"].sentence
+    assert "Anyone who knows 2 random records of a person by 'at' and 'station'" in found["hunt"].sentence
     places = {r.name: r for r in shoal.attack(out, with_={c: table[c] for c in ("card", "station")}, hunt=True).results}
     assert (places["hunt"].verdict, places["hunt"].worst) == ("holds", "8 attackers tried")

@@ -521,7 +521,7 @@ def _hunted(
     rate, s, names, people = best[0], -best[1], best[2], best[3]
     low, high = wilson(rate * people, people)
     what = f"{s} random {'record' if s == 1 else 'records'} of a person by {' and '.join(repr(n) for n in names)}"
-    words = f"Whoever knows {what} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
+    words = f"Anyone who knows {what} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
     end = f"; the limit is {limit:.1%}. Nobody does with fewer records." if rate > limit else "."
     verdict: Verdict = "broken" if rate > limit else "holds"
     return AttackResult("hunt", HUNT, rate, low, high, limit, f"{tried:,} attackers tried", verdict, words + end)
