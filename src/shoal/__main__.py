@@ -86,7 +86,7 @@ def _skip_arrow_help() -> None:
 
 
 def _stop(number: int, *_: object) -> NoReturn:
-    if _received:  # whoever asks twice does not wait for anything to be removed
+    if _received:  # a person who asks twice does not wait for anything to be removed
         os.write(2, STOPPED_AT_ONCE)
         os._exit(128 + number)
     _end(number)

@@ -1,6 +1,6 @@
 """``design``: how identifying will a questionnaire be? Read it, ask a registry for the answers that the file leaves open.
 
-The registry is a mirrored folder or a SQLite file that the questionnaire names, or whatever the caller names: these, or the
+The registry is a mirrored folder or a SQLite file that the questionnaire names, or that the caller names: these, or the
 address of a running ``shoal serve``. A file never makes Shoal call an address.
 """
 
@@ -134,7 +134,7 @@ def _of_pilot(people: int | str | None, options: QuestionnaireOptions) -> Questi
 def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
     """A function from attribute codes and population to what a registry publishes; without a source, that of Shoal's own records.
 
-    ``trust`` are public keys whose records, and those of whom they vouch for, are grade B.
+    ``trust`` are public keys whose records, and those of keys they vouch for, are grade B.
     """
     text, anchors = str(source), tuple(trust)
     if text.startswith(("http://", "https://")):

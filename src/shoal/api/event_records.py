@@ -232,7 +232,7 @@ def _habits(events: _Events, kinds: Mapping[str, str], time: str | None, places:
 
 
 def _in_order(columns: Sequence[CodeArray]) -> IntArray:
-    """Places numbered in the order of their values, whatever else is counted: equally frequent ones are then told apart alike."""
+    """Places numbered in the order of their values, so that equally frequent ones are always told apart alike."""
     key, _ = pack(columns, [int(c.max()) + 1 for c in columns])
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
 

@@ -197,8 +197,8 @@ class EncodedLink:
     def people(self, earlier: str | Path | None = None) -> list[dict[str, str]]:
         """For every record a new random pseudonym, the same for records that match; ordered by it, so that nothing shows.
 
-        Pseudonyms of two runs have nothing to do with each other, unless ``earlier`` names the file of the run before: whoever
-        is in it keeps hers. Two people who are found to be one get the pseudonym of the first; of one who is found to be two,
+        Pseudonyms of two runs have nothing to do with each other, unless ``earlier`` names the file of the run before: a person
+        in it keeps hers. Two people who are found to be one get the pseudonym of the first; of one who is found to be two,
         the first keeps it.
         """
         border = len(self.left)

@@ -63,7 +63,7 @@ def _is_ordered(codes: npt.NDArray[np.int64]) -> bool:
 
 
 def _new_rows(columns: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_]:
-    """Rows that differ from the row before: equal rows side by side tell nothing, whatever their order is."""
+    """Rows that differ from the row before: equal rows side by side tell nothing in any order."""
     n = len(columns[0]) if columns else 0
     new = np.zeros(n, dtype=np.bool_)
     new[:1] = True

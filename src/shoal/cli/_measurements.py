@@ -191,7 +191,7 @@ USUAL = (1, 2, 3, 4)
 EVENT_ONLY = {"time", "place", "time_widths", "place_levels", "known_records"}
 OPTIONS = EVENT_ONLY | {"unit", "hierarchies", "seed"}
 ACCEPTED = OPTIONS | {"missing", "order"}
-"""Options that may be given: those with a default cannot be told from what was typed."""
+"""Options that may be given: those with a default look the same as what was typed."""
 
 
 def refuse(options: Mapping[str, object], *, suda: bool, impact: str | None, household: str | None) -> None:

@@ -109,7 +109,7 @@ def _made(
             sensitive=secret,
             insensitive=rest,
             require=asked,
-            allow={"suppress": supp_level / 100, "loss": 1},  # anjana gives whatever is left
+            allow={"suppress": supp_level / 100, "loss": 1},  # anjana gives what is left
             method="lattice",  # one level per column, as anjana's
             format="parquet",
         )

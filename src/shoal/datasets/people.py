@@ -2,7 +2,7 @@
 
 Takes    how many, and a seed
 Returns  Arrow batches, a table, or a Parquet file written batch by batch
-Keeps    person i of seed s is the same whatever the number asked for (up to the last incomplete batch)
+Keeps    person i of seed s is the same for any number of people (up to the last incomplete batch)
 Cost     about two seconds per million people; memory of one batch
 """
 

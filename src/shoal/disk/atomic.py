@@ -173,7 +173,7 @@ PREFIX = ".shoal-stage-"
 
 @contextlib.contextmanager
 def staged(parent: str | Path) -> Iterator[Path]:
-    """A private folder in ``parent``; removed at the end whatever happens, unless it was moved away."""
+    """A private folder in ``parent``; always removed at the end, unless it was moved away."""
     place = Path(parent)
     with contextlib.suppress(OSError):
         place.mkdir(parents=True, exist_ok=True)

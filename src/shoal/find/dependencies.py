@@ -139,7 +139,7 @@ def _counted_off(numbers: npt.NDArray[Any], low: Any, gone: npt.NDArray[np.bool_
 
 
 def _by_pairs(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[ColumnFinding, ...], bool]:
-    """Columns that follow from one other, whatever it is."""
+    """Columns that follow from any one other."""
     looked = [f for f in findings if f.distinct > 1 and not f.mark]
     sources = [f for f in looked if f.role in (Role.QUASI, Role.SENSITIVE) and (f.evidence or f.confidence == 1)]
     sources.sort(key=lambda f: (f.role is Role.SENSITIVE, -f.distinct))  # what says most comes first
@@ -320,7 +320,7 @@ def key_inside(keys: Sequence[str | None], longer: Sequence[str | None]) -> bool
 def _by_sums(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[ColumnFinding, ...], bool]:
     """Columns that with others add up to one that others know, or the other way round; and whether all were compared.
 
-    Whoever has all but one member of such a sum has that one too, so all are known if one is.
+    A person who has all but one member of such a sum has that one too, so all are known if one is.
     """
     summed = [
         f

@@ -101,7 +101,7 @@ _RAW = frozenset(word for rungs in LADDERS.values() for rung in rungs for word i
 _SCHOOLING = {section: Pattern("|".join(entry.text for entry in entries)) for section, entries in sections("schooling").items()}
 _UNFINISHED, _FINISHED = _SCHOOLING.pop("not finished"), _SCHOOLING.pop("finished")
 _HEIGHTS = tuple((float(height), pattern) for height, pattern in _SCHOOLING.items())
-"""Heights of schooling with what says so, in the order in which they are tried; the last one is no schooling at all."""
+"""Heights of schooling with what says so, in the order in which they are tried; the last: never went to school."""
 _NUMBERED = Pattern(r"(?:grade|class|year|jahr|annee|ano|anno)?\s*(\d{1,2})(?:st|nd|rd|th)?\b.*")
 
 

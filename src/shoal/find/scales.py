@@ -151,7 +151,7 @@ _OF_A_PLACE = word_set("column_names", "amount of a place")
 """Words that say an amount about a place."""
 _CODES = word_set("column_names", "code or kind")
 _CODED = word_set("column_names", "always a code")
-"""Words that say a code whatever the name is about: COD_IDADE."""
+"""Words that say a code in a name about anything: COD_IDADE."""
 _COUNTED = word_set("column_names", "count")
 _LEVELS = word_set("column_names", "level")
 SHORT_SCALE = 7

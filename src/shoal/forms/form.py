@@ -224,7 +224,7 @@ class FormQuestion:
 
     @property
     def about_taking_part(self) -> bool:
-        """Whether it asks for consent, or whether to go on: whoever is in the data said the same."""
+        """Whether it asks for consent, or whether to go on: everybody in the data said the same."""
         if self.kind == "trigger":
             return True
         most = {"closed": CONSENT_ANSWERS, "several": 1}.get(self.kind, 0)  # several of one choice: a box to tick

@@ -8,7 +8,7 @@ Source   Schnell, Bachteler, Reiher 2011 (CLK); Schnell and Borgs 2016 (randomis
 
 A part of a record sets other positions under every salt, so that a frequent name has no pattern of its own. The salts are pairs
 of parts of the birth date (year and month, year and day, month and day): one wrong part of the date leaves one salt intact. A
-salt's own parts are not encoded beside it. Every filter has the same number of bits, whatever the length of the names: the parts
+salt's own parts are not encoded beside it. Every filter has the same number of bits for names of any length: the parts
 of a short name set more positions each. Then :data:`EXCHANGED` ones and as many zeros are turned, by a keyed hash of the whole
 record.
 """

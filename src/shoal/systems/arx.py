@@ -135,5 +135,5 @@ def _levels(a: Attribute, files: dict[str, str]) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    """As YAML reads it on one line, whatever stands in a name."""
+    """As YAML reads it on one line, with any text in a name."""
     return json.dumps(value, ensure_ascii=False)

@@ -87,7 +87,7 @@ def _policy(table: Path, k: int) -> str:
 
 
 def spss_names(names: Sequence[str]) -> list[str]:
-    """Names that SPSS takes, all different whatever their case.
+    """Names that SPSS takes, all different in any case.
 
     >>> spss_names(["age", "Q1[SQ001]", "q1_sq001_", "2nd"])
     ['age', 'Q1_SQ001_', 'q1_sq001__2', 'v2nd']

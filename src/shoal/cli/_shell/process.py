@@ -29,7 +29,7 @@ from shoal.version import __version__
 
 
 def print_error(error: ShoalError) -> None:
-    """An error and its hint on a line each, whatever names they hold."""
+    """An error and its hint on a line each, for any names in them."""
     for said in (f"{type(error).__name__}: {error.message}", *([f"  {error.hint}"] if error.hint else [])):
         typer.echo(printable(said), err=True)
 

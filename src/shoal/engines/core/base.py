@@ -136,7 +136,7 @@ class Engine(ABC):
             give_back()
 
     def sparing(self, columns: int = 1) -> AbstractContextManager[None]:
-        """Inside, an engine that holds rows itself takes little memory for so many columns, unless it was said how much."""
+        """Inside, an engine that holds rows itself takes little memory for so many columns, unless a limit is given."""
         return nullcontext()
 
     def limit_time(self, seconds: float) -> None:
@@ -257,7 +257,7 @@ class Engine(ABC):
         return exp.ApproxDistinct(this=mark, accuracy=exp.convert(0.02))
 
     def set_of(self, value: exp.Expr) -> exp.Expr:
-        """An aggregate of distinct values that is equal for equal sets only, whatever their order."""
+        """An aggregate of distinct values that is equal for equal sets only, in any order."""
         return exp.ArrayAgg(this=exp.Order(this=value, expressions=[exp.Ordered(this=value.copy(), nulls_first=True)]))
 
     def mapping(self, data: Any) -> AbstractContextManager[exp.Expr]:

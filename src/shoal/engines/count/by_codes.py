@@ -161,7 +161,7 @@ def _keys(columns: Sequence[Ranked], rows: int, *, last: bool) -> tuple[list[Key
 
 BYTES_PER_ROW = 32
 ALWAYS_THERE = 32 << 20
-"""Bytes that are there whatever the limits: to look them up for each column of a wide table takes seconds."""
+"""Bytes that are there without any limit: to look them up for each column of a wide table takes seconds."""
 ONE_CHUNK = 1 << 17
 """Tables of at most so many rows come in one chunk: there is nothing to read ahead."""
 MOST_KEPT = 256 << 20

@@ -156,7 +156,7 @@ QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
 def needed(traces: Traces, rng: np.random.Generator, curve: Sequence[Known] = (), never: float | None = None) -> Needed:
     """Records needed until a person is alone.
 
-    Whoever is alone after s records in random order is alone by a random set of s, so the share alone within s is the one that
+    A person alone after s records in random order is alone by a random set of s, so the share alone within s is the one that
     :func:`known` counts. From the first s that is too dear to count, random orders of at most :data:`MOST_WALKS` people are
     followed. One order serves every s, so the share of orders never falls, and an end of a quartile is wrong only if Clopper
     and Pearson's interval is wrong at that one s.

@@ -73,7 +73,7 @@ class PosteriorTable:
         return float(some.min()), float(some.max())
 
     def is_anonymous(self, *, low: float, high: float, subjects: Sequence[int] | None = None) -> bool:
-        """Whether every posterior of the subjects lies in [low, high] whatever is observed.
+        """Whether every posterior of the subjects lies in [low, high] after every observation.
 
         ``low`` is best given relative to the crowd: a share of 1/len(subjects). The same check over another hidden fact is
         unobservability (an event) or unlinkability (two events share a property).

@@ -24,7 +24,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 def frechet_bounds(shares: Sequence[float]) -> tuple[float, float]:
-    """Least and greatest joint share of answers with these shares, whatever their dependence.
+    """Least and greatest joint share of answers with these shares, under any dependence.
 
     >>> low, high = frechet_bounds([0.30, 0.79, 0.33, 0.37, 0.44, 0.00002])
     >>> low, high

@@ -76,7 +76,7 @@ def _sample(values: Any) -> Floats:
 
 
 def _index(values: Floats, step: float, origin: float) -> Floats:
-    """Number of the interval of each value; 0.3/0.1 is 3, whatever the last binary digits say."""
+    """Number of the interval of each value; 0.3/0.1 is 3, for any last binary digits."""
     exact = (values - origin) / step
     out: Floats = np.floor(exact + NEAR + 1e-15 * np.abs(exact))
     return out

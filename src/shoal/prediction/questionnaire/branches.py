@@ -1,6 +1,6 @@
 r"""Questions that are asked only after some answers of another one: skip logic, and choices that depend on an earlier choice.
 
-Whoever is not asked gives no answer, so two questions of different branches never divide the same people: a gate with shares
+A person who is not asked gives no answer, so two questions of different branches never divide the same people: a gate with shares
 :math:`s_a`, whose answer a leads to the questions :math:`C(a)`, has the cells :math:`s_a\prod_{c\in C(a)}p_c`. Without the gate
 itself, answers of the gate that lead to the same questions are one cell. (Behind two gates that do not count, cells that differ
 only in which of them ended the questions are kept apart: more people seem unique, never fewer.)
@@ -25,7 +25,7 @@ LONGEST = 690.0
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """A question, the gate, and for each further question what is asked after each answer of the gate.
+    """A question, the gate, and for each further question the questions after each answer of the gate.
 
     ``options[i][a]`` is the block that answer ``a`` of the gate leads to, or None where question i is not asked. The same block
     after several answers is the same object. ``hidden``: the answer to the gate itself does not matter.

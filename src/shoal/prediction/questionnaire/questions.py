@@ -219,7 +219,7 @@ def one_factor(margins: Sequence[Floats], rho: float) -> Floats:
 
 @dataclass(frozen=True)
 class Flag:
-    """A question that harms whatever the others are: what it is, and what to do about it."""
+    """A question that harms beside any others: what it is, and what to do about it."""
 
     question: str
     kind: str

@@ -190,7 +190,7 @@ def changes_of(q: Question) -> list[Change]:
         return []
     out: list[Change] = []
     h = q.law.entropy
-    if q.leads_to:  # merged answers would not say what is asked next
+    if q.leads_to:  # merged answers would not say which question is next
         pass
     elif q.ordered:
         for factor in FACTORS:

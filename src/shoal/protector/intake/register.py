@@ -248,7 +248,7 @@ class Register:
     def keep(self, tx: Tx, opened: OpenDomain, added: Sequence[tuple[Person, bytes]]) -> None:
         """Remember the register with what this transaction adds to it (records, and the identities that stand for them).
 
-        It counts only for the state that the transaction leaves: whatever else is written, or if it fails, it is read again.
+        It counts only for the state that the transaction leaves: after any other change, or if it fails, it is read again.
         """
         fresh = []
         for person, stands in added:

@@ -77,7 +77,7 @@ def note_sent(tx: Tx, seq: int) -> None:
 
 
 def begin_again(tx: Tx, abandoned: Sequence[Mapping[str, Any]]) -> None:
-    """After two people accepted this state: heads of the abandoned one no longer count, and a file may begin anew."""
+    """After two people accepted this state: heads of the abandoned one no longer count, and a file may begin again."""
     known = tx.get(SIGNER, "witness") or {"places": []}
     marks = [*known.get("abandoned", []), *(str(body.get("signature", ""))[:32] for body in abandoned)]
     tx.put(SIGNER, "witness", {**known, "sent": 0, "abandoned": marks})

@@ -2,7 +2,7 @@
 
 Each limit counts records in a window of time: above ``alarm`` an alarm is logged (once per window), above ``max`` the action
 is refused. An action may have limits for several windows (an hour, a day): all hold. Those for all purposes (``*``) count them
-together, whatever a requester writes as a purpose; limits for one purpose stand beside them.
+together, for any purpose that a requester writes; limits for one purpose stand beside them.
 """
 
 from __future__ import annotations

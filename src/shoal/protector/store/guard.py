@@ -75,7 +75,7 @@ _STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
 
 
 def _strange_on_sqlite(connection: Connection) -> set[str]:
-    """The database file is the vault's alone: whatever the vault did not make does not belong there."""
+    """The database file is the vault's alone: what the vault did not make does not belong there."""
     made = _made_on_sqlite()
     found = {}
     strange = set()

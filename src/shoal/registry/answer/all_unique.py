@@ -1,4 +1,4 @@
-r"""Is nobody alike in a group? The chance, from the power sums of a record, whatever their rounding or noise leaves open.
+r"""Is nobody alike in a group? The chance, from the power sums of a record, as far as their rounding or noise allows.
 
 With :math:`\mu=\sum_i p_i\delta_{p_i}` the power sums are moments, :math:`S_{r+1}=\int x^r d\mu`, and the chance that all
 differ grows with :math:`K(z)=\int g\,d\mu`, :math:`g(x)=\ln(1+xz)/x`, at every z > 0 (:mod:`~.moment_problem`).

@@ -221,7 +221,7 @@ def one_person(shares: float | Sequence[float], group_size: int) -> dict[str, fl
     r"""For somebody whose answer a share of the population has: the chance to be alone in a group, and the people alike in it.
 
     :math:`P(\text{alone}) = (1-p)^{k-1}`, expected people alike :math:`1 + (k-1)p`, oneself included. With a share s for each of
-    m answers p is their product, as if they had nothing to do with each other; whatever they have, p lies between
+    m answers p is their product, as if they had nothing to do with each other; under any dependence p lies between
     :math:`\max(0,\sum s-(m-1))` and the smallest share (Fréchet), which gives the most and the least.
 
     >>> one_person(0.0124221, 40)["alone"]  # doctest: +ELLIPSIS

@@ -66,7 +66,7 @@ class Answer:
 
     @property
     def settled(self) -> bool:
-        """Whether it is about exactly what was asked, and nobody says otherwise."""
+        """Whether it is about exactly the question, and nobody says otherwise."""
         doubt = self.dispute or self.doubted or self.rivals or self.strangers or self.elsewhere
         return not doubt and self.fit in ("exact", "joint counts")
 
@@ -203,7 +203,7 @@ class Answer:
         )  # fmt: skip
 
     def _cells(self) -> float:
-        """Cells of what was asked, as far as complete records of a wider population tell: nobody is in another one."""
+        """Cells of the question, as far as complete records of a wider population tell: nobody is in another one."""
         if self.fit == "coarser coding" or any(r.sampled for r in self.records):
             return math.inf
         if self.fit == "margins only":
@@ -235,7 +235,7 @@ def one_of(records: Sequence[Record]) -> Record:
 
 
 def shown(answer: Answer) -> dict[str, Any]:
-    """An answer as JSON: what was asked, how well it fits, the records, a dispute with both values, and notes."""
+    """An answer as JSON: the question, how well it fits, the records, a dispute with both values, and notes."""
     quarrel = answer.dispute
     return {
         "attributes": list(answer.codes),

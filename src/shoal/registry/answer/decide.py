@@ -61,7 +61,7 @@ class Decision:
 
     @property
     def verdict(self) -> str:
-        """Whether what was asked for is ``within`` the target or ``beyond`` it; else ``not known``."""
+        """Whether the planned questions are ``within`` the target or ``beyond`` it; else ``not known``."""
         return verdict(self.before, self.target)
 
     @property

@@ -2,7 +2,7 @@ r"""How exposed is one person? The crowd that shrinks with every answer, from th
 
 A record of a public table holds the share of people with each answer; of another record only the typical share is known, the
 chance S_2 that two people answer alike. With N people and shares s_1 … s_m the crowd is :math:`N\prod s_i` if the answers have
-nothing to do with each other; whatever they have, it lies between :math:`N\max(0,\sum s_i-(m-1))` and :math:`N\min s_i`
+nothing to do with each other; under any dependence it lies between :math:`N\max(0,\sum s_i-(m-1))` and :math:`N\min s_i`
 (Fréchet), each share taken at its end. The page in the browser does the same arithmetic in the same order
 (``report/templates/exposed.js``). If a record has joint counts, the people with all of the answers are counted besides.
 

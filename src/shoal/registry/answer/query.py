@@ -187,7 +187,7 @@ class Registry:
         return replace(answer, dispute=quarrel, notes=tuple(notes), siblings=siblings, doubted=doubted)
 
     def _siblings(self, answer: Answer, view: View) -> list[list[Record]]:
-        """Records of what was asked for in neighbouring populations, by whose word they are.
+        """Records of the question in neighbouring populations, by whose word they are.
 
         Where nobody was named to trust: those of each holder of the wider record, else those of everybody.
         """

@@ -84,7 +84,7 @@ def one_name(one: Population, other: Population) -> bool:
 
 
 def _same_place(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two places may be one: the same name in the same country, whatever lies written between."""
+    """Whether two places may be one: the same name in the same country, with anything between them."""
     return one == other or (len(one) > 1 and len(other) > 1 and (one[0], one[-1]) == (other[0], other[-1]))
 
 

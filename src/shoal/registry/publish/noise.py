@@ -2,7 +2,7 @@ r"""Calibrated noise: a summary from which hardly anything can be learnt about o
 
 Takes    cell counts, the public number of possible cells, ε
 Returns  the summary that :func:`~.records.summary.summarize` would give, drawn with noise, each number with its half-width
-Keeps    (ε, δ)-differential privacy for adding or removing one person, δ = 10⁻⁹: whatever is seen is at most e^ε times as likely
+Keeps    (ε, δ)-differential privacy for adding or removing one person, δ = 10⁻⁹: any result is at most e^ε times as likely
          with the person as without (but for a chance of δ)
 Source   Dwork & Roth 2014 (Laplace mechanism, composition); Canonne, Kamath & Steinke 2020 (exact discrete sampling)
 

@@ -115,7 +115,7 @@ def propose(
     source: str = "",
     shares: Mapping[str, float] | None = None,
 ) -> Proposal:
-    """Compute a record from cell counts, refusing whatever a comparison with earlier records would betray.
+    """Compute a record from cell counts, refusing anything that a comparison with earlier records would betray.
 
     Fewer than 1,000 people: refused. The same topic published before and changed by fewer than :data:`MIN_CHANGE` people, or
     published less than :data:`MIN_DAYS` days ago: the old record stands, unchanged; under another name or coding of the same

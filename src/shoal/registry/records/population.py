@@ -203,7 +203,7 @@ _HOME = {
 }
 """Countries whose places are written in letters that may look like Latin ones."""
 _CODE = 2
-"""So many letters pass for a code, whatever country they stand in."""
+"""So many letters pass for a code in any country."""
 
 
 def home_script(country: str) -> str:

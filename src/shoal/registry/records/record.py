@@ -252,7 +252,7 @@ def noise_of(epsilon: float) -> dict[str, float]:
 
 
 def _epsilon(data: Any) -> float:
-    """The ε of a record; whatever this version of Shoal does not draw is refused."""
+    """The ε of a record; one that this version of Shoal does not draw is refused."""
     given = data.get("epsilon") if isinstance(data, Mapping) else None
     if type(given) is not float or not 0 < given <= 100 or dict(data) != noise_of(given):
         raise DataError("the record's noise is not one of this format.", hint="Publish it again with this version of Shoal.")

@@ -81,7 +81,7 @@ def trusted_keys(anchors: Iterable[str], statements: Iterable[Statement]) -> dic
     """
     ordered = sorted((s for s in statements if s.kind != "revoke-record"), key=lambda s: (s.key, s.number))
     last = {(s.key, s.subject): s.kind for s in ordered}
-    # any of its statements, not the last: whoever stole the key could otherwise endorse it again
+    # any of its statements, not the last: a thief of the key could otherwise endorse it again
     revoked = {s.subject for s in ordered if s.kind == "revoke-key" and s.subject == s.key}
     roots = [key for key in dict.fromkeys(anchors) if key not in revoked]
     revoked |= {subject for (key, subject), kind in last.items() if kind == "revoke-key" and key in roots}

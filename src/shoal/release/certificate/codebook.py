@@ -56,7 +56,7 @@ def _meaning(column: Column, value: str) -> str:
 
 
 def _key(value: object) -> object:
-    """A value as it is compared: numbers by size, whatever their spelling."""
+    """A value as it is compared: numbers by size, in any spelling."""
     try:
         return float(str(value))
     except ValueError:

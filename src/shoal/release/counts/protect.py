@@ -77,7 +77,7 @@ def protect_table(
         more = _next_to_hide(full, shut, lines, np.flatnonzero(narrow.ravel()))
         if more is None:
             raise InfeasibleError(
-                f"{int(narrow.sum())} small counts stay recoverable whatever else is hidden.",
+                f"{int(narrow.sum())} small counts stay recoverable even if all others are hidden.",
                 hint="Publish without margins, or join categories first.",
             )
         shut.ravel()[more] = True

@@ -312,7 +312,7 @@ SHIFTABLE = (EXACT, "minute", "hour", "day", "week")
 FLOWS = "flows"
 """The builder of levels of a place from the trips: ``hierarchy: {station: {flows: true}}``."""
 FEWEST = 5
-"""A value that fewer people have is not named in a plan, whatever k is asked for."""
+"""A value that fewer people have is not named in a plan, for any k."""
 MODEL = "model "
 
 

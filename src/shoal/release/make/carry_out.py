@@ -1,4 +1,4 @@
-"""The plan applied in a private folder: recode, count again, attack, certify. Whatever falls short raises before release."""
+"""The plan applied in a private folder: recode, count again, attack, certify. Anything that falls short raises before release."""
 
 from __future__ import annotations
 

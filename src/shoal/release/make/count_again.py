@@ -194,7 +194,7 @@ T = TypeVar("T")
 def alongside(work: Callable[[], T], *, at_once: bool) -> Iterator[Callable[[], T]]:
     """Gives what returns the result of ``work``: begun in a thread ``at_once``, or only when it is asked for.
 
-    An error of it is raised where the result is asked for. What was begun is waited for at the end, whatever happens.
+    An error of it is raised where the result is asked for. What was begun is always waited for at the end.
 
     >>> with alongside(lambda: 6 * 7, at_once=True) as answer:
     ...     answer()

@@ -44,7 +44,7 @@ LOOKED_AT = 10_000
 class Prepared:
     """A table counted once, and everything that follows from policy and counts before a search.
 
-    ``by_record`` holds the same base classes counted by records, where people are the unit and something is asked of the
+    ``by_record`` holds the same base classes counted by records, where people are the unit and a requirement is about the
     sensitive values: both counts must then hold. ``sampled`` holds the quasi-identifiers, sensitive columns and unit of the
     records of the sample, where the policy asks for one: what is decided, suppressed and proven is about them. ``people`` holds
     the base class and the person of every class a person is in, where some are in several: sizes do not add up then.

@@ -29,7 +29,7 @@ MOST_BLANK = 0.3
 FEWEST = 2
 """Quasi-identifiers that are never left out."""
 NEARLY_ALL = 0.9
-"""Share of blank cells of one column from which it is left out, whatever the others keep."""
+"""Share of blank cells of one column from which it is left out, independent of the others."""
 MOST_CLASSES = 400_000
 """Base classes up to which plans are tried for a draft."""
 DRAFT_CELLS = 20_000_000

@@ -235,5 +235,5 @@ def _sign(c: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """One line that a comment can hold, whatever names it repeats."""
+    """One line that a comment can hold, with any names in it."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

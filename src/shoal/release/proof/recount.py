@@ -344,7 +344,7 @@ def _inside(
     q = np.bincount(value, weights=counts, minlength=len(used)) / counts.sum()
     entropy = -np.bincount(number, weights=p * np.log(p), minlength=n_classes)
     gain = (p - q[value]) / q[value]
-    most = -np.log(q)[value]  # what a value may gain by enhanced β-likeness, whatever β is
+    most = -np.log(q)[value]  # what a value may gain by enhanced β-likeness, for any β
     equal = 0.5 * (np.bincount(number, weights=np.abs(p - q[value]) - q[value], minlength=n_classes) + 1.0)
     return Inside(
         distinct=int(np.bincount(number).min()),

@@ -1,7 +1,7 @@
 """Tables that were released together, counted again from their files: plain dictionaries, shared with nothing that made them.
 
 Takes    the published files, with key, quasi-identifiers and sensitive columns of each; the first has one row per person
-Returns  Everybody: the attributes and rows of each person; how many people share what, whatever an attacker knows of it
+Returns  Everybody: the attributes and rows of each person; how many people share what, for any knowledge of an attacker
 Keeps    a key without its person, or a person with two rows in the first file, is an error
 """
 

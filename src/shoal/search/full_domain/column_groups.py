@@ -6,7 +6,7 @@ Keeps    the sum of the floors ≤ the total of every plan
 Method   with all other columns at their highest level classes are as large as they can be, so every plan loses the records
          that are lost there at the plan's own levels of the group, and its columns cost no less than in the best plan of the
          group by itself. That lattice is small enough to list. Columns that tell most are put together: alone they would
-         need no generalization. Only the size that classes need is asked for, so the bound holds whatever else is.
+         need no generalization. Only the size that classes need is asked for, so the bound holds beside any other requirement.
 """
 
 from __future__ import annotations

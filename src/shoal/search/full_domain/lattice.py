@@ -84,7 +84,7 @@ def lattice(
         Two threads share the grouping of a large table where the machine has two cores, one otherwise (default) or with 1. The
         nodes checked and the answer are the same.
     lazy : bool, optional
-        Generate nodes lazily whatever the size of the lattice (True) or never (False).
+        Generate nodes lazily for a lattice of any size (True) or never (False).
 
     Examples
     --------

@@ -188,7 +188,7 @@ class Evaluation:
     column and code, the records that every specialisation loses too (exact for levels at or above ``floor``); ``some`` the
     records that it loses of classes of which a part may stay, at any code of each class; ``more`` are those it loses beyond
     them, of any class. They are left empty where ``lower`` is above the limit and nothing below can be a plan. Where the
-    node is ``too_dear`` whatever the table's own requirements cost, these were not looked at: ``suppressed`` and ``lost`` lack
+    node is ``too_dear`` without the table's own requirements, these were not looked at: ``suppressed`` and ``lost`` lack
     what they would cost.
     """
 

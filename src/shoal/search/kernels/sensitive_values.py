@@ -3,7 +3,7 @@
 The counts of a sensitive column come as entries (cell, value, count), sorted by cell. For each group the entries are added up
 once; then every requirement on the column is decided. For requirements whose passing distributions form a convex set the
 kernel also gives ``removal``: a lower bound on the records of the group that *every* specialisation of the node must
-suppress. Whatever a specialisation keeps of the group passes as a whole (a join of passing classes passes), so it is a
+suppress. What a specialisation keeps of the group passes as a whole (a join of passing classes passes), so it is a
 part of the group, at most ``counts`` of each value, that passes; the largest such part bounds what can be kept.
 
 Limits are compared exactly: anyone who calls gives them the tolerance of the comparison rule.

@@ -181,7 +181,7 @@ def _quick(calm: Calm, query: Callable[[Request, str, str], Coroutine[Any, Any, 
     """A route whose plain questions skip the framework's work on parameters."""
 
     class Quick(APIRoute):
-        """Whatever is not plain goes through the framework, and is refused there."""
+        """Anything that is not plain goes through the framework, and is refused there."""
 
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
             usual = super().get_route_handler()

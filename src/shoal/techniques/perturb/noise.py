@@ -1,7 +1,7 @@
 """Noise on numbers: additive, multiplicative, or with the correlations of the columns. Every scale is stated in the plan.
 
 Takes    numeric columns and a scale
-Returns  steps on batches; a row always gets the same noise under the same seed, whatever the batches and the order of the rows
+Returns  steps on batches; a row always gets the same noise under the same seed, for any batches and order of the rows
 Keeps    means (in expectation); correlated noise keeps correlations, and the plan says by how much variances grow
 Source   Kim 1986 (correlated noise); Laplace and Gaussian by inversion; Mironov 2012 (why the result is rounded)
 

@@ -190,7 +190,7 @@ class MySQL(Session):
 
 
 def utf8_bytes(value: exp.Expr) -> exp.Expr:
-    """The same bytes for the same text, whatever the character set of the column."""
+    """The same bytes for the same text in any character set of the column."""
     return exp.Cast(this=utf8(value), to=exp.DataType.build("BINARY"))
 
 

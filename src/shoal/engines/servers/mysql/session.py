@@ -331,7 +331,7 @@ class Session(Server):
         self._in_snapshot = False
 
     def hold(self, *, write: bool = False) -> str | None:
-        """One consistent snapshot until :meth:`close`, read-only: a new table is made after it, whatever ``write`` says.
+        """One consistent snapshot until :meth:`close`, read-only: a new table is made after it, with or without ``write``.
 
         Tables of engines without transactions (MyISAM) are not in it.
         """
