@@ -48,7 +48,8 @@ def running(app: Any, **options: Any) -> Iterator[str]:
     import uvicorn
 
     port = tools.free_port()
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False, **options))
+    options = {"log_level": "critical", "access_log": False, "timeout_graceful_shutdown": 5, **options}
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, **options))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -206,13 +207,20 @@ BEYOND = """() => [...document.querySelectorAll("main *")].filter(e => e.getBoun
 """The elements that reach beyond a telephone."""
 
 
+CUT = """() => [...document.querySelectorAll(".scroll svg.shoal-chart")].map(e => e.closest(".scroll"))
+  .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+  .map(e => e.closest("section")?.querySelector("h2")?.innerText ?? e.className).join(", ")"""
+"""The charts of which a telephone shows only a part."""
+
+
 def fitting(page: Any, what: str) -> None:
     """Nothing sticks out on a telephone; afterwards the window is wide again."""
     page.set_viewport_size({"width": 380, "height": 800})
     wide = page.evaluate("document.documentElement.scrollWidth")
-    beyond = page.evaluate(BEYOND) if wide > 380 else ""
+    beyond, cut = page.evaluate(BEYOND) if wide > 380 else "", page.evaluate(CUT)
     page.set_viewport_size({"width": 1440, "height": 900})
     assert wide <= 380, f"{what} sticks out: {wide}, {beyond}"
+    assert cut == "", f"charts of {what} are cut"
 
 
 def accessible(page: Any, what: str) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -56,21 +57,40 @@ def start(folder: str) -> tuple[subprocess.Popen[str], str, str]:
     raise RuntimeError("the studio did not start")
 
 
-def visit(page: Any, address: str, code: str, source: Path) -> dict[str, Any]:
+def processor(pid: int) -> float:
+    """Processor seconds of the studio and of the processes that it started, so far; those of the browser are not its own."""
+    parents, used = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parts = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        parents[int(stat.parent.name)] = int(parts[1])
+        used[int(stat.parent.name)] = (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+    ours = {pid}
+    while more := {p for p, parent in parents.items() if parent in ours and p not in ours}:
+        ours |= more
+    return sum(used.get(p, 0.0) for p in ours)
+
+
+def visit(page: Any, address: str, code: str, source: Path, pid: int) -> dict[str, Any]:
     page.goto(f"{address}/enter?code={code}")
     begun = time.perf_counter()
     page.goto(address)
     page.wait_for_selector("h1")
     first, weight = time.perf_counter() - begun, page.evaluate(WEIGHT)
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), processor(pid)
     page.set_input_files("#file", str(source))
     page.wait_for_selector(".chips")
-    sentence = time.perf_counter() - begun
+    sentence, spent = time.perf_counter() - begun, processor(pid) - before
     said = page.inner_text("h1")
     page.goto(page.url.replace("measure", "improve"))
     page.wait_for_selector("#levels")
     page.wait_for_selector("[data-job]", state="detached")
-    return {"first_page": first, "bytes": weight, "sentence": sentence, "said": said, "sliders": sliders(page)}
+    return {
+        "first_page": first, "bytes": weight, "sentence": sentence, "sentence_processor": spent, "said": said,
+        "sliders": sliders(page, pid),
+    }  # fmt: skip
 
 
 SLIDE = """id => new Promise(done => {
@@ -83,13 +103,14 @@ SLIDE = """id => new Promise(done => {
 """Clicks a stop; milliseconds until the frame that shows its numbers, on the page's own clock."""
 
 
-def sliders(page: Any) -> list[float]:
-    """Every stop of every column once: seconds until the page shows the level that was clicked."""
+def sliders(page: Any, pid: int) -> list[tuple[float, float]]:
+    """Every stop of every column once: seconds until the page shows the level that was clicked, and of the processor."""
     out = []
     for place in page.eval_on_selector_all(".stops input", "all => all.map(one => one.id)"):
         if page.locator(f"#{place}").is_checked():
             continue
-        out.append(page.evaluate(SLIDE, place) / 1000)
+        before = processor(pid)
+        out.append((page.evaluate(SLIDE, place) / 1000, processor(pid) - before))
         page.wait_for_selector("[data-more]", state="detached")
         page.wait_for_selector("[data-job]", state="detached")
     return out
@@ -126,16 +147,20 @@ def main() -> None:
                 browser = playwright.chromium.launch(executable_path=programs.find("chromium"), args=list(programs.FLAGS))
                 page = browser.new_page()
                 page.set_default_timeout(300_000)
-                found = visit(page, address, code, source)
+                found = visit(page, address, code, source, process.pid)
                 table = re.sub(r"/improve.*$", "", page.url)
                 cookies = {c["name"]: c["value"] for c in page.context.cookies()}
                 browser.close()
             paths = ["/", *(f"{table.removeprefix(address)}/{tab}" for tab in ("measure", "understand", "improve", "prove"))]
+            for path in paths:
+                httpx.get(address + path, cookies=cookies, timeout=300).raise_for_status()
+            before = processor(process.pid)
             pages = at_once(address, cookies, paths)
+            spent = processor(process.pid) - before
         finally:
             process.terminate()
             process.wait()
-    moved = found["sliders"]
+    moved, worked = zip(*found["sliders"], strict=True)
     common.record(
         HERE,
         question="waiting in the browser",
@@ -144,13 +169,19 @@ def main() -> None:
         first_page=round(found["first_page"], 3),
         first_page_bytes=found["bytes"],
         first_sentence=round(found["sentence"], 2),
-        slider={"times": len(moved), "median": _at(moved, 50), "p95": _at(moved, 95)},
-        twenty_people={"pages": len(pages), "median": _at(pages, 50), "p95": _at(pages, 95)},
+        first_sentence_processor=round(found["sentence_processor"], 2),
+        slider={"times": len(moved), "median": _at(moved, 50), "p95": _at(moved, 95), "processor_p95": _at(worked, 95)},
+        twenty_people={
+            "pages": len(pages),
+            "median": _at(pages, 50),
+            "p95": _at(pages, 95),
+            "processor_each": round(spent / len(pages), 4),
+        },
         answer={"said": found["said"]},
     )
 
 
-def _at(seconds: list[float], share: float) -> float:
+def _at(seconds: Sequence[float], share: float) -> float:
     return round(float(np.percentile(seconds, share)), 3)
 
 

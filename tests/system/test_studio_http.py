@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -94,6 +95,9 @@ def test_every_answer_is_guarded(visitor: Visitor) -> None:
         path: "content-encoding" in visitor.http.get(path).headers for path in ("/", "/static/studio.css", "/kept", "/me")
     }
     assert squeezed == {"/": False, "/static/studio.css": True, "/kept": False, "/me": True}, "never beside what was typed"
+    for site, small in (("same-origin", True), ("none", True), ("same-site", False), ("cross-site", False)):
+        found = visitor.http.get("/kept", headers={"sec-fetch-site": site}).headers
+        assert ("content-encoding" in found) is small, f"what a page of another origin causes has its full length: {site}"
     with visitor.http.stream("GET", "/me") as answer:
         assert sum(map(len, answer.iter_raw())) <= 150_000, "as it is sent"
     first = sum(len(visitor.http.get(p).content) for p in ("/", "/static/studio.js", "/static/studio.css", "/static/fish.svg"))
@@ -329,7 +333,7 @@ def test_two_windows_merge_per_slider_and_a_conflict_is_shown(visitor: Visitor, 
     assert Form(page, "/goal").fields["k"] == "7"
     assert visitor.post(f"/t/{table}/goal", **{**asked, "keep.1": "low"}).status_code == 409
     seen = Form(page, "/levels").fields
-    page = visitor.post(f"/t/{table}/bands", column="0", widths="30")
+    page = visitor.post(f"/t/{table}/levels/0/bands", widths="30")
     assert visitor.post(f"/t/{table}/levels", **{**seen, "level.0": "2"}).status_code == 409
     # Undo takes back what its window shows, never what another window did since
     undo = Form(page, "/go").fields
@@ -343,6 +347,85 @@ def test_two_windows_merge_per_slider_and_a_conflict_is_shown(visitor: Visitor, 
     visitor.post(f"/t/{table}/role", column="1", role="insensitive")
     assert visitor.post(f"/t/{table}/levels", **{**Form(last, "/levels").fields, "level.0": "1"}).status_code == 200
     visitor.post("/kept/delete", sure="1")
+
+
+def test_one_line_tells_a_page_of_other_windows_and_of_its_job(visitor: Visitor, tmp_path: Path) -> None:
+    source = tmp_path / "small.csv"
+    source.write_text("age,sex,ill\n" + "".join(f"{20 + i},{'fm'[i % 2]},{'abc'[i % 3]}\n" for i in range(60)), encoding="utf-8")
+    table = visitor.bring(source)
+    page = visitor.get(f"/t/{table}/improve")
+    shown = re.search(r'data-live="([^"]+)" data-state="([^"]+)"', page.text)
+    job = re.search(r'data-job="([0-9a-f]{16})"', page.text)
+    assert shown is not None
+    assert job is not None
+    ended(visitor, page)
+    with visitor.http.stream("GET", f"{shown[1]}?job={job[1]}") as line:
+        lines = (json.loads(text.removeprefix("data: ")) for text in line.iter_lines() if text)
+        first = next(lines)
+        assert first == visitor.http.get(f"{shown[1].replace('live', 'now')}?job={job[1]}").json()
+        assert (first["state"], first["job"]["open"], first["job"]["id"]) == (shown[2], False, job[1])
+        visitor.post(f"/t/{table}/role", column="1", role="insensitive")
+        assert next(told for told in lines if told["state"] != shown[2])["state"] in visitor.get(f"/t/{table}/improve").text
+    assert visitor.http.get(f"/t/{table}/live?job=0123456789abcdef").status_code == 404
+    assert visitor.http.get("/t/0123456789abcdef/live").status_code == 404
+
+
+def test_the_goal_says_what_the_table_is_used_for_and_the_card_what_that_costs(visitor: Visitor, tmp_path: Path) -> None:
+    people = shoal.datasets.people(600, seed=6).select(["sex", "education", "occupation", "diagnosis"])
+    source = tmp_path / "people.parquet"
+    pq.write_table(people, source)
+    table = visitor.bring(source)
+    for number, role in enumerate(("quasi", "quasi", "quasi", "sensitive")):
+        visitor.post(f"/t/{table}/role", column=str(number), role=role)
+    form = Form(visitor.get(f"/t/{table}/improve"), "/goal").fields
+    assert (form["use"], form["was.use"], form["was.count.0"]) == ("", "", "")
+    page = ended(visitor, visitor.post(f"/t/{table}/goal", **{**form, "use": "counts", "count.0": "1", "count.1": "1"}))
+    assert "for counts of people by sex and education." in page.text
+    assert "Best for its use" in page.text
+    assert "Objective: the table of counts of sex, education." in page.text
+    assert visitor.post(f"/t/{table}/goal", **{**form, "use": "predict.3"}).status_code == 409, "another window was first"
+    page = visitor.post(f"/t/{table}/plan", least="1", seen=Form(page, "/plan").fields["seen"])
+    verdict = page.text[page.text.index('id="verdict"') : page.text.index('id="goal"')]
+    card = re.search(r"Best for its use</strong> <span>k 5</span> <span>([^<]+) lost</span> <span>([^<]+) out<", page.text)
+    assert card is not None
+    assert f"<b>{card[1]}</b>" in verdict, "the verdict says what the card says"
+    assert "Smallest group" in verdict
+    written = ended(visitor, visitor.post(f"/t/{table}/release", format="csv", no_ledger="1"))
+    assert visitor.http.get(re.search(r"/r/[0-9a-f]{16}/", written.text)[0] + "sign").status_code in (200, 403)  # type: ignore[index]
+    written = decided(visitor, written)
+    place = re.search(r'href="(/r/[^"]+\.zip)"', written.text)
+    assert place is not None
+    with zipfile.ZipFile(BytesIO(visitor.http.get(place[1]).content)) as packed:
+        plan = json.loads(next(packed.read(n) for n in packed.namelist() if n.endswith("plan.json")))
+    assert any(note.startswith("Objective: the table of counts of sex, education.") for note in plan["notes"])
+    form = Form(visitor.get(f"/t/{table}/improve"), "/goal").fields
+    page = visitor.post(f"/t/{table}/goal", **{**form, "use": "predict.3"})
+    assert "for predictions of diagnosis." in page.text
+
+
+def test_undecided_columns_are_asked_one_by_one_and_a_page_to_sign_waits_for_decisions(visitor: Visitor, tmp_path: Path) -> None:
+    source = tmp_path / "unknown.csv"
+    lines = [f"{20 + i % 40},{'fm'[i * 7 % 5 % 2]},{10 + i * 31 % 23},{10 + i * 7919 % 87}" for i in range(400)]
+    source.write_text("\n".join(["age,sex,minutes-per-day,hours-per-week", *lines]), encoding="utf-8")
+    table = visitor.bring(source)
+    page = visitor.get(f"/t/{table}/measure")
+    asked = []
+    while found := re.search(r'id="undecided">.*?what is <bdi>([^<]+)</bdi>', page.text):
+        asked.append(found[1])
+        page = visitor.post(f"/t/{table}/role", column=Form(page, "/role").fields["column"], role="sensitive")
+    assert asked == ["hours-per-week", "minutes-per-day"], "the one with most different values first"
+    ended(visitor, visitor.get(f"/t/{table}/improve"))
+    page = ended(visitor, visitor.post(f"/t/{table}/plan", least="1"))
+    page = ended(visitor, visitor.post(f"/t/{table}/release", format="csv", no_ledger="1"))
+    place = re.search(r'action="(/r/[0-9a-f]{16}/)accept"', page.text)
+    assert place is not None
+    assert visitor.http.get(place[1] + "sign").status_code == 403
+    page = decided(visitor, page)
+    assert place[1] + "sign" in page.text
+    signed = visitor.http.get(place[1] + "sign")
+    assert signed.status_code == 200
+    for words in ("What leaves", "What can still be learnt", "a contract binds the recipient", "400 rows as csv"):
+        assert words in signed.text
 
 
 def test_levels_of_a_column_are_edited_by_plain_forms(visitor: Visitor, tmp_path: Path) -> None:
@@ -432,7 +515,9 @@ def test_addresses_and_logs_hold_no_value(visitor: Visitor, tmp_path: Path, capf
         ("goal", {"k": "5", "suppress": "101"}),
         ("way", {"suppress": "inf"}),
         ("way", {"column": "0", "level": "x"}),
-        ("bands", {"column": "0", "widths": "wide"}),
+        ("levels/0/bands", {"widths": "wide"}),
+        ("goal", {"use": "counts"}),
+        ("goal", {"use": "predict.0"}),
         ("plan", {"k": "12345"}),
         ("offer", {"number": "0"}),
         ("go", {"number": "99"}),

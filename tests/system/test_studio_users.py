@@ -97,7 +97,7 @@ def test_nobody_reaches_another_workspace_by_its_addresses(
     assert job is not None
     assert "table-card" not in ben.get("/").text
     reads = [f"/t/{table}/{tab}" for tab in ("measure", "understand", "improve", "prove", "policy.yml")]
-    for path in (*reads, f"/jobs/{job[1]}", f"/jobs/{job[1]}/events", "/r/0123456789abcdef/x.zip"):
+    for path in (*reads, f"/jobs/{job[1]}", f"/t/{table}/live", f"/t/{table}/now", "/r/0123456789abcdef/x.zip"):
         assert ben.http.get(path).status_code == 404, path
     for path in (f"/t/{table}/delete", f"/jobs/{job[1]}/cancel", f"/t/{table}/role"):
         assert ben.post(path, column="0", role="direct").status_code == 404, path

@@ -191,6 +191,50 @@ def test_a_million_rows_and_the_end_of_a_session(browser: Any, studio: tuple[str
     seen.close()
 
 
+@pytest.mark.browser
+def test_a_killed_studio_is_not_shown_as_alive_and_the_page_goes_on_after_a_restart(browser: Any, tmp_path: Path) -> None:
+    source = tmp_path / "small.csv"
+    source.write_text("age,sex,ill\n" + "".join(f"{20 + i},{'fm'[i % 2]},{'abc'[i % 3]}\n" for i in range(60)), encoding="utf-8")
+    port = tools.free_port()
+    process, code = started(tmp_path / "kept", port)
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    page = context.new_page()
+    page.set_default_timeout(600_000)
+    try:
+        page.goto(f"http://127.0.0.1:{port}/enter?code={code}")
+        page.set_input_files("#file", str(source))
+        page.wait_for_selector(".chips")
+        page.goto(page.url.replace("measure", "improve"))
+        page.wait_for_selector("button.plan")
+        page.locator("#l0-2").check()
+        page.wait_for_selector("body:not(.waiting) .stop.on #l0-2")
+        said = page.inner_text("#says")
+        process.kill()
+        process.wait()
+        page.wait_for_selector("#lost:has-text('Not connected')")
+        assert "Not current" in page.inner_text("#verdict")
+        assert "waiting for its turn" not in page.inner_text("main")
+        page.locator("#l0-0").click()
+        page.wait_for_selector("#l0-2:checked")
+        assert "Not connected" in page.inner_text("#lost"), "it stays said"
+        assert process.stderr is not None
+        process.stderr.close()
+        process, _ = started(tmp_path / "kept", port)
+        page.wait_for_selector("#lost", state="hidden")
+        page.wait_for_selector(".stop.on #l0-2")
+        assert page.inner_text("#says") == said, "nothing is lost, and the verdict is counted again"
+        page.locator("#l0-1").check()
+        page.wait_for_selector("body:not(.waiting) .stop.on #l0-1")
+        process.terminate()
+        process.wait(60)  # the open line of the page does not keep it alive
+    finally:
+        context.close()
+        process.kill()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+
+
 def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     rows = 260_000
     wide = pa.table({"age": [f"about {20 + 5 * (i % 9)}" for i in range(rows)], "sex": ["female", "male"] * (rows // 2)})

@@ -354,7 +354,7 @@ MOST_BESIDE = 16
 
 @dataclass(frozen=True)
 class NamedPlan:
-    """A plan: the smallest group it was searched for, its levels and what they cost. ``name`` is empty for most."""
+    """A plan: the smallest group ``k`` it was searched for, its levels and what they cost. ``name`` is empty for most."""
 
     k: int
     levels: Mapping[str, int]
@@ -363,6 +363,10 @@ class NamedPlan:
     records: int
     name: str = ""
     proven: bool = False
+    smallest: int = 0
+    """The smallest group that it makes, which may be larger than ``k``; 0 if that was not counted."""
+    says: str = ""
+    """What it does for the objective of the policy."""
 
 
 @dataclass(frozen=True)
@@ -372,7 +376,7 @@ class Plans:
     asked: int
     plans: tuple[NamedPlan, ...]
     least: NamedPlan | None = None
-    """What a release does if the policy fixes no level, if that is local recoding: it loses less than the others."""
+    """What a release does if the policy fixes no level, if that is local recoding (it loses least) or serves an objective."""
     tried: tuple[tuple[int, float], ...] = ()
     """Smallest group and loss of plans one level beside those found, which lose more."""
     offers: tuple[Mapping[str, Any], ...] = ()
@@ -415,8 +419,11 @@ def find_plans(
     for i, k in enumerate(sizes):
         progress(i / len(sizes), f"searching for groups of {k}")
         try:
-            found.append(_plan(prepared, policy, k))
-            tried += _beside(prepared, policy, found[-1])
+            plan, near = _plan(prepared, policy, k), Improvement(replace(prepared, policy=_at_size(policy, k)))
+            if any((p.levels, p.suppressed) == (plan.levels, plan.suppressed) for p in found):
+                continue  # that plan reaches this size, too
+            found.append(replace(plan, smallest=near.at(plan.levels).k or k))
+            tried += _beside(near, found[-1])
         except InfeasibleError as error:
             if k == asked:
                 problem, offers = error.message, tuple(asdict(o) for o in getattr(error, "alternatives", ()))
@@ -429,14 +436,16 @@ def find_plans(
 
 
 def _least(prepared: Prepared, policy: Policy) -> NamedPlan | None:
-    """What a release of this policy does, if that is local recoding."""
+    """What a release of this policy does, if that is local recoding or serves an objective."""
     try:
         decision = decide(replace(prepared, policy=policy))
     except ShoalError:  # the search for one level per column says why
         return None
-    if decision.method != "local":
+    if decision.method != "local" and not policy.objective:
         return None
-    return NamedPlan(policy.smallest_class, {}, float(decision.loss), 0, prepared.base.n_records, "least loss")
+    gone, said = decision.suppressed(prepared.base), " ".join(n for n in decision.notes if n.startswith("Objective: "))
+    name = "best for its use" if policy.objective else "least loss"
+    return NamedPlan(policy.smallest_class, {}, float(decision.loss), gone, prepared.base.n_records, name, says=said)
 
 
 def _plan(prepared: Prepared, policy: Policy, k: int) -> NamedPlan:
@@ -452,12 +461,11 @@ def _at_size(policy: Policy, k: int) -> Policy:
     return replace(policy, requirements=(K(k), *others), method="lattice", loss_limit=1.0, blank_limit=1.0)
 
 
-def _beside(prepared: Prepared, policy: Policy, plan: NamedPlan) -> list[tuple[int, float]]:
+def _beside(near: Improvement, plan: NamedPlan) -> list[tuple[int, float]]:
     """The plans one level beside a plan that work too: what the search passed over, for the picture of it."""
-    near = Improvement(replace(prepared, policy=_at_size(policy, plan.k)))
     moves = [(c, n + d) for c, n in plan.levels.items() for d in (-1, 1) if 0 <= n + d <= near.heights[c]]
     tries = [near.at({**plan.levels, c: n}) for c, n in moves[:MOST_BESIDE]]
-    return [(plan.k, t.loss) for t in tries if t.met]
+    return [(t.k, t.loss) for t in tries if t.met and t.k is not None]
 
 
 def named(plans: Sequence[NamedPlan], asked: int) -> tuple[NamedPlan, ...]:
@@ -480,8 +488,9 @@ def named(plans: Sequence[NamedPlan], asked: int) -> tuple[NamedPlan, ...]:
     if last is not first:
         names[last.k] = "safest"
     if good[1:-1]:
-        wide = math.log(last.k / first.k)
+        wide = math.log((last.smallest or last.k) / (first.smallest or first.k)) or 1.0
         deep = max(last.loss - first.loss, 1e-9)
-        gain = {p.k: math.log(p.k / first.k) / wide - (p.loss - first.loss) / deep for p in good[1:-1]}
+        size = {p.k: (p.smallest or p.k) / (first.smallest or first.k) for p in good[1:-1]}
+        gain = {p.k: math.log(size[p.k]) / wide - (p.loss - first.loss) / deep for p in good[1:-1]}
         names[max(gain, key=lambda k: (gain[k], -k))] = "balanced"
     return tuple(replace(p, name=names.get(p.k, "")) for p in ordered)

@@ -18,10 +18,10 @@ def curves(m: EventsMeasured) -> Chart:
     return known_records(lines, title="People that known records single out")
 
 
-def sets(m: EventsMeasured) -> Chart:
-    """The sets people hide in, by known records."""
+def sets(m: EventsMeasured, **room: int) -> Chart:
+    """The sets people hide in, by known records; ``room``: ``right`` and ``width``, where it is narrow."""
     found = {k.records: k.sets for k in m.curve}
-    return set_sizes(found, title="How many people share the known records")
+    return set_sizes(found, title="How many people share the known records", **room)
 
 
 def card(m: EventsMeasured) -> str:

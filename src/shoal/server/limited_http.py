@@ -173,6 +173,11 @@ class Limited(HttpToolsProtocol):
             self.front.waiting.setdefault(self, None)  # idle until the next request
         super().on_response_complete()
 
+    def shutdown(self) -> None:
+        if self.cycle is not None and self.scope["path"].endswith("/live"):
+            self.transport.close()  # it would go on as long as somebody looks
+        super().shutdown()
+
     def send_400_response(self, msg: str) -> None:
         self._have_headers()
         reason = STATUS_LINE[self._status].split(b" ", 2)[2].strip().decode()

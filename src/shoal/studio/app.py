@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from starlette.exceptions import HTTPException
-from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.responses import Response
 
 from shoal.disk.atomic import disk_full
@@ -145,17 +145,20 @@ def _back(request: Request) -> str:
 
 
 class Compressed:
-    """Compresses files that are the same for everybody, and the one large page, which repeats nothing that was sent to it.
+    """Compresses what our own pages, or a person by hand, ask for; other files only if they are the same for everybody.
 
-    Other pages repeat what was typed beside the token of the session's forms: compressed, their length would give the token away
-    letter by letter (the attack BREACH).
+    Pages repeat what was typed beside the token of the session's forms. If another site could cause such an answer, its length
+    would give the token away letter by letter (the attack BREACH); browsers state who caused a request.
     """
 
     def __init__(self, app: Any) -> None:
-        self._app, self._smaller = app, GZipMiddleware(app, minimum_size=1000)
+        packed = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/octet-stream")
+        self._app, self._smaller = app, GZipMiddleware(app, 1000, exclude_content_types=packed)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        fit = scope["type"] == "http" and (scope["path"].startswith("/static/") or scope["path"] == "/me")
+        http = scope["type"] == "http"
+        asked = dict(scope["headers"]).get(b"sec-fetch-site", b"") if http else b""
+        fit = http and (asked in (b"same-origin", b"none") or scope["path"].startswith("/static/") or scope["path"] == "/me")
         await (self._smaller if fit else self._app)(scope, receive, send)
 
 

@@ -18,8 +18,9 @@ from shoal.report.numbers import percent
 from shoal.studio import policy_changes, words
 from shoal.studio.answers import StillCounting
 from shoal.studio.here import Conflict, Fields, Here, Studio, change_policy, here, may_change, posts, table_page
-from shoal.studio.policy_changes import AUDIENCES, KEEP, audience, is_taken, keep_of, levels_of, search_of
+from shoal.studio.policy_changes import AUDIENCES, KEEP, audience, is_taken, keep_of, levels_of, search_of, use_of, used
 from shoal.studio.views import improved
+from shoal.studio.views.measured import PHONE
 from shoal.studio.workspace import edits
 from shoal.studio.workspace.database import Job
 
@@ -43,7 +44,9 @@ def create_router(studio: Studio) -> APIRouter:
         named = named_plans(at, search_of(studio, at, begin=False)) if at.policy.quasi else []
         levels = [p["levels"] for p in named]
         columns = studio.answers.improvement(at.kept, at.policy, improved.compared, levels) if named else []
-        return table_page(request, studio, at, "improve", template="plans.html", plans=named, columns=columns)
+        rows = studio.answers.improvement(at.kept, at.policy, improved.samples, levels, [p["k"] for p in named]) if named else []
+        told = {"plans": named, "columns": columns, "samples": list(zip(named, rows, strict=True))}
+        return table_page(request, studio, at, "improve", template="plans.html", **told)
 
     def changing(path: str, change: Change) -> None:
         @posts(router, "/t/{table_id}/" + path)
@@ -56,7 +59,6 @@ def create_router(studio: Studio) -> APIRouter:
 
     changing("levels", lambda at, fields: policy_changes.levels(studio, at, fields))
     changing("lock", lambda at, fields: policy_changes.lock(studio, at, fields))
-    changing("bands", lambda at, fields: policy_changes.bands(studio, at, fields))
     changing("goal", policy_changes.goal)
     changing("way", lambda at, fields: policy_changes.way(studio, at, fields))
     changing("plan", lambda at, fields: policy_changes.plan(studio, at, fields))
@@ -104,10 +106,12 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
             whole = False
     plans, least = named_plans(at, job), policy_changes.least_plan(at, job)
     if least is not None and least["taken"]:
-        asked = told["met_count"][1]
+        asked = len(at.policy.requirements) + 1
+        gone, share = least["suppressed"], least["suppressed"] / least["records"]
         told |= {
-            "tried": {"met": True, "suppressed": 0}, "met_count": (asked, asked), "cells": [], "lost": [], "verdicts": [],
-            "said": (f"Everyone hides among at least {least['k']:,}.", "Nobody is left out."),
+            "tried": {"met": True, "suppressed": gone}, "met_count": (asked, asked), "lost": [], "verdicts": [],
+            "said": (f"Everyone hides among at least {least['k']:,}.", improved.left_out_words(gone)),
+            "cells": improved.cells(at.policy, (least["k"], True), (least["loss"], None, True), (share, gone, True)),
         }  # fmt: skip
         rest = {**NOTHING_MORE, "effect_of": column}
     better = min((p["loss"] for p in plans), default=float("inf"))  # a way that loses more than a plan on the page does not help
@@ -143,13 +147,22 @@ def _goal(at: Here) -> dict[str, Any]:
     said.append(f"at most {percent(at.policy.suppress)} left out")
     said += [f"{words.several(dear)} kept as detailed as possible"] if dear else []
     said += [f"{words.several(cheap)} may lose most"] if cheap else []
-    return {"said": "; ".join(said) + ".", "preset": preset, "audiences": AUDIENCES, "keep": KEEP}
+    said += [used(at.policy.objective)] if at.policy.objective else []
+    targets = [(f"predict.{i}", c.name) for i, c in enumerate(at.columns) if c.name in at.policy.sensitive]
+    uses = {"targets": targets, "fields": use_of(at)}
+    return {"said": "; ".join(said) + ".", "preset": preset, "audiences": AUDIENCES, "keep": KEEP, **uses}
 
 
 def named_plans(at: Here, job: Job) -> list[dict[str, Any]]:
     """The plans that a search gave names, with their sign, and whether the policy asks for it."""
     found, levels = job.found.get("plans", []), job.found.get("hierarchies", {})
-    return [{**p, "taken": is_taken(at, p, levels), "mark": MARKS[p["name"]]} for p in found if p["name"]]
+    named = [p for p in found if p["name"]]
+    return [{**p, "taken": is_taken(at, p, levels), "mark": MARKS[p["name"]], "reached": _reached(p)} for p in named]
+
+
+def _reached(plan: Mapping[str, Any]) -> int:
+    """The smallest group of a plan; searches of earlier versions kept only the size that they searched for."""
+    return int(plan.get("smallest") or plan["k"])
 
 
 def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
@@ -167,22 +180,22 @@ def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
     return None
 
 
-def _frontier(at: Here, job: Job) -> Markup | None:
+def _frontier(at: Here, job: Job) -> list[Markup] | None:
     found = job.found.get("plans", [])
     points = [
-        {"k": p["k"], "loss": p["loss"], "name": p["name"], "chosen": is_taken(at, p, job.found.get("hierarchies", {}))}
+        {"k": _reached(p), "loss": p["loss"], "name": p["name"], "chosen": is_taken(at, p, job.found.get("hierarchies", {}))}
         for p in found
     ]
-    if len(points) < 2:
+    if len({p["k"] for p in points}) < 2:
         return None
     tried = tuple((k, loss) for k, loss in job.found.get("tried", []))
     return _drawn(tuple(tuple(p.items()) for p in points), tried, job.found.get("asked", 2))
 
 
 @lru_cache(maxsize=64)
-def _drawn(points: tuple[Any, ...], tried: tuple[tuple[int, float], ...], asked: int) -> Markup:
-    """The same plans are drawn once, however many look at them."""
-    return svg(frontier([dict(p) for p in points], asked=asked, title="Plans", width=440, tried=tried))
+def _drawn(points: tuple[Any, ...], tried: tuple[tuple[int, float], ...], asked: int) -> list[Markup]:
+    """The same plans are drawn once, however many look at them; for a desktop and for a telephone."""
+    return [svg(frontier([dict(p) for p in points], asked=asked, title="Plans", width=w, tried=tried)) for w in (440, PHONE)]
 
 
 def _slider(at: Here, name: str, number: int, level: int) -> dict[str, Any]:
@@ -192,13 +205,4 @@ def _slider(at: Here, name: str, number: int, level: int) -> dict[str, Any]:
         "level": level,
         "locked": name in at.step.locked,
         "keep": keep_of(at, name),
-        "bands": _widths(at, name),
     }
-
-
-def _widths(at: Here, name: str) -> str | None:
-    """The widths of the bands that a person gave; None for a column without numbers."""
-    scale = at.policy.scale.get(name) or next(c.scale.value for c in at.columns if c.name == name)
-    rule = at.policy.quasi[name].hierarchy
-    given = rule.get("intervals", []) if isinstance(rule, Mapping) else []
-    return ", ".join(f"{w:g}" for w in given) if scale == "number" and isinstance(given, list | tuple) else None

@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from shoal.errors import PolicyError, UsageError
 from shoal.model.roles import Role
@@ -99,17 +99,6 @@ def _guessed(studio: Studio, at: Here) -> dict[str, Any]:
     return found
 
 
-def bands(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
-    """Own bands of a column of numbers; they are tried before they are kept."""
-    name = at.column(fields.get("column", ""))
-    widths = [finite(part) for part in fields.get("widths", "").replace(";", ",").split(",") if part.strip()]
-    whole = [int(w) if w.is_integer() else w for w in widths]
-    text = edits.with_hierarchy(at.step.policy, name, {"intervals": whole} if whole else None)
-    studio.answers.improvement(at.kept, Policy.parse(text), improved.heights)
-    said = f"bands of {', '.join(f'{w:g}' for w in whole)}" if whole else "bands as Shoal builds them"
-    return f"{words.plain(name)}: {said}", text, at.step.locked
-
-
 def lock(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     """Lock a column where its slider stands, or unlock it; the sliders stay where the form has them."""
     name = at.column(fields.get("lock", ""))
@@ -129,7 +118,7 @@ def goal(at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     text, said = at.step.policy, []
     now = {"k": str(max(at.policy.smallest_class, 2)), "suppress": f"{100 * at.policy.suppress:g}"}
     now["preset"] = at.policy.preset.name if at.policy.preset is not None else ""
-    now |= {f"keep.{i}": keep_of(at, c.name) for i, c in enumerate(at.columns) if c.name in at.policy.quasi}
+    now |= {f"keep.{i}": keep_of(at, c.name) for i, c in enumerate(at.columns) if c.name in at.policy.quasi} | use_of(at)
     mine, clashing = own_changes(fields, now)
     if clashing:
         raise Conflict("Another window changed the goal meanwhile.")
@@ -139,6 +128,10 @@ def goal(at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     for name, word in _numbered(at, mine, "keep.").items():
         text = edits.with_keep(text, name, word)
         said.append(f"{words.plain(name)}: {KEEP.get(word, word)}")
+    if any(name == "use" or name.startswith("count.") for name in mine):
+        use = _objective(at, now | mine)
+        text = edits.with_objective(text, use)
+        said.append(used(use) or "for many uses")
     if "k" in mine:
         k = whole(mine["k"])
         text = edits.with_k(text, k)
@@ -148,6 +141,30 @@ def goal(at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
         text = edits.with_suppress(text, float(f"{share:.6g}"))
         said.append(f"left out: at most {percent(share)}")
     return ", ".join(said) or "asked the same", text, at.step.locked
+
+
+def use_of(at: Here) -> dict[str, str]:
+    """What the table is used for, as the fields of the goal: ``use``, and ``count.N`` for the columns of a table of counts."""
+    counts, target = at.policy.objective.get("counts", ()), at.policy.objective.get("predict")
+    fields = {f"count.{i}": "1" if c.name in counts else "" for i, c in enumerate(at.columns) if c.name in at.policy.quasi}
+    named = next((f"predict.{i}" for i, c in enumerate(at.columns) if c.name == target), "")
+    return {"use": "counts" if counts else named, **fields}
+
+
+def _objective(at: Here, fields: Mapping[str, str]) -> dict[str, Any]:
+    """The objective that these fields state."""
+    if fields["use"] != "counts":
+        return {"predict": at.column(fields["use"].removeprefix("predict."))} if fields["use"] else {}
+    if not (columns := [name for name, ticked in _numbered(at, dict(fields), "count.").items() if ticked]):
+        raise UsageError("no column to count people by is ticked.", hint="Go back and tick one to four.")
+    return {"counts": columns}
+
+
+def used(objective: Mapping[str, Any]) -> str:
+    """What a table is used for, in words; empty where nothing is stated."""
+    if "counts" in objective:
+        return f"for counts of people by {words.several(objective['counts'])}"
+    return f"for predictions of {words.plain(objective['predict'])}" if objective else ""
 
 
 def way(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
@@ -247,12 +264,6 @@ MOST_POLICY = 1_000_000
 def create_router(studio: Studio) -> APIRouter:
     router = APIRouter()
     workspace = studio.workspace
-
-    @router.get("/t/{table_id}/now")
-    def now(table_id: str) -> Response:
-        """Which step holds: pages ask for it again and again, to follow other windows and to notice that the studio is gone."""
-        step = workspace.history.now(workspace.tables.get(table_id).id)
-        return JSONResponse({"state": "" if step is None else step.version})
 
     @router.get("/t/{table_id}/policy.yml")
     def save(table_id: str) -> Response:

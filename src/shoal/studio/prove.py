@@ -151,6 +151,33 @@ def findings(made: Made) -> list[dict[str, Any]]:
     return out
 
 
+def signing(made: Made) -> dict[str, Any]:
+    """One page to sign: what leaves, to whom, what can still be learnt, what was decided by whom."""
+    policy, found = edits.parsed(made.told["policy"]), findings(made)
+    kinds: dict[str, list[str]] = {}
+    decided: dict[tuple[str, str, str], list[str]] = {}
+    for f in found:
+        kind, _, column = f["name"].partition(": ")
+        kinds.setdefault(kind if kind in LEARNT else f["said"], []).append(column)
+        day = time.strftime("%Y-%m-%d", time.gmtime(f["accepted"]["when"]))
+        decided.setdefault((f["accepted"]["reason"], f["accepted"]["by"], day), []).append(f["name"])
+    roles = (
+        ("Generalized", policy.quasi),
+        ("Kept secret from guesses", policy.sensitive),
+        ("As they are", policy.insensitive),
+        ("Removed", policy.direct),
+    )
+    return {
+        "made": made,
+        "about": policy.about,
+        "roles": [(said, ", ".join(words.plain(c) for c in named)) for said, named in roles if named],
+        "rest": policy.rest,
+        "learnt": [LEARNT[kind].format(words.several(c)) if kind in LEARNT else kind for kind, c in kinds.items()],
+        "decided": [{"reason": r, "by": by, "day": day, "names": names} for (r, by, day), names in decided.items()],
+        "lines": FIELDS,
+    }
+
+
 def undecided(made: Made) -> int:
     """How many findings nobody has accepted."""
     return sum(1 for f in findings(made) if f["accepted"] is None)
@@ -321,6 +348,12 @@ def _add_files(router: APIRouter, workspace: Workspace) -> None:
             return FileResponse(path, filename=path.name, media_type="application/octet-stream")
         text = path.read_text(encoding="utf-8")
         return HTMLResponse(text, headers={"content-security-policy": packed.policy_of(text), "x-frame-options": "SAMEORIGIN"})
+
+    @router.get("/r/{release_id}/sign")
+    def sign(request: Request, release_id: str) -> Response:
+        made = workspace.releases.get(release_id)
+        _require_decided(made)
+        return page(request, "sign.html", **signing(made))
 
     @router.get("/r/{release_id}/policy.yml")
     def asked(release_id: str) -> Response:

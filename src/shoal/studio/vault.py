@@ -28,6 +28,7 @@ from shoal.protector.pseudonyms.tables import pseudonymize_table
 from shoal.protector.remote import RemoteSession, RemoteVault
 from shoal.server.common import status_of
 from shoal.studio.here import Fields, Studio, page, posts, problem_of
+from shoal.studio.views.measured import PHONE
 
 IDLE = 1800.0
 """Seconds without a click after which the vault's token is forgotten."""
@@ -121,7 +122,7 @@ def _auditor(session: RemoteSession) -> dict[str, Any]:
     return {
         "verdict": session.care.verify_log(session),
         "events": [_event(e) for e in reversed(events)],
-        "chart": drawn(rows, "reveal", "day", None),
+        "chart": [drawn(rows, "reveal", "day", None, width) for width in (720, PHONE)],
         **_requests(session),
         **_changes(session),
     }

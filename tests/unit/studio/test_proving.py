@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.studio.prove import findings, proven, repeat, so_far, ticks, undecided
+from shoal.studio.prove import findings, proven, repeat, signing, so_far, ticks, undecided
 from shoal.studio.workspace.database import Job, Kept, Made
 
 TOLD = {
@@ -104,3 +104,18 @@ def test_findings_are_ranked_and_an_acceptance_holds_for_what_was_read() -> None
     assert "blood type is far more common" in found[2]["said"]
     assert [f["accepted"] is None for f in found] == [True, False, True], "other numbers are decided again"
     assert undecided(release) == 2
+
+
+def test_the_page_to_sign_says_who_decided_what_in_a_line_for_each_kind() -> None:
+    names = ["skewness: income", "skewness: blood_type", "new attack"]
+    attacks = [{"name": n, "verdict": "warning", "sentence": "It says. More.", "rate": 0.1} for n in names]
+    by = {"sentence": "It says. More.", "reason": "a contract", "by": "anna", "when": 86400.0}
+    accepted = dict.fromkeys(names[:2], by) | {names[2]: {**by, "by": "ben"}}
+    policy = "roles:\n  quasi: {age: {}}\n  direct: [name]\n  rest: drop\nrequire: {k: 5}\nrecipient: the town\n"
+    page = signing(made(attacks=attacks, accepted=accepted, policy=policy))
+    assert page["roles"] == [("Generalized", "age"), ("Removed", "name")]
+    assert (page["rest"], page["about"]["recipient"]) == ("drop", "the town")
+    assert [line.partition(" of ")[2].split(" is ")[0] for line in page["learnt"]] == ["income and blood type", ""]
+    assert page["learnt"][1] == "It says."
+    told = [(d["by"], d["day"], len(d["names"])) for d in page["decided"]]
+    assert told == [("anna", "1970-01-02", 2), ("ben", "1970-01-02", 1)]

@@ -220,7 +220,7 @@ def timeline(session: Session, out: str | Path, *, period: str = "month", action
     return rows
 
 
-def drawn(rows: list[dict[str, Any]], action: str, period: str, most: int | None) -> Chart:
+def drawn(rows: list[dict[str, Any]], action: str, period: str, most: int | None, width: int = 720) -> Chart:
     """The chart of a report's rows."""
     from shoal.report import charts
 
@@ -237,6 +237,7 @@ def drawn(rows: list[dict[str, Any]], action: str, period: str, most: int | None
         y=f"records ({action})",
         refused=refused,
         limit=None if most is None else (most, "limit per person"),
+        width=width,
     )
 
 

@@ -76,13 +76,16 @@ def step_of(share: float) -> int:
     return 1 + sum(whole > last for last in (9, 39, 69, 94))
 
 
-def heat_map(names: Sequence[str], shares: Sequence[Sequence[float]], *, title: str, counted: str = "one of a kind") -> Chart:
-    """Share of people per pair of names; the dashed diagonal is each name alone."""
+def heat_map(
+    names: Sequence[str], shares: Sequence[Sequence[float]], *, title: str, counted: str = "one of a kind", room: int = 0
+) -> Chart:
+    """Share of people per pair of names; the dashed diagonal is each name alone. ``room``: the width, if it is narrow."""
     n = len(names)
-    shown = [shortened(name, 22) for name in names]
+    shown = [shortened(name, 12 if room else 22) for name in names]
     longest = 6.6 * max(map(len, shown))
     wide, high = (min(max(84.0, longest + 12), 116.0), 44) if n <= 7 else (58.0, 34)
-    left, top = 24 + longest, 8
+    left, top = (12 if room else 24) + longest, 8
+    wide = (room - 8 - left) / n if room else wide
     marks: list[Mark] = []
     for i in range(n):
         y = top + i * high
@@ -99,17 +102,18 @@ def heat_map(names: Sequence[str], shares: Sequence[Sequence[float]], *, title: 
         at = left + (j + 0.5) * wide
         marks.append(text(at, floor + 16, name, anchor="end" if turned else "middle", turn=-35 if turned else 0))
     key = floor + 44 + (int(3.8 * max(map(len, shown))) if turned else 0)
-    marks += _key(left, key, counted)
-    width = 8 + int(max(left + n * wide, left + len(STEPS) * 62 + 16))
+    marks += _key(left, key, counted) if not room else _key(8, key, counted, (room - 16) / len(STEPS))
+    width = room or 8 + int(max(left + n * wide, left + len(STEPS) * 62 + 16))
     told = "; ".join(f"{names[i]} and {names[j]}: {short_percent(shares[i][j])} %" for i in range(n) for j in range(i))
     alone = "; ".join(f"{names[i]} alone: {short_percent(shares[i][i])} %" for i in range(n))
     return Chart(width, key + 28, title, f"Percent {counted}. {alone}; {told}." if told else f"{alone}.", tuple(marks))
 
 
-def _key(left: float, y: float, counted: str) -> list[Mark]:
+def _key(left: float, y: float, counted: str, step: float = 62) -> list[Mark]:
     marks = [text(left - 10, y + 10, f"{counted}:", "t-soft", anchor="end")] if left > 16 + 6.6 * len(counted) else []
     for i, words in enumerate(STEPS):
-        marks += [rect(left + i * 62, y, 60, 10, f"heat{i}", round_=2), text(left + i * 62 + 30, y + 25, words)]
+        at = left + i * step
+        marks += [rect(at, y, step - 2, 10, f"heat{i}", round_=2), text(at + step / 2 - 1, y + 25, words)]
     return marks
 
 
@@ -179,21 +183,22 @@ def _between(start: float, end: float, gap: float = 0.02) -> list[float]:
     return [start + gap * i for i in range(1, math.ceil((end - start) / gap))]
 
 
-LEFT, RIGHT = 48, 424
+LEFT = 48
 MOST_NAMED = 14
 
 
-def before_after(before: Sequence[int], after: Sequence[tuple[str, int]], *, title: str, values: int) -> Chart:
+def before_after(before: Sequence[int], after: Sequence[tuple[str, int]], *, title: str, values: int, width: int = 440) -> Chart:
     """``before`` are records by value in order, ``values`` how many there are; ``after`` records by the label of each group."""
+    right = width - 16
     marks: list[Mark] = [text(LEFT, 16, f"before: records of {values:,} values, in their order", "t-soft", anchor="start")]
-    marks += _panel(before, 28, 108, "series2")
+    marks += _panel(before, 28, 108, "series2", right)
     several = "group" if len(after) == 1 else "groups"
     marks.append(text(LEFT, 132, f"after: records of {len(after):,} {several}", "t-soft", anchor="start"))
-    marks += _panel([n for _, n in after], 152, 240, "safe")
+    marks += _panel([n for _, n in after], 152, 240, "safe", right)
     names = [shortened(name, 18) for name, _ in after]
     below = 0
     if 0 < len(after) <= MOST_NAMED:
-        step = (RIGHT - LEFT) / len(after)
+        step = (right - LEFT) / len(after)
         turned = not fits(names, step - 4)
         below = int(4.4 * max(map(len, names))) if turned else 0
         top = max(n for _, n in after)
@@ -205,15 +210,15 @@ def before_after(before: Sequence[int], after: Sequence[tuple[str, int]], *, tit
             marks.append(text(middle, 258, name, anchor="end" if turned else "middle", turn=-35 if turned else 0))
     said = "; ".join(f"{name}: {n:,}" for name, n in after[:MOST_NAMED])
     told = f"Before: {values:,} values. After: {len(after):,} {several}. {said}."
-    return Chart(RIGHT + 16, 270 + below, title, told, tuple(marks))
+    return Chart(width, 270 + below, title, told, tuple(marks))
 
 
-def _panel(bars: Sequence[int], ceiling: float, floor: float, kind: str) -> list[Mark]:
+def _panel(bars: Sequence[int], ceiling: float, floor: float, kind: str, right: float) -> list[Mark]:
     """Bars from the left to the right edge, over a floor."""
-    drawn = [line(LEFT, floor, RIGHT, floor, "axis")]
+    drawn = [line(LEFT, floor, right, floor, "axis")]
     if not bars:
         return [text(LEFT, floor - 8, "too few to be shown", "t-soft", anchor="start"), *drawn]
-    up, step = Scale(0, nice(max(bars)), floor, ceiling), (RIGHT - LEFT) / len(bars)
+    up, step = Scale(0, nice(max(bars)), floor, ceiling), (right - LEFT) / len(bars)
     gap = 1.5 if step > 8 else 0.5
     drawn += [text(LEFT - 6, up(n) + 4, compact(n), anchor="end") for n in (0, nice(max(bars)))]
     return [rect(LEFT + i * step + gap / 2, up(n), step - gap, floor - up(n), kind) for i, n in enumerate(bars)] + drawn

@@ -50,18 +50,19 @@ def curve(
     log: bool = False,
     limit: tuple[float, str] | None = None,
     here: tuple[float, str] | None = None,
+    width: int = 720,
 ) -> Chart:
     """Lines over a plane; ``limit`` is a dashed level with its words, ``here`` a dashed place along x with its words.
 
     With ``log`` both axes are logarithmic; else y begins at 0. The names of the lines stand below the chart.
     """
-    left, right, floor, ceiling = 72, 704, 272, 46
+    left, right, floor, ceiling = 72, width - 16, 272, 46
     xs = [p[0] for one in lines for p in one.points] + ([here[0]] if here else [])
     ys = [p[1] for one in lines for p in one.points] + [v for one in lines for v in (b[1] for b in one.band)]
     ys += [limit[0]] if limit else []
     along = Scale(min(xs), max(xs), left, right, log)
     up = Scale(min(v for v in ys if v > 0) if log else 0, max(ys) if log else nice(max(ys)), floor, ceiling, log)
-    marks = [*left_axis(up, up.ticks(6), left, right, y), *bottom_axis(along, along.ticks(7), floor, x)]
+    marks = [*left_axis(up, up.ticks(6), left, right, y), *bottom_axis(along, along.ticks(7 if width > 400 else 3), floor, x)]
     for i, one in enumerate(lines):
         marks += _line(one, KINDS[i % len(KINDS)], along, up)
     if limit:
@@ -72,9 +73,9 @@ def curve(
         end = at > (left + right) / 2
         marks.append(line(at, ceiling - 36, at, floor, "limit"))
         marks.append(text(at - 8 if end else at + 8, ceiling - 26, here[1], "t-ink", anchor="end" if end else "start"))
-    named, below = _names(lines, left, floor + 66)
+    named, below = _names(lines, left if width > 400 else 8, floor + 66, width)
     told = "; ".join(_told(one) for one in lines)
-    return Chart(720, floor + 48 + below, title, f"{y} against {x}. {told}.", (*marks, *named))
+    return Chart(width, floor + 48 + below, title, f"{y} against {x}. {told}.", (*marks, *named))
 
 
 def _line(one: Line, kind: str, along: Scale, up: Scale) -> list[Mark]:
@@ -89,20 +90,22 @@ def _line(one: Line, kind: str, along: Scale, up: Scale) -> list[Mark]:
     return [*marks, path(place, kind)]
 
 
-def _names(lines: Sequence[Line], left: float, y: float) -> tuple[list[Mark], int]:
-    """The key below the chart; none for a single line that the axis names already."""
+def _names(lines: Sequence[Line], left: float, y: float, width: int) -> tuple[list[Mark], int]:
+    """The key below the chart; none for a single line that the axis names already. If there is little room, a row each."""
     if len(lines) == 1 and not lines[0].band:
         return [], 0
     marks: list[Mark] = []
-    at = left
+    at, first = left, y
     for i, one in enumerate(lines):
+        if i and width <= 400:
+            at, y = left, y + 18
         sign = dot(at + 12, y - 4, 3, "dot") if one.dots else line(at, y - 4, at + 24, y - 4, KINDS[i % len(KINDS)])
         marks += [sign, text(at + 32, y, one.name, anchor="start")]
         at += 56 + 6.6 * len(one.name)
         if one.band:
             marks += [rect(at, y - 10, 24, 12, "band"), text(at + 32, y, one.band_name, anchor="start")]
             at += 56 + 6.6 * len(one.band_name)
-    return marks, 28
+    return marks, 28 + int(y - first)
 
 
 def _told(one: Line) -> str:
@@ -127,7 +130,8 @@ def rising(
     """
     shown = [shortened(name, 20) if i == 0 else joined + shortened(name, 18) for i, name in enumerate(names)]
     left, floor, ceiling = 64, 214, 46
-    step = max(48.0 if width < 560 else 60.0, min(130.0, width / len(names)))
+    least = 60.0 if width >= 560 else 48.0 if width >= 300 else 18.0
+    step = max(least, min(130.0, width / len(names)))
     right = left + step * len(names)
     up = Scale(0, 1, floor, ceiling)
     marks: list[Mark] = left_axis(up, steps(0, 1, 4), left, right, y, percent)
@@ -142,17 +146,19 @@ def rising(
     turned = not fits(shown, step - 6)
     for i, (name, n, share) in enumerate(zip(shown, people, shares, strict=True)):
         middle = left + (i + 0.5) * step
-        marks.append(text(middle, up(share) - 8, f"{n:,}", "t-ink"))
+        if least > 18 or i == len(names) - 1 or fits([f"{n:,}"], step - 8):
+            marks.append(text(middle, up(share) - 8, f"{n:,}", "t-ink"))
         marks.append(text(middle, floor + 18, name, anchor="end" if turned else "middle", turn=-35 if turned else 0))
     below = int(4.2 * max(map(len, shown))) if turned else 0
     told = "; ".join(f"{name}: {n:,}" for name, n in zip(shown, people, strict=True))
     return Chart(int(right) + 16, floor + 30 + below, title, f"{y} of {total:,}. {told}.", tuple(marks))
 
 
-def staircase(names: Sequence[str], crowd: Sequence[float], *, title: str, y: str, few: float = 10) -> Chart:
+def staircase(names: Sequence[str], crowd: Sequence[float], *, title: str, y: str, few: float = 10, width: int = 640) -> Chart:
     """One step per name on a logarithmic scale, the figure on its step; steps below ``few`` are hatched."""
     shown = [shortened(name, 24) for name in names]
-    step = max(64.0, min(120.0, 640 / len(names)))
+    least = 64.0 if width >= 640 else 18.0
+    step = max(least, min(120.0, width / len(names)))
     left, floor, ceiling = 72, 254, 52
     right = left + step * len(names)
     up = Scale(0.8, max(10.0, *crowd), floor, ceiling, log=True)
@@ -166,15 +172,16 @@ def staircase(names: Sequence[str], crowd: Sequence[float], *, title: str, y: st
     edge = [(left + (i + d) * step, up(max(people, 0.8))) for i, people in enumerate(crowd) for d in (0, 1)]
     marks.append(path(edge, "line"))
     marks.append(line(left, floor, right, floor, "axis"))
-    level = up(few)
+    level, end = up(few), right if least > 18 else max(right, left + 200)
     marks += [
         line(left, level, right, level, "limit"),
-        text(right, level - 6, f"under {compact(few)}: too small to hide in", "t-ink", anchor="end"),
+        text(end, level - 6, f"under {compact(few)}: too small to hide in", "t-ink", anchor="end"),
     ]
     turned = not fits(shown, step - 8)
     for i, (name, people) in enumerate(zip(shown, crowd, strict=True)):
         middle = left + (i + 0.5) * step
-        marks.append(text(middle, up(max(people, 0.8)) - 8, _people(people), "t-ink"))
+        if least > 18 or i == len(names) - 1 or fits([_people(people)], step - 8):
+            marks.append(text(middle, up(max(people, 0.8)) - 8, _people(people), "t-ink"))
         marks.append(text(middle, floor + 18, name, anchor="end" if turned else "middle", turn=-35 if turned else 0))
     below = int(4 * max(map(len, shown))) if turned else 0
     told = "; ".join(f"{name}: {_people(people)}" for name, people in zip(names, crowd, strict=True))
@@ -204,6 +211,7 @@ def timeline(
     y: str,
     refused: Sequence[int] = (),
     limit: tuple[int, str] | None = None,
+    width: int = 720,
 ) -> Chart:
     """Stacked bars per period, one pattern per series; a cross at the number of refusals; a dashed limit where it is in sight."""
     series = joined(series)
@@ -211,7 +219,7 @@ def timeline(
     most = max([1, *sums, *refused])
     limit = limit if limit and limit[0] <= 2 * most else None
     top = max(nice(max(most, limit[0] if limit else 1)), 2)
-    left, right, floor, ceiling = 64, 704, 246, 48
+    left, right, floor, ceiling = 64, width - 16, 246, 48
     up = Scale(0, top, floor, ceiling)
     marks: list[Mark] = left_axis(up, [t for t in steps(0, top, 5) if t == int(t)], left, right, y)
     step = min(96.0, (right - left) / max(1, len(periods)))
@@ -226,7 +234,7 @@ def timeline(
     marks += _labels(periods, left, step, floor)
     key = _key(list(series), any(refused), left, floor + 52)
     told = "; ".join(f"{p}: {n:,}" for p, n in zip(periods, sums, strict=True)) or "nothing yet"
-    return Chart(720, int(floor + 48 + 20 * (len(series) + any(refused))), title, f"{y}. {told}.", (*marks, *key))
+    return Chart(width, int(floor + 48 + 20 * (len(series) + any(refused))), title, f"{y}. {told}.", (*marks, *key))
 
 
 def _cross(x: float, y: float) -> list[Mark]:

@@ -229,12 +229,12 @@ def _names(curves: Sequence[Revealed], along: Scale, up: Scale) -> list[Mark]:
     return marks
 
 
-def set_sizes(found: Mapping[int, SetSizes], *, title: str) -> Chart:
+def set_sizes(found: Mapping[int, SetSizes], *, title: str, right: int = RIGHT, width: int = WIDTH) -> Chart:
     """By known records: boxes from quartile to quartile, a line at the median, a dot at the mean, on a logarithmic axis."""
     top = max(max(sets.q3, sets.mean) for sets in found.values())
     up = Scale(1, max(10.0, top), FLOOR, CEILING, log=True)
-    room = (RIGHT - LEFT) / len(found)
-    marks = left_axis(up, up.ticks(6), LEFT, RIGHT, "people who share the known records")
+    room = (right - LEFT) / len(found)
+    marks = left_axis(up, up.ticks(6), LEFT, right, "people who share the known records")
     for i, (records, h) in enumerate(found.items()):
         middle = LEFT + room * (i + 0.5)
         wide = min(60.0, 0.5 * room)
@@ -244,9 +244,9 @@ def set_sizes(found: Mapping[int, SetSizes], *, title: str) -> Chart:
             dot(middle, up(h.mean), 3, "dot"),
             text(middle, FLOOR + 20, f"{records}"),
         ]
-    marks.append(text((LEFT + RIGHT) / 2, FLOOR + 40, "known records"))
+    marks.append(text((LEFT + right) / 2, FLOOR + 40, "known records"))
     said = "; ".join(f"{n} known: median {compact(h.median)}, mean {compact(h.mean)}" for n, h in found.items())
-    return Chart(WIDTH, FLOOR + 48, title, f"Sets by known records. {said}.", tuple(marks))
+    return Chart(width, FLOOR + 48, title, f"Sets by known records. {said}.", tuple(marks))
 
 
 ACROSS = 10

@@ -25,6 +25,7 @@ from shoal.prediction.questionnaire.suggest import Suggestion
 from shoal.report.charts import dial, staircase
 from shoal.report.charts.bars import share_words as percent
 from shoal.studio.here import problem_of
+from shoal.studio.views.measured import PHONE
 from shoal.studio.workspace import Workspace, question_edits
 from shoal.studio.workspace.question_edits import document_of
 
@@ -245,13 +246,8 @@ def _numbers(found: Metered) -> dict[str, Any]:
     chart = dial(m.unique.value, (m.unique.low, m.unique.high), m.target, title="Share of respondents who would be one of a kind")
     steps = m.waterfall
     crowd = [asked.population * 1.0, *(s.crowd for s in steps)]
-    stairs = staircase(
-        ["asked", *(s.question for s in steps)],
-        crowd,
-        title="How the crowd shrinks",
-        y="people you hide among",
-        few=asked.small_group,
-    )
+    names, said = ["asked", *(s.question for s in steps)], {"title": "How the crowd shrinks", "y": "people you hide among"}
+    stairs = [staircase(names, crowd, few=asked.small_group, width=width, **said) for width in (640, PHONE - 88)]
     return {
         "m": m,
         "asked": asked,

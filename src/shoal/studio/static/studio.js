@@ -20,24 +20,56 @@ function connected(words) {
   if (lost.textContent !== words) lost.textContent = words;
   root.classList.toggle("disconnected", Boolean(words));
   if (words) for (const doing of document.querySelectorAll("[data-doing]")) doing.textContent = "not connected";
-  if (back) { listening = null; swap(location.href, {}, true); }
+  if (back) swap(location.href, {}, true);
 }
 const gone = () => connected("Not connected: the studio does not answer. What you see may be out of date, and changes are not saved. This page tries again by itself.");
-async function follow() { // also notices what other windows did
+// one line to the studio for the page that is looked at: what other windows did, how far a job is; without it, a look now and then
+const SILENT = 15000; // milliseconds; the studio says something every 5 seconds
+let line = null, heard = 0;
+function live() {
   const page = document.getElementById("page");
-  if (!page.dataset.now || asked || document.hidden) return;
-  try {
-    const answer = await fetch(page.dataset.now, { signal: AbortSignal.timeout(5000) });
-    if (answer.status === 401) return connected(OVER);
-    const { state } = await answer.json();
-    connected("");
-    const typing = document.activeElement?.matches?.("main input:not([type=radio]), main select, main textarea");
-    const other = state !== document.getElementById("page").dataset.state;
-    if (other && !typing && !asked) swap(location.href, {}, true);
-  } catch { gone(); }
+  const job = document.querySelector("[data-job]")?.dataset.job ?? "";
+  const place = page.dataset.live && !document.hidden ? `${page.dataset.live}?job=${job}` : "";
+  if (line?.place === place) return;
+  line?.source.close();
+  line = null;
+  if (!place) return;
+  line = { place, source: new EventSource(place) };
+  heard = Date.now();
+  line.source.onmessage = (event) => hear(JSON.parse(event.data));
+  line.source.onerror = look;
 }
-setInterval(follow, 3000);
-document.addEventListener("visibilitychange", follow);
+function hear({ state, job }) {
+  heard = Date.now();
+  connected("");
+  const typing = document.activeElement?.matches?.("main input:not([type=radio]), main select, main textarea");
+  const box = job && document.querySelector(`[data-job="${job.id}"]`);
+  let draw = state !== document.getElementById("page").dataset.state;
+  if (box) {
+    box.querySelector("[data-doing]").textContent = job.doing;
+    box.querySelector("progress").value = job.share;
+    draw ||= !job.open || (box.dataset.step !== undefined && job.step !== box.dataset.step);
+    if (!draw) box.dataset.step = job.step;
+  }
+  if (draw && (!typing || (box && !job.open)) && !asked) swap(location.href, {}, true);
+}
+async function look() { // the line broke, or is silent: is the studio there, and is this still our session?
+  line?.source.close();
+  const place = line?.place.replace("/live?", "/now?");
+  line = null;
+  if (!place) return;
+  try {
+    const answer = await fetch(place, { signal: AbortSignal.timeout(5000) });
+    if (answer.status === 401) connected(OVER);
+    else if (answer.ok) hear(await answer.json());
+    else if (answer.status === 404) swap(location.href, {}, true);
+    else gone();
+  } catch { gone(); }
+  setTimeout(live, 2000);
+}
+setInterval(() => { if (line && Date.now() - heard > SILENT) look(); }, 1000);
+document.addEventListener("visibilitychange", live);
+addEventListener("offline", look);
 
 // --- swap: a form is sent, the answer's bar, page and title take the place of ours; focus stays where it was -----------------
 let turn = 0;
@@ -148,30 +180,6 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
   });
 }
 
-// --- jobs: events from the server, a look every two seconds where those fail --------------------------------------------------
-let listening = null;
-function listen(box) {
-  const id = box.dataset.job;
-  const seen = (state) => {
-    const now = document.querySelector(`[data-job="${id}"]`);
-    if (!now) return stop();
-    now.querySelector("[data-doing]").textContent = state.doing;
-    now.querySelector("progress").value = state.share;
-    const typing = document.activeElement?.matches?.("main input:not([type=radio]), main select");
-    const moved = now.dataset.step !== undefined && state.step !== now.dataset.step && !typing;
-    if (moved || !state.open) { stop(); swap(location.href, {}, true); } else now.dataset.step = state.step;
-  };
-  const source = new EventSource(`/jobs/${id}/events`);
-  let timer = 0;
-  const stop = () => { source.close(); clearInterval(timer); if (listening === id) listening = null; };
-  source.onmessage = (event) => seen(JSON.parse(event.data));
-  source.onerror = () => {
-    source.close();
-    timer ||= setInterval(async () => {
-      try { seen(await (await fetch(`/jobs/${id}`)).json()); } catch { gone(); }
-    }, 2000);
-  };
-}
 // --- a page that waits for something looks again by itself --------------------------------------------------------------------
 const REST = 250; // milliseconds without a click after which the rest of a page is asked for: it would keep the next click waiting
 let looking = 0, resting = 0;
@@ -192,8 +200,7 @@ function begin() {
   reachable();
   clearTimeout(resting);
   if (document.querySelector("[data-more]")) resting = setTimeout(() => swap(location.href, {}, true), REST);
-  const box = document.querySelector("[data-job]");
-  if (box && listening !== box.dataset.job) { listening = box.dataset.job; listen(box); }
+  live();
 }
 
 // --- groups: a value is dragged onto a group or onto another value; the same form is sent as without scripts -------------------

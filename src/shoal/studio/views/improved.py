@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 
 from shoal.api.improvement import Improvement, Tried, effect, path, ways
+from shoal.hierarchies.lint import LevelPreview
 from shoal.hierarchies.published_labels import REST
 from shoal.kernels.group import group_codes
+from shoal.model.counts.classes import IntArray
+from shoal.release.policy.policy import Policy
 from shoal.report.charts import Chart, before_after, rising
 from shoal.report.numbers import number, percent
 from shoal.studio import words
+from shoal.studio.views.measured import PHONE
 
 ROWS = 5
 """Published rows that are shown."""
+NAMED = 3
+"""Values that are named of those that a published one stands for."""
 
 
 def heights(found: Improvement) -> dict[str, int]:
@@ -69,9 +75,14 @@ def compared(found: Improvement, plans: Sequence[Mapping[str, int]]) -> list[tup
         cells = []
         for levels in plans:
             told = _stops(found, name, levels[name])
-            cells.append({"label": told["label"], "level": levels[name], "height": told["height"], "groups": told["after"]})
+            cells.append({"level": levels[name], "groups": told["after"], **{n: told[n] for n in ("label", "height", "bar")}})
         out.append((name, cells))
     return out
+
+
+def samples(found: Improvement, plans: Sequence[Mapping[str, int]], sizes: Sequence[int]) -> list[list[dict[str, Any]]]:
+    """Three published rows of each plan; ``sizes`` are the smallest groups of the plans."""
+    return [_rows(found, found.at(levels), k, 3) for levels, k in zip(plans, sizes, strict=True)]
 
 
 def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str, Any]:
@@ -83,24 +94,39 @@ def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str
         "path": _path(found, levels, tried),
         "effect_of": name,
         "effect": _effect(found, name, tried),
-        "rows": _rows(found, tried) if tried.met else [],
+        "rows": _rows(found, tried, found.policy.smallest_class) if tried.met else [],
     }
 
 
-def _rows(found: Improvement, tried: Tried) -> list[dict[str, Any]]:
-    """Five rows as they would be published, from the largest to the smallest group; each group is as large as was asked."""
-    assert tried.shown is not None
+def _rows(found: Improvement, tried: Tried, least: int = 0, most: int = ROWS) -> list[dict[str, Any]]:
+    """Rows as they would be published, from the largest to the smallest group of at least ``least``, and what they were."""
+    if tried.shown is None:
+        return []
     pick = np.flatnonzero(tried.shown.stays)
     groups = group_codes([codes[pick] for codes in tried.shown.codes])
     sizes = np.bincount(groups.ids, weights=found.prepared.base.sizes[pick], minlength=groups.n).astype(np.int64)
-    order = np.argsort(-sizes, kind="stable")
+    order = np.argsort(-sizes, kind="stable")[: int((sizes >= least).sum())]
     values = [[*labels, "missing"] for labels in tried.shown.labels]  # code −1 is the last
     out = []
-    for group in order[np.unique(np.linspace(0, groups.n - 1, ROWS).astype(int))]:
-        at = pick[groups.first[group]]
+    for group in order[np.unique(np.linspace(0, len(order) - 1, most).astype(int))] if len(order) else ():
+        at, members = pick[groups.first[group]], pick[groups.ids == group]
         row = [named[codes[at]] for named, codes in zip(values, tried.shown.codes, strict=True)]
-        out.append({"people": int(sizes[group]), "cells": row})
+        before = [_before(found, name, label, members) for name, label in zip(found.heights, row, strict=True)]
+        out.append({"people": int(sizes[group]), "cells": list(zip(row, before, strict=True))})
     return out
+
+
+def _before(found: Improvement, name: str, label: str, members: IntArray) -> str:
+    """The values of a column that a published one stands for, in one group: those that enough people there have, never a row."""
+    base, leaves = found.prepared.base, found.prepared.hierarchies[name].leaves
+    codes = np.asarray(base.codes[base.column(name)])[members]
+    people = np.bincount(codes[codes >= 0], weights=base.sizes[members][codes >= 0])
+    common = [i for i in np.argsort(-people, kind="stable")[:NAMED] if people[i] >= found.policy.cells.minimum]
+    rest = int((people > 0).sum()) - len(common)
+    if not rest and [leaves[i] for i in common] in ([], [label]):
+        return ""
+    said = ", ".join(str(leaves[i]) for i in common)
+    return f"{said} and {rest:,} more" if said and rest else said or f"{rest:,} values"
 
 
 def _most_changed(found: Improvement, levels: Mapping[str, int]) -> str:
@@ -108,12 +134,12 @@ def _most_changed(found: Improvement, levels: Mapping[str, int]) -> str:
     return max(levels, key=lambda c: (levels[c] > 0, found.shown(c)[0].groups))
 
 
-def _effect(found: Improvement, name: str, tried: Tried) -> Chart:
-    told = effect(found, name, tried)
-    return before_after(told.before, told.after, title=f"{words.plain(name)}, before and after", values=told.values)
+def _effect(found: Improvement, name: str, tried: Tried) -> list[Chart]:
+    told, title = effect(found, name, tried), f"{words.plain(name)}, before and after"
+    return [before_after(told.before, told.after, title=title, values=told.values, width=width) for width in (440, PHONE)]
 
 
-def _path(found: Improvement, levels: Mapping[str, int], tried: Tried) -> Chart | None:
+def _path(found: Improvement, levels: Mapping[str, int], tried: Tried) -> list[Chart] | None:
     steps = path(found, levels)
     if not steps or not found.prepared.base.n_members:
         return None
@@ -122,15 +148,22 @@ def _path(found: Improvement, levels: Mapping[str, int], tried: Tried) -> Chart 
     if people[-1] and tried.k is not None:
         names, people = [*names, "left out"], [*people, 0]
     asked = max(found.policy.smallest_class, 2)
-    y = f"people in groups under {asked:,}"
-    return rising(names, people, found.prepared.base.n_members, title="From raw to safe", y=y, joined="", width=340)
+    total, title, y = found.prepared.base.n_members, "From raw to safe", f"people in groups under {asked:,}"
+    return [rising(names, people, total, title=title, y=y, joined="", width=width) for width in (340, PHONE - 88)]
+
+
+def left_out_words(n: int) -> str:
+    """
+    >>> left_out_words(0), left_out_words(1), left_out_words(1200)
+    ('Nobody is left out.', '1 person is left out.', '1,200 people are left out.')
+    """
+    return f"{words.people(n)} {'is' if n == 1 else 'are'} left out." if n else "Nobody is left out."
 
 
 def _said(found: Improvement, tried: Tried) -> tuple[str, str]:
     """The verdict in a sentence."""
     if tried.met:
-        out = f"{words.people(tried.suppressed)} {'is' if tried.suppressed == 1 else 'are'} left out."
-        return f"Everyone hides among at least {tried.k:,}.", out if tried.suppressed else "Nobody is left out."
+        return f"Everyone hides among at least {tried.k:,}.", left_out_words(tried.suppressed)
     if tried.k is None:
         return "Not yet: nobody would be left.", f"Everybody is in a group smaller than {found.policy.smallest_class:,}."
     if not tried.suppress_met:
@@ -141,36 +174,25 @@ def _said(found: Improvement, tried: Tried) -> tuple[str, str]:
     return "Not yet:", failed.sentence
 
 
+def cells(
+    policy: Policy, k: tuple[int | None, bool], loss: tuple[float, float | None, bool], out: tuple[float, int, bool]
+) -> list[dict[str, Any]]:
+    """The verdict in three cells: smallest group, detail lost (and its limit, if one is asked), left out; each whether met."""
+    smallest, asked = "none" if k[0] is None else f"{k[0]:,}", f"asked {max(policy.smallest_class, 2):,}"
+    limit = f"loss {loss[0]:.3f}" if loss[1] is None else f"allowed {percent(loss[1])}"
+    told = (
+        ("Smallest group", asked, smallest, "people", k[1], "under"),
+        ("Detail lost", limit, percent(loss[0]), "", None if loss[1] is None else loss[2], "over"),  # nothing asked, nothing met
+        ("Left out", f"allowed {percent(policy.suppress)}", percent(out[0]), words.people(out[1]), out[2], "over"),
+    )
+    return [dict(zip(("name", "asked", "value", "unit", "met", "word"), cell, strict=True)) for cell in told]
+
+
 def _cells(found: Improvement, tried: Tried) -> list[dict[str, Any]]:
-    k = max(found.policy.smallest_class, 2)
-    limited = found.policy.loss_limit is not None or not tried.loss_met  # nothing asked, nothing met
-    smallest = f"{tried.k:,}" if tried.k is not None else "none"
-    return [
-        {
-            "name": "Smallest group",
-            "asked": f"asked {k:,}",
-            "value": smallest,
-            "unit": "people",
-            "met": tried.k is not None and tried.k >= k,
-            "word": "under",
-        },
-        {
-            "name": "Detail lost",
-            "asked": f"allowed {percent(tried.loss_limit)}" if limited else f"loss {tried.loss:.3f}",
-            "value": percent(tried.loss),
-            "unit": "",
-            "met": tried.loss_met if limited else None,
-            "word": "over",
-        },
-        {
-            "name": "Left out",
-            "asked": f"allowed {percent(found.policy.suppress)}",
-            "value": percent(tried.left_out),
-            "unit": words.people(tried.suppressed),
-            "met": tried.suppress_met,
-            "word": "over",
-        },
-    ]
+    k = tried.k is not None and tried.k >= max(found.policy.smallest_class, 2)
+    limit = tried.loss_limit if found.policy.loss_limit is not None or not tried.loss_met else None
+    out = (tried.left_out, tried.suppressed, tried.suppress_met)
+    return cells(found.policy, (tried.k, k), (tried.loss, limit, tried.loss_met), out)
 
 
 def _ways(found: Improvement, levels: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -190,7 +212,8 @@ def _ways(found: Improvement, levels: Mapping[str, int]) -> list[dict[str, Any]]
 def _stops(found: Improvement, name: str, level: int) -> dict[str, Any]:
     """A column's levels: what each does to the one before, in full and as a short name below its stop."""
     previews, top = found.shown(name), found.heights[name]
-    stops: list[dict[str, Any]] = [{"level": 0, "label": "as it is", "short": "as it is"}]
+    raw, total, kept = previews[0], previews[-1].largest, dict.fromkeys(("label", "short"), "as it is")
+    stops: list[dict[str, Any]] = [{"level": 0, **kept, "groups": f"{raw.groups:,}", "bar": bar(raw, total)}]
     for before, p in pairwise(previews):
         label, short = "hidden", "hidden"
         if p.level < top:
@@ -198,6 +221,18 @@ def _stops(found: Improvement, name: str, level: int) -> dict[str, Any]:
             new = next((label for label, _ in p.shown if label not in known and label not in REST), "")
             merged = p.groups < before.groups
             label = f"{before.groups:,} → {p.groups:,}: {new or 'rare values merged'}" if merged else "nothing merges"
-            short = (new or f"{p.groups:,} values") if merged else "no change"
-        stops.append({"level": p.level, "label": label, "short": short})
-    return {"height": top, "after": previews[level].groups, "stops": stops, "label": stops[level]["label"]}
+            short = (new or "rare merged") if merged else "no change"
+        groups = f"{before.groups:,} → {p.groups:,}"
+        stops.append({"level": p.level, "label": label, "short": short, "groups": groups, "bar": bar(p, total)})
+    shown = {"label": stops[level]["label"], "bar": stops[level]["bar"]}
+    return {"height": top, "after": previews[level].groups, "stops": stops, **shown}
+
+
+def bar(p: LevelPreview, total: int) -> str:
+    """The path of a bar of 60 × 6: the largest groups of a level side by side, each as wide as its share of all records.
+
+    >>> bar(LevelPreview(1, 3, 1, 6, 1, (("a", 6), ("b", 3))), 10)
+    'M0 0h35v6h-35zM36 0h17v6h-17z'
+    """
+    ends = np.cumsum([0, *(60 * n / max(total, 1) for _, n in p.shown)])
+    return "".join(f"M{a:.3g} 0h{b - a - 1:.3g}v6h-{b - a - 1:.3g}z" for a, b in pairwise(ends.tolist()) if b - a > 1.5)

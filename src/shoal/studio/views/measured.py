@@ -15,7 +15,7 @@ from shoal.api.measurement import Measurement
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError
 from shoal.model.display import one_in
-from shoal.report.charts import Chart, class_sizes, fish, svg
+from shoal.report.charts import Chart, Line, class_sizes, curve, fish, svg
 from shoal.report.charts.sizes import caption
 from shoal.report.events_report import curves, sets
 from shoal.studio import words
@@ -54,8 +54,7 @@ def shown(m: Measurement, k: int) -> dict[str, Any]:
         "shoal_sign": fish(total, m.unique, fishes=FISHES) if total else None,
         "sign_words": caption(total, FISHES, alone=m.unique > 0),
         "numbers": numbers,
-        "sizes": class_sizes(sizes, k, title="How many people share a group"),
-        "sizes_on_a_phone": class_sizes(sizes, k, title="How many people share a group", width=PHONE),
+        "sizes": [class_sizes(sizes, k, title="How many people share a group", width=width) for width in (832, PHONE)],
         "notes": [note for note in m.notes if "δ" not in note and "journalist" not in note][:3],
     }
 
@@ -152,11 +151,12 @@ def rows(found: Improvement, column: str) -> list[list[str]]:
 def revealed(table: Table, unit: str, time: str, place: str) -> dict[str, Any]:
     """The curve of people alone against known records, and the sets they hide in; an empty name means no column."""
     m = measure_events(table, unit=unit, time=time or None, place=place or None)
+    lines = [Line(g.name, [(float(k.records), 100 * k.unique.value) for k in g.curve]) for g in m.grid if g.curve][:3]
     return {
         "sentence": m.sentence,
         "alone": m.curve[-1].unique.value,
-        "curve": curves(m),
-        "sets": sets(m),
+        "curve": [curves(m), curve(lines, x="known records", y="people alone, %", title="Known records", width=PHONE)],
+        "sets": [sets(m), sets(m, right=PHONE - 16, width=PHONE)],
         "lines": [line for line in m.explain().splitlines() if line.strip()],
         "notes": list(m.notes),
     }

@@ -13,8 +13,9 @@ from shoal.measures.subsets.column_sets import Subset, coarser_classes, subset_c
 from shoal.report.charts import Chart, Line, curve, heat_map, rising
 from shoal.report.numbers import percent
 from shoal.studio import words
+from shoal.studio.views.measured import PHONE
 
-MOST_COLUMNS = 12
+MOST_COLUMNS, ON_A_PHONE = 12, 8
 """More would not fit a map that can be read."""
 POINTS = 40
 TENTH = 0.1
@@ -40,7 +41,10 @@ def shown(m: Measurement, asked: dict[str, str], k: int, least: int) -> dict[str
         "quasi": quasi,
         "pairs": _pairs(m, names, k),
         "pair": _pair(m, quasi, asked),
-        "stairs": rising([words.plain(n) for n in names], people, total, title="What each column adds", outlined=small),
+        "stairs": [
+            rising([words.plain(n) for n in names], people, total, title="What each column adds", outlined=small, width=width)
+            for width in (560, PHONE - 88)
+        ],
         "under": k if adds else None,
         "order": [{"name": n, "earlier": _earlier(order, i)} for i, n in enumerate(names)],
         "group": _group(m, names),
@@ -152,7 +156,13 @@ def _pairs(m: Measurement, names: list[str], k: int) -> dict[str, Any] | None:
         (what, third, columns), matrix = ways[0], uniqueness_matrix(m.subsets(2), shown, m.people)
     known = f"both and {words.plain(third)} are known" if third else "both are known"
     alone = f"one column with {words.plain(third)}" if third else "one column alone"
-    chart = heat_map([words.plain(n) for n in columns], matrix, title=f"Percent {what} for each pair of columns", counted=what)
+    title = f"Percent {what} for each pair of columns"
+    few = [i for i, n in enumerate(columns) if n in names[-ON_A_PHONE:]]
+    narrow = [[matrix[i][j] for j in few] for i in few]
+    chart = [
+        heat_map([words.plain(n) for n in columns], matrix, title=title, counted=what),
+        heat_map([words.plain(columns[i]) for i in few], narrow, title=title, counted=what, room=PHONE),
+    ]
     return {"chart": chart, "words": f"Share of people, in %, who are {what} when {known}. Dashed: {alone}."}
 
 
@@ -185,7 +195,7 @@ def _number(said: str | None, most: int) -> int | None:
     return int(said) if said is not None and said.isdecimal() and int(said) < most else None
 
 
-def _group(m: Measurement, names: list[str]) -> Chart | None:
+def _group(m: Measurement, names: list[str]) -> list[Chart] | None:
     """One of a kind against the size of a group of these people: by all columns, and by all but the one or two worst."""
     if not m.counts.adds_up or m.crowds.n_members < 2:
         return None
@@ -196,10 +206,7 @@ def _group(m: Measurement, names: list[str]) -> Chart | None:
         shares = unique_shares(coarser_classes(m.counts, names[:n]), sizes)
         said = f"all {n} columns" if n == len(names) else f"without {words.several(names[n:])}"
         lines.append(Line(said, [(float(g), 100 * share) for g, share in zip(sizes, shares, strict=True)]))
-    return curve(
-        lines,
-        x="people in the group",
-        y="one of a kind, %",
-        title="One of a kind by the size of the group",
-        here=(float(total), f"this table: {total:,}"),
-    )
+    title, here = "One of a kind by the size of the group", (float(total), f"this table: {total:,}")
+    return [
+        curve(lines, x="people in the group", y="one of a kind, %", title=title, here=here, width=width) for width in (720, PHONE)
+    ]

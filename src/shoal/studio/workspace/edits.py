@@ -68,6 +68,20 @@ def _edit(change: Callable[Concatenate[Document, P], None]) -> Callable[Concaten
     return edited
 
 
+def _forget(document: Document) -> None:
+    """Remove settings of columns that have another role now: how detailed they stay, what they are used for."""
+    roles, use = document.get("roles", {}), document.get("objective", {})
+    quasi, secret = (set(roles.get(role.value) or ()) for role in (Role.QUASI, Role.SENSITIVE))
+    counts, target = [c for c in use.get("counts", ()) if c in quasi], use.get("predict")
+    keep = {column: word for column, word in document.get("keep", {}).items() if column in quasi}
+    used = {"counts": counts} if counts else {"predict": target} if target in secret else {}
+    for name, part in (("keep", keep), ("objective", used)):
+        if part:
+            document[name] = part
+        else:
+            document.pop(name, None)
+
+
 @lru_cache(maxsize=256)
 def parsed(text: str) -> Policy:
     """The policy of a text; the same text is read once."""
@@ -86,8 +100,7 @@ def with_role(document: Document, columns: Sequence[str], role: Role) -> None:
     for key in ("unit", "weight"):
         if _column(document.get(key)) in columns:
             document.pop(key)
-    if role is not Role.QUASI and "keep" in document:
-        document["keep"] = {column: word for column, word in document["keep"].items() if column not in columns}
+    _forget(document)
 
 
 @_edit
@@ -113,6 +126,7 @@ def with_unit(document: Document, column: str | None) -> None:
             for named in roles.values():
                 named.pop(column, None)
             document["unit"] = column
+    _forget(document)
 
 
 @_edit
@@ -196,6 +210,13 @@ def with_keep(document: Document, column: str, word: str) -> None:
         if isinstance(rule, Mapping):
             roles[Role.QUASI.value][column] = {name: value for name, value in rule.items() if name != "weight"}
     document["keep"] = {**document.get("keep", {}), column: word}
+
+
+@_edit
+def with_objective(document: Document, objective: Mapping[str, Any]) -> None:
+    """What the table is used for; empty: for many things, so that the plan that loses least is best."""
+    document.pop("objective", None)
+    document.update({"objective": dict(objective)} if objective else {})
 
 
 @_edit

@@ -67,6 +67,20 @@ def test_what_has_to_stay_detailed(first: str) -> None:
             edits.with_keep(first, column, word)
 
 
+def test_what_it_is_used_for_goes_with_the_role_of_its_columns(first: str) -> None:
+    counted = edits.with_objective(first, {"counts": ["age", "sex"]})
+    assert Policy.parse(counted).objective == {"counts": ["age", "sex"]}
+    fewer = edits.with_role(counted, ["age"], Role.SENSITIVE)
+    assert Policy.parse(fewer).objective == {"counts": ["sex"]}
+    assert Policy.parse(edits.with_unit(fewer, "sex")).objective == {}
+    predicted = edits.with_objective(first, {"predict": "diagnosis"})
+    assert Policy.parse(predicted).objective == {"predict": "diagnosis"}
+    assert Policy.parse(edits.with_role(predicted, ["diagnosis"], Role.DIRECT)).objective == {}
+    assert Policy.parse(edits.with_objective(predicted, {})).objective == {}
+    with pytest.raises(PolicyError):
+        edits.with_objective(first, {"predict": "age"})
+
+
 def test_bands_replace_levels_and_are_taken_away_again(first: str) -> None:
     made = edits.with_hierarchy(edits.with_levels(first, {"age": 1}, {}), "age", {"intervals": [5, 10]})
     rule = Policy.parse(made).quasi["age"]

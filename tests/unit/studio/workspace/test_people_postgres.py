@@ -68,7 +68,7 @@ def test_two_users_of_one_database_see_only_their_own(store: str, tmp_path: Path
             assert (asked.status_code, name == "anna" and asked.json()["state"]) == (
                 (200, "done") if name == "anna" else (404, False)
             )
-            assert again.http.get(f"/jobs/{job[1]}/events").status_code == asked.status_code
+            assert again.http.get(f"/t/{tables['anna']}/now?job={job[1]}").status_code == asked.status_code
             again.close()
     with psycopg.connect(store) as db:
         for name, space in spaces.items():
