@@ -12,7 +12,7 @@ import pytest
 import shoal
 from shoal.api.attack_external import Family
 from shoal.attacks import cells
-from shoal.attacks.cells import MISSING, Shown, both_releases, covered, fitting, linked_by_cells
+from shoal.attacks.cells import MISSING, LinkedRows, Shown, both_releases, covered, fitting, linked_by_cells
 from shoal.cli import main
 from shoal.errors import UsageError
 from shoal.release.linked.certificate import read_linked
@@ -431,6 +431,55 @@ def test_a_requested_comparison_that_was_not_run_is_not_a_success(linked, tmp_pa
 
 def test_labels_beside_sets_are_values_of_others():
     assert covered(["{a, b}", "c", "*"], ["a", "b"]).astype(int).tolist() == [[1, 0, 1], [1, 0, 1]]
+    assert covered(["c", "a"], ["a"]).tolist() == [[True, True]], "without sets it may be the name of a group"
+
+
+def rows_of(table, person, wards):
+    return LinkedRows(table, np.array(person, dtype=np.int64), {"ward": list(wards)})
+
+
+def in_wards(ages, values, wards):
+    return Shown({"age": ages}, {"s": list(values)}, (rows_of("visits", range(len(wards)), wards),))
+
+
+def test_groups_of_linked_tables_overlap_by_attributes_and_rows(monkeypatch):
+    """Both decades are in ward x, where the earlier release has two people: with the thirties they share one value."""
+    new = in_wards(["30-39"] * 2 + ["40-49"] * 2, "abcd", "xxxx")
+    found = both_releases(new, in_wards(["*"] * 4, "aecd", "xxyy"), "s", None, distinct=1)
+    assert (found.verdict, found.rate, found.worst) == ("warning", 1.0, "1 with one value left")
+    assert "For 1 of 1 pairs of groups that overlap" in found.sentence
+    alike = in_wards(["*"] * 4, "abcd", "xxyy")
+    for most, verdict in ((4, "holds"), (3, "not run")):  # two groups of each release
+        monkeypatch.setattr(cells, "MOST_PAIRS", most)
+        assert both_releases(new, alike, "s", None, distinct=1).verdict == verdict
+    apart = both_releases(in_wards(["30-39"], "a", "x"), in_wards(["40-49"], "a", "x"), "s", None, distinct=1)
+    assert apart.verdict == "not run", "nobody can be in both"
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "together"),
+    [
+        pytest.param([0, 1], [0, 1], True, id="each its own"),
+        pytest.param([0, 0], [0, 1], False, id="two rows need the same one"),
+        pytest.param([1, 0], [2, 0], True, id="the second row pushes the first aside"),
+        pytest.param([0], [0, 0, 1], True, id="rows may be added"),
+        pytest.param([0, 0, 1], [0], True, id="or be fewer now"),
+        pytest.param([], [1], True, id="no row"),
+    ],
+)
+def test_rows_are_placed_one_by_one(new, old, together):
+    overlap = np.array([[1, 0, 0], [1, 1, 1]], dtype=bool)
+    overlap = np.vstack([overlap, [0, 0, 1]])
+    assert cells._placed(new, old, overlap) is together
+
+
+def test_known_rows_are_looked_for_in_their_own_table():
+    """Only the first person has rows of another table; a table without known rows excludes nobody."""
+    shown = Shown({"age": ["*", "*"]}, {}, (rows_of("visits", [0, 1], "xy"), rows_of("tests", [0], "x")))
+    people = {"id": ["p"]}
+    assert fitting(shown, people, [rows_of("visits", [0], "x")]).tolist() == [[True, True]], "'y' may be a group"
+    assert fitting(shown, people, [rows_of("visits", [0], "x"), rows_of("tests", [], "")]).tolist() == [[True, True]]
+    assert fitting(shown, people, [rows_of("tests", [0], "x")]).tolist() == [[True, False]]
 
 
 def hashed(table, out, quasi):
