@@ -149,7 +149,7 @@ def _release_linked(
         )
     if reading.get("only_aggregates"):
         raise UsageError("--only-aggregates: a release consists of rows of its tables.", hint="Leave out --only-aggregates.")
-    if out is None or any(value is not None for value in others.values()):
+    if out is None or any(value not in (None, False) for value in others.values()):
         raise UsageError(
             "A policy with 'tables:' states everything itself.",
             hint="Run: shoal anonymize --policy FILE --out DIR [--exclude FILE]",
