@@ -298,3 +298,13 @@ def test_the_nightly_script_of_the_page_reuses_the_plan_and_stops_when_something
             assert metrics["error"]["exit_code"] == done.returncode
     assert nights == [(0, 10, True), (0, 20, True), (1, None, False), (2, None, False)]
     assert sorted(p.name for p in (tmp_path / "releases").iterdir()) == ["2026-11-11", "2026-11-12", "plan.json"]
+
+
+def test_every_fault_of_the_page_names_a_test_that_is_there():
+    page = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")
+    rows = page.split("## When something fails\n", 1)[1].split("\n## ", 1)[0].splitlines()[4:]
+    named = [re.search(r"`([\w/]+\.py)::(\w+)` \|$", row) for row in rows if row.startswith("|") and "---" not in row]
+    assert len(named) > 12
+    for found in named:
+        assert found is not None
+        assert f"\ndef {found[2]}(" in (ROOT / "tests" / found[1]).read_text(encoding="utf-8"), found[2]
