@@ -233,9 +233,9 @@ def order_of_groups(pairs: Any, order: Sequence[str] = ()) -> tuple[str, ...]:
     """
     places = {text: (0, float(i), "") for i, text in enumerate(order)}
     ends: dict[str, tuple[Any, Any]] = {}
-    there = {text for text in pairs["was"].unique().to_pylist() if text is not None}
-    for pair in pairs.group_by(["was", "is"]).aggregate([]).to_pylist():
-        value, label = pair["was"], pair["is"]
+    met = set(zip(pairs["was"].to_pylist(), pairs["is"].to_pylist(), strict=True))
+    there = {value for value, _ in met}
+    for value, label in met:
         if value is None or label is None or label == SUPPRESSED or (label.startswith("(") and label not in there):
             continue
         at = places.get(value, natural(value))

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from shoal.engines.core.base import Engine, Relation
@@ -19,7 +20,7 @@ from shoal.engines.core.kinds import normalize
 from shoal.engines.core.step_sql import check_gaps, cleaned, people, shaped_columns, shaped_from
 from shoal.engines.recode.batch_steps import order_of_groups
 from shoal.errors import DataError, UsageError, missing_column
-from shoal.kernels.arrow import kind_of
+from shoal.kernels.arrow import from_numpy, kind_of
 from shoal.kernels.codes import code_labels, is_numeric, label_texts
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, Plan
@@ -129,7 +130,7 @@ def _join_class_map(
             raise missing_column(name, list(everything), table="the table", what="column of the class map")
     text = Column("", "text")
     table = _as_text(class_map, {n: f"k{i}" for i, n in enumerate(names)})
-    table = table.append_column("here", pa.array([1] * table.num_rows, pa.int64()))
+    table = table.append_column("here", from_numpy(np.ones(table.num_rows, np.int64)))
     for i, name in enumerate(names):
         if name + PUBLISHED in class_map.column_names:
             table = table.append_column(f"q{i}", _as_text(class_map, {name + PUBLISHED: "x"}).column(0))
@@ -204,8 +205,7 @@ def _staying(
     if kept is not None:
         text = Column("", "text")
         table = _as_text(kept, {n: f"k{j}" for j, n in enumerate(by)})
-        distinct = table.group_by(table.column_names).aggregate([])
-        relation = stack.enter_context(engine.mapping(distinct))
+        relation = stack.enter_context(engine.mapping(table.group_by(table.column_names).aggregate([])))
         terms = [named(engine.mapped(column(f"k{j}", "w"), text), f"k{j}") for j in range(len(by))]
         stays: exp.Expr = exp.Subquery(this=select(terms, aliased(relation, "w")))
         keys = [engine.key(engine.text(column(f"p{i}", "p"), source.columns[i]), text) for i in at]
