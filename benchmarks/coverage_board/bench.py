@@ -29,6 +29,7 @@ ROWS = (
     "records unique in both",
     "unique people",
     "unique share of a later survey",
+    "unique share if everybody is asked",
     "crowd of a sample unique",
 )
 
@@ -48,16 +49,15 @@ def judge(everybody: Population, rate: float, seed: int) -> list[tuple[str, str,
     if ones:
         match = match_probability(ones, twos, risk.people / risk.population, n3=threes)
         stated.append((ROWS[0], match, ones / float(here[f == 1].sum()), 1))
-    later = min(2 * risk.people, everybody.people)
-    pilot = fitted.unique(later)
-    counts = everybody.sample(later, np.random.default_rng([seed, 99]))[1]
-    stated.append((ROWS[4], pilot, float((counts == 1).sum()) / later, 1))
+    for what, later in ((ROWS[4], min(2 * risk.people, everybody.people)), (ROWS[5], everybody.people)):
+        counts = everybody.sample(later, np.random.default_rng([seed, 99]))[1]
+        stated.append((what, fitted.unique(later), float((counts == 1).sum()) / later, 1))
     out = [
         (what, e.grade, float(e.low - 1e-9 <= true <= e.high + 1e-9), (e.high - e.low) / most) for what, e, true, most in stated
     ]
     if ones:
         inside = (risk.crowd_low <= here) & (here <= risk.crowd_high)
-        out.append((ROWS[5], risk.right_matches.grade, float(inside[f == 1].mean()), np.nan))
+        out.append((ROWS[6], risk.right_matches.grade, float(inside[f == 1].mean()), np.nan))
     return out
 
 
@@ -78,7 +78,7 @@ def judge_survey(everybody: Survey, rate: float, seed: int) -> list[tuple[str, s
         (what, e.grade, float(e.low - 1e-9 <= true <= e.high + 1e-9), (e.high - e.low) / most) for what, e, true, most in stated
     ]
     inside = (risk.crowd_low <= here) & (here <= risk.crowd_high)
-    return [*out, (ROWS[5], risk.right_matches.grade, float(inside[f == 1].mean()), np.nan)] if ones else out
+    return [*out, (ROWS[6], risk.right_matches.grade, float(inside[f == 1].mean()), np.nan)] if ones else out
 
 
 def main() -> None:

@@ -19,6 +19,13 @@ def singles_and_crowds(rng: Rng, people: int = 10_000, crowds: int = 150, column
     return _digits(cells[of], values, columns)
 
 
+def addresses(rng: Rng, people: int = 10_000, crowds: int = 150, row: int = 75) -> Codes:
+    """Half of the people fill the table of two columns, one each, as people have one address; the others share a few cells."""
+    alone = people // 2
+    cells = np.concatenate([np.arange(alone) + crowds, rng.integers(0, crowds, people - alone)])
+    return np.stack(np.divmod(cells, row), axis=1)
+
+
 def hidden_groups(
     rng: Rng, people: int = 12_000, types: int = 30, columns: int = 5, values: int = 8, focus: float = 0.25
 ) -> Codes:
@@ -113,6 +120,7 @@ def all_unique(rng: Rng, people: int = 10_000) -> Codes:
 
 POPULATIONS: dict[str, Callable[[Rng], Codes]] = {
     "singles and crowds": singles_and_crowds,
+    "addresses": addresses,
     "hidden groups": hidden_groups,
     "income survey": income_survey,
     "mixture": mixture,

@@ -18,10 +18,13 @@ from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.prediction import population, population_risk
 from shoal.prediction.population import fit_check
+from shoal.prediction.population import pilot as pilot_module
 from shoal.prediction.population import risk as risk_module
 from shoal.prediction.population.calibration import Calibration, _gap, _widened, calibrate
 from shoal.prediction.population.fit_check import refutation
 from shoal.prediction.population.model_choice import choose
+from shoal.prediction.population.models import Shares
+from shoal.prediction.population.pilot import Pilot
 from shoal.prediction.population.sample import Sample
 
 _spec = importlib.util.spec_from_file_location(
@@ -67,18 +70,60 @@ def test_what_is_stated_holds_and_a_refuted_model_states_nothing(name: str) -> N
     assert r.to_json()["refutation"] == (r.refutation or None)
 
 
-@pytest.mark.parametrize(("people", "seed"), [(500, 0), (500, 1), (700, 0), (1_000, 2)])
-def test_one_person_per_combination_is_not_ruled_out_by_a_model_in_which_people_meet(people: int, seed: int) -> None:
+ADDRESSES = [(500, 0), (500, 1), (700, 1), (1_000, 2)]
+
+
+def addresses(people: int, seed: int) -> tuple[Any, Any, np.ndarray, np.ndarray]:
     """5,000 people fill two columns like addresses, one each; 5,000 share 150 combinations. Most samples refute no model."""
     rng = np.random.default_rng([seed, people, 2])
-    cells = np.concatenate([np.arange(5_000) + 150, rng.integers(0, 150, 5_000)])
-    everybody = board.Population(np.stack([cells // 75, cells % 75], axis=1))
-    codes, f, here = everybody.sample(people, rng)
+    everybody = board.Population(board.addresses(rng))
+    return everybody, *everybody.sample(people, rng)
+
+
+@pytest.mark.parametrize(("people", "seed"), ADDRESSES)
+def test_one_person_per_combination_is_not_ruled_out_by_a_model_in_which_people_meet(people: int, seed: int) -> None:
+    everybody, codes, f, here = addresses(people, seed)
     r = population_risk(codes, f, everybody.people)
     truths = everybody.truths(f, here)
     for what, e in (("alone", r.sample_uniques_alone), ("matches", r.right_matches), ("uniques", r.population_uniques)):
         assert e.low - 1e-9 <= truths[what] <= e.high + 1e-9, what
         assert e.grade == "C"
+
+
+@pytest.mark.parametrize(("people", "seed"), ADDRESSES)
+def test_a_pilot_in_which_people_never_meet_predicts_larger_surveys(people: int, seed: int) -> None:
+    everybody, codes, f, _ = addresses(people, seed)
+    pilot = Pilot.of(codes, f, everybody.people)
+    assert not pilot.refutation
+    assert pilot.grade == "B"
+    for respondents in (2 * people, 4 * people, everybody.people):
+        found, r = pilot.unique(respondents), respondents / everybody.people
+        sizes = everybody.sizes.astype(float)
+        true = float((sizes * (1 - r) ** (sizes - 1)).sum()) / everybody.people
+        assert found.low <= true <= found.high
+        more = fit_check.never_meet(pilot.sample, pilot.fit, respondents)
+        assert found.grade == ("B" if more <= fit_check.SLIGHT else "C")
+    assert pilot.unique(everybody.people).grade == "C"
+
+
+def test_intervals_are_widened_by_what_people_who_never_meet_would_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to one person of twenty the model is used, and every upper end allows for it; above, the range needs no model."""
+    codes, f, _ = board.Population(board.income_survey(np.random.default_rng(1))).sample(1_500, np.random.default_rng(2))
+    pilot = Pilot.of(codes, f, 14_800)
+
+    def stated(more: float) -> list[Estimate]:
+        for module in (risk_module, pilot_module):
+            monkeypatch.setattr(module, "never_meet", lambda *_: more)
+        r = risk_module.assembled_risk(pilot.sample, pilot.fit)
+        return [r.sample_uniques_alone, r.right_matches, r.population_uniques, pilot.unique(3_000)]
+
+    plain, wider, unknown = stated(0.0), stated(fit_check.SLIGHT), stated(fit_check.SLIGHT + 1e-9)
+    for e, w, c, people in zip(plain, wider, unknown, (1_500, 1_500, 14_800, 1), strict=True):
+        free = c.high
+        assert (e.grade, w.grade, c.grade) == ("B", "B", "C")
+        assert w.high == pytest.approx(min(e.high + fit_check.SLIGHT * people, free))
+        assert w.low == e.low >= c.low
+        assert w.high > e.high
 
 
 @pytest.mark.parametrize(("apart", "expected"), [(5.9, True), (6.0, False)])
@@ -89,7 +134,19 @@ def test_a_sample_tells_two_models_apart_from_a_difference_on(
     s = Sample.of(codes, f, 14_800)
     distances = iter([apart + 1.0, 1.0])
     monkeypatch.setattr(fit_check, "_distance", lambda *_: next(distances))
-    assert fit_check.may_never_meet(s, choose(s, "tree")) is expected
+    assert (fit_check.never_meet(s, choose(s, "tree"), s.population) > 0) is expected
+
+
+def test_what_people_who_never_meet_would_change_is_counted_by_hand() -> None:
+    """Ten combinations of 0.5, of 1, of 1.5 and of 2 people: all, all, a third and none of their people count as rare."""
+    mean = np.repeat([0.5, 1.0, 1.5, 2.0], 10)
+    at = np.append(mean, 1_000 - mean.sum()) / 1_000
+    s = Sample.of([np.arange(2), np.zeros(2, dtype=int)], [60, 40], 1_000)
+    fit = replace(choose(s, "tree"), every=Shares(at[:2], at, np.ones(at.size)), shape=3.0)
+    for others in (100, 1_000):
+        gone = [1 - (1 + others * m / 1_000 / 3) ** -4 for m in (0.5, 1.0, 1.5)]
+        by_hand = sum(10 * m * part * g for m, part, g in zip((0.5, 1.0, 1.5), (1, 1, 1 / 3), gone, strict=True)) / 1_000
+        assert fit_check.never_meet(s, fit, others) == pytest.approx(by_hand)
 
 
 def test_a_model_that_is_right_is_refuted_rarely() -> None:

@@ -6,7 +6,7 @@ be simulated. The observed numbers are held against them by the quadratic distan
 table of every two columns, with people drawn from the fitted population; the 1 % is shared by the tables.
 
 Poisson counts let people of rare combinations meet. In the real table they may never do (one household per address), and a small
-sample looks the same either way: then it does not tell which, and the intervals of the model are not used either.
+sample looks the same either way: then intervals are widened by what this would change, or, if that is much, the model is not used.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from shoal.prediction.population.without_model import SEEN
 FAR, NEARER = 15.09, 6.0
 """The 1 % point of chi-squared with five degrees of freedom; the difference of distances from which a sample tells two models
 apart: it is 20 times as likely under one as under the other."""
+SLIGHT = 0.05
+"""Share of people by which intervals are widened if people of rare combinations may never meet; above, no model is used."""
 TAIL, FEW = 0.01, 5.0
 """Chance that pair tables refute a population that is right; expected people below which pairs of values are taken together."""
 WORDS = ("one person", "two people", "three people", "four people", "five people")
@@ -43,17 +45,23 @@ def refutation(s: Sample, fit: Fit) -> str:
     )
 
 
-def may_never_meet(s: Sample, fit: Fit) -> bool:
-    """Whether the sample could also be one in which no two people share a combination of at most one person on average.
+def never_meet(s: Sample, fit: Fit, others: int) -> float:
+    """By how much the unique share of ``others`` of the population would be larger if people of rare combinations never met.
 
-    It could unless the numbers of classes by size are nearer to those of the fitted population by :data:`NEARER`.
+    0 if the sample rules that out: its numbers of classes by size are nearer to those of the fitted population by :data:`NEARER`
+    than to those of one in which no two people share a combination of at most one person on average. A fitted mean is itself
+    uncertain, so a falling part of the combinations of one to two people counts as rare, too.
     """
-    every, rare = fit.every, s.population * fit.every.at <= 1
+    every, mean = fit.every, s.population * fit.every.at
+    mass, rare = every.numbers * every.at, mean <= 1
     often = replace(every, at=every.at[~rare], numbers=every.numbers[~rare], drawn=False)
     expected, spread = seen_moments(s.people, every, fit.shape)
     apart = seen_moments(s.people, often, fit.shape)[0]
-    apart[0] += s.people * float((every.numbers * every.at)[rare].sum())
-    return bool(rare.any()) and _distance(s, apart, spread) - _distance(s, expected, spread) < NEARER
+    apart[0] += s.people * float(mass[rare].sum())
+    if _distance(s, apart, spread) - _distance(s, expected, spread) >= NEARER:
+        return 0.0
+    met = -np.expm1(-(fit.shape + 1) * np.log1p(others * every.at / fit.shape))
+    return float((mass * np.clip(2 / mean - 1, 0.0, 1.0) * met).sum())
 
 
 def _distance(s: Sample, expected: Floats, spread: Floats) -> float:

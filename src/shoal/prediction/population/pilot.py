@@ -3,7 +3,8 @@
 A combination with fitted share p, f people in a pilot of m, has a share :math:`pG` with G Gamma(a + f, a + mp). Among n
 respondents it is given by exactly one of them :math:`E[xe^{-x}]`, :math:`x=npG`, times, which is
 :math:`np\frac AB\big(\frac B{B+np}\big)^{A+1}` with A = a + f, B = a + mp. Summed over all combinations, seen or not, and divided
-by n this is the expected unique share, moved half way to the share seen in the pilot. The interval is made as in :mod:`.risk`;
+by n this is the expected unique share, moved half way to the share seen in the pilot. The interval is made as in :mod:`.risk`, and
+the more people are asked, the more of the interval of the unique people of the population is added;
 where the model is outside its limits it is the one without a model. As many respondents as the pilot has people, or
 fewer, need no model: what parts of the pilot show is counted.
 """
@@ -20,10 +21,10 @@ import numpy as np
 
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import Floats
-from shoal.prediction.population.fit_check import refutation, seen_moments
+from shoal.prediction.population.fit_check import SLIGHT, never_meet, refutation, seen_moments
 from shoal.prediction.population.model_choice import ENOUGH, Fit, choose, grade_of
 from shoal.prediction.population.models import MOST_CELLS, combinations
-from shoal.prediction.population.risk import KNOWN, OUTSIDE, Z, counted_classes
+from shoal.prediction.population.risk import KNOWN, OUTSIDE, Z, assembled_risk, counted_classes
 from shoal.prediction.population.sample import Sample
 from shoal.prediction.population.without_model import LEVEL, rarefied_share, unique_share_range
 
@@ -83,8 +84,9 @@ class Pilot:
         if grade == "B":
             ends = [self._share(a, m, respondents) for a in self.fit.shape_range for m in (self.fit.kept, self.fit.left_out)]
             chance = math.hypot(spread, Z * self._deviation(self.people))
-            low, high = min(*ends, middle) - chance, max(*ends, middle) + chance
-            if low > most or high < least:
+            more, (below, above) = never_meet(self.sample, self.fit, respondents), self._beyond(respondents)
+            low, high = min(*ends, middle) - chance - below, max(*ends, middle) + chance + above + more
+            if more > SLIGHT or low > most or high < least:
                 grade = "C"
             else:
                 least, most = max(least, low), min(most, high)
@@ -103,6 +105,18 @@ class Pilot:
         seen, own = (_log_odds((ones + 0.5) / (s.people + 1)) for ones in pair)
         shift = (seen - own) / 2
         return 1 / (1 + math.exp(-_log_odds(self._of_model(a, means, n)) - shift))
+
+    @cached_property
+    def _everybody(self) -> Estimate:
+        """Unique people of the population by the model."""
+        return assembled_risk(self.sample, self.fit, limits=False).population_uniques
+
+    def _beyond(self, n: int) -> tuple[float, float]:
+        """How far the share of n people can be off because the pilot is smaller: for everybody as much as the number of unique
+        people of the population, nothing for as many as the pilot has, in proportion between them."""
+        s, e = self.sample, self._everybody
+        part = (n - s.people) / max(s.population - s.people, 1) / s.population
+        return part * (e.value - e.low), part * (e.high - e.value)
 
     def _deviation(self, n: int) -> float:
         """Standard deviation of the share among n people, by chance alone."""

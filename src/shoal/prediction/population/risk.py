@@ -22,7 +22,7 @@ from shoal.prediction.distribution import Floats
 from shoal.prediction.population import crowd
 from shoal.prediction.population.class_size_models import SampledClasses
 from shoal.prediction.population.design import Design
-from shoal.prediction.population.fit_check import may_never_meet, refutation
+from shoal.prediction.population.fit_check import SLIGHT, never_meet, refutation
 from shoal.prediction.population.model_choice import Fit, choose, grade_of, rare
 from shoal.prediction.population.sample import Ints, Sample
 from shoal.prediction.population.without_model import LEVEL, lookalikes, model_free_ranges, poisson_limits
@@ -186,9 +186,10 @@ def assembled_risk(s: Sample, fit: Fit, *, limits: bool = True) -> PopulationRis
     right = _ranged([matches(*x) for x in ((a, mean), *ends)], variance, float(f.size), why)
     alive = [_scaled(x, s, unique, sign) for x, sign in ((tau.low, -1), (tau.value, 0), (tau.high, 1))]
     whole = Estimate(alive[1], min(alive), max(alive), level=LEVEL, method=why)
-    refuted = refutation(s, fit)
-    firm = not limits or (grade_of(s, fit) == "B" and not may_never_meet(s, fit))
-    (tau, right, whole), refuted = _without_contradiction(s, firm, refuted, tau, right, whole)
+    refuted, more = refutation(s, fit), never_meet(s, fit, s.population) if limits else 0.0
+    firm = not limits or (grade_of(s, fit) == "B" and more <= SLIGHT)
+    wider = [replace(e, high=e.high + more * n) for e, n in ((tau, s.people), (right, s.people), (whole, s.population))]
+    (tau, right, whole), refuted = _without_contradiction(s, firm, refuted, *wider)
     widest = fit.shape_range[0]  # how far the model is off is itself uncertain, and so is whether a record counts in its own fit
     few = np.minimum(totals.scaled(s, widest, fit.left_out, -1), mean)
     many = np.maximum(totals.scaled(s, widest, fit.kept, 1), mean)
