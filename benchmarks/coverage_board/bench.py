@@ -87,16 +87,15 @@ def main() -> None:
     asked.add_argument("--rates", type=float, nargs="+", default=[0.05, 0.2])
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--only", default="")
-    asked.add_argument("--unseen", type=int, default=0, choices=(1, 2), help="one of the sets that no method was tuned on")
+    asked.add_argument("--unseen", type=int, default=0, choices=(1, 2, 3), help="one of the sets that no method was tuned on")
     asked.add_argument("--together", type=int, default=1, help="neighbours sampled as one, which no interval covers")
     asked.add_argument("--design", default="", help="households, strata, unequal, or two of them: sampled and judged by design")
     asked.add_argument("--keep", action="store_true", help="append to results.jsonl")
     words = asked.parse_args()
     makers = {name: (lambda make=make: make(np.random.default_rng(words.seed))) for name, make in POPULATIONS.items()}
     if words.unseen:
-        first = words.unseen == 1
-        generated, columns = (unseen.GENERATED, unseen.TABLES) if first else (unseen.SECOND, unseen.SECOND_TABLES)
-        real = unseen.tables(Path(os.environ.get("SHOAL_DATA", "data")), columns, 15_000 if first else 6_000)
+        generated, columns, most = unseen.SETS[words.unseen - 1]
+        real = unseen.tables(Path(os.environ.get("SHOAL_DATA", "data")), columns, most)
         makers = {name: (lambda make=make: make(np.random.default_rng(words.seed))) for name, make in generated.items()}
         makers |= {name: (lambda codes=codes: codes) for name, codes in real.items()}
     board: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -129,7 +128,7 @@ def walk(name: str, codes: Codes, words: argparse.Namespace, board: dict[tuple[s
         print(f"{name}, {rate:g}: {low or 'all held'}", flush=True)
         if words.keep:
             kind = words.design or ("board" if words.together == 1 else f"{words.together} together")
-            kind = ("unseen", "unseen 2")[words.unseen - 1] if words.unseen else kind
+            kind = f"unseen {words.unseen}" if words.unseen else kind
             record(HERE, board=kind, population=name, people=everybody.people, rate=rate, seed=words.seed, answer=answer)
 
 

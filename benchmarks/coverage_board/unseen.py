@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import populations as known
 from populations import Codes, Rng
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 GENERATED: dict[str, Callable[[Rng], Codes]] = {
     "few hidden groups": lambda rng: known.hidden_groups(rng, 9_000, types=6, columns=5, values=9, focus=0.4),
@@ -123,6 +127,109 @@ def _parity(rng: Rng, people: int) -> Codes:
     return out
 
 
+THIRD_TABLES = {
+    "adult: age, country, work class": ("adult", ["age", "native-country", "workclass"]),
+    "adult: education, occupation, race, country, sex": ("adult", ["education", "occupation", "race", "native-country", "sex"]),
+    "adult: age, marital status, hours, income": ("adult", ["age", "marital-status", "hours-per-week", "income"]),
+    "time use: state, birthplace, race": ("atus", ["state", "country_born", "race", "hispanic"]),
+    "time use: state, age, household size": ("atus", ["state", "age", "hh_size"]),
+    "time use: industry, occupation, year, sex": ("atus", ["ind_code", "occup_code", "tuyear", "sex"]),
+    "labour force: age, sex, tenure, hours, company": ("free", ["AGE", "SEX", "TENURE", "FTPTIME", "COMPCODE"]),
+    "households: age, relation, civil status, sex": ("households", ["age", "relat", "hhcivil", "sex", "electcon"]),
+    "tests: clinic, day, result": ("tests", ["clinic_name", "pan_day", "result"]),
+    "diabetes: procedures, medications, race": ("diabetes", ["num_lab_procedures", "num_medications", "race"]),
+    "credit in Taiwan: limit, sex, education, marriage, age": (
+        "taiwan",
+        ["LIMIT_BAL", "SEX", "EDUCATION", "MARRIAGE", "AGE"],
+    ),
+    "heights and weights": ("heights", ["Height(Inches)", "Weight(Pounds)"]),
+    "Cook County: postcode, sex, age": ("cook", ["geoid_zcta", "sex", "age"]),
+}
+THIRD: dict[str, Callable[[Rng], Codes]] = {
+    "three trades": lambda rng: _trades(rng, 7_000),
+    "nested households": lambda rng: _nested_households(rng, 7_000),
+    "amounts with a Pareto tail": lambda rng: np.stack(
+        [_two_digits(10 * (1 + rng.pareto(1.2, 7_000))), rng.integers(0, 6, 7_000), rng.integers(0, 2, 7_000)], axis=1
+    ),
+    "near duplicates": lambda rng: _near_duplicates(rng, 7_000),
+    "grid with towns": lambda rng: _grid(rng, 7_000),
+    "Clayton copula": lambda rng: _clayton(rng, 7_000, columns=4, values=18),
+    "t copula": lambda rng: _t_copula(rng, 7_000, columns=4, values=16),
+    "sparse beside dense": lambda rng: np.where(
+        rng.random(7_000)[:, None] < 0.2, rng.integers(0, 40, (7_000, 4)), rng.integers(0, 4, (7_000, 4))
+    ),
+    "quotas": lambda rng: np.append(
+        np.stack(np.divmod(np.arange(7_000) % 1_400, 70), axis=1), rng.integers(0, 3, (7_000, 1)), axis=1
+    ),
+    "one or two per address": lambda rng: np.stack(
+        np.divmod(np.append(np.repeat(np.arange(2_800), 2), rng.choice(2_800, 1_400, replace=False) + 2_800), 60), axis=1
+    ),
+    "school classes": lambda rng: np.stack(
+        [np.arange(7_000) // 25 // 12, np.arange(7_000) // 25 % 12, rng.integers(0, 12, 7_000), rng.integers(0, 2, 7_000)], axis=1
+    ),
+    "appointments": lambda rng: np.stack(
+        [np.arange(7_000) // 24, np.arange(7_000) % 24 // 2, rng.choice(5, 7_000, p=[0.5, 0.2, 0.15, 0.1, 0.05])], axis=1
+    )[rng.permutation(7_000)],
+    "restaurant of tables": lambda rng: _restaurant(rng, 7_000, strength=800.0),
+}
+
+
+def _trades(rng: Rng, people: int) -> Codes:
+    kind = rng.choice(3, people, p=[0.6, 0.3, 0.1])
+    width = np.array([[6, 4, 9], [25, 10, 3], [40, 30, 30]])[kind]
+    return np.append((rng.random((people, 3)) * width).astype(np.int64), rng.integers(0, 2, (people, 1)), axis=1)
+
+
+def _nested_households(rng: Rng, people: int) -> Codes:
+    sizes = rng.choice([1, 2, 3, 4, 5, 6], people, p=[0.3, 0.3, 0.15, 0.15, 0.06, 0.04])
+    home = np.repeat(np.arange(people), sizes)[:people]
+    place = np.arange(people) - np.searchsorted(home, home)
+    town = rng.choice(30, people, p=rng.dirichlet(np.full(30, 1.0)))[home]
+    head = rng.integers(22, 85, people)[home]
+    age = np.clip(np.where(place == 0, head, np.where(place == 1, head - 2, head - 28)) + rng.integers(-4, 5, people), 0, 95)
+    return np.stack([town, age, sizes[home], rng.integers(0, 2, people)], axis=1)
+
+
+def _two_digits(amount: np.ndarray) -> Codes:
+    step = 10.0 ** np.maximum(np.floor(np.log10(amount)) - 1, 0)
+    return (np.floor(amount / step) * step).astype(np.int64)
+
+
+def _near_duplicates(rng: Rng, people: int) -> Codes:
+    out = np.repeat(rng.integers(0, 14, (people, 4)), rng.choice([1, 2, 4], people, p=[0.4, 0.4, 0.2]), axis=0)[:people]
+    changed = rng.random(people) < 0.3
+    out[changed, rng.integers(0, 4, people)[changed]] += 1
+    return out
+
+
+def _grid(rng: Rng, people: int) -> Codes:
+    centre = rng.uniform(0, 50, (12, 2))
+    town = rng.choice(12, people, p=rng.dirichlet(np.full(12, 1.0)))
+    place = centre[town] + rng.standard_normal((people, 2)) * 2.5
+    stray = rng.random(people) < 0.25
+    place[stray] = rng.uniform(0, 50, (int(stray.sum()), 2))
+    return np.append(np.clip(place, 0, 49).astype(np.int64), rng.integers(0, 5, (people, 1)), axis=1)
+
+
+def _clayton(rng: Rng, people: int, columns: int, values: int) -> Codes:
+    shared = rng.gamma(0.5, 1.0, people)[:, None]
+    share = (1 + rng.exponential(1.0, (people, columns)) / shared) ** -0.5
+    return np.minimum((share * values).astype(np.int64), values - 1)
+
+
+def _t_copula(rng: Rng, people: int, columns: int, values: int) -> Codes:
+    link = 0.6 * np.ones((columns, columns)) + 0.4 * np.eye(columns)
+    drawn = rng.multivariate_normal(np.zeros(columns), link, people) / np.sqrt(rng.chisquare(3, people) / 3)[:, None]
+    return np.clip(np.round(drawn * 2 + values / 2), 0, values - 1).astype(np.int64)
+
+
+def _restaurant(rng: Rng, people: int, strength: float) -> Codes:
+    table = np.zeros(people, dtype=np.int64)
+    for i in range(1, people):
+        table[i] = table[rng.integers(0, i)] if rng.random() < i / (i + strength) else i
+    return known._digits(rng.permutation(14**4)[table], 14, 4)
+
+
 FILES = {
     "adult": ("adult/adult.csv", ","),
     "atus": ("atus_cran/atus_2003_2016_respondents.csv.gz", ","),
@@ -132,6 +239,9 @@ FILES = {
     "tests": ("real_tables/covid_testing/data.csv", ","),
     "life": ("real_tables/histoire_de_vie/data.csv", ";"),
     "argentina": ("real_tables/eph_argentina/data.csv", ";"),
+    "taiwan": ("real_tables/credit_taiwan/data.xlsx", ","),
+    "heights": ("socr/hw_25000.csv", ","),
+    "cook": ("us_cook_zcta/cook_2020_zcta_single_age_sex.csv", ","),
 }
 
 
@@ -145,7 +255,27 @@ def tables(folder: Path, wanted: dict[str, tuple[str, list[str]]] = TABLES, most
         if not (folder / path).exists():
             continue
         if file not in read:
-            rows = pd.read_csv(folder / path, sep=separator, keep_default_na=False, dtype=str)
+            rows = _read(folder / path, separator)
             read[file] = rows.sample(min(most, len(rows)), random_state=7)
         out[name] = np.stack([pd.factorize(read[file][c], sort=True)[0] for c in columns], axis=1)
     return out
+
+
+def _read(path: Path, separator: str) -> pd.DataFrame:
+    """One row per person: counts are repeated, measured lengths and weights rounded."""
+    import pandas as pd
+
+    if path.suffix == ".xlsx":
+        rows = pd.read_excel(path, dtype=str, header=None)
+        first = int(np.argmax((rows == "AGE").any(axis=1)))
+        return rows.iloc[first + 1 :].set_axis(list(rows.iloc[first]), axis=1)
+    rows = pd.read_csv(path, sep=separator, keep_default_na=False, dtype=str)
+    if "pop_in_cook" in rows:
+        return rows.loc[rows.index.repeat(rows["pop_in_cook"].astype(float).astype(int) // 20)]
+    if "Height(Inches)" in rows:
+        return rows.astype(float).round().astype(int).astype(str)
+    return rows
+
+
+SETS = ((GENERATED, TABLES, 15_000), (SECOND, SECOND_TABLES, 6_000), (THIRD, THIRD_TABLES, 7_000))
+"""Generators, columns of real tables and most rows of each set."""

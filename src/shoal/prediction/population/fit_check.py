@@ -6,7 +6,7 @@ be simulated. The observed numbers are held against them by the quadratic distan
 table of every two columns, with people drawn from the fitted population; the 1 % is shared by the tables.
 
 Poisson counts let people of rare combinations meet. In the real table they may never do (one household per address), and a small
-sample looks the same either way: then intervals are widened by what this would change, or, if that is much, the model is not used.
+sample looks the same either way: then intervals are widened by what this would change, or, if it is much, no model is used.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 A combination with fitted share p, f people in a pilot of m, has a share :math:`pG` with G Gamma(a + f, a + mp). Among n
 respondents it is given by exactly one of them :math:`E[xe^{-x}]`, :math:`x=npG`, times, which is
 :math:`np\frac AB\big(\frac B{B+np}\big)^{A+1}` with A = a + f, B = a + mp. Summed over all combinations, seen or not, and divided
-by n this is the expected unique share, moved half way to the share seen in the pilot. The interval is made as in :mod:`.risk`, and
-the more people are asked, the more of the interval of the unique people of the population is added;
-where the model is outside its limits it is the one without a model. As many respondents as the pilot has people, or
-fewer, need no model: what parts of the pilot show is counted.
+by n this is the expected unique share, moved half way to the share seen in the pilot. The interval is made as in :mod:`.risk`;
+the more people are asked, the more of the interval of the unique people of the population is added to it. If the model is outside
+its limits, the interval is the one without a model. As many respondents as the pilot has people, or fewer, need no model: what
+parts of the pilot show is counted.
 """
 
 from __future__ import annotations
