@@ -12,6 +12,7 @@ from shoal.prediction import match_probability
 
 POPULATIONS = {
     "alone and in fifties": (np.append(np.ones(500, dtype=int), np.full(400, 50)), 0.2),
+    "addresses beside crowds": (np.append(np.ones(5_000, dtype=int), np.full(150, 33)), 0.2),
     "one pair beside crowds": (np.append([2, 9, 15], np.full(10, 3000)), 0.9),
     "all in threes": (np.full(7_000, 3), 0.002),
     "few rare classes": (np.append([5, 7, 14, 60], np.full(10, 3000)), 0.01),

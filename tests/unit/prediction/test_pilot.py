@@ -165,3 +165,13 @@ def test_a_pilot_that_does_not_decide_says_how_large_one_would() -> None:
     assert re.fullmatch(r"a pilot of (about|more than) [\d,]+ people.*\.", found.would_tell)
     assert found.would_tell in found.sentence
     assert shoal.design(pilot=pilot, target=share.high, **about).would_tell == "", "it decides"
+
+
+def test_the_more_people_are_asked_the_more_of_the_doubt_about_the_population_is_added() -> None:
+    """Nothing for as many as the pilot has, all of it for everybody, half of it in the middle between them."""
+    pilot = Pilot.of([np.arange(300) % 20, np.arange(300) % 15], np.arange(300) % 3 + 1, 4_600, model="tree")
+    whole = pilot._everybody
+    assert pilot._beyond(600) == (0.0, 0.0)
+    assert pilot._beyond(4_600) == pytest.approx(((whole.value - whole.low) / 4_600, (whole.high - whole.value) / 4_600))
+    assert pilot._beyond(2_600) == pytest.approx(tuple(x / 2 for x in pilot._beyond(4_600)))
+    assert min(pilot._beyond(2_600)) > 0

@@ -24,9 +24,9 @@ from shoal.prediction.distribution import Floats
 from shoal.prediction.population.fit_check import SLIGHT, never_meet, refutation, seen_moments
 from shoal.prediction.population.model_choice import ENOUGH, Fit, choose, grade_of
 from shoal.prediction.population.models import MOST_CELLS, combinations
-from shoal.prediction.population.risk import KNOWN, OUTSIDE, Z, assembled_risk, counted_classes
+from shoal.prediction.population.risk import OUTSIDE, Z, assembled_risk, counted_classes
 from shoal.prediction.population.sample import Sample
-from shoal.prediction.population.without_model import LEVEL, rarefied_share, unique_share_range
+from shoal.prediction.population.without_model import KNOWN, LEVEL, rarefied_share, unique_share_range
 
 RANDOM = "the pilot is taken as drawn at random from those who will be asked"
 
@@ -115,7 +115,7 @@ class Pilot:
         """How far the share of n people can be off because the pilot is smaller: for everybody as much as the number of unique
         people of the population, nothing for as many as the pilot has, in proportion between them."""
         s, e = self.sample, self._everybody
-        part = (n - s.people) / max(s.population - s.people, 1) / s.population
+        part = (n - s.people) / (s.population - s.people) / s.population
         return part * (e.value - e.low), part * (e.high - e.value)
 
     def _deviation(self, n: int) -> float:

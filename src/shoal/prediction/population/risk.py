@@ -25,7 +25,7 @@ from shoal.prediction.population.design import Design
 from shoal.prediction.population.fit_check import SLIGHT, never_meet, refutation
 from shoal.prediction.population.model_choice import Fit, choose, grade_of, rare
 from shoal.prediction.population.sample import Ints, Sample
-from shoal.prediction.population.without_model import LEVEL, lookalikes, model_free_ranges, poisson_limits
+from shoal.prediction.population.without_model import KNOWN, LEVEL, lookalikes, model_free_ranges, poisson_limits
 
 Z = 1.96
 STEPS = (0.05, 0.1, 0.2, 0.5)
@@ -296,10 +296,6 @@ class Totals:
                 goal = min(max(own, total[0]), total[2])
             out[here] = m * _factor(shape, m, f, s.rates[here], goal)
         return out
-
-
-KNOWN = 10
-"""Classes of two people from which the number of lookalikes counts as known."""
 
 
 def _factor(shape: float, means: Floats, f: Ints, rate: Floats, goal: float) -> float:

@@ -29,7 +29,7 @@ from shoal.prediction.distribution import fraction, whole
 from shoal.prediction.population import class_size_models as models
 from shoal.prediction.population.design import Design
 from shoal.prediction.population.risk import PopulationRisk
-from shoal.prediction.population.without_model import ONE_BY_ONE, lookalikes, uniques_range
+from shoal.prediction.population.without_model import KNOWN, ONE_BY_ONE, lookalikes, uniques_range
 
 MATCH = "unique match is right (Skinner & Elliot)"
 NOT_DEFINED = "no class of the sample has one person: the chance that a unique match is right is not defined"
@@ -174,7 +174,7 @@ def match_by_design(n1: int, design: Design) -> Estimate:
 def _match(n1: int, pairs: float, threes: float, c: float, level: float) -> Estimate:
     """n1 sample uniques, and so many pairs that each stand for c people who look like one of them."""
     least, most = lookalikes(pairs, threes, c, (1 - level) / 2)
-    few = min(n1, pairs) < 10
+    few = min(n1, pairs) < KNOWN
     notes = (
         ("no class of two in the sample",) if pairs == 0 else ("fewer than ten classes of one or of two people",) if few else ()
     )

@@ -36,6 +36,8 @@ TANGENTS = np.linspace(-4.2, 4.2, 15)
 """Where each count's likelihood has a tangent, in standard deviations from the count."""
 FEW = 1e-3
 """An expected count below this is none."""
+KNOWN = 10
+"""Classes of two people from which the number of lookalikes counts as known."""
 NOISE = 2.24
 """Standard deviations of chance beyond the mean: 97.5 % on each side."""
 Range = tuple[float, float]
@@ -45,14 +47,15 @@ def lookalikes(pairs: float, threes: float, c: float, tail: float) -> Range:
     """Least and most people of the population who look like a sample unique, with ``tail`` on either side.
 
     Two ways, the wider of them: the logarithm with Student's quantile and the variance of classes of three; and the exact limits
-    of the number of pairs, with the number of people a Poisson count around c times it. The first alone does not hold where
-    pairs are few.
+    of the number of pairs, with the number of people a Poisson count around c times it. The first alone does not hold if pairs
+    are few. Then people come in groups, too: if classes of three are many, a sample unique has many lookalikes or none.
     """
     from shoal.kernels.scipy.special import stdtrit
     from shoal.kernels.scipy.stats import poisson
 
     low, high = poisson_limits(pairs, tail / 2)
-    least, most = float(poisson.ppf(tail / 2, c * low)) if low else 0.0, float(poisson.ppf(1 - tail / 2, c * high))
+    each = 1 + 1.5 * c * threes / max(pairs, 1) if pairs < KNOWN else 1.0
+    least, most = (each * float(poisson.ppf(q, c * x / each)) if x else 0.0 for q, x in ((tail / 2, low), (1 - tail / 2, high)))
     if pairs:
         wide = -float(stdtrit(max(pairs - 1, 1), tail)) * math.sqrt((1 + 1 / c + 1.5 * threes / pairs) / pairs)
         half = math.exp(min(wide, 700.0))

@@ -223,10 +223,11 @@ def _merged(p: Floats, groups: Any) -> float:
     return Distribution.of(np.bincount(groups, weights=p), normalize=True).entropy
 
 
-def _share(blocks: Sequence[_meter.Block], people: int) -> float:
-    names = [n for b in blocks for n in b.names]
-    pieces = _meter.parts(blocks, names)
-    return _meter.unique_share(pieces, people, points=_meter.COARSE, listed=2000)[0] if pieces else float(people == 1)
+def _share(blocks: Sequence[_meter.Block], people: int, *, fine: bool = False) -> float:
+    """The unique share by all questions of the blocks."""
+    pieces = _meter.parts(blocks, [n for b in blocks for n in b.names])
+    grid = {} if fine else {"points": _meter.COARSE, "listed": 2000}
+    return _meter.unique_share(pieces, people, **grid)[0] if pieces else float(people == 1)
 
 
 def _keep_most(
@@ -300,9 +301,7 @@ def _verified(
     blocks: Sequence[_meter.Block], changes: tuple[Change, ...], n: int, before: float, target: float, *, proven: bool
 ) -> Suggestion:
     """The effect again on the fine grid."""
-    current = _apply_all(blocks, changes)
-    names = [name for b in current for name in b.names]
-    after = _meter.unique_share(_meter.parts(current, names), n)[0] if names else float(n == 1)
+    after = _share(_apply_all(blocks, changes), n, fine=True)
     return Suggestion(changes, before, after, after <= target * (1 + 1e-9), proven)
 
 
@@ -322,7 +321,7 @@ def single_changes(
         return []
     found = []
     for question in questions.values():
-        tried = [Suggestion((c,), before, _after(apply(blocks, c), n), False) for c in changes_of(question)]
+        tried = [Suggestion((c,), before, _share(apply(blocks, c), n, fine=True), False) for c in changes_of(question)]
         helping = [s for s in tried if before - s.after >= LEAST_GAIN]
         meeting = [s for s in helping if s.after <= target]
         if meeting:
@@ -331,8 +330,3 @@ def single_changes(
             found.append(max(helping, key=lambda s: (before - s.after) / max(s.cost, 1e-9)))
     best = sorted(found, key=lambda s: (s.after, s.cost))[:most]
     return [Suggestion(s.changes, s.before, s.after, s.after <= target) for s in best]
-
-
-def _after(blocks: Sequence[_meter.Block], n: int) -> float:
-    names = [name for b in blocks for name in b.names]
-    return _meter.unique_share(_meter.parts(blocks, names), n)[0] if names else float(n == 1)

@@ -14,14 +14,13 @@ Takes    S_2 … S_m, the group size; what else is known: the largest cell, the 
 Returns  Estimate: exact up to a group of m; else B while the sums leave at most 10 % open and no cell is all but certain to
          be taken, C beyond
 Source   METHODS §3.4, §33; Krein & Nudelman 1977, ch. III (principal representations)
-Differs  METHODS' truncated saddlepoint is replaced: its 3 % does not hold for many equal cells with k p_max above 0.3
+Differs  METHODS' truncated saddlepoint is not used: its 3 % does not hold for many equal cells with k p_max above 0.3
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -41,7 +40,6 @@ def uniqueness_from_power_sums(
     p_max: float | None = None,
     cells: int | None = None,
     error: float | Sequence[float] = 0.0,
-    method: Literal["extremes", "saddlepoint"] = "extremes",
 ) -> Estimate:
     r"""P(all unique) from power sums :math:`S_2,\dots,S_m`, :math:`S_r=\sum p^r`.
 
@@ -55,8 +53,6 @@ def uniqueness_from_power_sums(
         The number of cells: nothing is likelier than with equal cells.
     error : float or one per sum
         The relative half-width within which each sum is known, when it was rounded.
-    method : {"extremes", "saddlepoint"}
-        ``saddlepoint`` gives METHODS' truncated series as the value, inside the same interval.
 
     Examples
     --------
@@ -78,9 +74,7 @@ def uniqueness_from_power_sums(
     top = 0.0 if cells is None else log_uniform(k, whole(cells, what="cells", least=1))
     if k <= 1:
         return Estimate.exact(1.0, method="a group of at most one", log_value=0.0)
-    if method not in ("extremes", "saddlepoint"):
-        raise UsageError(f"method '{method}' is not known.", hint="Methods: extremes, saddlepoint.")
-    if k <= s.size and not loose.any() and method == "extremes":
+    if k <= s.size and not loose.any():
         return newton(s, k)
     if k == 2:
         pair, half = float(s[1]), float(s[1] * loose[0])
@@ -88,8 +82,7 @@ def uniqueness_from_power_sums(
     ends = rounded_extremes(s, loose, largest, k) if loose.max(initial=0.0) > _AS_EXACT else principal(s, largest)
     found = [log_coefficient(points, k) for points in ends]
     low, high = sorted(min(top, log_value) for log_value, _ in found)
-    answer = _between(low, high, max(strain for _, strain in found), f"power sums up to S_{s.size}: both extreme distributions")
-    return answer if method == "extremes" else _by_series(s, k, answer)
+    return _between(low, high, max(strain for _, strain in found), f"power sums up to S_{s.size}: both extreme distributions")
 
 
 def newton(s: Floats, k: int) -> Estimate:
@@ -111,34 +104,6 @@ def newton(s: Floats, k: int) -> Estimate:
     return Estimate(value, max(0.0, value - slack), min(1.0, value + slack), level=1.0, method=name, grade="C", notes=note)
 
 
-def truncated_saddlepoint(s: Floats, k: int) -> float | None:
-    """ln of k! e^K / (z^k sqrt(2 pi v)) at the first z with z K'(z) = k; None when there is none."""
-    r = np.arange(1, s.size + 1)
-    sign = np.where(r % 2 == 1, 1.0, -1.0)
-
-    def slope(z: float) -> float:  # z K'(z)
-        return float((sign * s * z**r).sum())
-
-    def spread(z: float) -> float:  # z K' + z² K''
-        return float((sign * r * s * z**r).sum())
-
-    z = 0.0
-    step = k / 64
-    while slope(z + step) < k:
-        z += step
-        if spread(z) <= 0 or z > 64 * k:
-            return None
-    low, high = z, z + step
-    for _ in range(80):
-        z = 0.5 * (low + high)
-        low, high = (z, high) if slope(z) < k else (low, z)
-    v = spread(z)
-    if v <= 0:
-        return None
-    cumulant = float((sign * s * z**r / r).sum())
-    return math.lgamma(k + 1) + cumulant - k * math.log(z) - 0.5 * math.log(2 * math.pi * v)
-
-
 def _between(log_low: float, log_high: float, strain: float, name: str) -> Estimate:
     slack = 1e-6 if strain <= 2.0 else 0.2
     log_low, log_high = log_low - slack, min(0.0, log_high + slack)
@@ -155,21 +120,6 @@ def _between(log_low: float, log_high: float, strain: float, name: str) -> Estim
         log_value=log_value,
         notes=note,
     )
-
-
-def _by_series(s: Floats, k: int, answer: Estimate) -> Estimate:
-    """The truncated series as the value; B where it lies within 3 % of what the sums allow."""
-    log_value = truncated_saddlepoint(s, k)
-    if log_value is None:
-        note: tuple[str, ...] = ("the series of power sums has no saddlepoint for this group: only pairs were used",)
-        log_value = -0.5 * k * (k - 1) * float(s[1])
-        name, fine = "exp(-C(k,2) S_2)", False
-    else:
-        name, note = f"saddlepoint of power sums up to S_{s.size}", answer.notes
-        fine = answer.grade == "B" and 0.97 * answer.high <= math.exp(log_value) <= 1.03 * answer.low
-    value = math.exp(min(0.0, log_value))
-    ends = min(value, answer.low), max(value, answer.high)
-    return Estimate(value, *ends, level=1.0, method=name, grade="B" if fine else "C", log_value=log_value, notes=note)
 
 
 def _largest(s: Floats, p_max: float | None, loose: Floats) -> float:
