@@ -230,6 +230,40 @@ def _restaurant(rng: Rng, people: int, strength: float) -> Codes:
     return known._digits(rng.permutation(14**4)[table], 14, 4)
 
 
+FOURTH_TABLES = {
+    "adult: education, hours, marital status, sex": ("adult", ["education", "hours-per-week", "marital-status", "sex"]),
+    "time use: income, home, age, child": ("atus", ["famincome", "home_type", "age", "hh_child"]),
+    "labour force: region, age, kind": ("free", ["REGION", "AGE", "KINDPERS"]),
+    "tests: age, day, gender": ("tests", ["age", "pan_day", "gender"]),
+    "Cook County: postcode, age": ("cook", ["geoid_zcta", "age"]),
+}
+FOURTH: dict[str, Callable[[Rng], Codes]] = {
+    "core and fringe": lambda rng: np.where(
+        rng.random(7_000)[:, None] < 0.4,
+        rng.integers(0, 12, (7_000, 4)),
+        rng.integers(0, 12, (200, 4))[rng.integers(0, 200, 7_000)],
+    ),
+    "ring": lambda rng: np.round(
+        np.stack([np.cos(turn := rng.uniform(0, 6.28, 7_000)), np.sin(turn), turn / 6], axis=1) * 14
+        + rng.standard_normal((7_000, 3))
+    ).astype(np.int64),
+    "first names": lambda rng: np.append(
+        known.zipf(rng, 7_000, 1, 300, 0.9), np.stack([rng.integers(0, 30, 7_000), rng.integers(0, 2, 7_000)], axis=1), axis=1
+    ),
+    "firms and jobs": lambda rng: np.stack(
+        [
+            firm := rng.choice(150, 7_000, p=rng.dirichlet(np.full(150, 0.3))),
+            (firm + rng.geometric(0.3, 7_000)) % 25,
+            rng.integers(0, 8, 7_000),
+        ],
+        axis=1,
+    ),
+    "answers left out": lambda rng: np.where(
+        (rng.random(7_000) < 0.3)[:, None] & (np.arange(5) > 1), 0, rng.binomial(12, 0.4, (7_000, 5))
+    ),
+}
+
+
 FILES = {
     "adult": ("adult/adult.csv", ","),
     "atus": ("atus_cran/atus_2003_2016_respondents.csv.gz", ","),
@@ -277,5 +311,5 @@ def _read(path: Path, separator: str) -> pd.DataFrame:
     return rows
 
 
-SETS = ((GENERATED, TABLES, 15_000), (SECOND, SECOND_TABLES, 6_000), (THIRD, THIRD_TABLES, 7_000))
+SETS = ((GENERATED, TABLES, 15_000), (SECOND, SECOND_TABLES, 6_000), (THIRD, THIRD_TABLES, 7_000), (FOURTH, FOURTH_TABLES, 7_000))
 """Generators, columns of real tables and most rows of each set."""

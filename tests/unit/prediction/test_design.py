@@ -108,6 +108,14 @@ def test_five_percent_with_a_twin_at_home_is_the_limit(twins: int, mixed: bool) 
     assert Design.of(of_class, 4_000, cluster=home).mixed is mixed
 
 
+def test_clusters_larger_than_households_are_refused() -> None:
+    """Villages of which some people were asked: those who look alike there and were not asked would not be counted."""
+    assert Design.of(np.arange(24), 100, cluster=np.arange(24) % 2).effect == 12
+    with pytest.raises(UsageError, match=r"clusters have 12\.5 people on average, more than households have") as refused:
+        Design.of(np.arange(25), 100, cluster=np.arange(25) % 2)
+    assert "two-stage samples" in str(refused.value.hint)
+
+
 def test_different_weights_in_one_cluster_and_odd_weights_are_refused() -> None:
     with pytest.raises(UsageError, match="different weights"):
         Design.of([0, 1], 10, weight=[1.0, 2.0], cluster=[7, 7])

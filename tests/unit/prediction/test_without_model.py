@@ -20,15 +20,25 @@ def counted(numbers: dict[int, int], population: int) -> SampledClasses:
     return SampledClasses(sizes, many, people, sum(numbers.values()), numbers.get(1, 0), numbers.get(2, 0), population)
 
 
-@pytest.mark.parametrize(("pairs", "threes", "c"), [(1, 0, 3.0), (2, 1, 8.0), (9, 20, 4.0), (10, 20, 4.0), (400, 90, 6.0)])
+@pytest.mark.parametrize(
+    ("pairs", "threes", "c"),
+    [(1, 0, 3.0), (2, 1, 8.0), (9, 6, 40.0), (10, 6, 40.0), (30, 60, 40.0), (30, 61, 40.0), (400, 90, 6.0)],
+)
 def test_lookalikes_are_the_wider_of_two_ways(pairs: int, threes: int, c: float) -> None:
     tail = 0.025
     student = t.ppf(1 - tail, max(pairs - 1, 1)) * math.sqrt(1 / pairs + 1 / (c * pairs) + 1.5 * threes / pairs**2)
     low, high = wm.poisson_limits(pairs, tail / 2)
-    each = 1 + 1.5 * c * threes / pairs if pairs < 10 else 1  # of few pairs: lookalikes come in groups
+    each = 1 + 1.5 * c * threes / pairs if pairs < 10 or threes == 61 else 1  # lookalikes come in groups
     least = min(each * poisson.ppf(tail / 2, c * low / each), c * pairs * math.exp(-student))
     most = max(each * poisson.ppf(1 - tail / 2, c * high / each), c * pairs * math.exp(student))
     assert wm.lookalikes(pairs, threes, c, tail) == pytest.approx((least, most))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "threes", "few"), [(9, 0, True), (10, 0, False), (10, 7, True), (30, 60, False), (30, 61, True)]
+)
+def test_pairs_are_few_if_they_vary_like_fewer_than_ten_groups(pairs: int, threes: int, few: bool) -> None:
+    assert wm.few_pairs(pairs, threes) is few
 
 
 def test_without_pairs_there_may_be_no_lookalike_and_the_most_is_bounded() -> None:

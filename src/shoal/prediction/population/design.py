@@ -28,6 +28,8 @@ from shoal.prediction.distribution import Floats
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 NEAR = 1e-6
 MOST_PRODUCTS = 1e7
+MOST_MEMBERS = 12
+"""Mean size of clusters above which they are not taken as households of which everybody was sampled."""
 SHARED = 0.05
 """Share of people with a combination that another person of their cluster has, above which no interval is graded B."""
 
@@ -55,16 +57,21 @@ class Design:
             raise UsageError("sampling weights must be positive numbers.", hint="Remove people without a weight.")
         heavy = np.maximum(heavy * population / heavy.sum(), 1.0)
         unit = np.arange(people) if cluster is None else np.unique(np.asarray(cluster), return_inverse=True)[1].ravel()
-        most, least = np.zeros(unit.max() + 1), np.full(unit.max() + 1, np.inf)
+        if people > MOST_MEMBERS * (units := int(unit.max()) + 1):
+            raise UsageError(
+                f"clusters have {people / units:.3g} people on average, more than households have.",
+                hint="--cluster is for households of which everybody was sampled; two-stage samples (villages) are not covered.",
+            )
+        most, least = np.zeros(units), np.full(units, np.inf)
         np.maximum.at(most, unit, heavy)
         np.minimum.at(least, unit, heavy)
         if bool(np.any(most > least * (1 + NEAR))):
             raise UsageError(
                 "people of one cluster have different weights.", hint="--cluster is for clusters of which everybody was sampled."
             )
-        key, members = np.unique(place * (int(unit.max()) + 1) + unit, return_counts=True)
-        classes, units = np.divmod(key, int(unit.max()) + 1)
-        return cls(classes, units, members.astype(np.int64), most[units], int(place.max()) + 1)
+        key, members = np.unique(place * units + unit, return_counts=True)
+        classes, of_unit = np.divmod(key, units)
+        return cls(classes, of_unit, members.astype(np.int64), most[of_unit], int(place.max()) + 1)
 
     def ordered(self, order: Ints) -> Design:
         """The same with class ``order[i]`` as class i."""

@@ -29,7 +29,7 @@ from shoal.prediction.distribution import fraction, whole
 from shoal.prediction.population import class_size_models as models
 from shoal.prediction.population.design import Design
 from shoal.prediction.population.risk import PopulationRisk
-from shoal.prediction.population.without_model import KNOWN, ONE_BY_ONE, lookalikes, uniques_range
+from shoal.prediction.population.without_model import KNOWN, ONE_BY_ONE, few_pairs, lookalikes, uniques_range
 
 MATCH = "unique match is right (Skinner & Elliot)"
 NOT_DEFINED = "no class of the sample has one person: the chance that a unique match is right is not defined"
@@ -174,10 +174,8 @@ def match_by_design(n1: int, design: Design) -> Estimate:
 def _match(n1: int, pairs: float, threes: float, c: float, level: float) -> Estimate:
     """n1 sample uniques, and so many pairs that each stand for c people who look like one of them."""
     least, most = lookalikes(pairs, threes, c, (1 - level) / 2)
-    few = min(n1, pairs) < KNOWN
-    notes = (
-        ("no class of two in the sample",) if pairs == 0 else ("fewer than ten classes of one or of two people",) if few else ()
-    )
+    few = n1 < KNOWN or few_pairs(pairs, threes)
+    notes = ("no class of two in the sample",) if pairs == 0 else ("too few classes of one or of two people",) if few else ()
     value, grade = n1 / (n1 + c * pairs), "C" if few else "B"
     return Estimate(value, n1 / (n1 + most), n1 / (n1 + least), level=level, method=MATCH, grade=cast(Grade, grade), notes=notes)
 

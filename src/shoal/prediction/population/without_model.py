@@ -37,7 +37,7 @@ TANGENTS = np.linspace(-4.2, 4.2, 15)
 FEW = 1e-3
 """An expected count below this is none."""
 KNOWN = 10
-"""Classes of two people from which the number of lookalikes counts as known."""
+"""Classes of two people, or groups of lookalikes, from which their number counts as known."""
 NOISE = 2.24
 """Standard deviations of chance beyond the mean: 97.5 % on each side."""
 Range = tuple[float, float]
@@ -48,19 +48,24 @@ def lookalikes(pairs: float, threes: float, c: float, tail: float) -> Range:
 
     Two ways, the wider of them: the logarithm with Student's quantile and the variance of classes of three; and the exact limits
     of the number of pairs, with the number of people a Poisson count around c times it. The first alone does not hold if pairs
-    are few. Then people come in groups, too: if classes of three are many, a sample unique has many lookalikes or none.
+    are few. Then lookalikes come in groups, too: if classes of three are many, a sample unique has many lookalikes or none.
     """
     from shoal.kernels.scipy.special import stdtrit
     from shoal.kernels.scipy.stats import poisson
 
     low, high = poisson_limits(pairs, tail / 2)
-    each = 1 + 1.5 * c * threes / max(pairs, 1) if pairs < KNOWN else 1.0
+    each = 1 + 1.5 * c * threes / max(pairs, 1) if few_pairs(pairs, threes) else 1.0
     least, most = (each * float(poisson.ppf(q, c * x / each)) if x else 0.0 for q, x in ((tail / 2, low), (1 - tail / 2, high)))
     if pairs:
         wide = -float(stdtrit(max(pairs - 1, 1), tail)) * math.sqrt((1 + 1 / c + 1.5 * threes / pairs) / pairs)
         half = math.exp(min(wide, 700.0))
         least, most = min(least, c * pairs / half), max(most, c * pairs * half)
     return least, most
+
+
+def few_pairs(pairs: float, threes: float) -> bool:
+    """Whether the lookalikes rest on fewer than :data:`KNOWN` pairs, or vary as much as so few groups of people."""
+    return pairs < KNOWN or pairs**2 < 1.5 * KNOWN * threes
 
 
 def uniques_range(s: SampledClasses, *, level: float = LEVEL) -> tuple[float, float]:
