@@ -229,7 +229,7 @@ def test_ranges_from_a_sample_hold_on_skewed_populations() -> None:
         low, high = uniques_range(SampledClasses(np.zeros(0), np.zeros(0), n, int((sample > 0).sum()), n1, n2, people))
         missed_uniques += not low <= (population == 1).sum() <= high
         narrow += high < 0.5 * people
-        if min(n1, n2) >= 10:
+        if min(n1, n2) >= 10 and n2**2 >= 15 * n3:
             judged += 1
             match, alone = predict.match_probability(n1, n2, n / people, n3=n3), sample == 1
             assert match.grade == "B"
