@@ -67,6 +67,22 @@ def _upside_down(low: str, high: str | None) -> bool:
     return _value(high) < _value(low) and not years
 
 
+FEWEST_BANDS, MOST_BANDS = 4, 40
+"""Labels among which one that is not a band is looked for."""
+
+
+def odd_band(values: Sequence[str]) -> bool:
+    """Whether all labels but one are bands, so that none has a place in an order.
+
+    >>> odd_band(["0-4", "5-9", "10-14", "unknown"]), odd_band(["0-4", "5-9", "10-14", "15-19"]), odd_band(["0-4", "a", "b", "c"])
+    (True, False, False)
+    """
+    words = [v for v in values if not any(map(str.isdigit, v))]
+    if not FEWEST_BANDS <= len(values) <= MOST_BANDS or len(words) != 1 or band_order(values):
+        return False
+    return bool(band_order([v for v in values if v is not words[0]]))
+
+
 def band_order(values: Sequence[str]) -> tuple[str, ...]:
     """The values from low to high, where they are bands (numbers and a word such as ``normal`` may stand among them); else empty.
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from shoal.find.bands import odd_band
 from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.find.identifiers import identifier_form, spread
 from shoal.find.missing_values import BELOW, asked, below_codes, missing_spellings, number_codes
@@ -133,13 +134,14 @@ def find_column(facts: ColumnFacts) -> ColumnFinding:
 def _finding(
     facts: ColumnFacts, decision: Decision, scale: Scale, order: tuple[str, ...], gone: tuple[str, ...]
 ) -> ColumnFinding:
+    odd = scale is Scale.NOMINAL and facts.kind == "text" and odd_band(facts.values)
     return ColumnFinding(
         facts.name,
         facts.kind,
         facts.distinct,
         facts.missing,
         decision.role,
-        decision.reason,
+        decision.reason + ("; one label is not a band, so the others have no order" if odd else ""),
         round(decision.confidence, 2),
         scale,
         order if scale is Scale.ORDERED else (),

@@ -316,6 +316,13 @@ def test_excel_cells_that_only_look_filled_are_refused(tmp_path: Path) -> None:
     assert counted(book(tmp_path / "t.xlsx", [["title", None], [1, 2]], merge="A1:B1"), "title") == {1: 1}
 
 
+def test_a_last_row_of_one_merged_cell_is_a_note_below_the_table(tmp_path: Path) -> None:
+    rows = [["a", "b", "c"], *([i, i, i] for i in range(5)), ["Source: the register of the town.", None, None]]
+    assert counted(book(tmp_path / "t.xlsx", rows, merge="A7:C7"), "a") == dict.fromkeys(range(5), 1)
+    with pytest.raises(UnreadableError, match="1 groups of merged cells"):
+        counted(book(tmp_path / "u.xlsx", rows, merge="B6:C6"), "a")
+
+
 def test_excel_columns_of_two_types(tmp_path: Path) -> None:
     path = book(tmp_path / "t.xlsx", [["a", "b"], *[[i, 1] for i in range(1_100)], [SECRET, 1.5]])
     with open_table(path) as table:

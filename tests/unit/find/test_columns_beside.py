@@ -290,3 +290,14 @@ def test_answers_around_zero_are_opinions_in_a_census(low: str, role: Role) -> N
 
 def test_terms_of_years_are_not_diagnoses() -> None:
     assert find_column(facts("start", ["A13", "A14", "A15", "H13", "H14", "H15", "H16"], "text")).topic != "diagnosis"
+
+
+@pytest.mark.parametrize(("labels", "noted"), [(["unknown band"], True), ([], False)])
+def test_a_label_that_takes_the_order_from_bands_is_noted(labels: list[str], noted: bool) -> None:
+    found = find_column(facts("HHIncome", ["0-4999", "5000-9999", "10000-14999", "15000-19999", *labels], "text"))
+    assert (found.order == ()) is noted is ("one label is not a band" in found.reason)
+
+
+@pytest.mark.parametrize("name", ["time_spend_company", "time_spent_at_company"])
+def test_time_with_a_company_is_not_spending(name: str) -> None:
+    assert topics(name, "time_spend_shopping") == ["tenure", "spending"]

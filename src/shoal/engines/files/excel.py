@@ -242,7 +242,9 @@ def _holds_table(sheet: Any) -> bool:
 
 def _check_cells(sheet: Any, above: int, path: Path) -> int:
     """Refuse cells that look filled to people and empty to programs; how many hold an error of Excel."""
-    merged = sum(1 for _, (row, _column) in sheet.merged_cell_ranges or () if row >= above)
+    end = sheet.end  # a last row that is one cell is a note below the table
+    note = ((end[0], sheet.start[1]), end) if end is not None else None
+    merged = sum(1 for cells in sheet.merged_cell_ranges or () if cells[1][0] >= above and cells != note)
     text = _part_of(path, str(sheet.name))
     formulas = len(_UNCOMPUTED.findall(text)) if b"<f" in text else 0
     if formulas or merged:
