@@ -42,7 +42,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class LinkedRows:
-    """LinkedRows of a linked table: the number of the person that each belongs to, and its cells (or known values) as texts."""
+    """Rows of a linked table: the number of the person that each belongs to, and its cells (or known values) as texts."""
 
     table: str
     person: IntArray
