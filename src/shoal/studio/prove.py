@@ -163,7 +163,7 @@ def signing(made: Made) -> dict[str, Any]:
         decided.setdefault((f["accepted"]["reason"], f["accepted"]["by"], day), []).append(f["name"])
     roles = (
         ("Generalized", policy.quasi),
-        ("Kept secret from guesses", policy.sensitive),
+        ("Sensitive, published", policy.sensitive),
         ("As they are", policy.insensitive),
         ("Removed", policy.direct),
     )
