@@ -214,3 +214,31 @@ def test_the_ring_of_the_frontier_is_the_release(tmp_path):
 def test_a_search_counts_its_work_unless_seconds_are_given():
     assert shoal.Policy.of(quasi=["a"], k=5).time_limit is None
     assert shoal.Policy.of(quasi=["a"], k=5, time_limit=7).time_limit == 7
+
+
+# ---------------------------------------------------------------- what a file tells besides its cells
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        lambda a: {**a, "rate": 0.5, "low": 0.5, "high": 0.5},
+        lambda a: {**a, "verdict": "warning"},
+        lambda a: {**a, "sentence": "Nothing was looked at."},
+        lambda a: None,
+    ],
+)
+@pytest.mark.parametrize("unit", [None, "person"])
+def test_verify_works_out_again_what_row_order_and_metadata_tell(tmp_path, lie, unit):
+    """The attack needs the file alone, so that no signature is believed: also where people were counted by a removed column."""
+    known = {"unit": unit, "direct": []} if unit else {"direct": ["person"]}
+    folder = shoal.anonymize(visits(), quasi=["age"], sensitive=["ill"], k=5, **known).write(tmp_path / "out")
+    assert verify(folder).ok
+
+    def change(made):
+        told = [lie(a) if a["name"] == "leftovers" else a for a in made["attacks"]]
+        assert told != made["attacks"]
+        made["attacks"] = [a for a in told if a]
+
+    found = resigned(folder, change)
+    assert next(check.name for check in found.checks if not check.ok) in ("derived", "certificate")

@@ -28,6 +28,8 @@ DERIVED: Mapping[str, frozenset[str]] = {
 see :func:`is_derived_attack`."""
 DATA_ATTACKS = ("homogeneity", "background knowledge", "skewness")
 """Attacks that need the published classes and nothing else."""
+FILE_ATTACK = "leftovers"
+"""The attack that needs the published file and nothing else."""
 _ABSENT: Any = object()
 
 
@@ -35,6 +37,8 @@ def is_derived_attack(name: str, flat: Mapping[str, Any]) -> bool:
     """Whether the published file alone gives what an attack finds: not where people were counted by a column that is left out."""
     if "unit" not in flat:  # linked tables are attacked by their files alone; those of events need who is behind the pseudonyms
         return bool(flat["format"].startswith("shoal-linked"))
+    if name == FILE_ATTACK:
+        return flat["data"]["file"] is not None
     counted = flat["unit"]["column"] is None or flat["data"]["unit"] is not None
     return bool(counted and name.split(":")[0] in DATA_ATTACKS)
 

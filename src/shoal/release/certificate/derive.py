@@ -8,7 +8,7 @@ Keeps    what the files disprove cannot stand in a certificate of any signer
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from shoal.attacks.homogeneity import background, homogeneity, skewness
+from shoal.attacks.leftovers import leftovers
 from shoal.errors import DataError, PolicyError, TamperError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.kernels.matches import width
@@ -89,7 +90,7 @@ def derive(signed: Certificate, facts: Facts, place: Path, table: Any = None) ->
         missing=_missing(c.data, facts),
         population=sentences.population(c.population.size, facts.records),
         attackers=sentences.attackers(c.data.quasi, c.before, c.counted),
-        attacks=_attacks(c, facts),
+        attacks=_attacks(c, facts, source),
         utility=replace(
             c.utility,
             scope=plan.suppression.scope,
@@ -287,6 +288,15 @@ def _known(c: Certificate, source: Any, facts: Facts) -> Known | None:
     return found
 
 
+MOST_ROWS = 200_000
+"""Records of a published file up to which it is held in memory."""
+
+
+def published_table(data: FileColumns, records: int, known: Collection[str]) -> Any:
+    """A published file as a pyarrow table with the names of its columns as they are known, or None where it is large."""
+    return None if records > MOST_ROWS else data.table(logical(header(data.source), known))
+
+
 def _columns(source: Any, facts: Facts) -> FileColumns:
     """The columns of the published data: those that were read when they were written, if these facts were counted then."""
     done = {} if facts.details is None else facts.details.done
@@ -300,10 +310,13 @@ def _missing(data: Data, facts: Facts) -> Missing:
     return Missing(*sentences.MISSING_RULE, MissingK(own=facts.k, wildcard=found["wildcard"], drop=found["drop"]))
 
 
-def _attacks(c: Certificate, facts: Facts) -> tuple[AttackResult, ...]:
-    """The attacks of the signed half, and those that the published classes alone allow."""
-    flat = {"unit": {"column": c.unit.column}, "data": {"unit": c.data.unit}}
+def _attacks(c: Certificate, facts: Facts, source: Any) -> tuple[AttackResult, ...]:
+    """The attacks of the signed half, and those that the published file alone allows."""
+    flat = {"unit": {"column": c.unit.column}, "data": {"unit": c.data.unit, "file": c.data.file}}
     signed = [a for a in c.attacks if not is_derived_attack(a.name, flat)]
+    if c.data.file is not None:
+        table = published_table(_columns(source, facts), facts.records, c.data.columns)
+        signed += [] if table is None else [leftovers(table, (source,))]
     if c.unit.column is not None and c.data.unit is None:
         return tuple(worst_first(signed))
     released = class_counts(c.data, facts)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
@@ -13,12 +12,12 @@ from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import DistinctDiversity, TCloseness
+from shoal.release.certificate.derive import MOST_ROWS, published_table
 from shoal.release.earlier.composition import composition
 from shoal.release.make.value_links import Links
 from shoal.release.plan.methods import structure, tells
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
-from shoal.release.proof.read import header, logical
 from shoal.release.proof.recount import FileColumns
 
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")
@@ -33,9 +32,6 @@ HINTS = {
     "looked at one: allow: {identifying: {column: why}}",
     "differencing": "Let every class change by at least k records or not at all: wait for more people, or use coarser levels.",
 }
-
-MOST_ROWS = 200_000
-"""Published records up to which row order and joins are examined on the table itself."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +58,11 @@ def run_attacks(
     linked: Sequence[AttackResult],
     early: Early,
     progress: Progress = silent,
+    *,
+    in_database: bool = False,
 ) -> list[AttackResult]:
-    """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release."""
+    """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release. Those
+    on a file alone are part of the derived half of its certificate."""
     from shoal.attacks import ATTACKING, Scene, run_all, tell
     from shoal.attacks.composition import joined_records
 
@@ -75,7 +74,7 @@ def run_attacks(
         distinct={r.column: r.l for r in prepared.policy.requirements if isinstance(r, DistinctDiversity)},
         t={r.column: r.t for r in prepared.policy.requirements if isinstance(r, TCloseness) and r.distance == "equal"},
         recoded=made if decision.finer else None,
-        table=table,
+        table=table if in_database else None,
         files=(data.source,),
         seed=prepared.policy.seed,
         downcoded=early.downcoded,
@@ -117,11 +116,6 @@ def _refuse_broken(prepared: Prepared, results: list[AttackResult]) -> None:
             hint="Let a plan be searched (method: lattice, without --plan), or leave 'hardened' out.",
             attacks=(told,),
         )
-
-
-def published_table(data: FileColumns, records: int, known: Collection[str]) -> Any:
-    """A published file as a pyarrow table with the names of its columns as they are known, or None where it is large."""
-    return None if records > MOST_ROWS else data.table(logical(header(data.source), known))
 
 
 def _unchanged(prepared: Prepared, before: Certificate) -> list[str]:

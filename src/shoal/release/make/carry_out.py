@@ -173,6 +173,7 @@ def _prove(
         made.linked,
         early(),
         lambda part, what: progress(0.9 + 0.04 * part, what),
+        in_database=output.to_table is not None,
     )
     if output.format == delta.DELTA:
         delta.write_log(data)
