@@ -16,12 +16,10 @@ from shoal.release.proof.recount import facts_of_batches
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
-    from shoal.release.make.carry_out import Output
 
 
-def check_target(table: Table, output: Output) -> None:
+def check_target(table: Table, name: str, *, replaces: bool) -> None:
     """Refuse a table name for sources that are not in a database, and one that would replace the source."""
-    name = output.table_name
     if not table.in_database:
         raise UsageError(
             "--to-table needs a table in a database as input.", hint="Name it as ENGINE-URL::table, or use --format."
@@ -29,9 +27,9 @@ def check_target(table: Table, output: Output) -> None:
     if not name.strip():
         raise UsageError("the name of the new table is empty.", hint="Write --to-table visits_public.")
     own = str(table.source["source"]).rpartition("::")[2]
-    if output.replaces and name.rpartition(".")[2].lower() == own.rpartition(".")[2].lower():
+    if replaces and name.rpartition(".")[2].lower() == own.rpartition(".")[2].lower():
         raise UsageError(f"--replace would drop '{name}', the table that is released.", hint="Choose another name.")
-    if output.replaces and table.engine == "spark":
+    if replaces and table.engine == "spark":
         raise UsageError(
             "Spark cannot replace a table in one step.", hint="Leave --replace out, and switch a view to the new table."
         )

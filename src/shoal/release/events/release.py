@@ -200,7 +200,7 @@ def decide_events(
     if output.format not in ENDINGS:
         raise UsageError(f"format '{output.format}' is not known.", hint=f"Formats: {', '.join(ENDINGS)}.")
     if output.to_table is not None:
-        check_target(table, output)
+        check_target(table, output.table_name, replaces=bool(output.replaces))
         output = replace(output, format="parquet")
     for earlier in output.earlier:
         check_earlier(Path(earlier))

@@ -76,7 +76,7 @@ def checked(output: Output, prepared: Prepared) -> Output:
     if output.to_table is not None:
         if prepared.trees:
             raise UsageError("closeness by a hierarchy cannot be re-counted from a table yet.", hint="Write files (--format).")
-        database.check_target(prepared.table, output)
+        database.check_target(prepared.table, output.table_name, replaces=bool(output.replaces))
         output = replace(output, format="parquet")
     if output.format == "csv":
         _distinct_names(prepared.schema.names)
