@@ -11,6 +11,8 @@ from recount_oracle import recount
 from release_forging import plain_certificate, sign_anew
 from shoal.errors import InfeasibleError
 from shoal.model.certificate.parts import LostGroup
+from shoal.release.certificate import derive
+from shoal.release.proof.recount import FileColumns
 from shoal.release.verification import verify
 
 KEY = "a key of at least sixteen characters 1234567890"
@@ -242,3 +244,11 @@ def test_verify_works_out_again_what_row_order_and_metadata_tell(tmp_path, lie, 
 
     found = resigned(folder, change)
     assert next(check.name for check in found.checks if not check.ok) in ("derived", "certificate")
+
+
+def test_a_published_file_is_held_in_memory_up_to_the_limit(tmp_path, monkeypatch):
+    file = tmp_path / "data.csv"
+    file.write_text("age\n1\n2\n3\n", encoding="utf-8")
+    monkeypatch.setattr(derive, "MOST_ROWS", 3)
+    assert derive.published_table(FileColumns(file), 3, ["age"]).num_rows == 3
+    assert derive.published_table(FileColumns(file), 4, ["age"]) is None
