@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, cast
 
 from shoal.api.arguments import Source, opened
@@ -23,6 +24,7 @@ def count_table(
     base: int = 5,
     zeros: bool = True,
     public: bool = False,
+    previous: Sequence[str | Path] = (),
 ) -> CountTable:
     """Cross columns, protect the counts, and try to recover what is hidden.
 
@@ -43,6 +45,9 @@ def count_table(
         Publish cells without people; without it they are hidden as small ones are.
     public : bool
         The lists of categories are public knowledge: none is joined.
+    previous : sequence of paths
+        Tables of counts, as :meth:`CountTable.write` wrote them, that are published already. A table is refused if one of its
+        counts differs from theirs by fewer than ``threshold`` people: who subtracts them reads off who joined or left.
 
     Examples
     --------
@@ -58,4 +63,7 @@ def count_table(
     counts = source.count(names, unit=unit)
     crossed = cross(counts, threshold=threshold, public=public)
     way = cast("Literal['suppress', 'round']", method)
-    return CountTable(crossed, protect_table(crossed.counts, threshold=threshold, method=way, base=base, zeros=zeros))
+    made = CountTable(crossed, protect_table(crossed.counts, threshold=threshold, method=way, base=base, zeros=zeros))
+    for earlier in previous:
+        made.compare_with(earlier)
+    return made

@@ -452,6 +452,7 @@ def _result(name: str, question: str, curve: Curve, limit: float | None, verdict
         sentence += f" {some} stand so far from all others in '{column}' that the change cannot hide them."
     sentence += f" The strongest of {_count(curve.tried, 'attacker')} tried.{closing}"
     worst = ", ".join(f"{_count(len(p.columns), 'column')}: {p.rate:.1%}" for p in curve.points)
+    worst += f"; the {sharpest.most_exposed} most exposed: {sharpest.exposed:.0%}" if sharpest.exposed > top.found else ""
     return AttackResult(name, question, top.rate, min(low, top.rate), max(high, top.rate), limit, worst, verdict, sentence)
 
 

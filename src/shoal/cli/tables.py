@@ -112,6 +112,7 @@ def _about_rare(rare: int, k: int, *, public: bool) -> str:
         "public": Option("The categories are public knowledge: merge none."),
         "threshold": Option("Counts of fewer people are hidden.", least=2),
         "base": Option("Rounded to multiples of this.", least=2),
+        "previous": Option("Published table of counts of the same people. Repeatable.", "FILE", kind=list[Path]),
     },
     reading=("read", "rename_duplicates", "missing_values"),
 )

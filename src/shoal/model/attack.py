@@ -8,10 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from shoal.errors import InternalError
+from shoal.model.display import as_percent
 
 Verdict = Literal["holds", "warning", "broken", "not run"]
 VERDICTS: tuple[Verdict, ...] = ("broken", "warning", "holds", "not run")
 """From bad to good; a certificate lists attacks in this order."""
+FINDERS = ("further knowledge", "linkage", "intersection", "known records", "sparse matching", "whole trail", "trail matching")
+"""Attacks whose rate is a share of the people: found, or their values learnt as if they were found."""
 
 
 @dataclass(frozen=True)
@@ -99,3 +102,24 @@ def worst_first(results: Iterable[AttackResult]) -> list[AttackResult]:
     ['b', 'a']
     """
     return sorted(results, key=lambda r: (VERDICTS.index(r.verdict), -(r.rate if r.rate is not None else -1.0), r.name))
+
+
+def strongest(results: Iterable[AttackResult], stated: float = 0.0) -> AttackResult | None:
+    """The attack that finds most people, beyond what the release claims and beyond the share that is ``stated`` anyway.
+
+    >>> weak = AttackResult("linkage: changed columns", "", 0.3, 0.3, 0.3, 0.2, "", "broken", "")
+    >>> strong = AttackResult("further knowledge", "", 0.9, 0.9, 0.9, None, "", "warning", "")
+    >>> strongest([weak, strong]).name, strongest([weak, strong], 0.9)
+    ('further knowledge', None)
+    """
+    found = [r for r in results if r.verdict in ("broken", "warning") and r.name.partition(":")[0] in FINDERS]
+    return max((r for r in found if r.rate is not None and r.rate > stated), key=lambda r: r.rate or 0.0, default=None)
+
+
+def strongest_sentence(results: Iterable[AttackResult], stated: float = 0.0) -> str:
+    """The strongest attack for a headline, or nothing."""
+    top = strongest(results, stated)
+    if top is None or top.rate is None:
+        return ""
+    where = f" ({top.worst})" if top.worst else ""
+    return f" The strongest attack tried, '{top.name}', succeeds for {as_percent(top.rate)}{where}."

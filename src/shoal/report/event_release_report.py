@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shoal.model.certificate.certificate import EVENT_FORMAT_1
 from shoal.model.certificate.events import EventCertificate
 from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words, card_of, report_page
 from shoal.report.charts import Chart, Revealed, known_records, svg
 from shoal.report.numbers import number, percent
 from shoal.report.pages import title_in
-from shoal.report.release_report import attack_table, check_blocks, recipient_table, requirement_table, signoff_blocks
+from shoal.report.release_report import attack_table, check_blocks, headline, recipient_table, requirement_table, signoff_blocks
 
 
 def render(body: EventCertificate) -> str:
@@ -23,8 +24,7 @@ def render(body: EventCertificate) -> str:
     return report_page(
         body.title,
         subtitle=f"{body.title} · Release report, {body.date}, made with {body.tool}",
-        accent=_headline(body),
-        accent_kind="met",
+        **headline(_headline(body), () if body.format == EVENT_FORMAT_1 else body.attacks),
         says=body.verdict,
         cost=(body.cost.sentence, "risk" if "none" in (body.steps.time, body.steps.place) else ""),
         numbers=_numbers(body),
@@ -59,9 +59,9 @@ def _sections(body: EventCertificate) -> list[Section]:
 def _headline(body: EventCertificate) -> str:
     held = max(((int(s), k) for s, k in body.judged_by.smallest.items() if k > 1), default=None)
     if held is None:
-        return "✓ Known records tell as little as asked"
+        return "Known records tell as little as asked"
     what = "Every record is" if held[0] == 1 else f"Any {held[0]} known records are"
-    return f"✓ {what} shared by at least {held[1]:,} people"
+    return f"{what} shared by at least {held[1]:,} people"
 
 
 def _numbers(body: EventCertificate) -> list[Number]:

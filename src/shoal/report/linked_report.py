@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from shoal.model.certificate.form import plain
+from shoal.model.certificate.halves import LINKED_FORMATS
 from shoal.model.display import one_in
 from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words, report_page
 from shoal.report.charts import class_sizes, fish, svg
 from shoal.report.charts.sizes import caption
 from shoal.report.numbers import number, percent
-from shoal.report.release_report import FISHES, SIGNATURES, SIGNS, file_table
+from shoal.report.release_report import FISHES, SIGNATURES, SIGNS, file_table, headline
 
 if TYPE_CHECKING:
     from shoal.release.linked.certificate import LinkedCertificate
@@ -22,8 +23,7 @@ def render(body: LinkedCertificate) -> str:
     return report_page(
         body.title,
         subtitle=f"{body.title} · Report of {len(body.tables)} tables released together, {body.date}, made with {body.tool}",
-        accent=f"✓ Everyone hides among at least {body.k:,}",
-        accent_kind="met",
+        **headline(f"Everyone hides among at least {body.k:,}", () if body.format == LINKED_FORMATS[0] else body.attacks),
         says=body.verdict,
         shoal=_shoal(body),
         numbers=_numbers(body),

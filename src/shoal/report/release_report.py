@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shoal.model.attack import AttackResult
+from shoal.model.attack import AttackResult, strongest
 from shoal.model.certificate.certificate import ACCEPTED, FORMAT_1, Certificate, cost_of
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import FileEntry, Purpose, Question
-from shoal.model.display import one_in
+from shoal.model.display import as_percent, one_in
 from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words, report_page
 from shoal.report.charts import class_sizes, fish, frontier, svg
 from shoal.report.charts.sizes import caption
@@ -39,8 +39,7 @@ def render(body: Certificate) -> str:
     return report_page(
         body.title,
         subtitle=f"{body.title} · Release report, {body.date}, made with {body.tool}",
-        accent=_headline(body),
-        accent_kind="met" if body.k > 1 else "risk",
+        **_headline(body),
         says=body.verdict,
         cost=_cost(body),
         shoal=_shoal(body),
@@ -70,9 +69,21 @@ def _sections(body: Certificate) -> list[Section]:
     ]
 
 
-def _headline(body: Certificate) -> str:
+def _headline(body: Certificate) -> dict[str, str]:
+    if body.k == 1:
+        return {"accent": "✕ Some are one of a kind", "accent_kind": "risk"}
     who = "Everyone hides" if body.unit.column else "Every record hides"
-    return f"✓ {who} among at least {body.k:,}" if body.k > 1 else "✕ Some are one of a kind"
+    attacks = () if body.format == FORMAT_1 else body.attacks
+    return headline(f"{who} among at least {body.k:,}", attacks, body.singled_out, 1 / body.k)
+
+
+def headline(said: str, attacks: Sequence[AttackResult], singled_out: float = 0.0, claimed: float = 0.0) -> dict[str, str]:
+    """The head of a page. It is green only if nobody who knows more finds a larger share of the people than is claimed."""
+    top = strongest(attacks)
+    share = max(singled_out, (top.rate or 0.0) if top else 0.0)
+    if share <= claimed:
+        return {"accent": f"✓ {said}", "accent_kind": "met"}
+    return {"accent": said, "accent_kind": "", "rest": f"; who knows more finds up to {as_percent(share)}"}
 
 
 def _cost(body: Certificate) -> tuple[str, str]:
@@ -328,8 +339,7 @@ def render_signing_page(made: Certificate) -> str:
     return report_page(
         f"Signing page: {made.title}",
         subtitle=f"{made.title} · Signing page, {made.date}, made with {made.tool}",
-        accent=_headline(made),
-        accent_kind="met" if made.k > 1 else "risk",
+        **_headline(made),
         numbers=[],
         sections=[
             Section("leaves", "What leaves", [Table(["", ""], _leaving(made))]),

@@ -43,7 +43,7 @@ from shoal.studio.policy_changes import least_plan, levels_of, search_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import Workspace, edits
 from shoal.studio.workspace.database import Job, Kept, Made
-from shoal.studio.workspace.work import line_of, verdict_of
+from shoal.studio.workspace.work import claim_of, line_of, verdict_of
 
 FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
 FIELDS = (
@@ -169,6 +169,7 @@ def signing(made: Made) -> dict[str, Any]:
     )
     return {
         "made": made,
+        "claim": claim_of(made.told),
         "about": policy.about,
         "roles": [(said, ", ".join(words.plain(c) for c in named)) for said, named in roles if named],
         "rest": policy.rest,
@@ -322,8 +323,7 @@ def _said(job: Job | None, made: Made | None) -> tuple[str, str, str]:
         return "The release is being written and proven.", "", "met"
     if made is None:
         return "Nothing is written yet.", "", "met"
-    said = made.told.get("says") or f"everyone hides among at least {made.told['k']:,}."
-    return "Recounted from the written file:", said, "met"
+    return "Recounted from the written file:", claim_of(made.told), "" if made.told.get("more") else "met"
 
 
 def _add_files(router: APIRouter, workspace: Workspace) -> None:

@@ -21,6 +21,7 @@ from shoal.studio.answers import WHILE_CHANGING, patience
 from shoal.studio.here import LOOK, THEMES, Fields, Studio, page, posts, problem_of, require_ours, to
 from shoal.studio.registry.routes import DECIDING
 from shoal.studio.workspace.database import Kept
+from shoal.studio.workspace.work import claim_of
 
 DEMO = 20_000
 
@@ -154,8 +155,7 @@ def _card(studio: Studio, kept: Kept) -> dict[str, Any]:
         drawn = fish(told["people"], told["unique"], fishes=FISHES)
     if released:
         made = released[0].told
-        said = made.get("says") or f"everyone hides among at least {made['k']:,}."
-        sentence = f"In the release {said} {made['suppressed']:,} were left out."
+        sentence = f"In the release {claim_of(made)} {made['suppressed']:,} were left out."
         following = ("prove", "Open the release")
         drawn = fish(made["records"] + made["suppressed"], 0, out=made["suppressed"], fishes=FISHES)
     last = "Proved" if released else now.words if now is not None else "Brought"

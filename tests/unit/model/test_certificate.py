@@ -15,9 +15,11 @@ import pytest
 
 import shoal
 from shoal.errors import TamperError
+from shoal.model.attack import AttackResult, strongest, strongest_sentence
 from shoal.model.certificate.certificate import FORMAT, Certificate
 from shoal.model.certificate.file import is_of_events, read_certificate, stated_format
 from shoal.model.certificate.halves import document, flat_form
+from shoal.report.release_report import headline
 
 SECRET = "Secretsville"
 SCHEMA = json.loads(importlib.resources.files("shoal.model.certificate").joinpath("certificate.schema.json").read_text("utf-8"))
@@ -264,3 +266,29 @@ def test_the_format_that_a_file_states_is_a_text_or_nothing(tmp_path, text, stat
 def test_a_folder_of_events_says_so(tmp_path, version):
     (tmp_path / "certificate.json").write_text(json.dumps({"format": f"shoal-event-certificate/{version}"}))
     assert is_of_events(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "verdict", "stated", "named"),
+    [
+        ("further knowledge", 0.5, "warning", 0.5, False),
+        ("further knowledge", 0.5, "warning", 0.49, True),
+        ("linkage: changed columns", 0.5, "broken", 0.0, True),
+        ("known records: all rows", 0.5, "warning", 0.0, True),
+        ("whole trail", 0.5, "warning", 0.0, True),
+        ("further knowledge", 0.1, "holds", 0.0, False),
+        ("further knowledge", None, "warning", 0.0, False),
+        ("skewness: ill", 0.5, "warning", 0.0, False),
+    ],
+)
+def test_the_strongest_attack_is_one_that_finds_people_beyond_what_is_stated(name, rate, verdict, stated, named):
+    """Skewness says how far classes differ: its rate is not a share of people who are found."""
+    one = AttackResult(name, "", rate, rate, rate, None, "", verdict, "")
+    other = AttackResult("linkage", "", 0.01, 0.01, 0.01, None, "", "holds", "")
+    assert strongest([other, one], stated) == (one if named else None)
+    assert (name in strongest_sentence([one], stated)) is named
+
+
+@pytest.mark.parametrize(("singled_out", "claimed", "green"), [(0.2, 0.2, True), (0.21, 0.2, False)])
+def test_a_report_is_green_only_if_nobody_finds_more_than_is_claimed(singled_out, claimed, green):
+    assert (headline("x", (), singled_out, claimed)["accent_kind"] == "met") is green

@@ -129,3 +129,48 @@ def test_the_command_prints_writes_and_says_it_in_json(tmp_path: Path) -> None:
     told = json.loads(CliRunner().invoke(build("table"), [*asked, "--json"]).stdout)
     assert told["rows"] == [list(row) for row in shoal.count_table(source, rows="ward", columns="ill", layers=["sex"]).rows()]
     assert told["hidden"] == sum(row[-1] is None for row in told["rows"])
+
+
+@pytest.mark.parametrize(("more", "refused"), [(0, False), (1, True), (9, True), (10, False)])
+def test_a_table_that_differs_from_a_published_one_by_a_few_people_is_refused(tmp_path: Path, more: int, refused: bool) -> None:
+    """The first table has 40 people in each of four cells; somebody who has both subtracts them."""
+    wards, ill = ["north"] * 80 + ["=south"] * 80, (["flu"] * 40 + ["cold"] * 40) * 2
+    earlier = shoal.count_table({"ward": wards, "ill": ill}, rows="ward", columns="ill").write(tmp_path / "first.csv")
+    now = {"ill": ill + ["flu"] * more, "ward": wards + ["=south"] * more}
+    for rows, columns in (("ward", "ill"), ("ill", "ward"), ("ward", None), ("ill", None)):
+        if not refused:
+            shoal.count_table(now, rows=rows, columns=columns, previous=[earlier])
+            continue
+        with pytest.raises(InfeasibleError, match="differ from the earlier table by fewer than 10 people"):
+            shoal.count_table(now, rows=rows, columns=columns, previous=[earlier])
+
+
+def test_tables_that_are_rounded_to_the_threshold_can_follow_each_other(tmp_path: Path) -> None:
+    first, second = (
+        shoal.count_table(some_people(3, n), rows="ward", columns="ill", method="round", base=10) for n in (600, 601)
+    )
+    second.compare_with(first.write(tmp_path / "first.csv"))
+
+
+def test_nothing_to_compare_is_an_error_and_not_a_pass(tmp_path: Path) -> None:
+    made = shoal.count_table(some_people(3), rows="ward")
+    (tmp_path / "other.csv").write_text("sex,people\nf,\n", encoding="utf-8")
+    with pytest.raises(DataError, match="no cell in common"):
+        made.compare_with(tmp_path / "other.csv")
+    for text in ("", "name,age\nann,3\n", "ward,people\nnorth,many\n", "ward,people\nnorth\n"):
+        (tmp_path / "table.csv").write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match="not a table of counts"):
+            made.compare_with(tmp_path / "table.csv")
+
+
+def test_the_command_refuses_and_writes_nothing(tmp_path: Path) -> None:
+    rows = ["ward", *(["north"] * 30), *(["south"] * 30)]
+    for name, lines in (("a.csv", rows), ("b.csv", [*rows, "south"])):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    run = ["table", "--rows", "ward", "--out"]
+    assert CliRunner().invoke(build(), [*run, str(tmp_path / "1.csv"), str(tmp_path / "a.csv")]).exit_code == 0
+    again = CliRunner().invoke(
+        build(), [*run, str(tmp_path / "2.csv"), str(tmp_path / "b.csv"), "--previous", str(tmp_path / "1.csv")]
+    )
+    assert again.exit_code != 0
+    assert not (tmp_path / "2.csv").exists()

@@ -21,6 +21,7 @@ from shoal.model.certificate.events import EventCertificate, EventNumbers
 from shoal.model.certificate.file import read_event_certificate
 from shoal.model.certificate.form import plain, typed
 from shoal.model.certificate.halves import DERIVED, document, flat_form, halves
+from shoal.model.display import as_percent
 from shoal.release.certificate.signing import file_entry
 from shoal.release.events.contents import derive
 from shoal.release.events.verify import EventClaim, _form, _numbers
@@ -56,7 +57,12 @@ def test_every_requirement_names_its_object(released):
     assert judged.counted == "people, at their dates before the shift; the published file has the shifted dates"
     assert f"This counts {judged.counted}." in made.verdict
     assert "As published, a record is shared by as few as 1 pseudonym;" in made.verdict
-    assert "dates before the shift" in (released / "report.html").read_text()
+    page = (released / "report.html").read_text()
+    assert "dates before the shift" in page
+    top = max(a.rate or 0 for a in made.attacks if a.verdict == "warning" and a.name.startswith(("known", "sparse", "whole")))
+    assert f"succeeds for {as_percent(top)}" in made.verdict
+    assert f"</em>; who knows more finds up to {as_percent(top)}</h1>" in page
+    assert '<em class="met">' not in page.partition("</h1>")[0]
 
 
 def test_verify_and_check_agree_on_the_published_file(released):

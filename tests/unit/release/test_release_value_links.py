@@ -16,6 +16,7 @@ import shoal
 from release_forging import plain_certificate, sign_anew
 from shoal.cli import main
 from shoal.errors import PolicyError, UsageError, VerificationError
+from shoal.model.display import as_percent
 from shoal.release.make.value_links import links_of, same_profile
 from shoal.release.verification import verify
 
@@ -75,6 +76,13 @@ def test_with_the_quasi_identifiers_two_swapped_columns_tell_the_illness(tmp_pat
     assert (found.verdict, found.rate > 0.8) == ("warning", True)
     assert "'illness' is guessed correctly for" in found.sentence
     out = release.write(tmp_path / "out")
+    headline, page = release.certificate.verdict, (out / "report.html").read_text(encoding="utf-8")
+    assert f"The strongest attack tried, 'further knowledge', succeeds for {as_percent(found.rate)} (1 column: " in headline
+    assert "; the 10 most exposed: " in headline
+    assert "all 3 unchanged columns finds" in headline, "swapped columns are not among those that were counted"
+    assert (
+        f'<h1><em class="">Every record hides among at least 5</em>; who knows more finds up to {as_percent(found.rate)}' in page
+    )
     listed = {a.name: a for a in shoal.attack(out).results}
     assert {a.name: a for a in release.certificate.attacks if a.verdict != "not run"}.items() <= listed.items(), "one list"
     with pytest.raises(SystemExit):

@@ -168,6 +168,11 @@ class Certificate(SignedCertificate):
         """The numbers that k is one of: of people, where they are the unit."""
         return self.after_people or self.after
 
+    @property
+    def singled_out(self) -> float:
+        """The share of the records that all published columns together single out; 0 where it was not counted."""
+        return self.known.all_columns / self.known.records if self.known is not None and self.known.records else 0.0
+
     def with_treatment(self, treatment: str, *roles: str) -> list[str]:
         """Names of the columns with this treatment, in these roles (in any, where none is given)."""
         return [c.name for c in self.columns if c.treatment == treatment and (not roles or c.role in roles)]

@@ -164,11 +164,10 @@ class Known:
     def share(self) -> float:
         return self.found / self.records if self.records else 0.0
 
-    @property
-    def sentence(self) -> str:
-        """The count in words, for the headline.
+    def sentence_of(self, published: int) -> str:
+        """The count in words, for the headline of a file with so many ``published`` columns.
 
-        >>> Known(("pay", "team"), 30, 120, 90, ("pay", "team", "sex", "age"), ()).sentence
+        >>> Known(("pay", "team"), 30, 120, 90, ("pay", "team", "sex", "age"), ()).sentence_of(4)
         "But whoever knows 'pay' and 'team' finds 30 of 120 records (25 %); whoever knows all columns finds 90."
         """
         n, of = len(self.counted) - len(self.alone), len(self.counted)
@@ -180,7 +179,7 @@ class Known:
         share = f"{written(100 * self.share, 2)} %"
         return (
             f"But whoever knows {known} finds {self.found:,} of {self.records:,} records ({share}); "
-            f"whoever knows all columns finds {self.all_columns:,}{some}."
+            f"whoever knows all {'columns' if of == published else f'{of} unchanged columns'} finds {self.all_columns:,}{some}."
         )
 
 

@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from shoal.model.attack import AttackResult
+from shoal.model.attack import AttackResult, strongest_sentence
 from shoal.model.certificate import form
-from shoal.model.certificate.certificate import ACCEPTED, Certificate, SignedCertificate
+from shoal.model.certificate.certificate import ACCEPTED, FORMAT_1, Certificate, SignedCertificate
 from shoal.model.certificate.numbers import Attacker, ClassNumbers, Population, PublishedNumbers
 from shoal.model.certificate.parts import Proof, Question
 from shoal.model.display import written
@@ -54,7 +54,16 @@ def verdict(certificate: Certificate) -> str:
         f"Everyone is alike with at least {k - 1:,} others on {quasi}: the smallest class holds {k:,} {who} "
         f"({after.records:,} records in {classes}, {certificate.utility.suppressed:,} {lost}).{part} "
         "Missing values count as values of their own."
-    ) + ("" if certificate.known is None else f" {certificate.known.sentence}")
+        f"{_of_attackers(certificate)}"
+    )
+
+
+def _of_attackers(c: Certificate) -> str:
+    """What published columns single out, and the strongest attack where it finds more."""
+    if c.format == FORMAT_1:
+        return ""
+    known = "" if c.known is None else f" {c.known.sentence_of(len(c.data.columns))}"
+    return known + strongest_sentence(c.attacks, c.singled_out)
 
 
 def proof(unit: str | None, published: str | None) -> Proof:

@@ -176,12 +176,29 @@ class CountTable:
         target = Path(path)
         if target.suffix.lower() != ".csv":
             raise UsageError("a table of counts is written as CSV.", hint="Name a file that ends in .csv.")
+        return write_text(target, self._csv())
+
+    def _csv(self) -> str:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(inert(pa.array([*self.crossed.columns, "people"])).to_pylist())
         for *labels, count in self.rows():
             writer.writerow([*inert(pa.array(labels, pa.string())).to_pylist(), "" if count is None else count])
-        return write_text(target, text.getvalue())
+        return text.getvalue()
+
+    def compare_with(self, earlier: str | Path) -> None:
+        """Refuse the table if somebody who subtracts an ``earlier`` one, as :meth:`write` wrote it, reads off a few people."""
+        before, now = _counts(Path(earlier).read_text(encoding="utf-8")), _counts(self._csv())
+        both = before.keys() & now.keys()
+        if not both:
+            raise DataError("the earlier table has no cell in common with this one.", hint="Name a CSV file of 'shoal table'.")
+        few = sum(0 < abs(before[cell] - now[cell]) < self.protected.threshold for cell in both)
+        if few:
+            raise InfeasibleError(
+                f"{few:,} of {len(both):,} counts differ from the earlier table by fewer than {self.protected.threshold} people: "
+                "by subtraction anybody reads off who joined or left.",
+                hint=f"Count the same people, or round both tables: --method round --base {self.protected.threshold}.",
+            )
 
     def to_json(self) -> dict[str, Any]:
         """The published table and what was found."""
@@ -195,3 +212,12 @@ class CountTable:
             "findings": list(self.findings),
             "attack": self.attack.to_json(),
         }
+
+
+def _counts(text: str) -> dict[frozenset[tuple[str, str]], int]:
+    """The shown counts of a written table, by the labels of their cell; a sum has no label on the axis that it is over."""
+    heads, *rows = csv.reader(io.StringIO(text)) if text else [[""]]
+    if heads[-1] != "people" or any(len(row) != len(heads) or not (row[-1] == "" or row[-1].isdigit()) for row in rows):
+        raise DataError("the earlier table is not a table of counts.", hint="Name a CSV file of 'shoal table'.")
+    cells = {frozenset((c, v) for c, v in zip(heads, row[:-1], strict=False) if v != ALL): row[-1] for row in rows}
+    return {cell: int(count) for cell, count in cells.items() if count}

@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.measures.events.traces import EXACT, NONE, Traces
 from shoal.measures.events.unicity import known
-from shoal.model.attack import AttackResult
+from shoal.model.attack import AttackResult, strongest_sentence
 from shoal.model.certificate.certificate import EVENT_FORMAT_1, PLAN
 from shoal.model.certificate.events import (
     Before,
@@ -209,14 +209,15 @@ def verdict_of(c: EventCertificate) -> str:
     n = c.judged_by
     sizes = [(int(s), k) for s, k in n.smallest.items() if k > 1]
     held = max(sizes, default=None)
+    more = "" if c.format == EVENT_FORMAT_1 else strongest_sentence(c.attacks)
     if held is None:
         s = max(int(s) for s in n.alone)
-        return f"{s} random known records single out {written(n.alone[str(s)], 3)} of the people; every requirement is met."
+        return f"{s} random known records single out {written(n.alone[str(s)], 3)} of the people; every requirement is met.{more}"
     split = c.cost.trips is not None and c.steps.renew not in (NEVER, EVERY)  # not in certificates of version 0.3.0
     whose = "under one pseudonym" if split else "of a person"
     what = f"Every record {whose}" if held[0] == 1 else f"Every set of up to {held[0]} records {whose}"
     said = f"{what} is shared by at least {held[1]:,} people; every requirement is met."
-    return said if c.format == EVENT_FORMAT_1 else f"{said}{_objects(c)}"
+    return said if c.format == EVENT_FORMAT_1 else f"{said}{_objects(c)}{more}"
 
 
 def _objects(c: EventCertificate) -> str:

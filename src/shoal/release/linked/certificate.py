@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from shoal.model.attack import AttackResult
+from shoal.model.attack import AttackResult, strongest_sentence
 from shoal.model.certificate.certificate import SignedCertificate
 from shoal.model.certificate.file import read_signed, stated_format
 from shoal.model.certificate.form import LEFT_OUT
@@ -138,4 +138,5 @@ def verdict(certificate: LinkedCertificate) -> str:
     )
     orphans = sum(t.orphans + t.unnamed for t in certificate.tables)
     said += f" {orphans:,} rows belonged to nobody of the person table and were left out." if orphans else ""
-    return said + (f" {certificate.objections.sentence}" if certificate.objections else "")
+    said += f" {certificate.objections.sentence}" if certificate.objections else ""
+    return said if certificate.format == LINKED_FORMATS[0] else said + strongest_sentence(certificate.attacks)

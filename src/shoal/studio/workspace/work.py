@@ -26,6 +26,7 @@ from shoal.model.requirement import KnownRecords
 from shoal.release.make import private_file
 from shoal.release.plan.prepare import prepare
 from shoal.release.policy.policy import Policy
+from shoal.report.release_report import headline
 from shoal.studio.workspace.database import Job
 from shoal.studio.workspace.workspace import Workspace
 
@@ -190,10 +191,18 @@ def _counted(made: Certificate | EventCertificate) -> dict[str, Any]:
         k = made.judged_by.smallest[str(asked)]
         known = "any known record is" if asked == 1 else f"any {asked} known records of a person are"
         gone = made.cost.truncated + made.cost.suppressed
-        says = f"{known} shared by at least {k:,} people."
-        return {"k": k, "records": made.after.records, "suppressed": gone, "cost": made.cost.sentence, "says": says}
-    cost = cost_of(made).sentence
-    return {"k": made.k, "records": made.after.records, "suppressed": made.utility.suppressed, "cost": cost}
+        more = headline("", made.attacks).get("rest", "")
+        counts = {"k": k, "records": made.after.records, "suppressed": gone}
+        return {**counts, "cost": made.cost.sentence, "says": f"{known} shared by at least {k:,} people", "more": more}
+    more = headline("", made.attacks, made.singled_out, 1 / made.k).get("rest", "")
+    counts = {"k": made.k, "records": made.after.records, "suppressed": made.utility.suppressed}
+    return {**counts, "cost": cost_of(made).sentence, "more": more}
+
+
+def claim_of(told: Mapping[str, Any]) -> str:
+    """The headline of a release: what it claims, and what somebody who knows more finds."""
+    said = told.get("says") or f"everyone hides among at least {told['k']:,}"
+    return f"{said.removesuffix('.')}{told.get('more', '')}."
 
 
 def tries(workspace: Workspace, job: Job) -> Mapping[str, Any]:
