@@ -121,5 +121,7 @@ def strongest_sentence(results: Iterable[AttackResult], stated: float = 0.0) -> 
     top = strongest(results, stated)
     if top is None or top.rate is None:
         return ""
+    ends = (as_percent(top.low or 0.0), as_percent(top.high or 0.0))
+    between = f", between {ends[0]} and {ends[1]}" if ends[0] != ends[1] else ""
     where = f" ({top.worst})" if top.worst else ""
-    return f" The strongest attack tried, '{top.name}', succeeds for {as_percent(top.rate)}{where}."
+    return f" The strongest attack tried, '{top.name}', succeeds for {as_percent(top.rate)}{between}{where}."

@@ -78,10 +78,10 @@ def _headline(body: Certificate) -> dict[str, str]:
 
 
 def headline(said: str, attacks: Sequence[AttackResult], singled_out: float = 0.0, claimed: float = 0.0) -> dict[str, str]:
-    """The head of a page. It is green only if nobody who knows more finds a larger share of the people than is claimed."""
+    """The head of a page. Green only if no attack with a warning finds people, and published columns single out no more than claimed."""
     top = strongest(attacks)
-    share = max(singled_out, (top.rate or 0.0) if top else 0.0)
-    if share <= claimed:
+    share = max(singled_out, (top.high or 0.0) if top else 0.0)
+    if top is None and share <= claimed:
         return {"accent": f"✓ {said}", "accent_kind": "met"}
     return {"accent": said, "accent_kind": "", "rest": f"; who knows more finds up to {as_percent(share)}"}
 

@@ -35,6 +35,7 @@ ELSEWHERE = {
     **dict.fromkeys(("quasi", "quasi_identifiers"), "roles: {quasi: [COLUMN]}"),
     **dict.fromkeys(("sensitive", "sensitive_attributes"), "roles: {sensitive: [COLUMN]}"),
     **dict.fromkeys(("direct", "identifiers"), "roles: {direct: [COLUMN]}"),
+    "rest": "roles: {rest: drop}",
     **dict.fromkeys(("suppress", "suppression", "suppression_limit"), "allow: {suppress: SHARE}"),
     **dict.fromkeys(("k", "l", "t"), "require: {k: 5}"),
 }
