@@ -17,7 +17,7 @@ import pytest
 import shoal
 from engines.targets import DuckDBTarget, MariaDBTarget, PostgresTarget, Target
 from release_forging import plain_certificate
-from shoal.errors import DataError, EngineError, ShoalError
+from shoal.errors import DataError, EngineError, ShoalError, VerificationError
 
 pytestmark = pytest.mark.engine
 
@@ -206,8 +206,80 @@ def test_a_table_is_replaced_in_one_step(server: Target, tmp_path: Path) -> None
 
 
 def _refuse_rename(sql: str) -> None:
-    if ("RENAME TABLE" in sql and "_old" in sql) or "ALTER TABLE" in sql:
+    if ("RENAME TABLE" in sql and "_old" in sql) or "ALTER TABLE" in sql or "INSERT INTO" in sql:
         raise EngineError("no right.")
+
+
+def test_rights_indexes_and_views_of_a_replaced_table_stay(server: Target, tmp_path: Path) -> None:
+    source, name = server.load(ROWS, TYPES), server.fresh("published")
+    asked = {**ASKED, "quasi": {"age": {**ASKED["quasi"]["age"], "min_level": 1}, "sex": {}}}
+    with shoal.open(source) as table:
+        shoal.anonymize(table, to_table=name, **asked).write(tmp_path / "first")
+    quoted, old = server.quote(name), server.read(name)
+    if server.name == "postgres":
+        server.execute(f"CREATE INDEX ON {quoted} (sex)", f"GRANT SELECT ON {quoted} TO PUBLIC")
+        server.execute(f'CREATE VIEW "{name}_view" AS SELECT count(*) AS n FROM {quoted}')
+        granted = f"(SELECT count(*) FROM pg_class WHERE relname = '{name}' AND relacl IS NOT NULL)"
+        kept = f"SELECT count(*), {granted} FROM pg_indexes WHERE tablename = '{name}'"
+    else:
+        server.execute(f"CREATE INDEX by_sex ON {quoted} (sex(3))")
+        kept = f"SELECT count(*), 1 FROM information_schema.statistics WHERE table_name = '{name}'"
+    server.execute(f"DELETE FROM {server.quote(source.rpartition('::')[2])} WHERE ill = 'd0'")
+    with shoal.open(source) as table:
+        made = shoal.anonymize(table, to_table=name, replace=True, **asked)
+        made.write(tmp_path / "second")
+    with server.connect() as connection, connection.cursor() as cursor:  # type: ignore[attr-defined]
+        cursor.execute(kept)
+        assert tuple(cursor.fetchone()) == (1, 1)
+    assert len(server.read(name)) == made.certificate.after.records < len(old)
+    with shoal.open(source) as table:
+        assert shoal.verify(tmp_path / "second", table=table.neighbour(name)).ok
+    assert passing_tables(server) == []
+
+
+def test_a_table_is_not_replaced_if_something_of_it_would_be_lost(server: Target, tmp_path: Path) -> None:
+    """Other columns and an index; a trigger, which could change the rows that are certified."""
+    source, name = server.load(ROWS, TYPES), server.load([{"x": 1}], {"x": "integer"}).rpartition("::")[2]
+    quoted = server.quote(name)
+    server.execute(f"CREATE INDEX by_x ON {quoted} (x)")
+
+    def replaced(folder: str) -> None:
+        with shoal.open(source) as table:
+            shoal.anonymize(table, to_table=name, replace=True, **ASKED).write(tmp_path / folder)
+
+    with pytest.raises(EngineError, match="would be lost"):
+        replaced("a")
+    assert server.read(name) == [{"x": 1}]
+    server.execute(f"DROP TABLE {quoted}")
+    replaced("b")
+    before = server.read(name)
+    if server.name == "postgres":
+        server.execute("CREATE OR REPLACE FUNCTION shoal_nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
+        server.execute(f"CREATE TRIGGER t BEFORE INSERT ON {quoted} FOR EACH ROW EXECUTE FUNCTION shoal_nothing()")
+    else:
+        server.execute(f"CREATE TRIGGER t_{name} BEFORE INSERT ON {quoted} FOR EACH ROW SET NEW.sex = 'f'")
+    with pytest.raises(EngineError, match="would be lost"):
+        replaced("c")
+    assert server.read(name) == before
+    assert not (tmp_path / "c").exists()
+    assert passing_tables(server) == []
+
+
+def test_last_nights_table_is_compared_with_tonights_before_it_is_replaced(server: Target, tmp_path: Path) -> None:
+    source, name = server.load(ROWS, TYPES), server.fresh("published")
+    with shoal.open(source) as table:
+        shoal.anonymize(table, to_table=name, **ASKED).write(tmp_path / "first")
+    old = server.read(name)
+    with shoal.open(source) as table:
+        same = shoal.anonymize(table, to_table=name, replace=True, previous=[tmp_path / "first"], **ASKED)
+        same.write(tmp_path / "second")
+    compared = [a for a in same.certificate.attacks if a.name.startswith("intersection")]
+    assert {a.verdict for a in compared} == {"holds"}
+    assert not [a for a in same.certificate.attacks if a.verdict == "not run" and a.name.startswith("intersection")]
+    assert sorted(map(str, server.read(name))) == sorted(map(str, old))
+    server.execute(f"DELETE FROM {server.quote(name)} WHERE sex = 'f'")  # the table is no longer the one of the certificate
+    with shoal.open(source) as table, pytest.raises(VerificationError):
+        shoal.anonymize(table, to_table=name, replace=True, previous=[tmp_path / "second"], **ASKED).write(tmp_path / "third")
 
 
 # -- tables released together ----------------------------------------------------------------------------------------------

@@ -363,5 +363,10 @@ def test_last_nights_table_is_replaced_or_left_whole(tmp_path, table, policy, ca
     assert tables() == ["people", "people_public"]
     assert run(capsys, "verify", tmp_path / "a", "--table", f"duckdb://{file}::people_public")[0] == 0
     gc.collect()
+    with duckdb.connect(str(file)) as con:
+        con.execute("create index kept on people_public (sex)")
+    assert made("night", "people_public", "--replace")[0] == 0
+    with duckdb.connect(str(file)) as con:
+        assert con.execute("select index_name from duckdb_indexes()").fetchall() == [("kept",)]
     assert made("b", "people_new", "--replace")[0] == 0, "nothing to replace on the first night"
     assert run(capsys, "anonymize", table, "--policy", policy, "--out", tmp_path / "c", "--replace")[0] == 2

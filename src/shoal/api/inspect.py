@@ -101,7 +101,7 @@ def facts_of(column: Column, values: pa.Array, sizes: IntArray, missing: int, re
     labels: dict[str, str] = {}
     if column.labels:
         labels = dict(zip(canonical_text(pa.array(list(column.labels))).to_pylist(), column.labels.values(), strict=True))
-    return ColumnFacts(
+    facts = ColumnFacts(
         column.name,
         column.kind,
         distinct_texts(looked),
@@ -116,6 +116,9 @@ def facts_of(column: Column, values: pa.Array, sizes: IntArray, missing: int, re
         measured_scale(column),
         column.scale,
     )
+    if column.kind in NUMBERS and (pa.types.is_integer(values.type) or pa.types.is_float64(values.type)):
+        vars(facts)["numbers"] = to_numpy(looked).astype(np.float64) + 0.0  # what would be read from the texts
+    return facts
 
 
 def _declared_missing(column: Column, values: pa.Array) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -106,7 +107,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
 def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, bool]:
     """What a table is about, by the names of its columns but identifiers: health, money or conduct; who and what people are."""
     told = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
-    known = [t for t in told if t is not None and t.key != "survey_weight"]
+    known = [t for t in told if _is_known(t)]
     harm = sum(t is not None and (bool(t.about) or speaks_of_crime(n)) for t, n in zip(topics, names, strict=True))
     followed = {n.lower() for n in names}
     private = (
@@ -116,14 +117,16 @@ def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, 
         or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
     )
     short = [  # one word of a question says little of its table
-        t
-        for t, n in zip(topics, names, strict=True)
-        if t in known and t is not None and (len(raw_words(n)) <= LONG or t.key in OF_A_PERSON)
+        t for t, n in zip(topics, names, strict=True) if _is_known(t) and (len(raw_words(n)) <= LONG or t.key in OF_A_PERSON)
     ]
     quasi = sum(t.role is Role.QUASI for t in short)
     health = sum(t.about == "health" for t in short)
     census = quasi >= max(LEAST_QUASI, QUASI_SHARE * len(short), CENSUS * health)
     return private, not private and census
+
+
+def _is_known(topic: Topic | None) -> TypeGuard[Topic]:
+    return topic is not None and topic.role is not Role.DIRECT and topic.key != "survey_weight"
 
 
 def find_column(facts: ColumnFacts) -> ColumnFinding:

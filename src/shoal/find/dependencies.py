@@ -175,18 +175,27 @@ class _Screen:
     """
 
     def __init__(self, columns: Sequence[Codes]) -> None:
-        by_column = np.array([_some(c) for c in columns], dtype=np.int32)
-        order = np.argsort(by_column, axis=1, kind="stable")
-        self.sorted = np.ascontiguousarray(np.take_along_axis(by_column, order, axis=1).T)
-        self.chance = np.array([_chance(c[c >= 0]) for c in by_column])
-        self.codes, self.order = np.ascontiguousarray(by_column.T), np.ascontiguousarray(order.T)
+        self.codes, order = _ranked(np.array([_some(c) for c in columns], dtype=np.int32))
+        self.sorted, self.order = np.take_along_axis(self.codes, order, axis=0), order
+        self.chance = np.array([_chance(c[c > 0]) for c in self.codes.T])
 
     def may_follow(self, a: Codes) -> npt.NDArray[np.bool_]:
         """Whether each column may follow from ``a``, or ``a`` from it."""
-        a = _some(a).astype(np.int32)
-        order = np.argsort(a, kind="stable")
-        forward = _depends(a[order][:, None], self.codes[order], self.chance)
-        return forward | _depends(self.sorted, a[self.order], np.full(len(self.chance), _chance(a[a >= 0])))
+        ranks, order = _ranked(_some(a)[None])
+        codes, order = ranks[:, 0], order[:, 0]
+        forward = _depends(ranks[order], self.codes[order], self.chance)
+        return forward | _depends(self.sorted, codes[self.order], np.full(len(self.chance), _chance(codes[codes > 0])))
+
+
+def _ranked(by_column: Codes) -> tuple[npt.NDArray[np.uint8], Codes]:
+    """Codes of at most ``SCREENED`` rows as bytes, a column each: 0 is missing, the others in their order; and that order."""
+    order = np.argsort(by_column, axis=1, kind="stable")
+    in_order = np.take_along_axis(by_column, order, axis=1)
+    first = np.where(in_order[:, :1] >= 0, 1, 0)
+    ranks = np.concatenate([first, first + np.cumsum(in_order[:, 1:] != in_order[:, :-1], axis=1)], axis=1)
+    codes = np.empty(by_column.shape, dtype=np.uint8)
+    np.put_along_axis(codes, order, ranks.astype(np.uint8), axis=1)
+    return np.ascontiguousarray(codes.T), np.ascontiguousarray(order.T)
 
 
 def _some(codes: Codes) -> Codes:
@@ -196,10 +205,10 @@ def _some(codes: Codes) -> Codes:
 
 def _depends(by: Codes, other: Codes, chance: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Whether neighbours in each column of ``other``, which is in the order of ``by``, differ less often than by ``chance``."""
-    there = other >= 0
-    known = (by[:-1] >= 0) & there[1:] & there[:-1]  # those without a value come first
-    tied = known & (by[1:] == by[:-1])
-    up, down = known & (other[1:] > other[:-1]), known & (other[1:] < other[:-1])
+    tied, up, down = by[1:] == by[:-1], other[1:] > other[:-1], other[1:] < other[:-1]
+    known = (by[:-1] > 0) & (other[1:] > 0) & (other[:-1] > 0)  # those without a value come first
+    if not known.all():
+        tied, up, down = tied & known, up & known, down & known
     pairs, ties, ups, downs, tied_differ = map(_true, (known, tied, up, down, tied & (up | down)))
     enough = ties >= FEWEST_TIED
     differ = np.where(enough, tied_differ, ups + downs) / np.maximum(np.where(enough, ties, pairs), 1)
@@ -275,13 +284,19 @@ def _by_keys(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[C
     outer = [f for f in findings if _undoes(f) and f.kind in kinds]
     out: dict[str, ColumnFinding] = {}
     inner.sort(key=lambda f: f.role is Role.QUASI)
-    pairs = list(itertools.islice(((x, y) for x in inner for y in outer if y.distinct >= x.distinct), MOST_KEYS + 1))
     texts = functools.cache(lambda name: canonical_text(rows.values(name, COMPARED)).to_pylist())
-    lengths = functools.cache(lambda name: _lengths(rows.values(name, LEAST_ROWS)))
-    for x, y in pairs[:MOST_KEYS]:
-        if y.name not in out and _longer(lengths(x.name), lengths(y.name)) and key_inside(texts(x.name), texts(y.name)):
-            out[y.name] = _same_role(x, y, f"its values contain those of '{x.name}'", follows_from="")
-    return tuple(out.get(f.name, f) for f in findings), len(pairs) <= MOST_KEYS
+    lengths = np.array([_lengths(rows.values(y.name, LEAST_ROWS)) for y in outer]) if inner else np.zeros(0)
+    left = MOST_KEYS
+    for x in inner:
+        places = [i for i, y in enumerate(outer) if y.distinct >= x.distinct]
+        longer = _longer(_lengths(rows.values(x.name, LEAST_ROWS)), lengths[places[:left]]) if places and left else ()
+        for y in itertools.compress((outer[i] for i in places), longer):
+            if y.name not in out and key_inside(texts(x.name), texts(y.name)):
+                out[y.name] = _same_role(x, y, f"its values contain those of '{x.name}'", follows_from="")
+        left -= len(places)
+        if left < 0:
+            break
+    return tuple(out.get(f.name, f) for f in findings), left >= 0
 
 
 def _lengths(values: Any) -> npt.NDArray[np.integer]:
@@ -290,10 +305,10 @@ def _lengths(values: Any) -> npt.NDArray[np.integer]:
     return np.where(is_missing(texts), 0, to_numpy(pc.binary_length(texts)))
 
 
-def _longer(keys: npt.NDArray[np.integer], longer: npt.NDArray[np.integer]) -> bool:
-    """Whether so many texts are longer than the key of their row that they may contain it."""
+def _longer(keys: npt.NDArray[np.integer], longer: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+    """For each column whether so many texts are longer than the key of their row that they may contain it."""
     both = (keys > 0) & (longer > 0)
-    return bool(np.count_nonzero(both & (longer > keys)) >= BY_CHANCE * np.count_nonzero(both))
+    return np.asarray(np.sum(both & (longer > keys), axis=1) >= BY_CHANCE * np.sum(both, axis=1))
 
 
 def key_inside(keys: Sequence[str | None], longer: Sequence[str | None]) -> bool:

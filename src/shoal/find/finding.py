@@ -130,6 +130,8 @@ class ColumnFacts:
     @cached_property
     def signed(self) -> list[str]:
         """The values with a minus sign."""
+        if self.kind in NUMBERS and self.numbers is not None and (self.numbers >= 0).all():
+            return []
         return [v for v in self.values if v.startswith("-")]
 
     @cached_property

@@ -30,6 +30,8 @@ KeyArray = npt.NDArray[np.uint64]
 
 DIRECT_FACTOR = 4  # a direct table may have this many cells per row
 SMALL = 65_536
+SEVERAL = 16
+"""Columns of a wide table that are looked at first: they may tell all rows apart."""
 FEW = 2048  # below this many rows numpy is quick enough, and nothing needs to be compiled
 WORTH = 12_000_000
 """Rows that loops in numpy may pass over, while numba is not loaded, until loading it would have paid."""
@@ -87,13 +89,15 @@ def group_sizes(codes: Sequence[npt.NDArray[np.integer]]) -> IntArray:
     >>> sorted(group_sizes([np.array([1, 0, 1, 1]), np.array([0, 0, 0, 2])]).tolist())
     [1, 1, 2]
     """
+    if len(codes) > SEVERAL and len(some := group_sizes(codes[:SEVERAL])) == len(codes[0]):
+        return some  # every row is a class of its own already
     widths = [int(c.max(initial=0)) + 1 for c in codes]
     space, direct = prod(widths), max(DIRECT_FACTOR * len(codes[0]), SMALL)
     if space >= LARGEST_KEY or (space > direct and len(codes[0]) > SMALL):
         return np.bincount(group_codes(codes).ids)
-    key = codes[0].astype(np.int64, copy=False)
+    key = codes[0].astype(np.int32 if space < 2**31 else np.int64)
     for column, width in zip(codes[1:], widths[1:], strict=True):
-        key = key * width + column
+        np.add(key * width, column, out=key, casting="unsafe")
     if space <= direct:
         sizes = np.bincount(key)
         return sizes[sizes > 0]

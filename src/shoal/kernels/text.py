@@ -11,6 +11,7 @@ lower-case hexadecimal; durations as their seconds; lists and structures as JSON
 from __future__ import annotations
 
 import json
+import math
 import re
 from functools import cache, cached_property
 from pathlib import Path
@@ -124,6 +125,8 @@ def _float_text(values: Any) -> Any:
 
 
 def _spelled(doubles: Any) -> list[str | None]:
+    if doubles.null_count == 0 and not math.isnan((held := doubles.to_numpy() + 0.0).sum()):
+        return list(map(repr, held.tolist()))
     return [None if x is None or x != x else repr(x + 0.0) for x in doubles.to_pylist()]
 
 

@@ -75,3 +75,9 @@ def test_a_column_of_codes_is_judged_as_its_values():
         among = plain.dictionary_encode()
         told = {leftovers(pa.table({"x": column})).sentence for column in (plain, inside, among)}
         assert len(told) == 1
+
+
+def test_the_trend_is_the_correlation_with_the_row_number():
+    for codes in (np.random.default_rng(3).integers(0, 9, 400), np.arange(60) // 7, np.arange(50)[::-1]):
+        expected = np.corrcoef(codes, np.arange(len(codes)))[0, 1] * np.sqrt(len(codes) - 1)
+        assert trend_score(codes) == pytest.approx(expected, rel=1e-12)

@@ -16,7 +16,9 @@ from shoal.find.dependencies import (
     _days,
     _depends,
     _longer,
+    _ranked,
     _Screen,
+    _some,
     coded,
     follows,
     key_inside,
@@ -120,19 +122,24 @@ def _neighbours(differ: int, of: int) -> np.ndarray:
     return np.concatenate([[5], 5 + np.cumsum(steps)])
 
 
+def _may(by: np.ndarray, other: np.ndarray, chance: float) -> bool:
+    """Whether codes, of which -1 is missing, are looked at more closely."""
+    return bool(_depends(by[:, None] + 1, other[:, None] + 1, np.array([chance]))[0])
+
+
 @pytest.mark.parametrize(("differ", "chance", "may"), [(20, 0.4, True), (21, 0.4, False), (21, 0.44, True)])
 def test_a_pair_is_looked_at_if_neighbours_of_one_value_differ_at_most_half_as_often_as_by_chance(
     differ: int, chance: float, may: bool
 ) -> None:
     by = np.concatenate([np.zeros(101), np.arange(1, 101)])
     other = np.concatenate([_neighbours(differ, 100), np.arange(100) % 2])
-    assert _depends(by[:, None], other[:, None], np.array([chance])).tolist() == [may]
+    assert _may(by, other, chance) is may
 
 
 @pytest.mark.parametrize(("chance", "may"), [(0.05, False), (0.049, True)])
 def test_a_pair_with_a_rare_value_is_looked_at(chance: float, may: bool) -> None:
     by, other = np.arange(101), _neighbours(20, 100)
-    assert _depends(by[:, None], other[:, None], np.array([chance])).tolist() == [may]
+    assert _may(by, other, chance) is may
 
 
 def test_a_narrow_band_of_numbers_that_never_repeat_is_found() -> None:
@@ -145,7 +152,7 @@ def test_a_narrow_band_of_numbers_that_never_repeat_is_found() -> None:
 def test_neighbours_of_one_value_count_if_there_are_enough(ties: int, may: bool) -> None:
     by = np.concatenate([np.zeros(ties + 1), np.arange(1, 70)])
     other = np.concatenate([np.zeros(ties + 1), 1 + np.arange(69) % 2])
-    assert _depends(by[:, None], other[:, None], np.array([0.6])).tolist() == [may]
+    assert _may(by, other, 0.6) is may
 
 
 @pytest.mark.parametrize(("down", "may"), [(20, True), (21, False)])
@@ -153,7 +160,7 @@ def test_a_pair_is_looked_at_if_one_hardly_turns_in_the_order_of_the_other(down:
     steps = np.array([-1] * down + [1] * (100 - down))
     other = 50 + np.concatenate([[0], np.cumsum(steps)])
     for turned in (other, 200 - other):
-        assert _depends(np.arange(101)[:, None], turned[:, None], np.array([0.8])).tolist() == [may]
+        assert _may(np.arange(101), turned, 0.8) is may
 
 
 @pytest.mark.parametrize(("known", "may"), [(30, False), (29, True)])
@@ -161,14 +168,15 @@ def test_a_pair_is_looked_at_if_one_hardly_turns_in_the_order_of_the_other(down:
 def test_a_pair_with_few_values_in_both_is_looked_at(known: int, may: bool, side: int) -> None:
     by, other = np.arange(101), np.arange(101) % 2
     (by, other)[side][: 100 - known] = -1
-    assert _depends(by[:, None], other[:, None], np.array([0.5])).tolist() == [may]
+    assert _may(by, other, 0.5) is may
 
 
 @pytest.mark.parametrize(("rows", "screened"), [(200, 200), (201, 101), (400, 200), (4_000, 200)])
 def test_the_screen_takes_rows_from_the_whole_table(rows: int, screened: int) -> None:
     screen = _Screen([np.arange(rows)])
     assert screen.codes.shape == (screened, 1)
-    assert screen.codes.max() >= rows - rows // screened - 1
+    assert _some(np.arange(rows)).max() >= rows - rows // screened - 1
+    assert sorted(screen.codes[:, 0].tolist()) == list(range(1, screened + 1)), "0 is missing"
     assert screen.may_follow(np.arange(rows)).tolist() == [True]
 
 
@@ -180,11 +188,20 @@ def test_the_screen_keeps_both_directions_and_no_noise() -> None:
     assert screen.may_follow(unique).tolist() == [False, False, False, True, True, False]
 
 
+def test_the_screen_ranks_as_many_values_as_it_has_rows_and_the_missing() -> None:
+    codes = DRAW.permutation(200) * 1_000
+    codes[7] = codes[9] = -1
+    ranks, order = _ranked(codes[None])
+    there = sorted(set(codes.tolist()) - {-1})
+    assert ranks[:, 0].tolist() == [0 if c < 0 else 1 + there.index(c) for c in codes.tolist()]
+    assert codes[order[:, 0]].tolist() == sorted(codes.tolist())
+
+
 def test_values_between_missing_ones_have_no_neighbours() -> None:
     other = np.where(np.arange(101) % 2, -1, np.arange(101) % 4)
     for by in (np.arange(101), np.zeros(101)):
-        assert _depends(by[:, None], other[:, None], np.array([0.5])).tolist() == [True]
-        assert _depends(by[:, None], -other[::-1, None] - 1, np.array([0.5])).tolist() == [True]
+        assert _may(by, other, 0.5) is True
+        assert _may(by, -other[::-1] - 1, 0.5) is True
 
 
 def test_a_date_alone_and_times_of_a_day_have_no_parts() -> None:
@@ -412,7 +429,7 @@ def test_whole_numbers_are_coded_in_order(kind: Any, last: int, gaps: tuple[int,
 def test_texts_are_compared_if_half_of_them_are_longer_than_the_key(more: int, may: bool) -> None:
     keys = np.full(60, 3)
     keys[50:] = 0  # rows without a key do not count
-    assert _longer(keys, np.where(np.arange(60) < more, 4, 3)) is may
+    assert _longer(keys, np.where(np.arange(60) < more, 4, 3)[None]).tolist() == [may]
 
 
 @pytest.mark.parametrize(("rows", "compared"), [(4_000, 4_000), (4_001, 4_000)])

@@ -202,3 +202,20 @@ def test_sizes_of_classes_are_those_of_the_numbered_rows(widths: tuple[int, ...]
     columns = [np.append(c, width - 1).astype(np.int64) for c, width in zip(few, widths, strict=True)]
     expected = Counter(zip(*(c.tolist() for c in columns), strict=True))
     assert sorted(group.group_sizes(columns).tolist()) == sorted(expected.values())
+
+
+@pytest.mark.parametrize("columns", [16, 17, 40])
+def test_rows_of_wide_tables_are_counted_whether_the_first_columns_tell_them_apart_or_not(columns):
+    draw = np.random.default_rng(columns)
+    alike = [draw.integers(0, 2, 50).astype(np.int8) for _ in range(columns)]
+    alike[-1][:] = 0
+    for first in (np.zeros(50, np.int16), np.arange(50, dtype=np.int16)):
+        held = [first, *(c[draw.integers(0, 4, 50)] for c in alike)]
+        expected = Counter(zip(*(c.tolist() for c in held), strict=True))
+        assert sorted(group.group_sizes(held).tolist()) == sorted(expected.values())
+
+
+@pytest.mark.parametrize("width", [2**31 - 1, 2**31, 2**31 + 1])
+def test_keys_at_the_limit_of_four_bytes(width):
+    held = [np.array([0, width - 1, width - 1, 0]), np.array([0, 0, 0, 0])]
+    assert sorted(group.group_sizes(held).tolist()) == [2, 2]

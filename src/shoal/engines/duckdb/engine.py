@@ -364,10 +364,14 @@ class DuckDB(Engine):
             self._unregister(view)
 
     def take_over(self, passing: str, name: str) -> None:
+        own = f"schema_name = current_schema() AND lower(table_name) = lower({literal(name)})"
+        indexes = self.run_table(f"SELECT sql FROM duckdb_indexes() WHERE {own} AND sql IS NOT NULL", name)  # noqa: S608
         self.run("BEGIN TRANSACTION", name)
         try:
             self.run(f"DROP TABLE IF EXISTS {identifier(name)}", name)
             self.run(f"ALTER TABLE {identifier(passing)} RENAME TO {identifier(name)}", name)
+            for index in indexes.column(0).to_pylist():
+                self.run(index, name)
             self.run("COMMIT", name)
         except BaseException:
             with suppress(EngineError):  # the first error is the one to tell

@@ -84,7 +84,7 @@ def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None 
         for third in kept[kept.index(second) + 1 :]:
             sure = found[first, second] == total
             found[first, second, third] = total if sure else _found([both, codes[third]], people)
-    everything = _found(list(codes.values()), people)
+    everything = total if total in found.values() else _found(list(codes.values()), people)
     return KnownColumns(total, found, everything, tuple(n for n in codes if n not in kept))
 
 

@@ -293,8 +293,9 @@ MOST_ROWS = 200_000
 
 
 def published_table(data: FileColumns, records: int, known: Collection[str]) -> Any:
-    """A published file as a pyarrow table with the names of its columns as they are known, or None where it is large."""
-    return None if records > MOST_ROWS else data.table(logical(header(data.source), known))
+    """Published data as a pyarrow table with the names of the columns as they are known, or None where they are large."""
+    names = logical(header(data.source), known) if isinstance(data.source, Path) else list(known)
+    return None if records > MOST_ROWS else data.table(names)
 
 
 def _columns(source: Any, facts: Facts) -> FileColumns:
@@ -315,8 +316,11 @@ def _attacks(c: Certificate, facts: Facts, source: Any) -> tuple[AttackResult, .
     flat = {"unit": {"column": c.unit.column}, "data": {"unit": c.data.unit, "file": c.data.file}}
     signed = [a for a in c.attacks if not is_derived_attack(a.name, flat)]
     if c.data.file is not None:
-        table = published_table(_columns(source, facts), facts.records, c.data.columns)
-        signed += [] if table is None else [leftovers(table, (source,))]
+        done = {} if facts.details is None else facts.details.done
+        if "leftovers" not in done:  # as in :func:`_known`
+            table = published_table(_columns(source, facts), facts.records, c.data.columns)
+            done["leftovers"] = [] if table is None else [leftovers(table, (source,))]
+        signed += done["leftovers"]
     if c.unit.column is not None and c.data.unit is None:
         return tuple(worst_first(signed))
     released = class_counts(c.data, facts)

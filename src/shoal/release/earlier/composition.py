@@ -34,6 +34,7 @@ from shoal.steps import Drop, MapValues
 if TYPE_CHECKING:
     from shoal.attacks.certified import Certified
     from shoal.attacks.composition import Shown
+    from shoal.engines.table import Table
 
 
 UNKNOWN = "(unknown to the earlier plan)"
@@ -41,9 +42,9 @@ UNKNOWN = "(unknown to the earlier plan)"
 
 @dataclass(frozen=True, eq=False)
 class Earlier:
-    """The folder of an earlier release, verified."""
+    """The folder of an earlier release, verified; ``data`` are its file, or its table in the database of the present one."""
 
-    data: Path
+    data: Path | Table
     claims: Certificate
     plan: Plan
 
@@ -59,11 +60,14 @@ class Earlier:
 def read(place: Path, prepared: Prepared) -> Earlier:
     """An earlier release that can be compared with the present table; the others are refused."""
     claims = read_certificate(place / NAME)
+    table = None
     if claims.data.file is None:
-        raise _refused("the earlier release was written into a database table, so its classes cannot be read from its folder")
-    verify(place).require()
+        if not prepared.table.in_database:
+            raise _refused("the data of the earlier release are in a database, and this table is not")
+        table = prepared.table.neighbour(str(claims.data.table))
+    verify(place, table=table).require()
     whole = whole_plan(place, claims)
-    found = Earlier(place / claims.data.file, claims, whole or read_plan(place / PLAN))
+    found = Earlier(table or place / str(claims.data.file), claims, whole or read_plan(place / PLAN))
     quasi = claims.data.quasi
     if claims.utility.method == "local" or any(not found.plan.for_column(c) for c in quasi):
         raise _refused("the earlier release was recoded locally: its folder does not say which class a person is in")
@@ -285,7 +289,7 @@ def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, 
     known = [replace(s, on_gap="top", top=UNKNOWN) if isinstance(s, MapValues) and s.on_gap == "error" else s for s in steps]
     table = pa.table({**values, order: pa.array(range(n), pa.int64())})
     with scratch() as place:
-        out = place / f"probe{earlier.data.suffix}"
+        out = place / f"probe{earlier.data.suffix if isinstance(earlier.data, Path) else '.parquet'}"
         try:
             opened(table).recode(Plan(tuple(known), Suppression(scope="none")), out)
         except HierarchyGapError:

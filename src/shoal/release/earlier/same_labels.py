@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shoal.engines.open import open as opened
+from shoal.engines.table import Table
 from shoal.kernels.text import canonical_text
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import Certificate
@@ -85,15 +86,16 @@ def codes_of(left: Any, right: Any) -> IntArray:
     return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def read_texts(path: Path, columns: Sequence[str]) -> dict[str, Any]:
-    """Columns of a written file as arrays of texts; a missing value has a text of its own."""
+def read_texts(data: Path | Table, columns: Sequence[str]) -> dict[str, Any]:
+    """Columns of a written file or table as arrays of texts; a missing value has a text of its own."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not columns:
         return {}
-    labelled = path.suffix in (".sav", ".dta")
-    found = opened(path).scan(columns) if labelled else batches(path, columns)
+    labelled = isinstance(data, Path) and data.suffix in (".sav", ".dta")
+    held = opened(data) if labelled else data
+    found = batches(held, columns) if isinstance(held, Path) else held.scan(columns)
     texts: dict[str, list[Any]] = {c: [pa.array([], pa.string())] for c in columns}
     for batch in found:
         for c in columns:

@@ -88,7 +88,9 @@ def run_attacks(
         further.append(decision.narrowed)
     for place in earlier:
         before = read_certificate(place / NAME)
-        old = published_table(FileColumns(place / str(before.data.file)), before.after.records, before.data.columns)
+        there = before.data.file is None
+        source = prepared.table.neighbour(str(before.data.table)) if there else place / str(before.data.file)
+        old = published_table(FileColumns(source), before.after.records, before.data.columns)
         if table is not None and old is not None:
             further.append(joined_records(table, old, _unchanged(prepared, before)))
         else:

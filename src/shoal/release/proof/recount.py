@@ -95,9 +95,8 @@ class _Column:
             missing = _missing(encoded.indices)
             places = np.where(missing, 0, _plain(encoded.indices))
             words = encoded.dictionary.to_pylist()
-        here = np.array([self.code.setdefault(v, len(self.code)) for v in words], dtype=np.int64)
-        out = here[places] if len(here) else np.zeros(len(places), dtype=np.int64)
-        return np.where(missing, 0, out)
+        here = np.array([self.code.setdefault(v, len(self.code)) for v in words] or [0], dtype=np.int64)
+        return np.where(missing, 0, here[places]) if missing.any() else here[places]
 
 
 def _plain(numbers: Any) -> npt.NDArray[Any]:
@@ -158,9 +157,8 @@ class FileColumns:
         """The codes of each column; 0 is a missing value."""
         left = [n for n in dict.fromkeys(names) if n not in self._codes]
         if left:
-            rows = read.batches(self.source, left) if isinstance(self.source, Path) else self.source.scan(left)
             values: list[Mapping[Any, int]] = []
-            self._codes.update(zip(left, whole_codes(rows, len(left), values), strict=True))
+            self._codes.update(zip(left, whole_codes(self._batches(left), len(left), values), strict=True))
             self._values.update((n, v) for n, v in zip(left, values, strict=True) if len(v) <= FEW_VALUES)
         return {n: self._codes[n] for n in names}
 
@@ -171,8 +169,12 @@ class FileColumns:
         left = [n for n in names if not self._has_texts(n)]
         found = {n: self._coded(n) for n in names if self._has_texts(n)}
         if left:
-            found |= dict(zip(left, pa.Table.from_batches(list(read.batches(self.source, left))).columns, strict=True))
+            found |= dict(zip(left, pa.Table.from_batches(list(self._batches(left))).columns, strict=True))
         return pa.table([found[n] for n in names], names=list(names))
+
+    def _batches(self, names: Sequence[str]) -> Iterable[Any]:
+        found: Iterable[Any] = read.batches(self.source, names) if isinstance(self.source, Path) else self.source.scan(names)
+        return found
 
     def texts(self, name: str) -> Counter[str | None] | None:
         """How many records hold each text of a column of a CSV file that was read; None for other columns."""

@@ -27,7 +27,13 @@ _COLUMNS = """
 SELECT table_name, column_name, data_type, column_type, coalesce(numeric_precision, 0), coalesce(numeric_scale, 0)
 FROM information_schema.columns WHERE table_schema = coalesce(%s, database()) AND table_name = %s ORDER BY ordinal_position
 """
-
+_REPLACED = """
+SELECT (SELECT count(*) FROM information_schema.statistics WHERE table_schema = coalesce(%s, database()) AND table_name = %s),
+  (SELECT count(*) FROM information_schema.triggers
+   WHERE event_object_schema = coalesce(%s, database()) AND event_object_table = %s),
+  (SELECT max(engine) FROM information_schema.tables WHERE table_schema = coalesce(%s, database()) AND table_name = %s)
+"""
+"""Indexes, triggers and storage engine of a table that shall be replaced."""
 
 LARGEST_JSON = 8_000_000
 """Bytes of a mapping that may travel inside a query; the server's limit for a whole statement is 16 MiB by default."""
@@ -82,14 +88,27 @@ class MySQL(Session):
                     raise self._failed(error) from None
 
     def take_over(self, passing: str, name: str) -> None:
-        """By one RENAME, so that readers see one table or the other."""
+        """By one RENAME, so that readers see one table or the other. An InnoDB table with indexes and the same columns stays,
+        and gets the new rows in one transaction. Rights and views belong to the name and stay in any case."""
         (schema, table), (_, own) = self._spelled(name), self._spelled(passing)
         there = self._has_table(schema, table)
         new, old, aside = (self.render(table_expression(schema, n)) for n in (own, table, f"{own}_old"))
-        self._run(f"RENAME TABLE {f'{old} TO {aside}, ' if there else ''}{new} TO {old}")
+        indexes, triggers, engine = self._rows(_REPLACED, (schema, table) * 3)[0]
+        kept = int(indexes) > 0
+        if int(triggers) or (kept and (engine != "InnoDB" or self._columns_of(schema, table) != self._columns_of(schema, own))):
+            raise self._refuse_loss(name)
+        if kept:
+            exchange = ("START TRANSACTION", f"DELETE FROM {old}", f"INSERT INTO {old} SELECT * FROM {new}", "COMMIT")  # noqa: S608
+            for statement in exchange:
+                self._run(statement)
+        else:
+            self._run(f"RENAME TABLE {f'{old} TO {aside}, ' if there else ''}{new} TO {old}")
         self.made = None
         if there:
-            self._run(f"DROP TABLE {aside}")
+            self._run(f"DROP TABLE {new if kept else aside}")
+
+    def _columns_of(self, schema: str | None, table: str) -> list[Any]:
+        return [row[1:] for row in self._rows(_COLUMNS, (schema, table))]
 
     @contextmanager
     def _appearing(self, name: str) -> Iterator[exp.Table]:

@@ -31,6 +31,23 @@ AND (CASE WHEN $2 = '' THEN pg_catalog.pg_table_is_visible(c.oid) ELSE n.nspname
 AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')
 ORDER BY a.attnum
 """
+_REPLACED = """
+WITH columns AS (
+  SELECT attrelid AS id, pg_catalog.array_agg(pg_catalog.concat_ws(' ', attname,
+    pg_catalog.format_type(atttypid, atttypmod), attgenerated, attidentity) ORDER BY attnum) AS names
+  FROM pg_catalog.pg_attribute WHERE attnum > 0 AND NOT attisdropped
+  AND attrelid IN (pg_catalog.to_regclass($1), pg_catalog.to_regclass($2)) GROUP BY attrelid)
+SELECT CASE WHEN count(DISTINCT names) = 1 AND count(*) = 2 THEN 'same' ELSE 'other' END,
+  EXISTS (SELECT FROM pg_catalog.pg_trigger WHERE tgrelid = pg_catalog.to_regclass($1) AND NOT tgisinternal)
+  OR EXISTS (SELECT FROM pg_catalog.pg_rewrite WHERE ev_class = pg_catalog.to_regclass($1))
+  OR EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE pg_catalog.to_regclass($1) IN (inhparent, inhrelid))
+  OR EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND (relrowsecurity OR relkind <> 'r')),
+  EXISTS (SELECT FROM pg_catalog.pg_index WHERE indrelid = pg_catalog.to_regclass($1))
+  OR EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relacl IS NOT NULL)
+FROM columns
+"""
+"""Of the table $1, which $2 shall replace: whether the columns are the same, whether something would change rows that are
+inserted, and whether it has rights or indexes."""
 
 
 class Postgres(Session):
@@ -80,11 +97,20 @@ class Postgres(Session):
         self.made = self.render(table_expression(schema, table))
 
     def take_over(self, passing: str, name: str) -> None:
-        """In the transaction of the run, which :meth:`keep` commits."""
+        """In the transaction of the run, which :meth:`keep` commits. A table with the same columns stays, with its rights,
+        indexes and views, and gets the new rows: TRUNCATE removes those too that came after the snapshot of the run."""
         (schema, table), (_, own) = self._spelled(name), self._spelled(passing)
-        self._run(f"DROP TABLE IF EXISTS {self.render(table_expression(schema, table))}")
-        to = self.render(exp.to_identifier(table, quoted=True))
-        self._run(f"ALTER TABLE {self.render(table_expression(schema, own))} RENAME TO {to}")
+        old, new = (self.render(table_expression(schema, n)) for n in (table, own))
+        there, changes, kept = (c[0].as_py() for c in self._run(_REPLACED, (old, new)).columns)
+        if there == "same" and not changes:
+            self._run(f"TRUNCATE {old}")
+            self._run(f"INSERT INTO {old} SELECT * FROM {new}")  # noqa: S608  quoted identifiers
+            self._run(f"DROP TABLE {new}")
+        elif changes or kept:
+            raise self._refuse_loss(name)
+        else:
+            self._run(f"DROP TABLE IF EXISTS {old}")
+            self._run(f"ALTER TABLE {new} RENAME TO {self.render(exp.to_identifier(table, quoted=True))}")
         self.made = None
 
     def _has_table(self, schema: str | None, table: str) -> bool:

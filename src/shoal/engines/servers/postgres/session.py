@@ -267,6 +267,7 @@ _WORDS = {  # SQLSTATE, longest prefix first → what happened, what to do next
         "the server stopped the query (a time limit, or someone cancelled it).",
         "Ask for fewer columns, or raise the limit (--statement-timeout).",
     ),
+    "23": ("the new rows break a constraint of the table.", "Drop the constraint or the table, or choose another name."),
     "57P01": ("the connection broke off: an administrator ended it, or the server is shutting down.", "Try again."),
     "57P03": ("the server is starting up or shutting down.", "Try again when it is back."),
     "57P": ("the server is shutting down or crashed; the connection broke off.", "Try again when it is back."),
