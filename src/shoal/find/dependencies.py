@@ -285,7 +285,7 @@ def _by_keys(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[C
     out: dict[str, ColumnFinding] = {}
     inner.sort(key=lambda f: f.role is Role.QUASI)
     texts = functools.cache(lambda name: canonical_text(rows.values(name, COMPARED)).to_pylist())
-    lengths = np.array([_lengths(rows.values(y.name, LEAST_ROWS)) for y in outer]) if inner else np.zeros(0)
+    lengths = np.array([_lengths(rows.values(y.name, LEAST_ROWS)) for y in outer]) if inner else np.zeros(0, dtype=np.int64)
     left = MOST_KEYS
     for x in inner:
         places = [i for i, y in enumerate(outer) if y.distinct >= x.distinct]
