@@ -78,7 +78,7 @@ def _headline(body: Certificate) -> dict[str, str]:
 
 
 def headline(said: str, attacks: Sequence[AttackResult], singled_out: float = 0.0, claimed: float = 0.0) -> dict[str, str]:
-    """The head of a page. Green only if no attack with a warning finds people, and published columns single out no more than claimed."""
+    """The head of a page: green only if no attack with a warning finds people, and columns single out no more than claimed."""
     top = strongest(attacks)
     share = max(singled_out, (top.high or 0.0) if top else 0.0)
     if top is None and share <= claimed:
