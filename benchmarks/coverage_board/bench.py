@@ -87,7 +87,9 @@ def main() -> None:
     asked.add_argument("--rates", type=float, nargs="+", default=[0.05, 0.2])
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--only", default="")
-    asked.add_argument("--unseen", type=int, default=0, choices=(1, 2, 3, 4), help="one of the sets that no method was tuned on")
+    asked.add_argument(
+        "--unseen", type=int, default=0, choices=(1, 2, 3, 4, 5), help="one of the sets that no method was tuned on"
+    )
     asked.add_argument("--together", type=int, default=1, help="neighbours sampled as one, which no interval covers")
     asked.add_argument("--design", default="", help="households, strata, unequal, or two of them: sampled and judged by design")
     asked.add_argument("--keep", action="store_true", help="append to results.jsonl")

@@ -264,6 +264,80 @@ FOURTH: dict[str, Callable[[Rng], Codes]] = {
 }
 
 
+FIFTH_TABLES = {
+    "adult: age, relationship, race, hours": ("adult", ["age", "relationship", "race", "hours-per-week"]),
+    "adult: work class, occupation, education, age": ("adult", ["workclass", "occupation", "education", "age"]),
+    "adult: country, marital status, education": ("adult", ["native-country", "marital-status", "education"]),
+    "time use: state, occupation, sex": ("atus", ["state", "occup_code", "sex"]),
+    "time use: age, sex, marital status, citizen, labour": ("atus", ["age", "sex", "marital", "citizen", "labor_status"]),
+    "time use: state, industry, household size": ("atus", ["state", "ind_code", "hh_size"]),
+    "labour force: company, occupation, age": ("free", ["COMPCODE", "OCCUCODE", "AGE"]),
+    "labour force: education, marital status, age of youngest": ("free", ["EDUC1", "MARSTAT", "AGEYOUNG", "AGE"]),
+    "diabetes: age, race, admission, discharge": (
+        "diabetes",
+        ["age", "race", "admission_source_id", "discharge_disposition_id", "time_in_hospital"],
+    ),
+    "diabetes: diagnosis, age, gender": ("diabetes", ["diag_1", "age", "gender"]),
+    "tests: clinic, age, payor": ("tests", ["clinic_name", "age", "payor_group"]),
+    "credit in Taiwan: age, limit, education": ("taiwan", ["AGE", "LIMIT_BAL", "EDUCATION"]),
+}
+FIFTH: dict[str, Callable[[Rng], Codes]] = {
+    "villages and a city": lambda rng: np.stack(
+        [
+            place := np.where(rng.random(7_000) < 0.5, 0, rng.integers(1, 60, 7_000)),
+            np.where(place == 0, rng.integers(18, 90, 7_000), rng.binomial(80, 0.6, 7_000)),
+            rng.integers(0, 2, 7_000),
+        ],
+        axis=1,
+    ),
+    "heaped ages": lambda rng: np.stack(
+        [
+            np.where(rng.random(7_000) < 0.5, 5 * rng.integers(3, 18, 7_000), rng.integers(15, 90, 7_000)),
+            rng.choice(40, 7_000, p=rng.dirichlet(np.full(40, 0.4))),
+            rng.integers(0, 3, 7_000),
+        ],
+        axis=1,
+    ),
+    "three kinds of people": lambda rng: _kinds(rng, 7_000),
+    "order numbers cut short": lambda rng: np.stack(
+        [np.arange(7_000) // 3 % 500, rng.integers(0, 4, 7_000), rng.integers(0, 2, 7_000)], axis=1
+    )[rng.permutation(7_000)],
+    "log-normal cells": lambda rng: known._digits(
+        rng.choice(15**4, 7_000, p=(w := np.exp(rng.normal(0, 2.5, 15**4))) / w.sum()), 15, 4
+    ),
+    "gamma cells": lambda rng: known._digits(rng.choice(13**4, 7_000, p=(w := rng.gamma(0.05, 1, 13**4)) / w.sum()), 13, 4),
+    "symptoms": lambda rng: (
+        rng.random((7_000, 14)) < 1 / (1 + np.exp(2.0 - rng.standard_normal((7_000, 1)) - rng.normal(0, 1, 14)))
+    ).astype(np.int64),
+    "families in streets": lambda rng: np.repeat(
+        np.stack([rng.integers(0, 90, 2_400), rng.integers(0, 30, 2_400), rng.integers(0, 4, 2_400)], axis=1),
+        rng.choice([1, 2, 3, 5], 2_400, p=[0.2, 0.2, 0.3, 0.3]),
+        axis=0,
+    )[:7_000],
+    "ages by job": lambda rng: np.stack(
+        [job := rng.choice(45, 7_000, p=rng.dirichlet(np.full(45, 0.7))), rng.binomial(60, 0.2 + 0.013 * job), job % 7],
+        axis=1,
+    ),
+    "answers copied from neighbours": lambda rng: _copied(rng, 7_000),
+}
+
+
+def _kinds(rng: Rng, people: int) -> Codes:
+    """A third fills in everything alike, a third by chance, a third by two scales."""
+    kind = rng.integers(0, 3, people)
+    alike, chance = rng.integers(0, 9, (40, 4))[rng.integers(0, 40, people)], rng.integers(0, 9, (people, 4))
+    scale = np.clip(np.round(4 + 1.5 * rng.standard_normal((people, 1)) + 0.8 * rng.standard_normal((people, 4))), 0, 8)
+    return np.choose(kind[:, None], [alike, chance, scale.astype(np.int64)])
+
+
+def _copied(rng: Rng, people: int) -> Codes:
+    out = rng.integers(0, 11, (people, 4))
+    for i in np.flatnonzero(rng.random(people) < 0.35):
+        n = rng.integers(2, 5)
+        out[i, :n] = out[i - 1, :n]
+    return out
+
+
 FILES = {
     "adult": ("adult/adult.csv", ","),
     "atus": ("atus_cran/atus_2003_2016_respondents.csv.gz", ","),
@@ -311,5 +385,11 @@ def _read(path: Path, separator: str) -> pd.DataFrame:
     return rows
 
 
-SETS = ((GENERATED, TABLES, 15_000), (SECOND, SECOND_TABLES, 6_000), (THIRD, THIRD_TABLES, 7_000), (FOURTH, FOURTH_TABLES, 7_000))
+SETS = (
+    (GENERATED, TABLES, 15_000),
+    (SECOND, SECOND_TABLES, 6_000),
+    (THIRD, THIRD_TABLES, 7_000),
+    (FOURTH, FOURTH_TABLES, 7_000),
+    (FIFTH, FIFTH_TABLES, 7_000),
+)
 """Generators, columns of real tables and most rows of each set."""
