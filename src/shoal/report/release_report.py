@@ -83,7 +83,7 @@ def headline(said: str, attacks: Sequence[AttackResult], singled_out: float = 0.
     share = max(singled_out, (top.high or 0.0) if top else 0.0)
     if top is None and share <= claimed:
         return {"accent": f"✓ {said}", "accent_kind": "met"}
-    return {"accent": said, "accent_kind": "", "rest": f"; who knows more finds up to {as_percent(share)}"}
+    return {"accent": said, "accent_kind": "", "rest": f"; whoever knows more finds up to {as_percent(share)}"}
 
 
 def _cost(body: Certificate) -> tuple[str, str]:
@@ -105,10 +105,10 @@ def _shoal(body: Certificate) -> Figure:
 
 
 def _numbers(body: Certificate) -> list[Number]:
-    utility = body.utility
+    utility, by = body.utility, "" if body.format == FORMAT_1 else ", by the quasi-identifiers alone"
     return [
         Number(number(body.k), f"{_people(body)} in the smallest class"),
-        Number(one_in(1.0 / body.k), "best chance to name the owner of a record"),
+        Number(one_in(1.0 / body.k), f"best chance to name the owner of a record{by}"),
         Number(number(body.after.records), f"records published, of {body.input.records:,}"),
         Number(number(utility.loss), f"information lost (measured by {utility.optimize}; 0 is nothing)"),
     ]

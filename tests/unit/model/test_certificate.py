@@ -294,5 +294,5 @@ def test_a_report_is_green_only_if_nobody_finds_more_than_is_claimed(singled_out
     assert (headline("x", (), singled_out, claimed)["accent_kind"] == "met") is green
     warned = AttackResult("further knowledge", "", 0.1, 0.05, 0.15, None, "", "warning", "the ten most exposed are found")
     said = headline("x", (warned,), 0.0, claimed)
-    assert said == {"accent": "x", "accent_kind": "", "rest": "; who knows more finds up to 15 %"}
+    assert said == {"accent": "x", "accent_kind": "", "rest": "; whoever knows more finds up to 15 %"}
     assert "succeeds for 10 %, between 5.0 % and 15 %." in strongest_sentence([warned])

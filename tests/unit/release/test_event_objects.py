@@ -61,7 +61,7 @@ def test_every_requirement_names_its_object(released):
     assert "dates before the shift" in page
     top = max(a.rate or 0 for a in made.attacks if a.verdict == "warning" and a.name.startswith(("known", "sparse", "whole")))
     assert f"succeeds for {as_percent(top)}" in made.verdict
-    assert f"</em>; who knows more finds up to {as_percent(top)}</h1>" in page
+    assert f"</em>; whoever knows more finds up to {as_percent(top)}</h1>" in page
     assert '<em class="met">' not in page.partition("</h1>")[0]
 
 
