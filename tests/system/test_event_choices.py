@@ -157,3 +157,59 @@ def test_habits_are_inferred_and_compared_with_what_everybody_knows() -> None:
     assert {"inference: home", "inference: work"} <= set(found)
     assert found["chosen records: 1"].verdict == "holds"
     assert found["chosen records: 1"].claimed == 1 / 5
+
+
+@pytest.mark.parametrize("many", [0, 10**9])
+@pytest.mark.parametrize("require", [["known[2]>=3"], ["known[1]>=5"], ["known[1]>=2", "unicity[2]<=0.3"]])
+def test_no_plan_that_is_given_up_early_loses_less(
+    visits: pa.Table, require: list[str], many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plans are put in order by bounds, and given up by others; each of them, tried in full, loses as much as the best."""
+    from shoal.release.events.records import read_events
+    from shoal.release.policy.policy import Policy
+    from shoal.search.events import event_search as search
+
+    rules = asked(require, time_widths=["exact", "6h", "day", "week", "none"], renew=["never", "as needed", "8h gap", "3 days"])
+    monkeypatch.setattr(search, "MANY", many)
+    problem = read_events(shoal.open(visits), Policy.of(rules)).problem
+    every = [search.tried_plan(problem, s, problem.allow) for s in problem.shapes]
+    best = min(f.loss for f in every if f is not None)
+    found = search.best_plan(problem)
+    assert found.loss == best
+    assert 1 <= found.tried <= len(problem.shapes)
+    finest: dict[Any, Any] = {}
+    for shape, tried in zip(problem.shapes, every, strict=True):
+        base = problem.weights.mean(search.base_losses(problem, shape))
+        assert search._least_loss(problem, shape, finest) <= base
+        assert tried is None or base <= tried.loss + 1e-12
+
+
+@pytest.mark.parametrize(("minutes", "pieces"), [(479, 1), (480, 2)])
+def test_a_pseudonym_ends_at_a_gap(minutes: int, pieces: int) -> None:
+    """Eight hours without a record, not a minute less."""
+    start = dt.datetime(2026, 3, 2, 8)
+    rows = [(f"p{i}", start + dt.timedelta(minutes=m), w) for i in range(6) for m, w in ((0, "a"), (minutes, "b"))]
+    table = pa.table({"who": [r[0] for r in rows], "at": [r[1] for r in rows], "where": [r[2] for r in rows]})
+    made = shoal.anonymize(table, asked(["known[2]>=3"], time_widths=["exact"], renew="8h gap"))
+    assert made.certificate.after.traces == 6 * pieces
+    with pytest.raises(shoal.errors.UsageError, match="not a renewal"):
+        shoal.anonymize(table, asked(["known[2]>=3"], renew="8 gap"))
+
+
+def test_trips_by_hour_dwell_times_and_sequences_are_compared() -> None:
+    """60 people go a, b, c on one day, 30 of them d first; everybody is counted by hand."""
+    start = dt.datetime(2026, 3, 2, 6)
+    rows = [
+        (f"p{i}", start + dt.timedelta(hours=h), w)
+        for i in range(60)
+        for h, w in ((0, "d"), (2, "a"), (5, "b"), (14, "c"))
+        if h or i < 30
+    ]
+    table = pa.table({"who": [r[0] for r in rows], "at": [r[1] for r in rows], "where": [r[2] for r in rows]})
+    for renew, kept in (("never", 1.0), ("9h gap", 90 / 150)):
+        made = shoal.anonymize(table, asked(["known[2]>=5"], time_widths=["hour"], place_levels=["exact"], renew=renew))
+        uses = {u.name: u for u in made.certificate.uses}
+        assert (uses["trips per hour"].before, uses["trips per hour"].kept) == (150, kept)
+        assert (uses["dwell times"].before, uses["dwell times"].kept) == (150, kept)  # 9 hours are the gap
+        sequences = uses["common sequences"]
+        assert (sequences.before, sequences.after) == (60, 60.0 if renew == "never" else 0.0)

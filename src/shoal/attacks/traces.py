@@ -68,12 +68,13 @@ class Published:
     def best(self, points: IntArray) -> tuple[int, float]:
         """The trace with the highest score and its eccentricity; −1 where no point fits."""
         scores = self.scores(points)[0]
-        top = int(scores.argmax())
-        if scores[top] <= 0:
+        there = np.flatnonzero(scores)
+        if not len(there):
             return -1, 0.0
-        spread = float(scores.std())
-        second = float(np.partition(scores, -2)[-2]) if len(scores) > 1 else 0.0
-        return top, (float(scores[top]) - second) / spread if spread > 0 else 0.0
+        some, n = scores[there], len(scores)
+        spread = float(max(0.0, (some**2).sum() / n - (some.sum() / n) ** 2) ** 0.5)
+        first, second = np.partition(np.append(some, 0.0), -2)[:-3:-1].tolist() if n > 1 else (float(some[0]), 0.0)
+        return int(there[some.argmax()]), (first - second) / spread if spread > 0 else 0.0
 
 
 def draw(known: Sequence[IntArray], s: int, rng: np.random.Generator) -> list[IntArray]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -188,7 +189,7 @@ def explain_term(word: str) -> str:
     >>> "Formula:" in explain_term("k")
     True
     """
-    wanted = _plain(word.partition(":")[0])  # "linkage: changed columns" is a kind of linkage
+    wanted = _plain(re.split(r"[:\[<>=]", word)[0])  # "linkage: changed columns" is a kind of linkage, known[2]>=5 one of known
     for entry in GLOSSARY:
         if wanted in map(_plain, (entry.term, *entry.also)):
             return f"{entry.term}: {entry.meaning}\n  More: {entry.see}"

@@ -461,13 +461,13 @@ def compare_trips(
     a, b = (np.bincount(np.searchsorted(keys, t), minlength=len(keys)) for t in (before, after))
     large = a > LARGE
     words = f"trips by origin and destination{where}"
-    out = [_counts(name, words, a, b)]
+    out = [count_use(name, words, a, b)]
     if large.any():
-        out.append(_counts(name_large, f"{words} that had more than {LARGE}", a[large], b[large]))
+        out.append(count_use(name_large, f"{words} that had more than {LARGE}", a[large], b[large]))
     return out
 
 
-def _counts(name: str, words: str, a: IntArray, b: IntArray) -> EventUse:
+def count_use(name: str, words: str, a: IntArray, b: IntArray) -> EventUse:
     """Counts before and after, and their error."""
     total = float(a.sum())
     kept = None if total == 0 else float(np.minimum(a, b).sum() / total)
@@ -481,7 +481,7 @@ def _supports(before: Log, after: Log) -> EventUse:
     size = max(len(one), len(two))
     a, b = np.pad(one, (0, size - len(one))), np.pad(two, (0, size - len(two)))
     words = "places (or items) that occur; kept, error: of the people counted at each (pseudonyms, after)"
-    counts = _counts("people per place", words, a, b)
+    counts = count_use("people per place", words, a, b)
     return replace(counts, before=float((a > 0).sum()), after=float((b > 0).sum()))
 
 

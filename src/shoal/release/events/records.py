@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.errors import DataError, EmptyTableError, PolicyError, RoleError, UsageError
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.traces import EXACT, NONE, UNITS, microseconds, moments_of, place_codes, time_buckets
+from shoal.measures.events.traces import EXACT, NONE, microseconds, moments_of, place_codes, time_buckets
 from shoal.measures.events.unicity import trips_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import written
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 TIMES = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
+DATED = ("date", "timestamp")
 MOST_SHAPES = 400
 
 
@@ -209,9 +210,6 @@ def _problem(
     moment = np.zeros(n, dtype=np.int64) if time is None else time.codes
     where = places[0].codes if places else np.zeros(n, dtype=np.int64)
     rng = np.random.default_rng([policy.seed, 1])
-    day = None
-    if time is not None and time.kind in ("date", "timestamp"):
-        day = (microseconds(time.values, time.kind) // UNITS["d"])[time.codes]
     tree = trees[places[0].name] if CUT in levels else None
     given = {**vars(Weights()), **rules.weights}
     two = several_places(places)
@@ -233,7 +231,7 @@ def _problem(
         person=person,
         rank=_within(person, (where, moment)),
         draw=_within(person, (rng.random(n),)),
-        day=day,
+        moment=None if time is None or time.kind not in DATED else microseconds(time.values, time.kind)[time.codes],
         times={w: times_at(time, w) for w in (EXACT, NONE, *_hours(time), *widths) if time is not None or w == NONE},
         places={p: places_at(places, p, trees) for p in {EXACT, NONE, *levels} - {CUT, LOCAL} if places or p == NONE},
         asked=tuple(policy.requirements),  # type: ignore[arg-type]
@@ -338,7 +336,7 @@ def widths_of(rules: EventRules, time: Column | None) -> tuple[str, ...]:
     widths = rules.time_widths or WIDTHS.get(time.kind, (EXACT, NONE))
     if not rules.shift:
         return widths
-    if time.kind not in ("date", "timestamp"):
+    if time.kind not in DATED:
         raise PolicyError("'events.shift' moves dates, and the time holds none.", hint="Leave it out.", path="events.shift")
     fixed = tuple(w for w in widths if w in SHIFTABLE or _whole_days(w) or w == NONE)
     if not fixed:
@@ -401,7 +399,7 @@ def renewals_of(policy: Policy, rules: EventRules, time: Column | None) -> tuple
         return rules.renew
     if rules.vault:
         return (NEVER,)
-    dated = time is not None and time.kind in ("date", "timestamp")
+    dated = time is not None and time.kind in DATED
     split = any(not isinstance(r, Unicity) for r in policy.requirements)
     out = [r for r in RENEWALS if (dated or DAYS not in r) and (time is not None or RECORDS not in r)]
     return tuple(r for r in out if split or not r.endswith(NEEDED))

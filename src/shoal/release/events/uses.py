@@ -20,13 +20,13 @@ import numpy as np
 
 from shoal.measures.events.knowledge import Mask
 from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
-from shoal.measures.events.unicity import LARGE, Log, compare_logs, compare_trips, trips_of
+from shoal.measures.events.unicity import LARGE, Log, compare_logs, compare_trips, count_use, trips_of
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.events import EventData, EventSteps, EventUse
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import KnownRecords, Requirement
 from shoal.release.events.plan_file import check_earlier
-from shoal.release.events.publish import place_labels
+from shoal.release.events.publish import place_labels, time_labels
 from shoal.release.events.records import EventTable, fewest_of, places_at, several_places, times_at
 from shoal.release.proof.events import read_flows
 from shoal.release.proof.read import rows
@@ -51,6 +51,7 @@ def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[Even
         read = _Read.of(events, found)
         place, after = read.place, read.shown[index]
         trips = [read.keys(*read.made), None if read.seen is None else read.keys(*read.seen)]
+        made += _along_traces(events, found, read, hours=hours)
     if events.places:
         made += _exact_places(events, found)
     if flows is not None:
@@ -64,6 +65,49 @@ def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[Even
     left = Log(found.trace[index], None if moment is None else moment[index], after, trips[1])
     made = [*compare_logs(before, left, hours=hours, days=days), *made]
     return tuple(made)
+
+
+STAYS = np.array([1, 2, 4, 8, 24]) * UNITS["h"]
+"""Ends of the classes of dwell times."""
+
+
+def _along_traces(events: EventTable, found: Found, read: _Read, *, hours: bool) -> list[EventUse]:
+    """Trips by hour and by the time before them, and the people with three places in a row; before, and as the file tells."""
+    if read.two or read.seen is None:
+        return []
+    out, both = [], (read.made, read.seen)
+    moment = events.problem.moment
+    if events.time is not None and moment is not None and found.shape.time not in CYCLES:
+        told = time_labels(events.time, found.shape.time).cast("timestamp[us]").cast("int64").to_numpy()[events.time.codes]
+        at = list(zip((moment, told), both, strict=True))
+        if hours:
+            begun = (np.bincount(m[a] // UNITS["h"] % 24, minlength=24) for m, (a, _) in at)
+            out.append(count_use("trips per hour", "trips by the hour of the day in which they begin", *begun))
+        stays = (np.bincount(np.searchsorted(STAYS, m[b] - m[a], "right"), minlength=len(STAYS) + 1) for m, (a, b) in at)
+        words = "trips by the time from the record before them: under 1, 2, 4, 8, 24 hours, longer"
+        out.append(count_use("dwell times", words, *stays))
+    rows = [_in_a_row(trips, events.problem.n) for trips in both]
+    size = len(rows[0][0])
+    places = [read.place[np.concatenate((one, two))] for one, two in zip(*rows, strict=True)]
+    codes = np.zeros(len(places[0]), dtype=np.int64)
+    for place in places:
+        codes = np.unique(codes * (int(read.place.max()) + 1) + place, return_inverse=True)[1]
+    who = np.concatenate((events.problem.person[rows[0][0]], found.trace[rows[1][0]]))
+    width, n = int(who.max(initial=0)) + 1, int(codes.max(initial=-1)) + 1
+    keys = codes * width + who
+    before, after = (np.bincount(np.unique(k) // width, minlength=n) for k in (keys[:size], keys[size:]))
+    if (before > LARGE).any():
+        words = f"people with three places in a row that more than {LARGE} people have (pseudonyms, after)"
+        out.append(count_use("common sequences", words, before[before > LARGE], after[before > LARGE]))
+    return out
+
+
+def _in_a_row(trips: tuple[IntArray, IntArray], n: int) -> tuple[IntArray, IntArray, IntArray]:
+    """The records of two trips of which one begins where the other ends."""
+    then = np.full(n, -1, dtype=np.int64)
+    then[trips[0]] = trips[1]
+    both = then[trips[1]] >= 0
+    return trips[0][both], trips[1][both], then[trips[1][both]]
 
 
 def _told(events: EventTable, width: str) -> tuple[bool, bool]:

@@ -36,7 +36,6 @@ from shoal.release.proof.events import (
     judge_events,
     read_flows,
     recount_events,
-    recount_trips,
     recount_uses,
 )
 from shoal.release.proof.facts import alike
@@ -232,7 +231,7 @@ def _uses(place: Path, c: EventCertificate, table: Table | None) -> str:
 
 
 def _uses_of(place: Path, c: EventCertificate, data: Path) -> str:
-    told = recount_uses(data, unit=c.data.unit, time=c.data.time, place=c.data.place)
+    told, trips = recount_uses(data, unit=c.data.unit, time=c.data.time, place=c.data.place)
     if c.steps.time not in TEXTS_IN_ORDER and time_length(c.steps.time or "") is None:
         told.pop("trips", None)
     stated = {u.name: u.after for u in c.uses if u.name in told}
@@ -243,11 +242,8 @@ def _uses_of(place: Path, c: EventCertificate, data: Path) -> str:
     flows = place / f"{FLOWS}{c.data.ending}"
     if not any(f.name == flows.name for f in c.files):
         return said
-    seen = None
-    if header(flows)[:-1] == list(c.data.place):
-        seen = recount_trips(data, unit=None, time=None, place=c.data.place)
-    elif "trips" in told and any(u.name == "trips" for u in c.uses):
-        seen = recount_trips(data, unit=c.data.unit, time=c.data.time, place=c.data.place)
+    by_record = header(flows)[:-1] == list(c.data.place)
+    seen = trips if by_record or ("trips" in told and any(u.name == "trips" for u in c.uses)) else None
     if [u.after for u in c.uses if u.name == "flows"] != [sum(read_flows(flows).values())]:
         raise VerificationError("counting the file of flows again gives another number of trips.")
     return f"{said}; {check_flows(flows, seen, fewest_of(c.asked))}"

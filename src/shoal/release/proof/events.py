@@ -359,33 +359,29 @@ PARTS = {"night": 0, "morning": 1, "afternoon": 2, "evening": 3}
 BLANK = "*"
 
 
-def recount_uses(path: Path, *, unit: str | None, time: str | None, place: Sequence[str]) -> dict[str, float]:
-    """What anybody can count of the uses in a written file: records, records per pseudonym, and trips between the places of
-    one column."""
-    columns = [c for c in (unit, time, *place) if c is not None]
-    named = Counter(record[0] if unit else i for i, record in enumerate(rows(path, columns)))
-    out = {"records": float(named.total()), "records per person": named.total() / len(named)}
-    if time is not None and len(place) == 1:
-        out["trips"] = float(recount_trips(path, unit=unit, time=time, place=place).total())
-    return out
-
-
-def recount_trips(path: Path, *, unit: str | None, time: str | None, place: Sequence[str]) -> Counter[tuple[Any, ...]]:
-    """Trips by origin and destination in a written file: consecutive records of a pseudonym at two places; records at the same
-    time have no order, and blank places tell no trip. Without a time each record is a trip, its places origin and destination."""
+def recount_uses(
+    path: Path, *, unit: str | None, time: str | None, place: Sequence[str]
+) -> tuple[dict[str, float], Counter[tuple[Any, ...]]]:
+    """What anybody can count of the uses in a written file: records, records per pseudonym, and trips; and the trips by origin
+    and destination. These are consecutive records of a pseudonym at two places; records at the same time have no order, and
+    blank places tell no trip. With several places each record is a trip, from one to the other."""
+    named: dict[Any, list[tuple[Any, ...]]] = {}
+    for i, record in enumerate(rows(path, [c for c in (unit, time, *place) if c is not None])):
+        named.setdefault(record[0] if unit else i, []).append(record[bool(unit) :])
+    records = sum(map(len, named.values()))
+    out = {"records": float(records), "records per person": records / len(named)}
+    if len(place) != 1:
+        ends = (r[time is not None :] for own in named.values() for r in own)
+        return out, Counter(e for e in ends if BLANK not in e)
+    trips: Counter[tuple[Any, ...]] = Counter()
     if time is None:
-        return Counter(record for record in rows(path, place) if BLANK not in record)
-    out: Counter[tuple[Any, ...]] = Counter()
-    by: dict[Any, list[tuple[Any, ...]]] = {}
-    for i, record in enumerate(rows(path, [*([unit] if unit else []), time, *place])):
-        by.setdefault(record[0] if unit else i, []).append(record[bool(unit) :])
-    for own in by.values():
+        return out, trips
+    for own in named.values():
         times = Counter(r[0] for r in own)
-        ordered = sorted(own, key=lambda r: (_moment(r[0]), str(r[1:])))
-        for a, b in pairwise(ordered):
+        for a, b in pairwise(sorted(own, key=lambda r: (_moment(r[0]), str(r[1:])))):
             if a[1:] != b[1:] and BLANK not in (*a[1:], *b[1:]) and times[a[0]] == times[b[0]] == 1:
-                out[*a[1:], *b[1:]] += 1
-    return out
+                trips[*a[1:], *b[1:]] += 1
+    return {**out, "trips": float(trips.total())}, trips
 
 
 def read_flows(path: Path) -> dict[tuple[Any, ...], int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from math import ceil
 from typing import Any
 
@@ -19,7 +20,7 @@ from shoal.errors import InfeasibleError, InternalError
 from shoal.measures.events.knowledge import Asked, Mask, most_known, safe_limit
 from shoal.measures.events.traces import EXACT, NONE
 from shoal.model.compare import most_of
-from shoal.model.counts.classes import IntArray
+from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.display import Progress, silent, written
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import KnownRecords, NearRecords
@@ -27,15 +28,18 @@ from shoal.search.events.problem import (
     CUT,
     EVERY,
     LOCAL,
+    NEEDED,
     NEVER,
     EventProblem,
+    Losses,
     Shape,
     bits_lost,
     kept_records,
+    links_lost,
     pairs_of,
     traces_of,
 )
-from shoal.search.events.suppress import Pairs, suppressed, too_many
+from shoal.search.events.suppress import Pairs, suppressed, too_many, too_rare
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,6 +71,10 @@ class Found:
         return self.truncated + self.suppressed
 
 
+MANY = 200_000
+"""Records above which a plan that often does is tried first, so that hopeless ones are given up early."""
+
+
 def best_plan(problem: EventProblem, progress: Progress = silent) -> Found:
     """The plan of least loss among the shapes.
 
@@ -75,14 +83,21 @@ def best_plan(problem: EventProblem, progress: Progress = silent) -> Found:
     InfeasibleError
         If no shape meets the requirements; ``offers`` lists plans that would, with what would have to change.
     """
-    bases = sorted(((base_loss(problem, s), i, s) for i, s in enumerate(problem.shapes)), key=lambda b: b[:2])
-    best: Found | None = None
-    tried = 0
-    for i, (base, _, shape) in enumerate(bases):
-        progress(i / len(bases), f"trying {shape.words}")
-        if best is not None and base >= best.loss:
-            break
-        found = tried_plan(problem, shape, problem.allow)
+    finest: dict[tuple[int, str], tuple[float, float]] = {}
+    waiting = [(_least_loss(problem, s, finest), 0, i, s) for i, s in enumerate(problem.shapes)]
+    heapify(waiting)
+    first = next((s for s in problem.shapes if s == Shape("day", LOCAL, renew=NEEDED) and problem.n > MANY), None)
+    best = None if first is None else tried_plan(problem, first, problem.allow)
+    tried = int(first is not None)
+    while waiting and (best is None or waiting[0][0] < best.loss):
+        _, counted, i, shape = heappop(waiting)
+        if shape == first:
+            continue
+        if not counted:
+            heappush(waiting, (problem.weights.mean(base_losses(problem, shape)), 1, i, shape))
+            continue
+        progress(tried / len(problem.shapes), f"trying {shape.words}")
+        found = tried_plan(problem, shape, problem.allow, None if best is None else best.loss)
         tried += 1
         if found is not None and (best is None or found.loss < best.loss):
             best = found
@@ -91,22 +106,40 @@ def best_plan(problem: EventProblem, progress: Progress = silent) -> Found:
     return replace(best, tried=tried)
 
 
-def base_loss(problem: EventProblem, shape: Shape) -> float:
-    """The loss of a shape before anything is suppressed or split: no plan of this shape loses less."""
+def _least_loss(problem: EventProblem, shape: Shape, finest: dict[tuple[int, str], tuple[float, float]]) -> float:
+    """A number that the mean of :func:`base_losses` is never below, and quicker: points are counted once for each renewal, at
+    exact times and places, and kept in ``finest``."""
+    key = (shape.most, shape.regular)
+    if key not in finest:
+        keep = kept_records(problem, shape)
+        trace, owner = traces_of(problem, shape, keep)
+        columns = [c[keep] for c in (problem.times.get(EXACT), problem.places.get(EXACT)) if c is not None]
+        own = pairs_of(trace, owner, columns, len(trace))[0].trace
+        finest[key] = len(own) / len(problem.points), links_lost(problem.points, own)
+    kept, links = finest[key]
+    place = 0.0 if shape.place in (CUT, LOCAL) else problem.column_loss("place", shape.place)
+    trips = problem.flows_lost if problem.flows and problem.weights.trips else 0.0
+    time, place = (1 - min(1.0, kept) * (1 - x) for x in (problem.column_loss("time", shape.time), place))
+    return problem.weights.mean(Losses(time, place, trips, links)) - 1e-12
+
+
+def base_losses(problem: EventProblem, shape: Shape) -> Losses:
+    """What a shape loses before anything is suppressed or split: no plan of this shape loses less."""
     keep = kept_records(problem, shape)
     if not keep.any():
-        return 1.0
+        return Losses(1.0, 1.0, 1.0, 1.0)
     trace, owner = traces_of(problem, shape, keep)
     times, places = problem.times.get(shape.time), problem.places["exact" if shape.place in (CUT, LOCAL) else shape.place]
     pairs, _ = pairs_of(trace, owner, [c[keep] for c in (times, places) if c is not None], len(trace))
     whole = np.full(problem.n, -1, dtype=np.int64)
     whole[keep] = trace
     place = 0.0 if shape.place in (CUT, LOCAL) else problem.column_loss("place", shape.place)
-    return problem.weights.mean(problem.lost(shape, whole, keep, pairs.trace, place, None))
+    return problem.lost(shape, whole, keep, pairs.trace, place, None)
 
 
-def tried_plan(problem: EventProblem, shape: Shape, allow: float) -> Found | None:
-    """The plan of this shape that leaves out at most this share of the records; None if there is none."""
+def tried_plan(problem: EventProblem, shape: Shape, allow: float, limit: float | None = None) -> Found | None:
+    """The plan of this shape that leaves out at most this share of the records; None if there is none, or if it is seen early
+    that none loses less than ``limit``."""
     keep = kept_records(problem, shape)
     truncated = int((~keep).sum())
     allowed = most_of(allow, problem.n) - truncated
@@ -129,11 +162,12 @@ def tried_plan(problem: EventProblem, shape: Shape, allow: float) -> Found | Non
         place_loss = bits_lost(problem.places["exact"], np.unique(texts, return_inverse=True)[1][problem.leaf])
     elif shape.place == LOCAL:
         ladder = [c[keep] for c in problem.ladder]
-        local = blanked(ladder, trace, owner, others, problem.asked, allowed, dress, split=shape.splits)
+        lost = np.array([bits_lost(problem.ladder[0], c) for c in problem.ladder[:-1]] + [1.0])
+        dear = None if limit is None else _dear(problem, shape, lost, limit)
+        local = blanked(ladder, trace, owner, others, problem.asked, allowed, dress, dear, split=shape.splits)
         if local is None:
             return None
         blank, pairs, which, stays = local
-        lost = np.array([bits_lost(problem.ladder[0], c) for c in problem.ladder[:-1]] + [1.0])
         place_loss = float(lost[blank[stays[which]]].mean())
     else:
         places = problem.places[shape.place]
@@ -205,17 +239,31 @@ def _dressed(problem: EventProblem, shape: Shape, keep: Mask) -> Dress:
     return dress
 
 
+def _dear(problem: EventProblem, shape: Shape, lost: FloatArray, limit: float) -> Callable[[IntArray], bool]:
+    """Whether a plan loses ``limit`` or more, if so many columns of the place of each record are blank, or more."""
+    base = base_losses(problem, shape)
+
+    def dear(blank: IntArray) -> bool:
+        place = 1 - float((1 - lost)[blank].sum()) / len(problem.points)
+        return problem.weights.mean(replace(base, place=max(base.place, place))) >= limit
+
+    return dear
+
+
 def blanked(
     ladder: list[Any], trace: IntArray, owner: IntArray, others: list[Any], asked: tuple[Asked, ...], allowed: int, dress: Dress,
-    *, split: bool,
+    dear: Callable[[IntArray], bool] | None = None, *, split: bool,
 ) -> tuple[IntArray, Pairs, IntArray, Mask] | None:  # fmt: skip
     """How many columns of the place of each record are blank, the pairs that makes, the pair of each record, and the pairs that
-    stay: a column more in the records that would be left out, until these are none or have none; None if too many go then."""
+    stay: a column more in the records that would be left out, until these are none or have none; None if too many go then, or
+    if so many blank columns are too ``dear``."""
     blank = np.zeros(len(trace), dtype=np.int64)
     codes = np.stack(ladder)
     every = np.arange(len(trace))
     while True:
         pairs, which = pairs_of(trace, owner, [*others, codes[blank, every]], len(trace))
+        if dear is not None and dear(np.minimum(blank + too_rare(pairs, asked)[which], len(ladder) - 1)):
+            return None
         made = suppressed(dress(pairs, which, blank), asked, len(trace), split=split)
         gone = np.ones(len(trace), dtype=np.bool_) if made is None else ~made[1][which]
         rise = gone & (blank < len(ladder) - 1)
@@ -226,7 +274,7 @@ def blanked(
 
 def infeasible(problem: EventProblem) -> InfeasibleError:
     """What would do instead, each tried on the records."""
-    offers = nearest_offers(problem, _needed)
+    offers = nearest_offers(problem)
     shown = "; ".join(o.sentence for o in offers)
     return InfeasibleError(
         f"no plan meets the requirements and leaves out at most {problem.allow:.2%} of the records.",
@@ -270,17 +318,13 @@ class Offer:
         }
 
 
-Needed = Callable[[EventProblem, Shape], Offer | None]
-"""The offer to leave out as many records as a shape needs; None where not even that does."""
-
-
-def nearest_offers(problem: EventProblem, needed: Needed) -> tuple[Offer, ...]:
+def nearest_offers(problem: EventProblem) -> tuple[Offer, ...]:
     """Plans that would do, least loss first: more left out; no time or no place; records not linked; fewer people asked for."""
     shapes = problem.shapes
-    out = [_fewest(problem, shapes, needed), _fewest(problem, _without(problem), needed)]
+    out = [_fewest(problem, shapes), _fewest(problem, _without(problem))]
     if not any(s.renew == EVERY for s in shapes):
-        out.append(_fewest(problem, [replace(s, renew=EVERY) for s in shapes if s.renew == NEVER], needed))
-    out.append(_with_fewer_people(problem, needed))
+        out.append(_fewest(problem, [replace(s, renew=EVERY) for s in shapes if s.renew == NEVER]))
+    out.append(_with_fewer_people(problem))
     good = {(o.shape, o.asked): o for o in out if o is not None and o.suppress <= MOST_LEFT_OUT}
     return tuple(sorted(good.values(), key=lambda o: (o.loss, o.suppress)))
 
@@ -292,37 +336,26 @@ def _without(problem: EventProblem) -> list[Shape]:
     return [s for s in dict.fromkeys(out) if s not in problem.shapes]
 
 
-def _with_fewer_people(problem: EventProblem, needed: Needed) -> Offer | None:
+def _with_fewer_people(problem: EventProblem) -> Offer | None:
     """Half as many people asked for, a quarter, and so on, until few enough records go."""
     asked = problem.asked
     while True:
         less = tuple(replace(r, k=max(2, r.k // 2)) if isinstance(r, KnownRecords | NearRecords) else r for r in asked)
         if less == asked:
             return None
-        found = _fewest(replace(problem, asked=less), problem.shapes, needed)
+        found = _fewest(replace(problem, asked=less), problem.shapes)
         if found is not None and found.suppress <= max(problem.allow, FEW_LEFT_OUT):
             return found
         asked = less
 
 
-def _fewest(problem: EventProblem, shapes: Sequence[Shape], needed: Needed) -> Offer | None:
+def _fewest(problem: EventProblem, shapes: Sequence[Shape]) -> Offer | None:
     """The offer that leaves out fewest records, among the coarsest shapes (a coarser one never needs more)."""
-    found = [o for o in (needed(problem, s) for s in list(shapes)[-MOST_TRIED:]) if o is not None]
+    found = [o for o in (_needed(problem, s) for s in list(shapes)[-MOST_TRIED:]) if o is not None]
     return min(found, key=lambda o: (o.suppress, o.loss), default=None)
 
 
 Levels = npt.NDArray[np.int64]
-
-
-def labels_at(tree: Hierarchy, levels: Levels) -> IntArray:
-    """The published label of each leaf, numbered by its text: equal labels are one place.
-
-    >>> tree = Hierarchy.from_rows("p", [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"]])
-    >>> labels_at(tree, np.array([1, 1, 0])).tolist()
-    [1, 1, 0]
-    """
-    texts = label_texts(tree, levels)
-    return np.unique(np.array(texts, dtype=object).astype(str), return_inverse=True)[1].astype(np.int64)
 
 
 def label_texts(tree: Hierarchy, levels: Levels) -> list[str]:
@@ -337,9 +370,10 @@ def cut(
     """The levels, the pairs they make, the pair of each record, and the pairs that stay; None where even the top does not do."""
     levels: Levels = np.zeros(tree.n_leaves, dtype=np.int64)
     while True:
-        place = labels_at(tree, levels)[leaf]
+        texts = np.array(label_texts(tree, levels), dtype=object)
+        place = np.unique(texts.astype(str), return_inverse=True)[1][leaf]  # equal labels are one place
         pairs, which = pairs_of(trace, owner, [*others, place], len(leaf))
-        pairs = dress(pairs, which, [np.array(label_texts(tree, levels), dtype=object)[leaf]])
+        pairs = dress(pairs, which, [texts[leaf]])
         done = suppressed(pairs, asked, allowed, split=split)
         if done is not None:
             return levels, done[0], which, done[1]

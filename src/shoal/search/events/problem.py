@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.measures.events.knowledge import Asked, Mask, Shown, numbered
-from shoal.measures.events.traces import CYCLES
+from shoal.measures.events.traces import CYCLES, UNITS, time_length
 from shoal.measures.events.unicity import trips_of
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
@@ -26,7 +26,7 @@ CUT = "cut"
 """A place level: each place as far up its hierarchy as the known records ask for, no further."""
 LOCAL = "local"
 """A place level: exact in every record that can show it, ``*`` in the others."""
-DAYS, RECORDS = "days", "records"
+DAYS, RECORDS, GAP = "days", "records", "gap"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,8 @@ class Losses:
 @dataclass(frozen=True, eq=False, repr=False)
 class EventProblem:
     """Complete records, one entry each: ``person``; ``rank`` in the order of time and ``draw``, a random rank, both within the
-    person; ``day``. ``times`` and ``places`` give the codes of the records at each width and level (None: left out).
+    person; ``moment`` in microseconds, if times have dates. ``times`` and ``places`` give the codes of the records at each width
+    and level (None: left out).
 
     ``leaf`` is the value of the record's place in ``tree``, for the level ``cut``. ``times`` has hours too, if they are
     timestamps. ``ladder`` has, for the level ``local``, the places of the records with 0, 1, … of their columns blank, the last
@@ -99,7 +100,7 @@ class EventProblem:
     person: IntArray
     rank: IntArray
     draw: IntArray
-    day: IntArray | None
+    moment: IntArray | None
     times: Mapping[str, Any]
     places: Mapping[str, Any]
     asked: tuple[Asked, ...]
@@ -228,16 +229,17 @@ def traces_of(problem: EventProblem, shape: Shape, keep: Mask) -> tuple[IntArray
         chunk = rank
     else:
         every, unit = renewal(shape.regular)
-        if unit == RECORDS:
-            order = np.lexsort((rank, person))
-            start = np.searchsorted(person[order], person[order])
-            within = np.empty(len(person), dtype=np.int64)
-            within[order] = np.arange(len(person)) - start
-            chunk = within // every
-        elif problem.day is None:
-            raise UsageError("a pseudonym is renewed by days, but no time is named.", hint="Name the time, or renew by records.")
+        if problem.moment is None and unit != RECORDS:
+            raise UsageError("a pseudonym is renewed by days, but no date is named.", hint="Name the time, or renew by records.")
+        if unit == DAYS:
+            chunk = problem.moment[keep] // UNITS["d"] // every  # type: ignore[index]
         else:
-            chunk = problem.day[keep] // every
+            order, chunk = np.lexsort((rank, person)), np.empty(len(person), dtype=np.int64)
+            own = person[order]
+            if unit == GAP:
+                chunk[order] = np.cumsum(np.diff(problem.moment[keep][order], prepend=0) >= every)  # type: ignore[index]
+            else:
+                chunk[order] = (np.arange(len(own)) - np.searchsorted(own, own)) // every
     chunk = chunk - int(chunk.min(initial=0))
     width = int(chunk.max(initial=0)) + 1
     found, trace = numbered(person * width + chunk)
@@ -245,16 +247,18 @@ def traces_of(problem: EventProblem, shape: Shape, keep: Mask) -> tuple[IntArray
 
 
 def renewal(text: str) -> tuple[int, str]:
-    """How often a pseudonym is renewed.
+    """How often a pseudonym is renewed; after a gap, of so many microseconds or more.
 
-    >>> renewal("20 records"), renewal("7 days")
-    ((20, 'records'), (7, 'days'))
+    >>> renewal("20 records"), renewal("7 days"), renewal("2h gap")
+    ((20, 'records'), (7, 'days'), (7200000000, 'gap'))
     """
     number, _, unit = text.partition(" ")
+    if unit == GAP and (length := time_length(number)):
+        return length, unit
     if not (number.isascii() and number.isdigit() and 0 < len(number) < 10 and int(number) and unit in (DAYS, RECORDS)):
         raise UsageError(
             f"'{text}' is not a renewal.",
-            hint="Write never, 20 records, 7 days, as needed, 7 days or as needed, model 0.05, or every record.",
+            hint="Write never, 20 records, 7 days, 8h gap, as needed, 7 days or as needed, model 0.05, or every record.",
         )
     return int(number), unit
 

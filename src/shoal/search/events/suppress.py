@@ -59,6 +59,12 @@ def suppressed(pairs: Pairs, asked: Sequence[Asked], allowed: int, *, split: boo
             return pairs, alive
 
 
+def too_rare(pairs: Pairs, asked: Sequence[Asked]) -> Mask:
+    """The pairs that go for any plan with these points, because of how few people have them: a part of those that go at last."""
+    every = np.ones(len(pairs.trace), dtype=np.bool_)
+    return ~_settled(pairs, every, max((r.k for r in asked if isinstance(r, KnownRecords)), default=1), None)
+
+
 def too_many(pairs: Pairs, alive: Mask, records: int) -> bool:
     """Whether the sets of so many records are more than are counted one by one."""
     return Linked.of(pairs.trace, pairs.point, pairs.owner, alive).sets(records) > MOST_SETS
@@ -134,26 +140,29 @@ def _held(pairs: Pairs, alive: Mask, asked: Asked, records: int, allowed: int, *
     """Until no set of up to so many records is weak by this requirement, or too much is gone."""
     plain = type(asked) is KnownRecords
     moved: IntArray | None = None  # points of which a pair went or changed its trace since the last look
+    away: IntArray | None = None  # points of which a pair went: only there a person may have too large a share now
     while True:
-        fewer = _settled(pairs, alive, asked.k) if isinstance(asked, KnownRecords) else alive
+        fewer = _settled(pairs, alive, asked.k, away) if isinstance(asked, KnownRecords) else alive
         gone, alive = pairs.point[alive & ~fewer], fewer
         if not (alive.any() and _gone(pairs, alive) <= allowed and (records > 1 or not plain)):
             return pairs, alive
-        linked = pairs.linked(asked, alive)
-        if linked.sets(records) > MOST_SETS:
+        near, touched = (alive, None) if moved is None or not plain else _touched(pairs, alive, np.concatenate((moved, gone)))
+        if not near.any():
+            return pairs, alive
+        linked = pairs.linked(asked, near)
+        if touched is None and linked.sets(records) > MOST_SETS:
             return pairs, np.zeros_like(alive)
-        which = _touched(pairs, alive, np.concatenate((moved, gone))) if plain and moved is not None else None
-        mark = linked.weak(records, safe_limit(asked), which)
+        mark = linked.weak(records, safe_limit(asked), touched)
         if not mark.any():
             return pairs, alive
-        away = np.ones_like(mark) if not split else np.zeros_like(mark) if plain else linked.weak(1, safe_limit(asked))
+        goes = np.ones_like(mark) if not split else np.zeros_like(mark) if plain else linked.weak(1, safe_limit(asked))
         if isinstance(asked, KnownLength):
-            mark, away = _shorter(linked, mark, split=split)
-        moved = pairs.point[linked.pair[mark]]
+            mark, goes = _shorter(linked, mark, split=split)
+        moved, away = pairs.point[linked.pair[mark]], pairs.point[linked.pair[mark & goes]]
         alive = alive.copy()
-        alive[linked.pair[mark & away]] = False
-        if (mark & ~away).any():
-            pairs = _split(pairs, linked.pair[mark & ~away])
+        alive[linked.pair[mark & goes]] = False
+        if (mark & ~goes).any():
+            pairs = _split(pairs, linked.pair[mark & ~goes])
 
 
 def _shorter(linked: Linked, mark: Mask, *, split: bool) -> tuple[Mask, Mask]:
@@ -167,14 +176,21 @@ def _shorter(linked: Linked, mark: Mask, *, split: bool) -> tuple[Mask, Mask]:
     return mark & (some | ~whole), np.full(len(mark), not split) | (length == 1)
 
 
-def _settled(pairs: Pairs, alive: Mask, k: int) -> Mask:
-    """:func:`_rare` until nothing changes."""
-    while alive.any():
-        fewer = _rare(pairs, alive, k)
-        if int(fewer.sum()) == int(alive.sum()):
-            break
-        alive = fewer
+def _settled(pairs: Pairs, alive: Mask, k: int, points: IntArray | None) -> Mask:
+    """:func:`_rare` until nothing changes, if only of these points pairs went since it was so (None: of any)."""
+    while points is None or len(points):
+        there = alive if points is None else alive & _among(points, pairs.point)
+        gone = there & ~_rare(pairs, there, k) if there.any() else there
+        alive, points = alive & ~gone, pairs.point[gone]
     return alive
+
+
+def _among(chosen: IntArray, codes: IntArray) -> Mask:
+    """Which of the codes are among the chosen ones."""
+    there = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.bool_)
+    there[chosen] = True
+    out: Mask = there[codes]
+    return out
 
 
 def _split(pairs: Pairs, moved: IntArray) -> Pairs:
@@ -185,16 +201,12 @@ def _split(pairs: Pairs, moved: IntArray) -> Pairs:
     return replace(pairs, trace=trace, owner=pairs.owner[found // 2])
 
 
-def _touched(pairs: Pairs, alive: Mask, points: IntArray) -> IntArray:
-    """Which of the traces that are alive hold one of these points: only their sets may have become weaker."""
-    held = np.zeros(int(pairs.point.max()) + 1, dtype=np.bool_)
-    held[points] = True
-    there = np.zeros(len(pairs.owner), dtype=np.bool_)
-    there[pairs.trace[alive]] = True
-    number = np.cumsum(there) - 1
-    there[:] = False
-    there[pairs.trace[alive & held[pairs.point]]] = True
-    return number[there]
+def _touched(pairs: Pairs, alive: Mask, points: IntArray) -> tuple[Mask, IntArray]:
+    """The traces that hold one of these points, as :class:`Linked` numbers them: only their sets may have become weaker. And the
+    pairs at any point of theirs, which are all that is counted for them."""
+    hit = _among(pairs.trace[alive & _among(points, pairs.point)], pairs.trace)
+    near = alive & _among(pairs.point[alive & hit], pairs.point)
+    return near, np.unique(numbered(pairs.trace[near])[1][hit[near]])
 
 
 def _unicity(pairs: Pairs, alive: Mask, asked: Unicity, allowed: int) -> Mask:
