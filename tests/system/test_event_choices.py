@@ -213,3 +213,16 @@ def test_trips_by_hour_dwell_times_and_sequences_are_compared() -> None:
         assert (uses["dwell times"].before, uses["dwell times"].kept) == (150, kept)  # 9 hours are the gap
         sequences = uses["common sequences"]
         assert (sequences.before, sequences.after) == (60, 60.0 if renew == "never" else 0.0)
+
+
+@pytest.mark.parametrize("most", [799, 800])
+def test_a_table_that_is_too_large_is_refused_beforehand(visits: pa.Table, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """800 records: one more than may be is refused, before a plan is tried."""
+    from shoal.release.events import records, release
+
+    tried = []
+    monkeypatch.setattr(records, "MOST_RECORDS", most)
+    monkeypatch.setattr(release, "best_plan", lambda *_: tried.append(1) or 1 / 0)
+    with pytest.raises(shoal.errors.UsageError if most < 800 else ZeroDivisionError, match=r"and 799 at most|division"):
+        shoal.anonymize(visits, asked(["known[1]>=2"]))
+    assert len(tried) == (most == 800)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 TIMES = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
 DATED = ("date", "timestamp")
 MOST_SHAPES = 400
+MOST_RECORDS = 20_000_000
+"""Rows above which a release is refused before anything is read: about 0.8 KB of memory each while plans are tried."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +61,11 @@ class EventTable:
 def read_events(table: Table, policy: Policy) -> EventTable:
     """The table as the search needs it; every column of it has a place in the policy."""
     rules = _rules(policy)
+    if table.most_rows() > MOST_RECORDS and (n := table.n_rows()) > MOST_RECORDS:
+        raise UsageError(
+            f"'{table.name}' has {n:,} rows. A release of events holds all of them in memory, and {MOST_RECORDS:,} at most.",
+            hint="Release a part of the people or of the time. shoal measure counts known records in larger tables.",
+        )
     _check_columns(table, policy, rules)
     check_identifying(table, policy)
     records, incomplete = complete(table, (*rules.columns, *policy.insensitive, *policy.sensitive), rules.columns)
