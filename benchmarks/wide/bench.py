@@ -64,7 +64,7 @@ def run(verb: str, rows: int, columns: int) -> float | None:
             "draft": ["anonymize", "t.parquet", "--draft", "draft.yml"],
             "anonymize": ["anonymize", "t.parquet", "--policy", "policy.yml", "--out", "release"],
         }[verb]
-        command = [sys.executable, "-m", "shoal.cli", *more]
+        command = [sys.executable, "-m", "shoal", *more]
         env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         try:

@@ -177,7 +177,9 @@ class _Screen:
     def __init__(self, columns: Sequence[Codes]) -> None:
         self.codes, order = _ranked(np.array([_some(c) for c in columns], dtype=np.int32))
         self.sorted, self.order = np.take_along_axis(self.codes, order, axis=0), order
-        self.chance = np.array([_chance(c[c > 0]) for c in self.codes.T])
+        places = self.codes + 256 * np.arange(len(columns))
+        sizes = np.bincount(places.ravel(), minlength=256 * len(columns)).reshape(-1, 256)[:, 1:]
+        self.chance = 1.0 - ((sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1)) ** 2).sum(axis=1)
 
     def may_follow(self, a: Codes) -> npt.NDArray[np.bool_]:
         """Whether each column may follow from ``a``, or ``a`` from it."""
@@ -206,10 +208,11 @@ def _some(codes: Codes) -> Codes:
 def _depends(by: Codes, other: Codes, chance: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Whether neighbours in each column of ``other``, which is in the order of ``by``, differ less often than by ``chance``."""
     tied, up, down = by[1:] == by[:-1], other[1:] > other[:-1], other[1:] < other[:-1]
-    known = (by[:-1] > 0) & (other[1:] > 0) & (other[:-1] > 0)  # those without a value come first
-    if not known.all():
-        tied, up, down = tied & known, up & known, down & known
-    pairs, ties, ups, downs, tied_differ = map(_true, (known, tied, up, down, tied & (up | down)))
+    pairs = np.full(1, len(tied))
+    if by.min() <= 0 or other.min() <= 0:
+        known = (by[:-1] > 0) & (other[1:] > 0) & (other[:-1] > 0)  # those without a value come first
+        tied, up, down, pairs = tied & known, up & known, down & known, _true(known)
+    ties, ups, downs, tied_differ = map(_true, (tied, up, down, tied & (up | down)))
     enough = ties >= FEWEST_TIED
     differ = np.where(enough, tied_differ, ups + downs) / np.maximum(np.where(enough, ties, pairs), 1)
     turns = np.minimum(ups, downs) / np.maximum(pairs, 1)

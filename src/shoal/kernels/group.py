@@ -115,9 +115,9 @@ def pack(columns: Sequence[npt.NDArray[Any]], cards: Sequence[int]) -> tuple[Key
     >>> pack([np.array([0, -1, 1]), np.array([2, 0, 1])], [2, 3])
     (array([ 7,  1, 10], dtype=uint64), 12)
     """
-    key = np.zeros(len(columns[0]), dtype=np.uint64)
-    space = 1
-    for column, card in zip(columns, cards, strict=True):
+    key = np.add(columns[0], 1, dtype=np.int64).view(np.uint64)
+    space = cards[0] + 1
+    for column, card in zip(columns[1:], cards[1:], strict=True):
         width = card + 1
         if space * width >= LARGEST_KEY:
             distinct, inverse = np.unique(key, return_inverse=True)

@@ -206,11 +206,11 @@ def all_subsets(
 
 def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> Iterator[Subset]:
     at = {name: counts.column(name) for s in sets for name in s}
-    cards = [int(c.max()) + 1 for c in counts.codes]
+    cards, alone = [int(c.max()) + 1 for c in counts.codes], int(counts.sizes.max(initial=1)) == 1
     for names in sets:
         places = [at[n] for n in names]
         keys = _keys([counts.codes[j] for j in places], [cards[j] for j in places])
-        sizes = sum_by(keys, counts.sizes, int(keys.max(initial=-1)) + 1)
+        sizes = np.bincount(keys) if alone else sum_by(keys, counts.sizes, int(keys.max(initial=-1)) + 1)
         yield _described(names, ClassCounts(sizes[sizes > 0]))
 
 
