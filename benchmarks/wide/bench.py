@@ -21,7 +21,7 @@ sys.path[:0] = [str(HERE.parent)]
 from common import record  # noqa: E402
 
 COLUMNS = (25, 100, 400, 1_600, 5_000)
-LIMIT = 200
+LIMIT = 600
 KNOWN = 5
 
 

@@ -234,6 +234,13 @@ def test_rights_indexes_and_views_of_a_replaced_table_stay(server: Target, tmp_p
     assert len(server.read(name)) == made.certificate.after.records < len(old)
     with shoal.open(source) as table:
         assert shoal.verify(tmp_path / "second", table=table.neighbour(name)).ok
+    new = server.read(name)
+    with shoal.open(source) as table, pytest.MonkeyPatch.context() as patch:
+        run = table._engine._run
+        patch.setattr(table._engine, "_run", lambda sql, *more: _refuse_rename(sql) or run(sql, *more))
+        with pytest.raises(EngineError, match="no right"):
+            shoal.anonymize(table, to_table=name, replace=True, **asked).write(tmp_path / "third")
+    assert server.read(name) == new, "rows that were deleted are there again"
     assert passing_tables(server) == []
 
 

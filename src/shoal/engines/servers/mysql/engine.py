@@ -98,9 +98,15 @@ class MySQL(Session):
         if int(triggers) or (kept and (engine != "InnoDB" or self._columns_of(schema, table) != self._columns_of(schema, own))):
             raise self._refuse_loss(name)
         if kept:
-            exchange = ("START TRANSACTION", f"DELETE FROM {old}", f"INSERT INTO {old} SELECT * FROM {new}", "COMMIT")  # noqa: S608
-            for statement in exchange:
-                self._run(statement)
+            self._run("START TRANSACTION")
+            try:
+                self._run(f"DELETE FROM {old}")  # noqa: S608  quoted identifiers
+                self._run(f"INSERT INTO {old} SELECT * FROM {new}")  # noqa: S608
+                self._run("COMMIT")
+            except BaseException:
+                with suppress(EngineError):  # the first error is the one to tell; to drop the new table would commit
+                    self._run("ROLLBACK")
+                raise
         else:
             self._run(f"RENAME TABLE {f'{old} TO {aside}, ' if there else ''}{new} TO {old}")
         self.made = None
