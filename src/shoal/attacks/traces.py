@@ -41,7 +41,8 @@ class Published:
         left: IntArray | None = None
         for points in groups:
             there = [t.visitor[t.first[p] : t.first[p + 1]] for p in points[points >= 0].tolist()]
-            found = np.unique(np.concatenate(there)).astype(np.int64) if there else np.empty(0, dtype=np.int64)
+            found = np.concatenate(there or [t.visitor[:0]]).astype(np.int64)
+            found = found if len(there) < 2 else np.unique(found)  # the traces at one point stand in order, each once
             left = found if left is None else np.intersect1d(left, found, assume_unique=True)
         return np.empty(0, dtype=np.int64) if left is None else left
 

@@ -31,7 +31,7 @@ TIMES = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
 DATED = ("date", "timestamp")
 MOST_SHAPES = 400
 MOST_RECORDS = 20_000_000
-"""Rows above which a release is refused before anything is read: about 0.8 KB of memory each while plans are tried."""
+"""Rows above which a release is refused before anything is read: about 1.2 KB of memory each while plans are tried."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
