@@ -34,8 +34,8 @@ class BuiltIn:
     reading = nullcontext  # nothing is held for a question
 
     def topic(self, codes: Sequence[str], population: str) -> list[Record]:
-        found = _rows().get((tuple(codes), key_of(population)))
-        return [_record(*found)] if found else []
+        key = tuple(codes), key_of(population)
+        return [_record(*key)] if key in _rows() else []
 
     def codings(self, population: str) -> list[tuple[str, ...]]:
         return _by_population().get(key_of(population), [])
@@ -127,8 +127,9 @@ def pack(record: Record) -> Row:
     ]
 
 
-def _record(header: dict[str, str], row: Row) -> Record:
-    record = _rebuilt(header, row).verify()
+@lru_cache(maxsize=256)
+def _record(codes: tuple[str, ...], population: str) -> Record:
+    record = _rebuilt(*_rows()[codes, population]).verify()
     if record.key != KEY:
         raise TamperError("a built-in record is not signed by the key of the built-in records.", hint="Install Shoal again.")
     return record
