@@ -1,7 +1,12 @@
-"""Seconds of one refresh of the questionnaire meter with 12 questions."""
+"""Seconds of one refresh of the questionnaire meter with 12 questions; with --tables, what real tables show instead.
+
+SHOAL_DATA=FOLDER python benchmarks/predict_meter/bench.py --tables
+"""
 
 from __future__ import annotations
 
+import csv
+import os
 import sys
 from pathlib import Path
 
@@ -27,7 +32,64 @@ def survey() -> Questionnaire:
     return q.link("education", "income", correlation=0.5)
 
 
+TABLES = {
+    "adult/adult.csv": ",", "sdcmicro/testdata.csv": ",", "sdcmicro/free1.csv": ",",
+    **{f"real_tables/{name}/data.csv": "" for name in ("covid_testing", "diabetes130", "eph_argentina", "histoire_de_vie",
+       "mimic_admissions", "patients_uk_synthetic", "student_performance")},
+    "real_tables/credit_german/data.txt": " ",
+}  # fmt: skip
+SETS, MOST_VALUES = 500, 150
+
+
+def columns_of(path: Path, delimiter: str) -> list[np.ndarray]:
+    """The columns of a table with few enough values to be answers of a question, as numbers."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as source:
+        head = source.readline()
+        source.seek(0)
+        rows = list(csv.reader(source, delimiter=delimiter or max(",;\t", key=head.count)))
+    rows = [row for row in rows[delimiter != " " :] if len(row) == len(rows[0])]
+    found = [np.unique(column, return_inverse=True)[1] for column in np.array(rows).T]
+    return [codes for codes in found if 1 <= codes.max() < min(MOST_VALUES, len(rows) / 4)]
+
+
+def shares_by_combinations(data: Path) -> list[tuple[str, float, float]]:
+    """For random sets of questions and people of real tables: digits of combinations per respondent, and the unique share."""
+    rng, out = np.random.default_rng(1), []
+    for name, delimiter in TABLES.items():
+        columns = columns_of(data / name, delimiter)
+        for people in (100, 300, 1000, 3000, 10_000):
+            for _ in range(SETS if people <= len(columns[0]) else 0):
+                chosen = rng.choice(len(columns), int(rng.integers(2, min(len(columns), 30) + 1)), replace=False)
+                rows = rng.choice(len(columns[0]), people, replace=False)
+                sizes = np.unique(np.stack([columns[i][rows] for i in chosen]), axis=1, return_counts=True)[1]
+                digits = sum(np.log10(min(columns[i].max() + 1, _meter.LISTED)) for i in chosen) - np.log10(people)
+                out.append((name, float(digits), float((sizes == 1).sum() / people)))
+    return out
+
+
+def real_tables(data: Path) -> None:
+    """The smallest share seen from each number of combinations on, and in the table that has the second smallest."""
+    found, result = shares_by_combinations(data), {}
+    for many, said in _meter.SEEN_IN_TABLES.items():
+        fine = [(share, name) for name, digits, share in found if digits >= np.log10(many)]
+        least = sorted(min(s for s, n in fine if n == name) for name in {n for _, n in fine})
+        below = sum(share < said for share, _ in fine)
+        result[many] = {
+            "sets": len(fine),
+            "tables": len(least),
+            "least": least[0],
+            "second": least[1],
+            "said": said,
+            "below": below,
+        }
+        sys.stdout.write(f"{many:>13,}: {result[many]}\n")
+    record(HERE, question="real tables", sets=len(found), answer=result)
+
+
 def main() -> None:
+    if "--tables" in sys.argv:
+        real_tables(Path(os.environ["SHOAL_DATA"]))
+        return
     q = survey()
     q.meter()
     seconds, m = best_of(q.meter, repeats=9)

@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import numpy as np
 
 from shoal.api.arguments import Names, Source, number_of_people, population_of
 from shoal.api.arguments import names as names_of
 from shoal.api.table_predictions import from_pilot, with_pilot
 from shoal.errors import PolicyError, UnreadableError, UsageError, check_options
 from shoal.forms.files import parse_target, read_questionnaire, read_yaml
+from shoal.forms.questions import ANYWHERE
+from shoal.model.estimate import Estimate
+from shoal.prediction.distribution import Distribution
 from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import TOGETHER, Questionnaire
 from shoal.prediction.summaries.published import PublishedSummary, Resolver
 from shoal.registry.answer.answer import Answer
-from shoal.registry.keep.builtin import KEY
+from shoal.registry.keep.builtin import KEY, countries
 from shoal.registry.records.vocabulary import attribute
 
 if TYPE_CHECKING:
@@ -143,6 +150,8 @@ def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
         service = Remote(text)
 
         def ask_service(code: str, population: str) -> PublishedSummary:
+            if population == ANYWHERE:
+                return _anywhere(tuple(code.split(",")))
             answer = service.query(code.split(","), population)
             return _published(replace(answer, unknown=not all(r.key in (KEY, *anchors) for r in answer.records)), code)
 
@@ -154,11 +163,35 @@ def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
     def ask(code: str, population: str) -> PublishedSummary:
         from shoal.registry.answer.query import Registry
 
+        if population == ANYWHERE:
+            return _anywhere(tuple(code.split(",")))
         if not opened:  # a questionnaire without a registry reference opens none
             opened.append(Registry(source, anchors=anchors))
         return _published(opened[0].query(code.split(","), population), code)
 
     return ask
+
+
+@lru_cache(maxsize=8)
+def _anywhere(codes: tuple[str, ...]) -> PublishedSummary:
+    """What the built-in counts say of people of whom nothing is known: the shares of most countries together, the ends of all."""
+    from shoal.registry.answer import joint
+
+    records = [r for r in countries() if r.counts is not None]
+    tables = [found for r in records if r.counts is not None and (found := r.counts.table(codes)) is not None]
+    if not tables:
+        raise UsageError(f"no country has counts of '{','.join(codes)}'.", hint="Name a place, or describe the answers.")
+    usual = Counter(names for _, names in tables).most_common(1)[0][0]  # most tables end at the same age
+    people = np.sum([table for table, names in tables if names == usual], axis=0)
+
+    def share(group: int, target: float | None) -> Estimate:
+        every = [joint.unique_share(r, group, codes) for r in records]
+        ends, values = (min(e.low for e in every), max(e.high for e in every)), sorted(e.value for e in every)
+        return Estimate(values[len(values) // 2], *ends, level=joint.LEVEL, method="joint counts of every country", grade="C")
+
+    law = Distribution.of(people.ravel(), normalize=True)
+    shares = dict(zip(usual[0], (people / people.sum()).tolist(), strict=True)) if len(codes) == 1 else None
+    return PublishedSummary(law.kappa, law.cells, int(people.sum()), exact=False, share=share, shares=shares, fit="any country")
 
 
 def _named(path: Path) -> Path | None:

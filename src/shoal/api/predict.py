@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 from shoal import prediction
+from shoal.api.arguments import Names
+from shoal.api.arguments import names as names_of
 from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps, zipf_thresholds
 from shoal.errors import UsageError, check_options, nearest
 from shoal.forms.counts import are_identifiers, read_counts
@@ -43,6 +45,8 @@ class UniquenessOptions(Cells, total=False):
 
 class SingletonsOptions(Cells, total=False):
     group_size: Required[int]
+    place: str | None
+    attributes: Names | None
     sizes: int
     law: bool
     best: bool
@@ -159,6 +163,8 @@ def ask_singletons(**options: Unpack[SingletonsOptions]) -> Prediction:
         spread = prediction.variance_from_kappa(kappa, n, size, p_max=p_max)
         draw = partial(chart_of, "kappa_curve", kappa, n, p_max, size, everybody=False)
         return Prediction(what, prediction.singletons_from_kappa(kappa, n, size, p_max=p_max), {"variance": spread.value}, draw)
+    if options.get("place") is not None or options.get("attributes") is not None:
+        return _in_place(what, options)
     known = _distribution(options)
     found = prediction.singletons(known, size)
     more = {name: value for name, value in found.to_json().items() if name not in found.mean.to_json()}
@@ -170,6 +176,23 @@ def ask_singletons(**options: Unpack[SingletonsOptions]) -> Prediction:
         at, most = prediction.largest_mean(known)
         more["best"] = {"group_size": at, "mean": most}
     return Prediction(what, found.mean, more, partial(chart_of, "singletons_curve", known, size))
+
+
+def _in_place(what: str, options: SingletonsOptions) -> Prediction:
+    """The answer of the registry for a place, as ``design`` and ``registry decide`` give it."""
+    from shoal.registry.answer.query import Registry
+
+    alone(options, "place", "uniform", "counts", "p", "sizes", "law", "best")
+    asked, size = names_of(needed(options, "attributes", hint="Such as age/5y,sex.")), options["group_size"]
+    answer = Registry().query(asked, str(needed(options, "place", hint="Such as Utrecht.")))
+    if not answer.records:
+        raise UsageError(
+            "nothing is known about these attributes in this place.", hint="shoal registry search NAME lists places."
+        )
+    share = answer.unique_share(size)
+    scaled = replace(share, value=size * share.value, low=size * share.low, high=size * share.high, details={})
+    more = {"share": share.value, "evidence": answer.fit, "population": str(answer.population)}
+    return Prediction(what, scaled, more, partial(chart_of, "place_curve", answer.unique_share, size))
 
 
 def _distribution(options: Cells) -> prediction.Distribution:

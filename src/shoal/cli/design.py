@@ -207,7 +207,7 @@ def _enough(q: "Questionnaire", meter: "Meter") -> str:
     """How many people must answer. More people who answer are more people alike, so there is no largest number."""
     expected, certain = q.enough()
     if expected is None:
-        return f"Even if all {q.population:,} people answered, more than {as_percent(meter.target)} are expected to be unique."
+        return f"No number of respondents up to {q.population:,} is expected to meet the target."
     said = f"The target is expected to be met with at least {expected:,} respondents"
     if certain is None:
         return f"{said}; for certain with no number of them."

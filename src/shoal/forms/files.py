@@ -16,7 +16,7 @@ from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
 from shoal.forms import limesurvey, redcap, xlsform
 from shoal.forms.counts import opened
 from shoal.forms.form import Form, FormQuestion
-from shoal.forms.questions import Asked, add_joint_records, add_question, check_known
+from shoal.forms.questions import ANYWHERE, Asked, add_joint_records, add_question, check_known
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.questions import Flag
 from shoal.prediction.summaries.published import Resolver
@@ -141,12 +141,15 @@ def parse_target(value: Any) -> float:
 
 
 def _of_form(file: Path, resolve: Resolver | None, *, population: Any = None, target: Any = None, **about: Any) -> Questionnaire:
-    """A questionnaire from a form of another tool; how many could be asked, or in which place, is the caller's to say."""
-    if population is None:
-        raise UsageError("a form does not say how many people could be asked.", hint="Pass --population N or a place.")
+    """A questionnaire from a form of another tool; the caller says how many could be asked, or where, and how many answer."""
+    people = ANYWHERE if population is None else population
     said = {key: value for key, value in about.items() if value is not None} | {"target": parse_target(target or 0.05)}
-    place = Asked(file.parent, resolve, population) if isinstance(population, str) else None
-    return read_form(file).questionnaire(place, population=population, **said)
+    if people == ANYWHERE and "respondents" not in said:
+        raise UsageError("a form does not say how many people answer.", hint="Pass --respondents N, and --population if known.")
+    place = Asked(file.parent, resolve, people if isinstance(people, str) else ANYWHERE)
+    return read_form(file).questionnaire(
+        None if resolve is None and people != place.population else place, population=people, **said
+    )
 
 
 def _questions(data: Any) -> list[tuple[str, Mapping[str, Any]]]:

@@ -29,7 +29,8 @@ from shoal.find.answers import meant
 from shoal.find.name_words import telling, words_of
 from shoal.find.topics import Topic, found_in, topics_beside
 from shoal.find.vocabulary import phrases
-from shoal.forms.questions import Asked
+from shoal.forms.questions import ANYWHERE, Asked
+from shoal.model.display import as_percent
 from shoal.model.roles import Role
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.questions import Flag
@@ -252,6 +253,11 @@ class FormQuestion:
             return "sex"
         return "age/years" if self.topic.key == "age" and self.kind == "number" and len(self.codes) == self.answers else ""
 
+    @property
+    def of_everybody(self) -> bool:
+        """Whether a question for sex or age leaves hardly anybody out."""
+        return self.usual_code == "sex" or (int(self.codes[0]) <= 0 and int(self.codes[-1]) >= OLD)
+
     def usual_shares(self, listed: Mapping[str, float]) -> list[float]:
         """The shares of its answers from those that are published: an open age is spread over the answers it has here."""
         if self.usual_code == "sex":
@@ -381,19 +387,18 @@ class Form:
 
         ``asked`` is the place whose people are asked: its counts give the shares of their sex and age.
         """
-        q = Questionnaire(**(about if asked is None else about | {"population": asked.published("sex", "sex").people}))
-        usual = {x.usual_code: x for x in reversed(self._closed) if x.usual_code}
-        known = {x.name: x for x in usual.values()}
-        q.by_place = tuple(known) if asked is None else ()
+        if asked is not None and isinstance(about["population"], str):
+            about |= {"population": asked.published("sex", "sex").people}
+        q, known = Questionnaire(**about), {x.name: x for x in reversed(self._closed) if x.usual_code}
+        known = {x.name: x for x in {x.usual_code: x for x in known.values()}.values()}
+        q.by_place = tuple(known) if asked is None or asked.population == ANYWHERE else ()
         for name, spec in self.entries():
             options = {key: value for key, value in spec.items() if key != "text"}
             if name in known and asked is not None:
                 options |= _of_place(known[name], asked)
             q.add(name, **options)
         if asked is not None and known:
-            whole = asked.together(list(known)) if len(known) > 1 and len(q.published) > 1 else None
-            q.published |= {} if whole is None else {frozenset(known): whole}
-            q.notes = (f"{', '.join(known)}: shares of the people of {asked.population}, if respondents answer for themselves",)
+            self._use_place(q, known, asked)
         if not q.questions:
             naming = sum(flag.kind in ("name", "place") for flag in self.flags)
             raise PolicyError(
@@ -403,15 +408,29 @@ class Form:
         q.flags, q.ignored, q.notes = self.flags, self.ignored, (*q.notes, *self.notes)
         return q
 
+    def _use_place(self, q: Questionnaire, known: Mapping[str, FormQuestion], asked: Asked) -> None:
+        """What the counts of a place say of sex and age together; of people anywhere, how it is in every country."""
+        whole = asked.together(list(known)) if len(known) > 1 else None
+        said = f"{', '.join(known)}: shares of the people of {asked.population}, if respondents answer for themselves"
+        if asked.population == ANYWHERE:
+            said = f"{', '.join(known)}: shares of the world's people, a guess"
+            if whole is not None and whole.share is not None and all(x.of_everybody for x in known.values()):
+                share = whole.share(q.respondents, None)
+                said += f"; by them alone {as_percent(share.low)} to {as_percent(share.high)} would be unique in any country"
+        elif whole is not None and len(q.published) > 1:
+            q.published[frozenset(known)] = whole
+        q.notes = (said,)
+
 
 def _of_place(question: FormQuestion, asked: Asked) -> dict[str, Any]:
     """Options of a question with the shares of a place; only of one that leaves nobody out they are known, not guessed."""
     found = asked.published(question.name, question.usual_code)
     if not found.shares:
         return {}
-    everybody = question.usual_code == "sex" or (int(question.codes[0]) <= 0 and int(question.codes[-1]) >= OLD)
     shares: dict[str, Any] = {"values": None, "shares": question.usual_shares(found.shares), "source": "guess"}
-    return shares | ({"published": found, "source": "registry" if found.trusted else "kappa"} if everybody else {})
+    if asked.population == ANYWHERE or not question.of_everybody:
+        return shares
+    return shares | {"published": found, "source": "registry" if found.trusted else "kappa"}
 
 
 def _facts(q: FormQuestion) -> ColumnFacts:

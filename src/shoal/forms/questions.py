@@ -21,6 +21,10 @@ MOST_TOGETHER = 6
 """Questions of whose parts joint records are looked for."""
 
 
+ANYWHERE = "world"
+"""The population of people of whom nothing is known but that they live in some country."""
+
+
 class Asked:
     """Where answers are looked up: the folder of the file, and a registry with the population it is asked about."""
 

@@ -41,6 +41,15 @@ def singletons_curve(p: Any, group_size: int, *, level: float = 0.95) -> Chart:
     return curve(lines, x="people in the group", y="unique people", title="Unique people by group size")
 
 
+def place_curve(share: Callable[[int], Estimate], group_size: int) -> Chart:
+    """Expected unique people of a place against the group size, within what its counts allow."""
+    found = [(float(size), size * share(int(size)).value, share(int(size))) for size in _up_to_twice(group_size)]
+    points, band = [(n, value) for n, value, _ in found], [(n * e.low, n * e.high) for n, _, e in found]
+    here = (float(group_size), f"asked: {group_size:,}")
+    lines = [Line("expected", points, band, "possible")]
+    return curve(lines, x="people in the group", y="unique people", title="Unique people by group size", here=here)
+
+
 def uniqueness_curve(distribution: Any, group_size: int) -> Chart:
     """Chance that all are unique against the group size, for a distribution and for as many equally likely cells."""
     from shoal.prediction import uniqueness

@@ -10,6 +10,7 @@ import pytest
 
 import shoal
 from shoal.cli import main
+from shoal.errors import UsageError
 from shoal.registry import Registry
 from shoal.registry.answer.decide import decide
 
@@ -61,12 +62,30 @@ def test_every_door_gives_the_same_answer(
     same = designed["high"] == analysed["high"]  # grade C within a target, where only an assumption puts it there
     assert numbers(analysed)[:2] == numbers(designed)[:2]
     assert same == (analysed["grade"] == designed["grade"])
+    predicted = run("predict", "singletons", "--place", place, "--attributes", f"{age},sex", "--group-size", str(people))
+    ends = [x / people for x in numbers(predicted)[:3]]
+    assert ends == pytest.approx(numbers(analysed)[:3])
+    assert predicted["grade"] == analysed["grade"]
     meter = shoal.design(file) if verdict is not None else None
     assert meter is None or (meter.unique.value, meter.unique.high, meter.verdict) == (
         designed["value"],
         designed["high"],
         verdict,
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"place": "Utrecht"}, "attributes is needed"),
+        ({"attributes": ["sex"]}, "place is needed"),
+        ({"place": "Utrecht", "attributes": ["sex"], "uniform": 5}, "uniform cannot be used with place"),
+        ({"place": "NL/Utrecht@2021", "attributes": ["x/blood"]}, "nothing is known"),
+    ],
+)
+def test_a_prediction_for_a_place_needs_both_and_nothing_else(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        shoal.predict("singletons", group_size=10, **options)
 
 
 def test_the_studio_asks_the_same_engine() -> None:

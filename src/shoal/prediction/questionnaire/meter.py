@@ -29,6 +29,11 @@ ANYTHING = 0.95
 """Width of a range that says nothing."""
 SIZES_ONLY = ("uniform", "kappa", "guess")
 """Sources of a question of whose answers little more than the number is known."""
+LISTED = 10
+"""Answers of a question that count where it is compared with questions of real tables: of long lists most are rare."""
+SEEN_IN_TABLES = {1000: 0.08, 10_000: 0.10, 1_000_000: 0.30, 10**9: 0.50}
+"""Combinations of answers per respondent, and the smallest share of unique people seen in any set of questions with so many: of
+17,500 sets of questions of 11 public tables, 100 to 10,000 people each (``benchmarks/predict_meter``)."""
 
 
 def parts(blocks: Sequence[Block], chosen: Sequence[str]) -> list[tuple[Distribution, Factor]]:
@@ -176,6 +181,18 @@ def verdict(share: Estimate, target: float) -> str:
     return "within" if share.high <= target else "beyond" if share.low > target else "not known"
 
 
+def seen_in_tables(asked: Sequence[tuple[int, float]], people: int) -> tuple[int, float]:
+    """How many combinations per respondent questions have at least, and the smallest share of unique people seen with so many.
+
+    ``asked``: the number of answers of each question, and the share of people who are asked it; (0, 0.0) where little was seen.
+
+    >>> seen_in_tables([(10, 1.0)] * 5 + [(121, 1.0)], 1000), seen_in_tables([(10, 0.5)] * 8, 1000)
+    ((1000, 0.08), (0, 0.0))
+    """
+    digits = sum(share * math.log10(min(answers, LISTED)) for answers, share in asked) - math.log10(max(1, people))
+    return max(((many, least) for many, least in SEEN_IN_TABLES.items() if digits >= math.log10(many) - 1e-9), default=(0, 0.0))
+
+
 def confidence(share: Estimate) -> str:
     """How sure a range is, in words; nothing if it holds for certain."""
     return "" if share.level >= 1 else f" (with a confidence of {share.level:.0%})"
@@ -224,6 +241,8 @@ class Meter:
     matters: tuple[str, ...] = ()
     """The three questions that divide people most, where there are more; ``by_these`` the unique share by them alone."""
     by_these: float = 0.0
+    seen: tuple[int, float] = (0, 0.0)
+    """Combinations of answers per respondent, and the smallest share of unique people in real tables with so many."""
     evidence: str = ""
     """What the share rests on: how a registry's records fit, a pilot, known shares, or independence."""
     pilot: Mapping[str, Any] | None = None
@@ -246,6 +265,12 @@ class Meter:
         """
         found = verdict(self.unique, self.target)
         return "not known" if found == "within" and self.open_questions else found
+
+    @property
+    def likely(self) -> str:
+        """``beyond`` if the verdict is not known, but no set of questions of real tables as fine as these met the target."""
+        missed = self.evidence == "independence" and min(self.seen[1], self.unique.value) > self.target
+        return "beyond" if missed and self.verdict == "not known" else ""
 
     @property
     def sentence(self) -> str:
@@ -278,7 +303,12 @@ class Meter:
             if self.matters
             else ""
         )
-        return f"Not known whether the target of {target} is met: {how}; {rest}.{most} What would tell: {self.would_tell}"
+        opens = f"Not known whether the target of {target} is met"
+        if self.likely:
+            opens, least = f"Not proven, but expect to miss the target of {target}", as_percent(self.seen[1])
+            fine = f"{self.seen[0]:,} combinations of answers per respondent"
+            rest = f"of 17,500 sets of questions in public tables none with {fine} had under {least}"
+        return f"{opens}: {how}; {rest}.{most} What would tell: {self.would_tell}"
 
     @property
     def light(self) -> str:
@@ -294,6 +324,7 @@ class Meter:
         out |= {
             "light": self.light,
             "verdict": self.verdict,
+            "likely": self.likely,
             "sentence": self.sentence,
             "would_tell": self.would_tell,
             "evidence": self.evidence,

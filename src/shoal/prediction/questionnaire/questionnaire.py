@@ -289,6 +289,7 @@ class Questionnaire:
             target=self.target,
             combinations=math.prod(float(d.cells) for d, _ in pieces),
             sizes_only=self._known(names, n) is None and any(s in _meter.SIZES_ONLY for s in sources),
+            seen=_meter.seen_in_tables([(q.answers, self._asked_share(q)) for q in self.counted.values()], n),
             evidence=self._evidence(names),
             matters=tuple(ranked[:3]) if len(names) > 3 else (),
             by_these=_meter.unique_share(_meter.parts(blocks, ranked[:3]), n)[0],
@@ -489,7 +490,8 @@ class Questionnaire:
             fit, sizes = self.pilot.fit, [factor * self.pilot.people for factor in LARGER]
             fitting = [people for people in sizes if people <= self.population]
             larger = self._pilot_that_tells(fit.every.at, fit.every.numbers, fit.shape, fitting)
-            return f"{larger or f'a pilot of more than {sizes[-1]:,} people, or a target further from the share'}."
+            none = "more respondents" if len(fitting) < len(sizes) else f"a pilot of more than {sizes[-1]:,} people"
+            return f"{larger or f'{none}, or a target further from the share'}."
         if now is not None:
             return f"a published table of {', '.join(self.counted)} together, as finely as asked, or a pilot (--pilot TABLE)."
         if self._exact(self.blocks(self.counted), list(self.counted)):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shoal.api.design import questionnaire, resolver
 from shoal.cli import main
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
 from shoal.forms import Form, FormQuestion, read_form
@@ -18,6 +19,7 @@ from shoal.forms.files import from_mapping, read_questionnaire
 from shoal.forms.form import read_condition
 from shoal.prediction.questionnaire.meter import parts, unique_share
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
+from shoal.registry.keep.builtin import countries
 
 OLD = Path(__file__).parent / "form.xls"
 SURVEY = (
@@ -115,7 +117,7 @@ intro,f,,descriptive,Hello,,,,,,,
         main(["design", str(path), "--population", "5000", "--respondents", "200", "--json"])
     assert stop.value.code == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["value"] == form.questionnaire(population=5000, respondents=200).meter().unique.value
+    assert told["value"] == questionnaire(path, population=5000, respondents=200).meter().unique.value
     assert set(told["skipped"]) == set(flags)
     with pytest.raises(UsageError, match="how many people"):
         read_questionnaire(path)
@@ -533,3 +535,69 @@ def test_a_sentence_names_what_matters_and_the_pilot_that_would_tell(tmp_path):
     rng = np.random.default_rng(5)
     pilot = {name: rng.integers(0, x.answers, size).tolist() for name, x in q.questions.items()}
     assert from_pilot(pilot, list(pilot), target=0.05, population=100_000, respondents=500).meter().verdict == "beyond"
+
+
+LONG = (
+    ("type", "name", "label", "constraint"),
+    ("integer", "age", "How old are you?"),
+    ("select_one sex", "sex", "Your sex"),
+    *(("select_one ten", f"job{i}", "Which of these do you own?") for i in range(5)),
+)
+LONG_CHOICES = (
+    ("list_name", "name", "label"),
+    ("sex", "f", "Female"),
+    ("sex", "m", "Male"),
+    *(("ten", i, f"T{i}") for i in range(10)),
+)
+
+
+def test_a_form_without_a_place_has_the_shares_of_the_world_and_says_what_to_expect(tmp_path):
+    """Nothing is proven of people of whom nothing is known; but what real tables with as many answers show is said."""
+    form = workbook(tmp_path / "form.xlsx", LONG, LONG_CHOICES)
+    q = questionnaire(form, respondents=500)
+    assert q.population > 7e9
+    assert not q.published, "a country's counts prove nothing of other people"
+    assert q.questions["sex"].p == pytest.approx([0.5, 0.5], abs=0.02)
+    age = q.questions["age"].p
+    assert (age.size, q.questions["age"].source) == (121, "guess")
+    assert age[:40].sum() == pytest.approx(0.64, abs=0.03)
+    m = q.meter()
+    assert (m.verdict, m.likely, m.unique.low) == ("not known", "beyond", 0.0)
+    assert m.sentence.startswith("Not proven, but expect to miss the target of 5.0 %: ")
+    assert "none with 1,000 combinations of answers per respondent had under 8.0 %" in m.sentence
+    assert q.notes[0].startswith("sex, age: shares of the world's people, a guess; by them alone ")
+    assert questionnaire(form, respondents=500, population=2000).population == 2000
+    with pytest.raises(UsageError, match="how many people answer"):
+        questionnaire(form)
+
+
+@pytest.mark.parametrize("k", [20, 100, 1000])
+def test_what_is_said_of_any_country_holds_in_every_one(k):
+    """Each country counted by itself: by five years of age and sex at least, by years of age at most as many are unique."""
+    share = resolver("")("age/years,sex", "world").share(k, None)
+    for record in countries():
+        people = record.counts.cells(("age/5y", "sex")).people
+        p = people[people > 0] / people.sum()
+        assert share.low <= float((p * (1 - p) ** (k - 1)).sum()) <= share.high
+    assert share.grade == "C"
+    assert (k == 1000) == (share.low == 0)
+    assert share.low < share.value < share.high
+
+
+@pytest.mark.parametrize(("fives", "people", "seen"), [(5, 100, (1000, 0.08)), (5, 101, (0, 0.0)), (12, 1000, (10**9, 0.50))])
+def test_combinations_per_respondent_are_compared_with_real_tables_at_the_limit(fives, people, seen):
+    q = Questionnaire(population=10**6, respondents=people)
+    for i in range(fives):
+        q.add(f"q{i}", values=10 if i else 5000)  # a long list counts as ten answers
+    m = q.meter()
+    assert m.seen == seen
+    assert bool(m.likely) == (seen[1] > 0.05)
+
+
+def test_an_expectation_is_said_only_where_nothing_is_proven():
+    q = Questionnaire(population=10**6, respondents=20, target=0.05)
+    for i in range(6):
+        q.add(f"q{i}", shares=[0.1] * 10)
+    assert (q.meter().verdict, q.meter().likely) == ("beyond", "")
+    few = Questionnaire(population=10**6, respondents=1000, target=0.5).add("a", values=10).add("b", values=10)
+    assert (few.meter().verdict, few.meter().likely) == ("within", "")

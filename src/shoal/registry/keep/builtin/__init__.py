@@ -26,6 +26,8 @@ KEY = "SXJ1D1ytOFE/vHCNzb1bJOW/16ahqF732ykV+wJFULU="
 """The public key of the built-in records; its private half was thrown away when they were made."""
 FILES = ("uk", "nl", "us", "states", "ke", "world")
 Row = list[Any]
+COUNTED = 7
+"""Entries of a row without joint counts."""
 
 
 class BuiltIn:
@@ -125,6 +127,11 @@ def pack(record: Record) -> Row:
         record.signature,
         *([record.method, record.counts.to_json()] if record.counts else []),
     ]
+
+
+def countries() -> list[Record]:
+    """The record of every country that has joint counts."""
+    return [_record(*key) for key, (_, row) in _rows().items() if "/" not in key[1] and len(row) > COUNTED]
 
 
 @lru_cache(maxsize=256)
