@@ -171,6 +171,8 @@ NUMBERS, MOST_INSIDE = ("person_number", "record_number"), 1000
 OPEN = ("text", "date", "place", "file", "name", "amount")
 SHORTEST_TEXT = 5
 """Words up to which a text says no more than a name would."""
+RARE = 0.01
+"""Share of a choice of which nothing is known, beside others that are guessed."""
 OLD = 100
 """An age up to which a question must go to leave hardly anybody out."""
 SOMEBODY_ELSE = frozenset(
@@ -267,6 +269,25 @@ class FormQuestion:
         each = [listed[last] / len(above) if code in above else listed.get(code, 0.0) for code in self.codes]
         return [share / sum(each) for share in each]
 
+    def likely_shares(self, sexes: Mapping[str, float], ages: Mapping[str, float]) -> list[float] | None:
+        """Shares of the answers to a question for sex or age, if people answer as those listed: a guess. None for any other.
+
+        Bands of ages are summed; a choice that nobody listed gives (other, not known) has :data:`RARE` of the others' shares.
+        """
+        words, key = (*words_of(self.name), *words_of(self.text)), "" if self.topic is None else self.topic.key
+        texts = self.codes if self.kind == "number" else self.labels or self.codes
+        if self.kind not in ("closed", "number") or len(texts) != self.answers or any(w in SOMEBODY_ELSE for w in words):
+            return None
+        if key == "sex":
+            each = [sexes.get(str(meant(("F", "M"), text)), 0.0) for text in texts]
+        elif key == "age":
+            bands = [_years(text) for text in texts]
+            each = [sum(share for age, share in ages.items() if first_age(age) in band) for band in bands]
+        else:
+            return None
+        whole = [share or RARE * (self.kind == "closed") for share in each]
+        return [share / sum(whole) for share in whole] if sum(share > 0 for share in each) > 1 else None
+
     @property
     def flag(self) -> Flag | None:
         """Why it harms, where it does: by its kind, by the words of its name and text, or because the form itself says so."""
@@ -290,6 +311,25 @@ class FormQuestion:
         if self.kind == "amount":
             return Flag(self.name, "amount", "how many answers it has is not known.", "Set limits, or offer bands.")
         return None
+
+
+def _years(text: str) -> range:
+    """The ages that an answer means; none where it names none.
+
+    >>> _years("18-29"), _years("Younger than 18"), _years("90 or older"), _years("34"), _years("Unknown")
+    (range(18, 30), range(0, 18), range(90, 121), range(34, 35), range(0, 0))
+    """
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    if len(numbers) != 1:
+        return range(numbers[0], numbers[1] + 1) if len(numbers) == 2 else range(0)
+    if re.search(r"<|under|young|less|below", text, re.IGNORECASE):
+        return range(numbers[0])
+    return range(numbers[0], AGES if re.search(r"[+>≥]|over|old|more|above", text, re.IGNORECASE) else numbers[0] + 1)
+
+
+def first_age(answer: str) -> int:
+    """The first age of a listed answer: 85 of ``85+``."""
+    return int(re.match(r"\d+", answer)[0])  # type: ignore[index]
 
 
 def number_or_amount(name: str, text: str, bounds: tuple[int, int] | None, *, coded: bool = True, **more: Any) -> FormQuestion:
@@ -392,13 +432,18 @@ class Form:
         q, known = Questionnaire(**about), {x.name: x for x in reversed(self._closed) if x.usual_code}
         known = {x.name: x for x in {x.usual_code: x for x in known.values()}.values()}
         q.by_place = tuple(known) if asked is None or asked.population == ANYWHERE else ()
+        likely = {} if asked is None else self._likely(asked)
         for name, spec in self.entries():
             options = {key: value for key, value in spec.items() if key != "text"}
             if name in known and asked is not None:
                 options |= _of_place(known[name], asked)
+            elif asked is not None and name in likely and len(likely[name]) == options["values"] and "given" not in options:
+                options |= {"values": None, "shares": likely[name], "source": "guess"}
             q.add(name, **options)
         if asked is not None and known:
             self._use_place(q, known, asked)
+        if guessed := ", ".join(n for n in likely if n not in known and q.questions[n].source == "guess"):
+            q.notes += (f"{guessed}: shares of the world's people, a guess",)
         if not q.questions:
             naming = sum(flag.kind in ("name", "place") for flag in self.flags)
             raise PolicyError(
@@ -407,6 +452,14 @@ class Form:
             )
         q.flags, q.ignored, q.notes = self.flags, self.ignored, (*q.notes, *self.notes)
         return q
+
+    def _likely(self, asked: Asked) -> dict[str, list[float]]:
+        """Guessed shares of questions for sex or age, from the people of the world."""
+        sexes, ages = (
+            asked.published(code, {"code": code, "population": ANYWHERE}).shares or {} for code in ("sex", "age/years")
+        )
+        found = {x.name: x.likely_shares(sexes, ages) for x in self._closed}
+        return {name: shares for name, shares in found.items() if shares is not None}
 
     def _use_place(self, q: Questionnaire, known: Mapping[str, FormQuestion], asked: Asked) -> None:
         """What the counts of a place say of sex and age together; of people anywhere, how it is in every country."""

@@ -601,3 +601,20 @@ def test_an_expectation_is_said_only_where_nothing_is_proven():
     assert (q.meter().verdict, q.meter().likely) == ("beyond", "")
     few = Questionnaire(population=10**6, respondents=1000, target=0.5).add("a", values=10).add("b", values=10)
     assert (few.meter().verdict, few.meter().likely) == ("within", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "shares"),
+    [
+        (FormQuestion("gender", "closed", 3, labels=("Female", "Male", "Other")), [0.495, 0.495, 0.01]),
+        (FormQuestion("age", "closed", 4, labels=("Under 20", "20-59", "60+", "Unknown")), [0.33, 0.53, 0.13, 0.01]),
+        (FormQuestion("age", "number", 3, codes=("30", "31", "120")), [0.5, 0.5, 0.0]),
+        (FormQuestion("age", "closed", 2, text="Age of your child", labels=("0-4", "5-9")), None),
+        (FormQuestion("colour", "closed", 2, labels=("Female", "Male")), None),
+        (FormQuestion("age", "closed", 2, labels=("Young", "Old")), None),
+    ],
+)
+def test_usual_questions_have_the_shares_of_the_world(question, shares):
+    ask = resolver("")
+    found = question.likely_shares(ask("sex", "world").shares, ask("age/years", "world").shares)
+    assert found == (None if shares is None else pytest.approx(shares, abs=0.02))
