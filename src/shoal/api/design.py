@@ -174,7 +174,7 @@ def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
 
 @lru_cache(maxsize=8)
 def _anywhere(codes: tuple[str, ...]) -> PublishedSummary:
-    """What the built-in counts say of people of whom nothing is known: the shares of most countries together, the ends of all."""
+    """What the built-in counts say of people anywhere: the shares of most countries together, the ends of all."""
     from shoal.registry.answer import joint
 
     records = [r for r in countries() if r.counts is not None]

@@ -67,7 +67,7 @@ def uniqueness(verb_options: dict[str, Any], plot: Plot = None, as_json: options
     {
         **CELLS,
         "place": Option("Instead of cells: a place with published counts, Utrecht.", "PLACE"),
-        "attributes": Option("With --place: what is asked, age/5y,sex.", "CODES", texts.names),
+        "attributes": Option("With --place: the attributes, age/5y,sex.", "CODES", texts.names),
         "sizes": Option("Also the share of people in groups of 1 to SIZES.", "SIZES", default=0),
         "law": Option("Also the full distribution (JSON: pmf)."),
         "best": Option("Also the group size with the most unique people."),

@@ -22,7 +22,7 @@ MOST_TOGETHER = 6
 
 
 ANYWHERE = "world"
-"""The population of people of whom nothing is known but that they live in some country."""
+"""The population of people who may live in any country."""
 
 
 class Asked:

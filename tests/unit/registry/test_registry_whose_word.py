@@ -14,7 +14,8 @@ from shoal.kernels.signatures import signer
 from shoal.registry.answer.answer import analysed, shown
 from shoal.registry.answer.decide import decide
 from shoal.registry.answer.exposure import exposure, places_of
-from shoal.registry.answer.query import MOST_RIVALS, Registry
+from shoal.registry.answer.query import MOST_RIVALS, SET_ASIDE, Registry
+from shoal.registry.keep.builtin import KEY, BuiltIn
 from shoal.registry.keep.mirror import Mirror, write_mirror
 from shoal.registry.keep.store import Store
 from shoal.registry.publish.proposals import Ledger, propose, publish
@@ -243,3 +244,28 @@ def test_capitals_of_a_countrys_own_letters_are_names(place):
 def test_elsewhere_in_two_scripts_or_as_short_as_a_code_they_pass_for_others(place):
     with pytest.raises(Exception, match="pass for others"):
         Population.parse(f"{place}@2021")
+
+
+def test_shoals_own_counts_stand_beside_a_strangers_record_of_the_same_place(shelf):
+    """The key comes with the package: a key that nobody named neither replaces its counts nor takes their proof away."""
+    counted = BuiltIn().topic(("age/5y", "sex"), str(UTRECHT))[0]
+    plain = Registry().query(["age/10y", "sex"], UTRECHT).unique_share(GROUP)
+    shelf.submit(counted)
+    shelf.submit(make(LIE, ("age/years",), cells=95))
+    for codes in (["age/10y", "sex"], ["age/5y", "sex"]):
+        said = Registry(shelf).query(codes, UTRECHT)
+        assert {r.key for r in said.records} == {KEY}
+        assert said.notes[-1] == SET_ASIDE
+        assert said.unique_share(GROUP).to_json() == Registry().query(codes, UTRECHT).unique_share(GROUP).to_json()
+    assert plain.grade == "B"
+
+
+def test_an_unknown_keys_answer_says_what_it_would_be_without_it(shelf):
+    shelf.submit(make([c // 2 for c in five_years(LIE) for _ in (0, 1)], ("age/5y", "sex"), cells=38))
+    said = Registry(shelf).query(["age/5y", "sex"], UTRECHT).unique_share(GROUP)
+    own = Registry().query(["age/5y", "sex"], UTRECHT).unique_share(GROUP)
+    assert said.grade == "C"
+    assert said.value < own.low, "the lie"
+    assert f"By Shoal's own records alone: {own.value:.1%}, between {own.low:.1%} and {own.high:.1%}." in said.notes
+    nowhere = Registry(shelf).query(["x/blood"], UTRECHT)
+    assert nowhere.own is None

@@ -36,6 +36,8 @@ class Answer:
     """Whether the asker named whom to trust, and nobody of them publishes anything about it."""
     unknown: bool = False
     """Whether the asker named nobody to trust, and a record is signed by a key other than that of Shoal's own records."""
+    own: Callable[[tuple[str, ...], Population], Answer | None] | None = field(default=None, repr=False, compare=False)
+    """Finds what Shoal's own records say of the question, where those used are of an unknown key."""
     rivals: tuple[Answer, ...] = ()
     """What holders say about the same people who do not vouch for these records, where the asker named nobody to trust."""
     siblings: Callable[[], list[list[Record]]] = field(default=list, repr=False, compare=False)
@@ -97,6 +99,10 @@ class Answer:
             )  # fmt: skip
         if self.strangers:
             return _again(share, 0.0, 1.0, "Nobody you trust vouches for it: anything is possible.")
+        if self.own is not None and (own := self.own(self.codes, self.population)) is not None:
+            alone = own.unique_share(group_size, target)
+            said = f"By Shoal's own records alone: {alone.value:.1%}, between {alone.low:.1%} and {alone.high:.1%}."
+            share = replace(share, notes=(*share.notes, said))
         return self.graded(share)
 
     def most_beside(self, group_size: int, room: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from shoal.errors import UnreadableError, UsageError, nearest
@@ -23,6 +23,7 @@ from shoal.registry.records.vocabulary import canonical, compare
 
 MOST_RIVALS = 50
 """Holders that are heard about one population; where more speak, and nobody was named to trust, anything is possible."""
+SET_ASIDE = "Keys that you did not name publish about these people too: their records are not used. Name a key with --trust."
 STRANGERS = "A holder is not endorsed by anybody you trust: the numbers are shown, and prove nothing."
 
 
@@ -67,13 +68,18 @@ class Registry:
             found = self._best(wanted, people, View(self.source, self._kept, trust), size)
             if found is not None:
                 return found
+        holders = self.source.holders(str(people), limit=MOST_RIVALS + 1) if trust is None else []
+        if len(holders) > 1 and BUILT_IN in holders:
+            own = self._best(wanted, people, View(self.source, self._kept, {BUILT_IN: 0}), size)
+            if own is not None and own.settled:
+                return replace(own, trust={}, notes=(*own.notes, SET_ASIDE))
         view = View(self.source, self._kept, None)
         found = self._best(wanted, people, view, size)
         if found is None:
             return Answer(wanted, people, "nothing", (), notes=tuple(next_steps(self.source, people)))
         if trust is None:
             answer = self._beside_rivals(found, view)
-            return answer if {r.key for r in answer.records} <= {BUILT_IN} else replace(answer, unknown=True)
+            return answer if {r.key for r in answer.records} <= {BUILT_IN} else replace(answer, unknown=True, own=_own)
         return replace(found, trust=trust, strangers=True, notes=(*found.notes, STRANGERS))
 
     def catalogue(self, text: str = "", *, limit: int = 1000) -> list[Notice]:
@@ -233,6 +239,13 @@ def _parent(record: Record, view: View) -> float | None:
         if found:
             return found[0].summary.statistics["kappa"].value
     return None
+
+
+@lru_cache(maxsize=64)
+def _own(codes: tuple[str, ...], people: Population) -> Answer | None:
+    """What the records that come with Shoal say of exactly the question."""
+    found = Registry().query(codes, people)
+    return found if found.settled else None
 
 
 def _open(source: str | Path | RecordSource) -> RecordSource:
