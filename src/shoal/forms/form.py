@@ -260,31 +260,22 @@ class FormQuestion:
         """Whether a question for sex or age leaves hardly anybody out."""
         return self.usual_code == "sex" or (int(self.codes[0]) <= 0 and int(self.codes[-1]) >= OLD)
 
-    def usual_shares(self, listed: Mapping[str, float]) -> list[float]:
-        """The shares of its answers from those that are published: an open age is spread over the answers it has here."""
-        if self.usual_code == "sex":
-            return [listed[str(meant(list(listed), text))] for text in (self.labels or self.codes)]
-        last = next((answer for answer in listed if answer.endswith("+")), "")
-        above = [code for code in self.codes if last and int(code) >= int(last[:-1])]
-        each = [listed[last] / len(above) if code in above else listed.get(code, 0.0) for code in self.codes]
-        return [share / sum(each) for share in each]
+    def usual_shares(self, listed: Mapping[str, float]) -> list[float] | None:
+        """The shares of its answers from those listed of sexes and single ages; None for a question about anything else.
 
-    def likely_shares(self, sexes: Mapping[str, float], ages: Mapping[str, float]) -> list[float] | None:
-        """Shares of the answers to a question for sex or age, if people answer as those listed: a guess. None for any other.
-
-        Bands of ages are summed; a choice that nobody listed gives (other, not known) has :data:`RARE` of the others' shares.
+        Bands of ages are summed, an open age is spread evenly. A choice that is not listed (other, not known) has :data:`RARE`.
         """
         words, key = (*words_of(self.name), *words_of(self.text)), "" if self.topic is None else self.topic.key
         texts = self.codes if self.kind == "number" else self.labels or self.codes
         if self.kind not in ("closed", "number") or len(texts) != self.answers or any(w in SOMEBODY_ELSE for w in words):
             return None
-        if key == "sex":
-            each = [sexes.get(str(meant(("F", "M"), text)), 0.0) for text in texts]
-        elif key == "age":
-            bands = [_years(text) for text in texts]
-            each = [sum(share for age, share in ages.items() if first_age(age) in band) for band in bands]
-        else:
-            return None
+        each = [listed.get(str(meant(("F", "M"), text)), 0.0) for text in texts] if key == "sex" else []
+        if key == "age":
+            ages = np.zeros(AGES)
+            for age, share in listed.items():
+                years = _years(age)
+                ages[years.start : years.stop] += share / max(1, len(years))
+            each = [float(ages[years.start : years.stop].sum()) for years in map(_years, texts)]
         whole = [share or RARE * (self.kind == "closed") for share in each]
         return [share / sum(whole) for share in whole] if sum(share > 0 for share in each) > 1 else None
 
@@ -325,11 +316,6 @@ def _years(text: str) -> range:
     if re.search(r"<|under|young|less|below", text, re.IGNORECASE):
         return range(numbers[0])
     return range(numbers[0], AGES if re.search(r"[+>≥]|over|old|more|above", text, re.IGNORECASE) else numbers[0] + 1)
-
-
-def first_age(answer: str) -> int:
-    """The first age of a listed answer: 85 of ``85+``."""
-    return int(re.match(r"\d+", answer)[0])  # type: ignore[index]
 
 
 def number_or_amount(name: str, text: str, bounds: tuple[int, int] | None, *, coded: bool = True, **more: Any) -> FormQuestion:
@@ -429,15 +415,15 @@ class Form:
         """
         if asked is not None and isinstance(about["population"], str):
             about |= {"population": asked.published("sex", "sex").people}
-        q, known = Questionnaire(**about), {x.name: x for x in reversed(self._closed) if x.usual_code}
-        known = {x.name: x for x in {x.usual_code: x for x in known.values()}.values()}
+        q, usual = Questionnaire(**about), {x.usual_code: x for x in reversed(self._closed) if x.usual_code}
+        known = {x.name: x for x in usual.values()}
         q.by_place = tuple(known) if asked is None or asked.population == ANYWHERE else ()
         likely = {} if asked is None else self._likely(asked)
         for name, spec in self.entries():
             options = {key: value for key, value in spec.items() if key != "text"}
             if name in known and asked is not None:
                 options |= _of_place(known[name], asked)
-            elif asked is not None and name in likely and len(likely[name]) == options["values"] and "given" not in options:
+            elif len(likely.get(name, ())) == options["values"] and "given" not in options:
                 options |= {"values": None, "shares": likely[name], "source": "guess"}
             q.add(name, **options)
         if asked is not None and known:
@@ -455,11 +441,9 @@ class Form:
 
     def _likely(self, asked: Asked) -> dict[str, list[float]]:
         """Guessed shares of questions for sex or age, from the people of the world."""
-        sexes, ages = (
-            asked.published(code, {"code": code, "population": ANYWHERE}).shares or {} for code in ("sex", "age/years")
-        )
-        found = {x.name: x.likely_shares(sexes, ages) for x in self._closed}
-        return {name: shares for name, shares in found.items() if shares is not None}
+        about = [{"code": code, "population": ANYWHERE} for code in ("sex", "age/years")]
+        listed = {answer: share for code in about for answer, share in (asked.published("", code).shares or {}).items()}
+        return {x.name: shares for x in self._closed if (shares := x.usual_shares(listed)) is not None}
 
     def _use_place(self, q: Questionnaire, known: Mapping[str, FormQuestion], asked: Asked) -> None:
         """What the counts of a place say of sex and age together; of people anywhere, how it is in every country."""

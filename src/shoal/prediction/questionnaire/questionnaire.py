@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -604,17 +605,8 @@ class Questionnaire:
 
     def copy(self) -> Questionnaire:
         """An independent copy."""
-        out = Questionnaire(
-            population=self.population,
-            respondents=self.respondents,
-            target=self.target,
-            small_group=self.small_group,
-            independence_known=self.independence_known,
-        )
-        out.questions = {k: replace(v) for k, v in self.questions.items()}
-        out.links = [dict(x) for x in self.links]
-        out.subgroups, out.notes, out.pilot = self.subgroups, self.notes, self.pilot
-        out.flags, out.ignored, out.published = self.flags, self.ignored, dict(self.published)
+        out = copy(self)
+        out.questions, out.links, out.published = dict(self.questions), [dict(x) for x in self.links], dict(self.published)
         return out
 
 

@@ -616,5 +616,5 @@ def test_an_expectation_is_said_only_where_nothing_is_proven():
 )
 def test_usual_questions_have_the_shares_of_the_world(question, shares):
     ask = resolver("")
-    found = question.likely_shares(ask("sex", "world").shares, ask("age/years", "world").shares)
+    found = question.usual_shares({**ask("sex", "world").shares, **ask("age/years", "world").shares})
     assert found == (None if shares is None else pytest.approx(shares, abs=0.02))
