@@ -157,11 +157,7 @@ class Questionnaire:
             )
 
     def link(
-        self,
-        *names: str,
-        correlation: float | None = None,
-        joint: Any = None,
-        information: float | None = None,
+        self, *names: str, correlation: float | None = None, joint: Any = None, information: float | None = None
     ) -> Questionnaire:
         """Tie questions: by a correlation, a joint table, or (two questions) their mutual information in nats."""
         if len(names) < 2 or not all(isinstance(n, str) for n in names) or len(set(names)) != len(names):

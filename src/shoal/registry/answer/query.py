@@ -40,12 +40,7 @@ class Registry:
         self._kept = KeptReadings(self.source)
 
     def query(
-        self,
-        codes: Iterable[str],
-        population: str | Population,
-        *,
-        anchors: Iterable[str] | None = None,
-        size: int | None = None,
+        self, codes: Iterable[str], population: str | Population, *, anchors: Iterable[str] | None = None, size: int | None = None
     ) -> Answer:
         """The best that is known: exact, else another coding, else a parent population, else margins.
 
