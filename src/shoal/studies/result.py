@@ -139,7 +139,8 @@ class Study:
             return f"No set of columns of {self.table} was counted."
         worst = max(self.sets, key=lambda s: (s.unique / s.members, -len(s.columns)))
         share = f"{written(100 * worst.unique / worst.members, 3)} %"
-        return f"Of {len(self.sets):,} sets of columns, {worst.name} tells most: {share} are one of a kind."
+        several = f"Of {len(self.sets):,} sets of columns, {worst.name} tells most"
+        return f"{several if len(self.sets) > 1 else worst.name}: {share} are one of a kind."
 
     def _found_sets(self) -> str:
         """The smallest identifying sets and the largest safe ones, in a sentence."""

@@ -210,3 +210,11 @@ def test_page_json_and_command(tmp_path, capsys) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["study", str(file), "--sets", str(tmp_path / "no.txt")])
     assert stop.value.code == 3
+
+
+@pytest.mark.parametrize(
+    ("sets", "says"), [([["a"]], "a: 33.3 % are"), ([["a"], ["b"]], "Of 2 sets of columns, a tells most: 33.3 % are")]
+)
+def test_the_sentence_compares_only_several_sets(sets, says):
+    found = shoal.study({"a": [1, 1, 2], "b": [1, 1, 1]}, sets=sets)
+    assert found.sentence == f"{says} one of a kind."

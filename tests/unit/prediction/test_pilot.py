@@ -175,3 +175,17 @@ def test_the_more_people_are_asked_the_more_of_the_doubt_about_the_population_is
     assert pilot._beyond(4_600) == pytest.approx(((whole.value - whole.low) / 4_600, (whole.high - whole.value) / 4_600))
     assert pilot._beyond(2_600) == pytest.approx(tuple(x / 2 for x in pilot._beyond(4_600)))
     assert min(pilot._beyond(2_600)) > 0
+
+
+@pytest.mark.parametrize(
+    ("population", "says"),
+    [(1200, "What would tell: more respondents, or a target"), (10**7, "a pilot of more than 32,000 people")],
+)
+def test_no_pilot_larger_than_the_population_is_asked_for(population: int, says: str) -> None:
+    """Which hundred people answer is chance: a pilot of everybody would not decide about a target at the expected share."""
+    cells = [(str(i % 8), str(i // 8)) for i in range(40)]
+    pilot = {"a": [a for a, _ in cells], "b": [b for _, b in cells], "people": [25] * 40}
+    asked = {"columns": ["a", "b"], "counts": "people", "respondents": 100, "target": 0.08}
+    m = shoal.design(pilot=pilot, population=population, **asked)
+    assert m.verdict == "not known"
+    assert says in m.sentence
