@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 from shoal import prediction
-from shoal.api.arguments import Names
-from shoal.api.arguments import names as names_of
 from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps, zipf_thresholds
 from shoal.errors import UsageError, check_options, nearest
 from shoal.forms.counts import are_identifiers, read_counts
@@ -46,7 +44,7 @@ class UniquenessOptions(Cells, total=False):
 class SingletonsOptions(Cells, total=False):
     group_size: Required[int]
     place: str | None
-    attributes: Names | None
+    attributes: str | Sequence[str] | None
     sizes: int
     law: bool
     best: bool
@@ -183,8 +181,10 @@ def _in_place(what: str, options: SingletonsOptions) -> Prediction:
     from shoal.registry.answer.query import Registry
 
     alone(options, "place", "uniform", "counts", "p", "sizes", "law", "best")
-    asked, size = names_of(needed(options, "attributes", hint="Such as age/5y,sex.")), options["group_size"]
-    answer = Registry().query(asked, str(needed(options, "place", hint="Such as Utrecht.")))
+    asked, size = needed(options, "attributes", hint="Such as age/5y,sex."), options["group_size"]
+    answer = Registry().query(
+        [asked] if isinstance(asked, str) else asked, str(needed(options, "place", hint="Such as Utrecht."))
+    )
     if not answer.records:
         raise UsageError(
             "nothing is known about these attributes in this place.", hint="shoal registry search NAME lists places."
