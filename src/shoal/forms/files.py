@@ -21,22 +21,9 @@ from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.questions import Flag
 from shoal.prediction.summaries.published import Resolver
 
-_TOP = (
-    "population", "respondents", "target", "small_group", "independence", "questions", "linked", "subgroups", "title", "registry",
-    "open",
-)  # fmt: skip
-_QUESTION = ("answers", "shares", "counts", "values", "range", "kappa", "table", "normal", "zipf") + (
-    "ordered",
-    "band",
-    "unit",
-    "weight",
-    "keep",
-    "source",
-    "registry",
-    "text",
-    "role",
-    "when",
-)
+_TOP = tuple("population respondents target small_group independence questions linked subgroups title registry open".split())
+_ANSWERS = "answers shares counts values range kappa table normal zipf"
+_QUESTION = tuple(f"{_ANSWERS} ordered band unit weight keep source registry text role when".split())
 _LINK = ("questions", "correlation", "information", "joint")
 
 
