@@ -104,6 +104,9 @@ class RequirementError(ShoalError):
 class InfeasibleError(RequirementError):
     """No plan within the limits meets the requirements."""
 
+    alternatives: tuple[Any, ...] = ()
+    blocking: tuple[str, ...] = ()
+
 
 class StoppedError(RequirementError):
     """Cancelled, or out of time, before any answer was found."""

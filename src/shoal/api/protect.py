@@ -35,9 +35,9 @@ def protect(frame: Source, **options: Unpack[PolicyOptions]) -> Release:
         The options of a policy. ``quasi=[…]``: what a neighbour, colleague or public list could know; guessed without it, as
         in :func:`shoal.inspect`. ``k=5``: each person is indistinguishable from at least k − 1 others (5 by default).
         ``sensitive=…, direct=…, unit=…, require=…, preset=…``; nobody is left out unless ``allow={"suppress": 0.05}`` says so.
-        ``rest="quasi"`` (treated as known to others) or ``"drop"`` says what happens to columns without a role. By default the
-        same guess is made: what names a person is left out. An undecided column stops the run; so does one that looks like a
-        further quasi-identifier when you named the others.
+        ``rest="quasi"`` (treated as known to others) or ``"drop"`` says what happens to columns without a role: all that you do
+        not name if you name ``quasi``, else those that the guess leaves undecided. Without it, an undecided column stops the run;
+        so does one that looks like a further quasi-identifier when you named the others.
 
     Returns
     -------
@@ -78,21 +78,20 @@ def _roles(table: Table, said: Mapping[str, Any], rest: str | None) -> dict[str,
     roles = {role: () if said.get(role) is None else said[role] for role in ROLES}
     named = {n for given in (*roles.values(), said.get("unit"), said.get("weight")) for n in names(given)}
     open_ = [n for n in table.schema.names if n not in named]
-    if rest is not None:
-        return _added(roles, {}) | {"rest": rest}
-    if not open_:
-        return _added(roles, {})
+    said_rest = {} if rest is None else {"rest": rest}
+    if not open_ or (rest and said.get("quasi") is not None):
+        return _added(roles, {}) | said_rest
     found = [c for c in _found(table) if c.name in open_]
     if said.get("quasi") is not None:
         _no_further_quasi([c.name for c in found if c.role is Role.QUASI])
     open_now = [c for c in found if c.role is Role.UNDECIDED]
-    if open_now:
+    if open_now and rest is None:
         raise undecided(table.schema, [c.name for c in open_now], {c.name: c.reason for c in open_now})
     marks = {c.mark: c.name for c in found if c.mark and said.get(c.mark) is None}
     guessed = {role: [c.name for c in found if c.role.value == role and c.name not in marks.values()] for role in ROLES}
     told = [f"{role}: {', '.join(some)}" for role, some in (*guessed.items(), *((m, [n]) for m, n in marks.items())) if some]
     warnings.warn(f"roles were guessed, check them: {'; '.join(told)}.", ShoalWarning, stacklevel=3)
-    return {**_added(roles, guessed), **marks, "found": {role: some for role, some in guessed.items() if some}}
+    return {**_added(roles, guessed), **marks, **said_rest, "found": {role: some for role, some in guessed.items() if some}}
 
 
 def _found(table: Table) -> list[ColumnFinding]:

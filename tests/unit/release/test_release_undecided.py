@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.cli._releases import write_draft
-from shoal.errors import PolicyError, RoleError
+from shoal.errors import PolicyError, RoleError, ShoalWarning
 from shoal.find import ColumnFacts, find_column
 from shoal.model.roles import Role
 from shoal.release.policy.policy import Policy
@@ -86,6 +86,17 @@ def test_protect_refuses_undecided_columns(people: pa.Table) -> None:
         shoal.protect(people, quasi=["age"])
     release = shoal.protect(people, quasi=["age"], rest="quasi")
     assert set(release.certificate.data.quasi) == {"age", "gizmo", "diagnosis"}
+
+
+@pytest.mark.parametrize(("rest", "quasi"), [("drop", ("age",)), ("quasi", ("age", "gizmo"))])
+def test_protect_keeps_the_roles_it_recognized_if_the_rest_is_said(people: pa.Table, rest: str, quasi: tuple[str, ...]) -> None:
+    """The error about an undecided column names this way out; the other roles are guessed as before."""
+    with pytest.raises(RoleError, match="are undecided: gizmo"):
+        shoal.protect(people)
+    with pytest.warns(ShoalWarning, match="roles were guessed, check them: quasi: age; sensitive: diagnosis"):
+        made = shoal.protect(people, rest=rest)
+    assert made.certificate.data.quasi == quasi
+    assert [c.name for c in made.certificate.columns if c.role == "sensitive"] == ["diagnosis"]
 
 
 def test_the_gate_fails_on_undecided_columns(people: pa.Table) -> None:

@@ -307,3 +307,47 @@ def test_leaving_out_never_loses_more_and_keeps_k(cells: str):
                 classes[row] = classes.get(row, 0) + (size if stays else 0)
             assert min(n for n in classes.values() if n) >= 4
             assert found.stays.all() or not classes[("*",) * 3]  # what is left out is not mixed with a published class
+
+
+def with_rare_values(n: int, seed: int) -> tuple[ClassCounts, dict[str, Hierarchy]]:
+    """A column of numbers that one person each has, in bands of ten and a hundred, and a column of two values."""
+    rng = np.random.default_rng(seed)
+    numbers, sexes = pa.array([f"{i:03d}" for i in range(n)]), pa.array(["f", "m"])
+    codes = [list(range(n)), rng.integers(0, 2, n).tolist()]
+    tree = Hierarchy.from_rows("number", [[v, f"{v[:2]}?", f"{v[:1]}??", "*"] for v in numbers.to_pylist()])
+    sex = Hierarchy.from_rows("sex", [["f", "*"], ["m", "*"]])
+    return ClassCounts((1,) * n, ("number", "sex"), codes, [numbers, sexes]), {"number": tree, "sex": sex}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sets_that_may_not_name_rare_values_lose_no_more_than_hierarchy_values(seed: int) -> None:
+    counts, trees = with_rare_values(300, seed)
+    values, sets = (local(counts, trees, [req.K(5)], cells=cells) for cells in ("hierarchy", "sets"))
+    assert sets.ncp <= values.ncp
+    assert local(counts, trees, [req.K(5)], cells="sets", method="cluster").ncp > values.ncp, "the clusters alone would not do"
+
+
+@pytest.mark.parametrize("cells", ["sets", "ranges"])
+def test_classes_that_may_not_share_a_value_are_clustered_apart(cells: str) -> None:
+    """With one value for 'sex' in each class, clusters of each sex by itself lose no more than they do as tables of their own."""
+    rng = np.random.default_rng(2)
+    ages, sexes = pa.array([f"{i}" for i in range(20, 60)]), pa.array(["f", "m"])
+    age = Hierarchy.from_rows("age", [[a, f"{a[0]}0", "*"] for a in ages.to_pylist()])
+    sex = Hierarchy.from_rows("sex", [["f", "*"], ["m", "*"]])
+    sizes = rng.integers(3, 6, 80).tolist()
+    both = ClassCounts(sizes, ("age", "sex"), [[*range(40)] * 2, [0] * 40 + [1] * 40], [ages, sexes])
+    found = local(both, {"age": age, "sex": sex}, [req.K(8)], cells=cells, method="cluster", bounds={"sex": (0, 0)})
+    assert {*found.labels[1]} == {"f", "m"}
+    halves = [ClassCounts(s, ("age",), [[*range(40)]], [ages]) for s in (sizes[:40], sizes[40:])]
+    alone = [local(half, {"age": age}, [req.K(8)], cells=cells, method="cluster") for half in halves]
+    records = [sum(sizes[:40]), sum(sizes[40:])]
+    mean = sum(n * a.ncp for n, a in zip(records, alone, strict=True)) / sum(records)
+    assert found.ncp * 2 <= mean + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_in_a_small_table_sets_lose_no_more_than_any_other_cells(seed: int) -> None:
+    table = random_table(40_000 + seed)
+    counts, trees = table.counts(), table.hierarchies()
+    lost = {cells: local(counts, trees, [req.K(3)], cells=cells).ncp for cells in CELLS}
+    assert lost["sets"] <= min(lost.values()) + 1e-12

@@ -5,7 +5,7 @@ Returns  the decision, with what each other method would cost or why it was not 
 Keeps    no method is left out without a reason; work is counted, not timed, so that the plan does not depend on the machine
 
 ``method: best`` (the default) tries one level per column and local recoding with hierarchy values, with sets of values and with
-one level for one column, each with as much suppression as the policy allows. It uses the one that loses least. A policy that
+one level for some columns, each with as much suppression as the policy allows. It uses the one that loses least. A policy that
 names a method gets that method. If the policy states an objective, the plan that serves it best is used instead, of these and of
 those that hold the columns of the objective at their lowest level.
 """
@@ -41,8 +41,11 @@ FIRST_CELLS = 200_000_000
 """Cells that the first search for one level per column may look at. It goes on if it may lose less than local recoding."""
 LARGER, MOST_REPEATED = (2, 4, 8), 10_000
 """Factors of k that local recoding is repeated with if known columns find too much; base classes up to which it is."""
-MOST_MIXED = 300_000
-"""Base classes × columns × levels of all columns up to which local recoding with one level for one column is tried."""
+MIXED, MIXED_RUN, BLOCK = 400_000_000, 10_000_000, 4096
+"""Work for local recodings with one level for some columns (classes × columns × classes that each is compared with), the fixed
+work of each of them, and the most classes that a class is compared with."""
+NEAR = 1.1
+"""A column is held beside others if holding it alone loses at most this times the least."""
 CELLS_TRIED = {"hierarchy": "values", "sets": "sets"}
 """Cells of a local recoding that are tried unless the policy names one, and the name of each among the methods compared."""
 
@@ -134,29 +137,39 @@ def _by_each(prepared: Prepared, progress: Progress, cells: int, local: Mapping[
         at = replace(prepared, policy=policy)
         found[name], wrong = _tried(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
         problem = problem or wrong
-    pins, quick = _pins(prepared) if local else [], cells < FIRST_CELLS
-    if local and not quick and prepared.base.n_classes * len(prepared.policy.quasi) * len(pins) <= MOST_MIXED:
-        found["mixed"] = _mixed(prepared, progress, pins)
+    n = prepared.base.n_classes
+    runs = MIXED // (n * min(n, BLOCK) * len(prepared.quasi) + MIXED_RUN)
+    if local and cells >= FIRST_CELLS and runs:
+        found["mixed"] = _mixed(prepared, progress, runs)
     least = min((d.loss for name, d in found.items() if d is not None and name != "lattice"), default=math.inf)
-    if one is not None and cells > FIRST_CELLS and _least_possible(one) <= least:
+    if one is not None and cells > FIRST_CELLS and not one.proven and one.gap and one.loss - one.gap <= least:
         found["lattice"] = _one_level(prepared, progress, cells=cells)
     if not any(found.values()):
         raise problem or InfeasibleError("no method found a plan that meets the requirements.")
     return found
 
 
-def _pins(prepared: Prepared) -> list[tuple[str, int]]:
-    """Each column that the policy leaves open, with each of its levels that tells something."""
-    rules = prepared.policy.quasi
+def _mixed(prepared: Prepared, progress: Progress, runs: int) -> Decision | None:
+    """The local recoding that loses least of those tried with one level for some columns; None if there is none.
+
+    First each column that the policy leaves open is held at each level that tells something, the lowest levels and columns with
+    few values first. The best stays held; the others that came near to it are held beside it, while that loses less.
+    """
+    rules, trees = prepared.policy.quasi, prepared.hierarchies
     free = [c for c in prepared.quasi if rules[c].min_level is rules[c].max_level is None]
-    held = [c for c in prepared.quasi if rules[c].min_level is not None and rules[c].min_level == rules[c].max_level]
-    local = len(prepared.quasi) - len(held) > 1  # a column is left for local recoding
-    return [(c, level) for c in free for level in range(prepared.hierarchies[c].height)] if local else []
-
-
-def _mixed(prepared: Prepared, progress: Progress, pins: Sequence[tuple[str, int]]) -> Decision | None:
-    """The local recoding that loses least of those with one level for one column; None if there is none."""
-    return min(_held(prepared, progress, ({column: level} for column, level in pins)), key=lambda d: d.loss, default=None)
+    most = len(prepared.quasi) - 1 - sum(r.min_level is not None and r.min_level == r.max_level for r in rules.values())
+    pins = sorted(((c, level) for c in free for level in range(trees[c].height)), key=lambda p: (p[1], trees[p[0]].n_leaves))
+    best, held = None, dict[str, int]()
+    while len(held) < most and pins[:runs]:
+        made = [(d, pin) for pin in pins[:runs] for d in _held(prepared, progress, [{**held, pin[0]: pin[1]}])]
+        made.sort(key=lambda pair: pair[0].loss)
+        if not made or (best is not None and made[0][0].loss >= best.loss):
+            break
+        runs = max(0, runs - len(pins))
+        best, (column, level) = made[0]
+        held[column] = level
+        pins = [pin for d, pin in made if pin[0] not in held and d.loss <= NEAR * best.loss]
+    return best
 
 
 def _held(prepared: Prepared, progress: Progress, pins: Iterable[Mapping[str, int]]) -> Iterator[Decision]:
@@ -225,15 +238,10 @@ def _tried(search: Callable[[], Decision]) -> tuple[Decision | None, Requirement
         return None, error
 
 
-def _least_possible(decision: Decision) -> float:
-    """The least loss that a longer search could reach; ∞ if it could not go lower, or nothing is known of that."""
-    return math.inf if decision.proven or not decision.gap else decision.loss - decision.gap
-
-
 LARGER_CLASSES = "Classes of at least {}, so that known columns find no more records than allowed."
 TOO_FINE = "loses less, but more records can be found by known columns than allowed"
 NO_BETTER = "loses no less, and more records can be found by known columns than allowed"
-TOO_MANY = f"base classes times columns times levels are more than {MOST_MIXED:,}"
+TOO_MANY = "it would take too long for so many classes"
 NO_PLAN = "found no plan that meets the requirements"
 
 HARDENED_CELLS = 50_000_000

@@ -99,8 +99,7 @@ def _limits(prepared: Prepared) -> tuple[float, float]:
 def with_offers(prepared: Prepared, error: InfeasibleError) -> InfeasibleError:
     """An error for requirements that no plan meets, with the nearest plans that were tried; its own hint if there are none."""
     tried = offers(prepared)
-    blocking = getattr(error, "blocking", ())
-    return InfeasibleError(error.message, hint=nearest_plans(tried) or error.hint, alternatives=tried, blocking=blocking)
+    return InfeasibleError(error.message, hint=nearest_plans(tried) or error.hint, alternatives=tried, blocking=error.blocking)
 
 
 def nearest_plans(tried: Sequence[Offer]) -> str:

@@ -12,6 +12,7 @@ that are not the least; a plan below the first one (finer, with more suppression
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -287,14 +288,17 @@ def resisting(prepared: Prepared, search: Callable[[Mapping[str, int]], Decision
             return replace(decision, notes=(*decision.notes, words), proven=False, gap=None)
         passed_over, last = passed_over + 1, f"{told.name} succeeds at {written(told.rate or 0.0, 3)}"
         for column, level in decision.levels.items():
-            if level == _highest(prepared, column) or searches >= MOST_SEARCHES or _late(prepared, begun):
+            highest = prepared.policy.quasi[column].max_level
+            highest = prepared.hierarchies[column].height if highest is None else highest
+            if level == highest or searches >= MOST_SEARCHES or _late(prepared, begun):
                 continue
             searches += 1
             higher = {**floor, column: level + 1}
-            found = _found(search, higher)
-            if found is not None and _key(found) not in seen:
-                seen.add(_key(found))
-                heapq.heappush(queue, (found.loss, len(seen), higher, found))
+            with contextlib.suppress(InfeasibleError):
+                found = search(higher)
+                if _key(found) not in seen:
+                    seen.add(_key(found))
+                    heapq.heappush(queue, (found.loss, len(seen), higher, found))
     raise InfeasibleError(
         f"no plan was found whose choice tells next to nothing: {passed_over:,} were tried; at the last of them {last}.",
         hint="Raise max_level, allow more suppression, ask for a larger k, or leave 'hardened' out.",
@@ -303,18 +307,6 @@ def resisting(prepared: Prepared, search: Callable[[Mapping[str, int]], Decision
 
 def _key(decision: Decision) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(decision.levels.items()))
-
-
-def _highest(prepared: Prepared, column: str) -> int:
-    most, height = prepared.policy.quasi[column].max_level, prepared.hierarchies[column].height
-    return height if most is None else most
-
-
-def _found(search: Callable[[Mapping[str, int]], Decision], floor: Mapping[str, int]) -> Decision | None:
-    try:
-        return search(floor)
-    except InfeasibleError:
-        return None
 
 
 def _late(prepared: Prepared, begun: float) -> bool:

@@ -30,8 +30,6 @@ def refuse_contradictions(problem: Problem, checks: Checks) -> None:
         raise InfeasibleError(
             f"classes of at least {checks.least} are asked for, but the table has {members} members in all.",
             hint=f"Ask for k of at most {members}, or collect more records." if members > 1 else "Collect more records.",
-            alternatives=(),
-            blocking=(),
         )
     for u in checks.population_uniqueness:
         if u.population < members:
@@ -46,7 +44,6 @@ def refuse_contradictions(problem: Problem, checks: Checks) -> None:
                 raise InfeasibleError(
                     f"'{sensitive.column}' has {len(sensitive.share)} values, but {wanted:g} are asked for in every class.",
                     hint=f"Ask for at most {len(sensitive.share)}.",
-                    alternatives=(),
                     blocking=(sensitive.column,),
                 )
 

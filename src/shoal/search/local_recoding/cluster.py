@@ -34,6 +34,8 @@ WORK = 4e8
 JOINS = 2e7
 """Pairs of clusters that a round of joins compares."""
 ROUNDS = 40
+APART = 1e3
+"""Price of a cluster of classes that should be apart: more than all columns together."""
 
 
 def prices(problem: Problem, weights: Mapping[str, float] | None) -> FloatArray:
@@ -43,20 +45,22 @@ def prices(problem: Problem, weights: Mapping[str, float] | None) -> FloatArray:
     return out
 
 
-def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: int, control: Control) -> IntArray:
+def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: int, control: Control, apart: IntArray) -> IntArray:
     """k-member clusters, block by block; a cluster that stays too small goes to the next block.
 
-    When stopped, the classes that are left are taken in their order, run by run.
+    Classes that differ in ``apart`` share a cluster only if no other is left. When stopped, the remaining classes are taken in
+    their order, run by run.
     """
-    codes = problem.codes[:, : problem.n_base]
-    dear = sorted(range(len(price)), key=lambda j: -price[j])
+    codes = np.vstack([problem.codes[:, : problem.n_base], apart.astype(np.int32)])
+    price = np.append(price, APART)
+    dear = sorted(range(len(price) - (not apart.any())), key=lambda j: -price[j])
     points = np.ascontiguousarray(codes[dear].T)
-    starts = np.concatenate([[0], np.cumsum([len(problem.columns[j].leaves) for j in dear])]).astype(np.int64)
-    ranges = np.array([kinds[j] == "range" for j in dear])
+    starts = np.concatenate([[0], np.cumsum(codes.max(axis=1)[dear] + 1)]).astype(np.int64)
+    ranges = np.array([(*kinds, "set")[j] == "range" for j in dear])
     records = problem.measures[0, : problem.n_base]
     sizes = problem.measures[problem.members_at, : problem.n_base]
     rarity = np.zeros(problem.n_base)
-    for j in range(len(price)):
+    for j in sorted(dear):
         share = np.bincount(codes[j], weights=records) / problem.n_records
         rarity -= np.log(share[codes[j]])
     order = np.lexsort(tuple(codes[j] for j in reversed(dear)))
@@ -130,10 +134,7 @@ def join_failing(
             return label
         if n == 1:
             raise InfeasibleError(
-                "even one class of all records does not meet the requirements.",
-                hint="Ask for less, or for another requirement.",
-                alternatives=(),
-                blocking=(),
+                "even one class of all records does not meet the requirements.", hint="Ask for less, or for another requirement."
             )
         failing = np.flatnonzero(~good & (np.bincount(blocks)[blocks] > 1))
         if not len(failing):

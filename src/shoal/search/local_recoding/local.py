@@ -42,6 +42,9 @@ from shoal.search.problem.search_result import Flags
 
 COMPARED = 50_000
 """Classes up to which the best recoding is compared with strict Mondrian's."""
+MANY_RARE, SMALL = 0.05, 500
+"""Share of records with a rare value above which, and classes up to which, sets are also made from the clusters of ``cover``;
+in such small tables also from those of ranges."""
 METHODS = ("best", "cover", "cluster", "mondrian")
 
 
@@ -112,8 +115,8 @@ def local(
         What a published cell may be: ``hierarchy`` (a value of the hierarchy), ``sets`` (a set of values) or ``ranges``
         (from–to for numbers and dates, sets for the rest); neither names a value that fewer people have than a class needs.
     method : str
-        ``best`` (``cover`` where all cells are hierarchy values, else ``cluster``; in tables of up to 50,000 classes also
-        ``mondrian``, should that have the lower NCP), or one by name: ``cover``, ``cluster``, ``mondrian`` (strict).
+        ``best`` (``cover`` where all cells are hierarchy values, else ``cluster``, and ``cover`` in small tables and where rare
+        values are many; up to 50,000 classes also ``mondrian``; lowest NCP), or ``cover``, ``cluster``, ``mondrian`` (strict).
     bounds, people
         As in :func:`shoal.search.lattice`. A column with a lowest level above 0 publishes hierarchy values.
     time_budget, cancel, progress
@@ -138,12 +141,9 @@ def local(
     refuse_contradictions(problem, asked)
     checks = _class_sizes(asked)
     evaluator = Evaluator(problem, checks, 0, threads=default_threads())
-    kinds = tuple(
-        "hierarchy" if c.heights[0] else kind for c, kind in zip(problem.columns, cell_kinds(problem, cells), strict=True)
-    )
     capped = tuple(j for j, name in enumerate(problem.names) if bounds and bounds.get(name, (None, None))[1] is not None)
     limit = most_of(suppress, problem.n_records)
-    run = Run(evaluator, asked, kinds, weights, control, _blocks(problem, capped), capped, limit)
+    run = Run(evaluator, asked, cell_kinds(problem, cells), weights, control, _blocks(problem, capped), capped, limit)
     return _best(run) if method == "best" else _recoded(run, method)
 
 
@@ -169,20 +169,31 @@ def _blocks(problem: Problem, capped: tuple[int, ...]) -> IntArray:
 
 
 def _best(run: Run) -> LocalResult:
-    """The recoding made for these cells; in tables of moderate size strict Mondrian's, where that has the lower NCP."""
-    other = None
-    if run.evaluator.problem.n_base <= COMPARED:
-        with contextlib.suppress(InfeasibleError):
-            other = _recoded(run, "mondrian")
-    found = _recoded(run, "cover" if set(run.kinds) == {"hierarchy"} else "cluster")
-    if other is not None and other.ncp < found.ncp - EPSILON:
-        found = other
+    """The recoding made for these cells with the lowest NCP; in tables of moderate size strict Mondrian's is compared, too."""
+    only_values = set(run.kinds) == {"hierarchy"}
+    made: list[LocalResult] = []
+    with contextlib.suppress(InfeasibleError):
+        made += [_recoded(run, "mondrian")] if run.evaluator.problem.n_base <= COMPARED else []
+    made.insert(0, _recoded(run, "cover" if only_values else "cluster"))
+    small = run.evaluator.problem.n_base <= SMALL
+    with contextlib.suppress(InfeasibleError):
+        made += [_recoded(run, "cover")] if not only_values and (small or _many_rare(run)) else []
+        made += [_recoded(run, "cluster", cell_kinds(run.evaluator.problem, "ranges"))] if small and "set" in run.kinds else []
+    found = min(made, key=lambda one: round(one.ncp, 12))
     return dataclasses.replace(found, seconds=run.control.seconds, stopped=run.control.reason)
 
 
-def _recoded(run: Run, method: str) -> LocalResult:
-    """The recoding of one method, with records left out if that loses less."""
-    label = _partition(run, method)
+def _many_rare(run: Run) -> bool:
+    """Whether many records have a value that sets and ranges must not name, so that their cells are hierarchy values."""
+    problem, every = run.evaluator.problem, np.ones(run.evaluator.problem.n_base, dtype=np.bool_)
+    named = [j for j, kind in enumerate(run.kinds) if kind != "hierarchy"]
+    hidden = np.any([_rare(run.evaluator, j, every)[problem.codes[j, : problem.n_base]] for j in named], axis=0)
+    return bool(problem.measures[0, : problem.n_base][hidden].sum() > MANY_RARE * problem.n_records)
+
+
+def _recoded(run: Run, method: str, kinds: tuple[CellKind, ...] = ()) -> LocalResult:
+    """The recoding of one method, clustered as for cells of these kinds, with records left out if that loses less."""
+    label = _partition(dataclasses.replace(run, kinds=kinds or run.kinds), method)
     found = _result(run, method, label)
     fewer = leave_out(run.evaluator, run.kinds, run.weights, label, run.limit - found.suppressed, run.control)
     if np.array_equal(fewer, label):
@@ -217,7 +228,7 @@ def _partition(run: Run, method: str) -> IntArray:
     warm_up(evaluator)
     if method == "cluster":
         control.begin()
-        label = gather(problem, sets, price, checks.least, control)
+        label = gather(problem, sets, price, checks.least, control, run.block)
         return _with_company(run, join_failing(evaluator, label, sets, price, control, run.block))
     trees = make_trees(problem, run.weights, run.capped)
     label = cover(evaluator, trees, control)
@@ -247,8 +258,6 @@ def _with_company(run: Run, label: IntArray) -> IntArray:
             f"at the highest levels given, {lacking:,} of {n_records:,} records have too few others to share a class with; "
             f"{run.limit:,} may be left out.",
             hint="Raise max_level, allow more suppression, or ask for less.",
-            alternatives=(),
-            blocking=(),
         )
     return np.where(good[label], label, -1)
 
@@ -276,12 +285,7 @@ def _result(run: Run, method: str, label: IntArray) -> LocalResult:
     lost[label[~stays]] = True
     met = table_holds(run.asked, members, sums[0], lost, crowd)
     if not met or not (evaluator.passing(evaluator.base_source(), gid, sums) | lost).all():
-        raise InfeasibleError(
-            "the recoding does not meet a requirement on the whole table.",
-            hint="Ask for a larger k as well.",
-            alternatives=(),
-            blocking=(),
-        )
+        raise InfeasibleError("the recoding does not meet a requirement on the whole table.", hint="Ask for a larger k as well.")
     loss, ncp, domain = _losses(problem, published, mass, run.weights)
     control.show(1.0, "done")
     return LocalResult(

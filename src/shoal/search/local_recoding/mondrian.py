@@ -30,10 +30,7 @@ def mondrian(evaluator: Evaluator, control: Control) -> IntArray:
     inside = Inside(evaluator)
     if not inside.holds(whole):
         raise InfeasibleError(
-            "even one class of all records does not meet the requirements.",
-            hint="Ask for less, or for another requirement.",
-            alternatives=(),
-            blocking=(),
+            "even one class of all records does not meet the requirements.", hint="Ask for less, or for another requirement."
         )
     pending, parts, done = [whole], 0, 0
     while pending:
