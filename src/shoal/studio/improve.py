@@ -27,7 +27,7 @@ from shoal.studio.workspace.database import Job
 MARKS = {"most detail": "○", "balanced": "◆", "safest": "□"}
 FIRST = "x-shoal-first"
 """A script that sends this header gets the numbers first and asks for the rest of the page afterwards."""
-NOTHING_MORE: dict[str, Any] = {"ways": [], "path": None, "effect": None, "rows": []}
+NOTHING_MORE: dict[str, Any] = {"ways": [], "lost": [], "path": None, "effect": None, "rows": []}
 Change = Callable[[Here, dict[str, str]], tuple[str, str, tuple[str, ...]]]
 
 
@@ -109,7 +109,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         asked = len(at.policy.requirements) + 1
         gone, share = least["suppressed"], least["suppressed"] / least["records"]
         told |= {
-            "tried": {"met": True, "suppressed": gone}, "met_count": (asked, asked), "lost": [], "verdicts": [],
+            "tried": {"met": True, "suppressed": gone}, "met_count": (asked, asked), "verdicts": [],
             "said": (f"Everyone hides among at least {least['k']:,}.", improved.left_out_words(gone)),
             "cells": improved.cells(at.policy, (least["k"], True), (least["loss"], None, True), (share, gone, True)),
         }  # fmt: skip

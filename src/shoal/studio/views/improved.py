@@ -45,7 +45,7 @@ def met(found: Improvement, levels: Mapping[str, int]) -> bool:
 
 
 def shown(found: Improvement, levels: Mapping[str, int]) -> dict[str, Any]:
-    """The verdict of these levels, the sliders and who is left out: what a moved slider changes."""
+    """The verdict of these levels and the sliders: what a moved slider waits for."""
     tried = found.at(levels)
     held = [v.met for v in tried.verdicts] + [tried.suppress_met]
     if found.policy.loss_limit is not None or not tried.loss_met:
@@ -58,9 +58,6 @@ def shown(found: Improvement, levels: Mapping[str, int]) -> dict[str, Any]:
         "stops": {name: _stops(found, name, level) for name, level in levels.items()},
         "asked_k": max(found.policy.smallest_class, 2),
         "asked_out": f"{100 * found.policy.suppress:g}",
-        "lost": [
-            {"column": g.column, "group": g.group, "suppressed": g.suppressed, "share": g.share} for g in found.left_out(tried)
-        ],
         "least": found.policy.cells.minimum,
         "verdicts": [
             {"met": v.met, "sentence": v.sentence, "found": None if v.found is None else number(v.found)} for v in tried.verdicts
@@ -86,11 +83,14 @@ def samples(found: Improvement, plans: Sequence[Mapping[str, int]], sizes: Seque
 
 
 def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str, Any]:
-    """What may come a moment later: ways out, the path from raw to safe, one column before and after."""
+    """What may come a moment later: ways out, who is left out, the path from raw to safe, one column and rows before and after."""
     tried = found.at(levels)
     name = column if column in found.heights else _most_changed(found, levels)
     return {
         "ways": [] if tried.met else _ways(found, levels),
+        "lost": [
+            {"column": g.column, "group": g.group, "suppressed": g.suppressed, "share": g.share} for g in found.left_out(tried)
+        ],
         "path": _path(found, levels, tried),
         "effect_of": name,
         "effect": _effect(found, name, tried),

@@ -11,8 +11,10 @@ from __future__ import annotations
 import functools
 import json
 import pickle
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
@@ -61,7 +63,10 @@ def _edit(change: Callable[Concatenate[Document, P], None]) -> Callable[Concaten
     def edited(text: str, /, *given: P.args, **named: P.kwargs) -> str:
         document: Document = policy_file.plain(parsed(text).document)
         change(document, *given, **named)
+        document = policy_file.plain(document)  # each part once: YAML would write an alias for the second
         written = _text(document)
+        if len(written) <= LONGEST_RULE:  # longer ones are read, so that what is too long for a file is refused
+            _remember(written, lambda: replace(Policy.of(document), document=document))
         parsed(written)
         return written
 
@@ -82,10 +87,22 @@ def _forget(document: Document) -> None:
             document.pop(name, None)
 
 
-@lru_cache(maxsize=256)
+_policies: OrderedDict[str, Policy] = OrderedDict()
+MOST_POLICIES = 256
+"""Texts whose policy is remembered."""
+
+
 def parsed(text: str) -> Policy:
-    """The policy of a text; the same text is read once."""
-    return Policy.parse(text)
+    """The policy of a text; the same text is read once, and one that was written here not at all."""
+    return _remember(text, lambda: Policy.parse(text))
+
+
+def _remember(text: str, read: Callable[[], Policy]) -> Policy:
+    found = _policies.get(text) or read()
+    _policies[text] = found
+    while len(_policies) > MOST_POLICIES:
+        _policies.popitem(last=False)
+    return found
 
 
 @_edit
@@ -257,20 +274,39 @@ def taken(text: str) -> str:
 
 
 def _text(document: Document) -> str:
-    """A page of YAML: a line for each column and each entry; the same document is written once."""
-    return _page(pickle.dumps(document))
+    """A page of YAML: a line for each column and each entry."""
+    lines = []
+    for name, part in document.items():
+        if name != "roles" or not part:
+            lines.append(_line((name,), part))
+            continue
+        lines.append("roles:\n")
+        for role, named in part.items():
+            if isinstance(named, Mapping) and named:
+                lines += [f"  {role}:\n", *(_line((name, role, c), rule) for c, rule in named.items())]
+            else:
+                lines.append(_line((name, role), named))
+    return "".join(lines)
 
 
-@lru_cache(maxsize=256)
-def _page(packed: bytes) -> str:
-    document: Document = pickle.loads(packed)  # noqa: S301 - made by the caller
-    roles = {role: _lines(named) for role, named in document.get("roles", {}).items()}
-    return policy_file.write_yaml({name: roles if name == "roles" else _short(part) for name, part in document.items()})
+def _line(place: tuple[str, ...], said: Any) -> str:
+    return _written_line(place, pickle.dumps(said))
 
 
-def _lines(named: Any) -> Any:
-    """Columns of a role: each on its own line with its settings; a list on one line."""
-    return {c: _short(rule) for c, rule in named.items()} if isinstance(named, Mapping) else _short(named)
+@lru_cache(maxsize=1024)
+def _written_line(place: tuple[str, ...], packed: bytes) -> str:
+    """An entry as it stands below the names that it is nested in; the same entry is written once, and read back as it was."""
+    said = pickle.loads(packed)  # noqa: S301 - made by the caller
+    *above, name = place
+    nest = functools.partial(functools.reduce, lambda inside, name: {name: inside}, place[::-1])
+    text = policy_file.write_yaml(nest(_short(said)))
+    try:
+        same = policy_file.plain(policy_file.read_yaml(text)) == nest(said)
+    except PolicyError:
+        same = False
+    if same:
+        return text.split("\n", len(above))[-1]
+    return f"{'  ' * len(above)}{json.dumps(name, ensure_ascii=False)}: {json.dumps(said, ensure_ascii=False)}\n"
 
 
 def _short(part: Any) -> Any:

@@ -7,6 +7,7 @@ import pytest
 import shoal
 from shoal.errors import PolicyError, UsageError
 from shoal.model.roles import Role
+from shoal.release.policy import file as policy_file
 from shoal.release.policy.policy import Policy
 from shoal.studio.workspace import edits
 
@@ -147,3 +148,27 @@ def test_one_answer_for_all_columns_that_nobody_named(first: str) -> None:
     assert Policy.parse(left_out).rest == "drop"
     assert roles(left_out) == roles(first)
     assert Policy.parse(edits.with_role(left_out, ["age", "sex"], Role.INSENSITIVE)).rest == "drop", "a role leaves the answer"
+
+
+ODD = ("a: b", "#x", "- y", "1", "true", "null", "2020-01-01", "'", '"', "{z}", " lead", "tab\there", "ünï", "x" * 150, "? q", "*a", "&b")
+
+
+def test_a_policy_that_was_written_here_is_the_one_that_is_read_again() -> None:
+    """The changed policy is remembered without being read: what a later process reads from its text must be the same."""
+    text = Policy.of(quasi=list(ODD), sensitive=["s"], k=3).to_yaml()
+    rule = {"groups": {"A": ["1", "yes", "2020-01-01", ""], "B": ["no", "~", "1e3"]}}
+    shared = {"values": {"l": list(ODD)}, "why": "because"}
+    changes = (
+        lambda t: edits.with_levels(t, {c: i % 3 for i, c in enumerate(ODD)}, {c: shared for c in ODD}),
+        lambda t: edits.with_hierarchy(t, ODD[0], rule),
+        lambda t: edits.with_suppress(t, 1e-05),
+        lambda t: edits.with_about(t, {"approved_by": "yes", "review": "2027-01-31", "purpose": "a: b # c"}),
+        lambda t: edits.with_role(t, [ODD[3], "s"], Role.DIRECT),
+        lambda t: edits.with_read(t, {"skip": 0, "comment": "none"}),
+    )
+    for change in changes:
+        text = change(text)
+        held, read = edits.parsed(text), Policy.parse(text)
+        assert held == read
+        assert held.document == policy_file.plain(read.document)
+    assert "&id" not in text, "no part is an alias of another"
