@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import shlex
@@ -9,10 +10,11 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -174,4 +176,83 @@ def test_a_pilot_gives_shares_and_dependence(studio: tuple[Visitor, Path], tmp_p
     assert "This cannot be measured yet." in page.text, "the pilot has no such column"
     visitor.post(f"/t/{table}/delete")
     assert "This cannot be measured yet." in visitor.get(f"/questions/{key[1]}").text, "the pilot was deleted"
+    visitor.post("/kept/delete", sure="1")
+
+
+def linked_tables(folder: Path) -> tuple[Path, Path]:
+    """60 people whose sex hides them, and their visits, which do not; one visit belongs to nobody."""
+    person = {"person_id": [f"P{i:03}" for i in range(60)], "sex": ["f", "m"] * 30, "diagnosis": ["flu", "cold", "hiv"] * 20}
+    who = [f"P{i % 60:03}" for i in range(120)]
+    visits = {"patient_id": who, "ward": [f"w{i % 60 // 10}" for i in range(120)], "sex": ["f", "m"] * 60}
+    visits = {name: [*values, extra] for (name, values), extra in zip(visits.items(), ("P999", "w1", "f"), strict=True)}
+    for name, table in (("person", person), ("visits", visits)):
+        pa_csv.write_csv(pa.table(table), folder / f"{name}.csv")
+    return folder / "person.csv", folder / "visits.csv"
+
+
+def one_of_a_kind(
+    person: Path, visits: Path, people: Callable[[dict[str, str]], Any], row: Callable[[dict[str, str]], Any]
+) -> int:
+    """People whose attributes and rows nobody else has, counted without the library."""
+    with person.open(encoding="utf-8") as file:
+        known = {r["person_id"]: people(r) for r in csv.DictReader(file)}
+    rows: dict[str, list[Any]] = {key: [] for key in known}
+    with visits.open(encoding="utf-8") as file:
+        for r in csv.DictReader(file):
+            rows.get(r["patient_id"], []).append(row(r))
+    told = [(known[key], tuple(sorted(rows[key]))) for key in known]
+    return sum(told.count(one) == 1 for one in told)
+
+
+def test_linked_tables_are_measured_and_released_together(studio: tuple[Visitor, Path], tmp_path: Path) -> None:
+    visitor, _ = studio
+    files = linked_tables(tmp_path)
+    person, visits = (visitor.bring(file) for file in files)
+    for table, role in ((person, "quasi"), (visits, "quasi")):
+        names = re.findall(r"^    ([a-z_]+):", visitor.http.get(f"/t/{table}/policy.yml").text, re.M)
+        assert "sex" in names, "both name the sex"
+        visitor.post(f"/t/{table}/role", column="1", role=role)
+    visitor.post(f"/t/{person}/role", column="0", role="direct")
+    visitor.post(f"/t/{person}/role", column="2", role="sensitive")
+    page = visitor.get("/linked").text
+    assert f'name="t.{person}"' in page
+    assert "Write the release" not in page
+    ticked = f"/linked?t.{person}=1&t.{visits}=1"
+    page = visitor.get(ticked).text
+    assert re.search(rf'name="key\.{person}".*?<option value="0" selected>', page), "the finder proposes the person column"
+    assert re.search(rf'name="key\.{visits}".*?<option value="0" selected>', page)
+    assert "1 rows of table &#39;visits&#39; belong to 1 people who are not in &#39;person&#39;" in page
+    page = visitor.get(f"{ticked}&orphans=1").text
+    alone = one_of_a_kind(*files, lambda r: r["sex"], lambda r: (r["ward"], r["sex"]))
+    assert re.search(rf"{alone or 'Nobody'} of 60 people", page), page
+    asked = {**{f"t.{t}": "1" for t in (person, visits)}, f"key.{person}": "0", f"key.{visits}": "0", "person": person}
+    asked |= {"k": "5", "known": "", "suppress": "0", "orphans": "1", "format": "csv", "no_ledger": "1"}
+    for wrong in ({"k": "1"}, {"suppress": "101"}, {f"key.{visits}": "9"}, {"known": "5"}, {"format": "exe"}, {"orphans": ""}):
+        answer = visitor.post("/linked/release", **(asked | wrong))
+        failed = answer.status_code == 400 or "not in &#39;person&#39;" in ended(visitor, answer).text
+        assert failed, wrong
+    page = decided(visitor, ended(visitor, visitor.post("/linked/release", **asked)))
+    assert "in 2 tables together everyone hides among at least" in page.text, page.text
+    release = re.search(r'href="/r/([0-9a-f]{16})/([^"]+)\.zip"', page.text)
+    assert release is not None
+    with zipfile.ZipFile(BytesIO(visitor.http.get(f"/r/{release[1]}/{release[2]}.zip").content)) as found:
+        found.extractall(tmp_path / "out")
+    (made,) = (tmp_path / "out").iterdir()
+    assert shoal.verify(made).ok
+    rows = one_of_a_kind(made / "person.csv", made / "visits.csv", lambda r: r["sex"], lambda r: (r["ward"], r["sex"]))
+    assert rows == 0
+    assert "P0" not in (made / "person.csv").read_text(encoding="utf-8") + (made / "visits.csv").read_text(encoding="utf-8")
+    assert "Generalized in person" in visitor.get(f"/r/{release[1]}/sign").text
+    assert "In the release in 2 tables together" in visitor.get("/").text
+    (tmp_path / "policy.yml").write_bytes(visitor.http.get(f"/r/{release[1]}/policy.yml").content)
+    command = re.search(r'id="repeat-command"[^>]*>([^<]+)<', page.text)
+    assert command is not None
+    subprocess.run(
+        [sys.executable, "-m", "shoal.cli", *shlex.split(command[1])[1:]], check=True, capture_output=True, cwd=tmp_path
+    )
+    again = shoal.verify(tmp_path / release[2])
+    assert again.ok
+    assert visitor.get(f"/t/{person}/improve").status_code == 200, (
+        "a release of several tables does not stop the table's own pages"
+    )
     visitor.post("/kept/delete", sure="1")

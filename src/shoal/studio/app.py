@@ -17,7 +17,7 @@ from starlette.responses import Response
 from shoal.disk.atomic import disk_full
 from shoal.errors import DataError, InternalError, ShoalError
 from shoal.server.common import LOOPBACK, status_of
-from shoal.studio import column_levels, improve, jobs, measure, pages, policy_changes, prove, uploads
+from shoal.studio import column_levels, improve, jobs, linked, measure, pages, policy_changes, prove, uploads
 from shoal.studio import vault as vaults
 from shoal.studio.answers import Answers, StillCounting
 from shoal.studio.guard import Door, Guard
@@ -89,7 +89,9 @@ def pages_of(
     app = FastAPI(title="Shoal studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     tables = (uploads.create_home_router, uploads.create_upload_router, uploads.create_tables_router)
     facts = (measure.create_measure_router, measure.create_understand_router, measure.create_events_router)
-    others = [part.create_router for part in (improve, column_levels, prove, policy_changes, jobs, questions, registry, vaults)]
+    others = [
+        part.create_router for part in (improve, column_levels, prove, linked, policy_changes, jobs, questions, registry, vaults)
+    ]
     for create in (*tables, *facts, *others):
         app.include_router(create(studio))
     app.include_router(create_static_router())

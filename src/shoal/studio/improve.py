@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -18,10 +17,20 @@ from shoal.report.numbers import percent
 from shoal.studio import policy_changes, words
 from shoal.studio.answers import StillCounting
 from shoal.studio.here import Conflict, Fields, Here, Studio, change_policy, here, may_change, posts, table_page
-from shoal.studio.policy_changes import AUDIENCES, KEEP, audience, is_taken, keep_of, levels_of, search_of, use_of, used
+from shoal.studio.policy_changes import (
+    AUDIENCES,
+    KEEP,
+    audience,
+    is_release_of,
+    is_taken,
+    keep_of,
+    levels_of,
+    search_of,
+    use_of,
+    used,
+)
 from shoal.studio.views import improved
 from shoal.studio.views.measured import PHONE
-from shoal.studio.workspace import edits
 from shoal.studio.workspace.database import Job
 
 MARKS = {"most detail": "○", "balanced": "◆", "safest": "□"}
@@ -167,9 +176,8 @@ def _reached(plan: Mapping[str, Any]) -> int:
 
 def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
     """What the attacks on a release of exactly this policy found, its sign-off put aside; None where none is written."""
-    asked = replace(at.policy, about={})
     for made in studio.workspace.releases.of_table(at.kept.id):
-        if replace(edits.parsed(made.told["policy"]), about={}) == asked:
+        if is_release_of(made, at.policy):
             verdicts = [a["verdict"] for a in made.told["attacks"]]
             tried = [v for v in verdicts if v in ("holds", "warning", "broken")]
             count = {v: tried.count(v) for v in ("holds", "warning", "broken")}

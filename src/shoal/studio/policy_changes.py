@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,7 +25,7 @@ from shoal.studio import words
 from shoal.studio.here import Conflict, Fields, Here, Studio, change_policy, download, file_of, here, own_changes, posts, to
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
-from shoal.studio.workspace.database import Job
+from shoal.studio.workspace.database import Job, Made
 from shoal.studio.workspace.history import Superseded
 
 AUDIENCES = (
@@ -233,6 +234,11 @@ def search_of(studio: Studio, at: Here, *, again: bool = False, begin: bool = Tr
     job = studio.workspace.jobs.add(at.kept.id, "plans", asked)
     studio.runner.wake()
     return job
+
+
+def is_release_of(made: Made, policy: Policy) -> bool:
+    """Whether a release was written for exactly this policy of one table, the sign-off put aside."""
+    return not made.told.get("tables") and replace(edits.parsed(made.told["policy"]), about={}) == replace(policy, about={})
 
 
 def is_taken(at: Here, plan: Mapping[str, Any], hierarchies: Mapping[str, Any]) -> bool:

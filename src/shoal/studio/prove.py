@@ -7,7 +7,6 @@ import shlex
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,9 @@ import shoal
 from shoal.disk.atomic import scratch
 from shoal.errors import ShoalError, UsageError
 from shoal.release.claim import Verification
+from shoal.release.linked.policy import LinkedPolicy
 from shoal.release.make import private_file
+from shoal.release.policy import file as policy_file
 from shoal.server.common import status_of
 from shoal.studio import packed, words
 from shoal.studio.guard import POLICY
@@ -39,7 +40,7 @@ from shoal.studio.here import (
     table_page,
     to,
 )
-from shoal.studio.policy_changes import least_plan, levels_of, search_of
+from shoal.studio.policy_changes import is_release_of, least_plan, levels_of, search_of
 from shoal.studio.views import improved
 from shoal.studio.workspace import Workspace, edits
 from shoal.studio.workspace.database import Job, Kept, Made
@@ -125,12 +126,19 @@ def _release(studio: Studio, table_id: str, fields: Fields) -> None:
 
 
 def queue_release(
-    studio: Studio, table_id: str, policy: str, form: str, accepted: Mapping[str, Any] | None = None, *, ledger: bool = True
+    studio: Studio,
+    table_id: str,
+    policy: str,
+    form: str,
+    accepted: Mapping[str, Any] | None = None,
+    *,
+    ledger: bool = True,
+    tables: Mapping[str, str] | None = None,
 ) -> None:
-    """The release of a policy as a job; a format that nobody writes is refused."""
+    """The release of a policy as a job; unknown formats are refused. ``tables`` are the ids of linked tables by name."""
     if form not in FORMATS:
         raise UsageError("this format is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
-    asked = {"policy": policy, "format": form, "accepted": dict(accepted or {}), "ledger": ledger}
+    asked = {"policy": policy, "format": form, "accepted": dict(accepted or {}), "ledger": ledger, "tables": dict(tables or {})}
     studio.workspace.jobs.add(table_id, "release", asked)
     studio.runner.wake()
 
@@ -153,7 +161,8 @@ def findings(made: Made) -> list[dict[str, Any]]:
 
 def signing(made: Made) -> dict[str, Any]:
     """One page to sign: what leaves, to whom, what can still be learnt, what was decided by whom."""
-    policy, found = edits.parsed(made.told["policy"]), findings(made)
+    found, several = findings(made), made.told.get("tables")
+    asked = LinkedPolicy.of(policy_file.read_yaml(made.told["policy"])) if several else edits.parsed(made.told["policy"])
     kinds: dict[str, list[str]] = {}
     decided: dict[tuple[str, str, str], list[str]] = {}
     for f in found:
@@ -161,18 +170,23 @@ def signing(made: Made) -> dict[str, Any]:
         kinds.setdefault(kind if kind in LEARNT else f["said"], []).append(column)
         day = time.strftime("%Y-%m-%d", time.gmtime(f["accepted"]["when"]))
         decided.setdefault((f["accepted"]["reason"], f["accepted"]["by"], day), []).append(f["name"])
-    roles = (
-        ("Generalized", policy.quasi),
-        ("Sensitive, published", policy.sensitive),
-        ("As they are", policy.insensitive),
-        ("Removed", policy.direct),
-    )
+    parts = [(f" in {t.name}", t.policy) for t in asked.tables] if isinstance(asked, LinkedPolicy) else [("", asked)]
+    roles = [
+        (f"{said}{where}", named)
+        for where, p in parts
+        for said, named in (
+            ("Generalized", p.quasi),
+            ("Sensitive, published", p.sensitive),
+            ("As they are", p.insensitive),
+            ("Removed", p.direct),
+        )
+    ]
     return {
         "made": made,
         "claim": claim_of(made.told),
-        "about": policy.about,
+        "about": asked.about,
         "roles": [(said, ", ".join(words.plain(c) for c in named)) for said, named in roles if named],
-        "rest": policy.rest,
+        "rest": max((p.rest for _, p in parts), default=""),
         "learnt": [LEARNT[kind].format(words.several(c)) if kind in LEARNT else kind for kind, c in kinds.items()],
         "decided": [{"reason": r, "by": by, "day": day, "names": names} for (r, by, day), names in decided.items()],
         "lines": FIELDS,
@@ -202,7 +216,7 @@ def _signable(at: Here, made: Made | None) -> bool:
     """Whether a release is that of the policy as it stands, and everything found in it is decided: then it can be signed."""
     if made is None or undecided(made):
         return False
-    return replace(edits.parsed(made.told["policy"]), about={}) == replace(at.policy, about={})
+    return is_release_of(made, at.policy)
 
 
 def _ready(studio: Studio, at: Here) -> bool:
@@ -277,8 +291,9 @@ def repeat(kept: Kept, made: Made) -> str:
     """The command that writes the same data and plan again."""
     policy = "policy-with-seed.yml" if made.told.get("seeded") else "policy.yml"
     form = made.told.get("format", "csv")
+    source = [] if made.told.get("tables") else [kept.file]
     written = () if form == "csv" else ("--format", form)
-    return shlex.join(["shoal", "anonymize", kept.file, "--policy", policy, *written, "--out", made.name])
+    return shlex.join(["shoal", "anonymize", *source, "--policy", policy, *written, "--out", made.name])
 
 
 def ticks(job: Job | None, made: Made | None) -> list[dict[str, Any]]:
@@ -303,7 +318,7 @@ def proven(told: Mapping[str, Any]) -> dict[str, str]:
     verdicts = [a["verdict"] for a in told["attacks"]]
     hold, read = verdicts.count("holds"), verdicts.count("warning") + verdicts.count("broken")
     found = {
-        "Recode": f"{told['records']:,} rows written, {told['suppressed']:,} left out.",
+        "Recode": f"{told.get('rows', told['records']):,} rows written, {told['suppressed']:,} left out.",
         "Attacks": f"{hold + read} tried: {hold} {'holds' if hold == 1 else 'hold'}, {read} to read before you share it.",
     }
     if "says" not in told:

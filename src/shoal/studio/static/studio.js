@@ -132,7 +132,7 @@ document.addEventListener("change", (event) => {
 });
 
 // --- upload: the whole window takes a drop; the file is the body, so that nothing is held in memory --------------------------
-function upload(file) {
+function upload([file, ...rest], ids = []) { // one after the other; several tables are looked at together
   const form = document.querySelector("form[data-drop]");
   const bar = form.querySelector("progress");
   bar.hidden = false;
@@ -144,7 +144,10 @@ function upload(file) {
   request.upload.onprogress = (e) => { if (e.lengthComputable) bar.value = e.loaded / e.total; };
   request.onload = () => {
     const place = request.getResponseHeader("X-Place");
-    if (place) location.assign(place);
+    if (place) ids.push(place.split("/")[2]);
+    const together = form.dataset.drop || (ids.length > 1 ? "/linked?" : "");
+    if (place && rest.length) upload(rest, ids);
+    else if (place) location.assign(together ? together + ids.map((id) => `&t.${id}=1`).join("") : place);
     else {
       const next = new DOMParser().parseFromString(request.responseText, "text/html");
       document.getElementById("page").replaceWith(document.adoptNode(next.getElementById("page")));
@@ -155,7 +158,7 @@ function upload(file) {
   request.send(file);
 }
 document.addEventListener("change", (event) => {
-  if (event.target.matches("form[data-drop] input[type=file]") && event.target.files.length) upload(event.target.files[0]);
+  if (event.target.matches("form[data-drop] input[type=file]") && event.target.files.length) upload(event.target.files);
 });
 for (const kind of ["dragover", "dragleave", "drop"]) {
   document.addEventListener(kind, (event) => {
@@ -163,7 +166,7 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
     if (!form || !event.dataTransfer) return;
     event.preventDefault();
     form.classList.toggle("over", kind === "dragover");
-    if (kind === "drop" && event.dataTransfer.files.length) upload(event.dataTransfer.files[0]);
+    if (kind === "drop" && event.dataTransfer.files.length) upload(event.dataTransfer.files);
   });
 }
 
@@ -198,6 +201,7 @@ addEventListener("resize", reachable);
 function begin() {
   again();
   reachable();
+  for (const one of document.querySelectorAll("form[data-drop] input[type=file]")) one.multiple = true;
   clearTimeout(resting);
   if (document.querySelector("[data-more]")) resting = setTimeout(() => swap(location.href, {}, true), REST);
   live();

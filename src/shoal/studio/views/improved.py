@@ -83,7 +83,7 @@ def samples(found: Improvement, plans: Sequence[Mapping[str, int]], sizes: Seque
 
 
 def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str, Any]:
-    """What may come a moment later: ways out, who is left out, the path from raw to safe, one column and rows before and after."""
+    """What may come a moment later: ways out, who is left out, the path from raw to safe, a column and rows before and after."""
     tried = found.at(levels)
     name = column if column in found.heights else _most_changed(found, levels)
     return {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,9 @@ from shoal.api.measurement import Measurement
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError
 from shoal.model.display import one_in
+from shoal.release.linked.gather import gather
+from shoal.release.linked.policy import LinkedPolicy
+from shoal.release.linked.search import alike
 from shoal.report.charts import Chart, Line, class_sizes, curve, fish, svg
 from shoal.report.charts.sizes import caption
 from shoal.report.events_report import curves, sets
@@ -56,6 +61,29 @@ def shown(m: Measurement, k: int) -> dict[str, Any]:
         "numbers": numbers,
         "sizes": [class_sizes(sizes, k, title="How many people share a group", width=width) for width in (832, PHONE)],
         "notes": [note for note in m.notes if "δ" not in note and "journalist" not in note][:3],
+    }
+
+
+def together(_: Table, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What several tables say of the same people together, and each alone, as they are; ``asked`` is their policy."""
+    family = gather(LinkedPolicy.of(asked))
+    try:
+        raw = [(part, [dict.fromkeys(part.prepared.quasi, 0)]) for part in family.parts]
+        shared = alike(family, [levels for _, (levels,) in raw])
+        alone = {p.linked.name: int((alike(replace(family, parts=(p,)), at) == 1).sum()) for p, at in raw}
+    finally:
+        family.close()
+    unique, k = int((shared == 1).sum()), family.policy.k
+    sizes = {int(size): int(people) for size, people in zip(*np.unique(shared, return_counts=True), strict=True)}
+    first = f"{unique:,} of {words.people(family.n)} {'is' if unique == 1 else 'are'} one of a kind"
+    return {
+        "unique": unique,
+        "alone": alone,
+        "said": (
+            first if unique else f"Nobody of {words.people(family.n)} is one of a kind",
+            f"when {len(raw)} tables are known.",
+        ),
+        "sizes": [class_sizes(sizes, k, title="How many people are alike", width=width) for width in (832, PHONE)],
     }
 
 

@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
 from typing import Any
 
 import shoal
@@ -23,8 +24,10 @@ from shoal.model.attack import VERDICTS
 from shoal.model.certificate.certificate import Certificate, cost_of
 from shoal.model.certificate.events import EventCertificate
 from shoal.model.requirement import KnownRecords
+from shoal.release.linked.certificate import LinkedCertificate
 from shoal.release.make import private_file
 from shoal.release.plan.prepare import prepare
+from shoal.release.policy import file as policy_file
 from shoal.release.policy.policy import Policy
 from shoal.report.release_report import headline
 from shoal.studio.workspace.database import Job
@@ -101,7 +104,7 @@ def plans(workspace: Workspace, job: Job) -> Mapping[str, Any]:
 
 LINES = {
     "Recode": ("writing the data", "looking for people by their values"),
-    "Recount": ("counting the written file again",),
+    "Recount": ("counting the written file",),
     "Attacks": (ATTACKING,),
     "Certificate": ("certifying", "writing the table", "proving the folder again"),
 }
@@ -141,50 +144,66 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
     The folder is named in the workspace only after it was verified.
     """
     kept = workspace.tables.get(job.table_id)
-    policy = Policy.parse(job.asked["policy"])
     key, folder = workspace.releases.place()
     tell = Telling(workspace, job, high=0.9, line_of=line_of, verdict_of=verdict_of)
     try:
-        with shoal.open(workspace.tables.path(kept), **policy.read) as table:
+        with ExitStack() as opened:
             accepted = job.asked.get("accepted", {})
-            made = shoal.anonymize(table, policy, format=job.asked["format"], accepted=accepted, progress=tell)
-            made.write(folder, progress=tell)
-        tell(1.0, "proving the folder again")
-        shoal.verify(folder).require()
-        tell.settle()
-        certificate = made.certificate
-        told = {
-            **_counted(certificate),
-            "verdict": certificate.verdict,
-            "attacks": [
-                {"name": a.name, "verdict": a.verdict, "sentence": a.sentence, "rate": a.rate} for a in certificate.attacks
-            ],
-            "accepted": accepted,
-            "requirements": [{"sentence": r.sentence, "found": r.found} for r in certificate.requirements],
-            "approved_by": str(policy.about.get("approved_by", "")),
-            "fingerprint": certificate.key.fingerprint if certificate.key is not None else "",
-            "policy": job.asked["policy"],
-            "format": job.asked["format"],
-            "past": tell.past,
-            "private": made.private_file is not None,
-            "seeded": made.private_file is not None and private_file.read(made.private_file).seed is not None,
-        }
-        before = workspace.releases.of_table(kept.id)
-        if job.asked.get("ledger", True):
-            earlier = made.remember()
-            sentence = earlier.sentence
-            for one in before:
-                sentence = sentence.replace(str(workspace.releases.folder(one).absolute()), one.name)
-            told["ledger"] = {"verdict": earlier.verdict, "sentence": sentence}
-        number = 1 + len(before)
-        workspace.releases.add(key, kept.id, f"{kept.name}-release-{number}", told)
+            made = _written(workspace, job, folder, tell, opened)
+            tell(1.0, "proving the folder again")
+            shoal.verify(folder).require()
+            tell.settle()
+            certificate = made.certificate
+            assert certificate is not None
+            told = {
+                **_counted(certificate),
+                "verdict": certificate.verdict,
+                "attacks": [
+                    {"name": a.name, "verdict": a.verdict, "sentence": a.sentence, "rate": a.rate} for a in certificate.attacks
+                ],
+                "accepted": accepted,
+                "requirements": [{"sentence": r.sentence, "found": r.found} for r in getattr(certificate, "requirements", ())],
+                "tables": job.asked.get("tables", {}),
+                "fingerprint": certificate.key.fingerprint if certificate.key is not None else "",
+                "policy": job.asked["policy"],
+                "format": job.asked["format"],
+                "past": tell.past,
+                "private": made.private_file is not None,
+                "seeded": made.private_file is not None and private_file.read(made.private_file).seed is not None,
+            }
+            before = workspace.releases.of_table(kept.id)
+            if job.asked.get("ledger", True):
+                earlier = made.remember()
+                sentence = earlier.sentence
+                for one in before:
+                    sentence = sentence.replace(str(workspace.releases.folder(one).absolute()), one.name)
+                told["ledger"] = {"verdict": earlier.verdict, "sentence": sentence}
+            number = 1 + len(before)
+            workspace.releases.add(key, kept.id, f"{kept.name}-release-{number}", told)
     except BaseException:
         workspace.files.forget(folder)
         raise
     return {"release": key}
 
 
-def _counted(made: Certificate | EventCertificate) -> dict[str, Any]:
+def _written(workspace: Workspace, job: Job, folder: Path, tell: Telling, opened: ExitStack) -> Any:
+    """The release, written to its folder: of several tables where ``tables`` names them, else of the one that the job is of."""
+    form, named = job.asked["format"], job.asked.get("tables")
+    if named:
+        asked = policy_file.plain(policy_file.read_yaml(job.asked["policy"]))
+        for name, table_id in named.items():
+            asked["tables"][name]["table"] = str(workspace.tables.path(workspace.tables.get(table_id)))
+        together = opened.enter_context(closing(shoal.anonymize_tables(asked, format=form, progress=tell)))
+        together.write(folder, progress=tell)
+        return together
+    policy = Policy.parse(job.asked["policy"])
+    table = opened.enter_context(shoal.open(workspace.tables.path(workspace.tables.get(job.table_id)), **policy.read))
+    made = shoal.anonymize(table, policy, format=form, accepted=job.asked.get("accepted", {}), progress=tell)
+    made.write(folder, progress=tell)
+    return made
+
+
+def _counted(made: Certificate | EventCertificate | LinkedCertificate) -> dict[str, Any]:
     """The numbers that the pages say of a release; of events also the sentence, for groups are not what it is about."""
     if isinstance(made, EventCertificate):
         asked = max((r.records for r in made.asked if isinstance(r, KnownRecords)), default=1)
@@ -194,6 +213,12 @@ def _counted(made: Certificate | EventCertificate) -> dict[str, Any]:
         more = headline("", made.attacks).get("rest", "")
         counts = {"k": k, "records": made.after.records, "suppressed": gone}
         return {**counts, "cost": made.cost.sentence, "says": f"{known} shared by at least {k:,} people", "more": more}
+    if isinstance(made, LinkedCertificate):
+        says = f"in {len(made.tables)} tables together everyone hides among at least {made.k:,}"
+        says += f", if somebody knows {made.known} of their rows" if made.known else ""
+        counts = {"k": made.k, "records": made.after.people, "suppressed": made.left_out}
+        more = headline("", made.attacks).get("rest", "")
+        return {**counts, "rows": sum(t.records for t in made.tables), "cost": "", "says": says, "more": more}
     more = headline("", made.attacks, made.singled_out, 1 / made.k).get("rest", "")
     counts = {"k": made.k, "records": made.after.records, "suppressed": made.utility.suppressed}
     return {**counts, "cost": cost_of(made).sentence, "more": more}

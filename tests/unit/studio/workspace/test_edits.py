@@ -150,7 +150,25 @@ def test_one_answer_for_all_columns_that_nobody_named(first: str) -> None:
     assert Policy.parse(edits.with_role(left_out, ["age", "sex"], Role.INSENSITIVE)).rest == "drop", "a role leaves the answer"
 
 
-ODD = ("a: b", "#x", "- y", "1", "true", "null", "2020-01-01", "'", '"', "{z}", " lead", "tab\there", "ünï", "x" * 150, "? q", "*a", "&b")
+ODD = (
+    "a: b",
+    "#x",
+    "- y",
+    "1",
+    "true",
+    "null",
+    "2020-01-01",
+    "'",
+    '"',
+    "{z}",
+    " lead",
+    "tab\there",
+    "ünï",
+    "x" * 150,
+    "? q",
+    "*a",
+    "&b",
+)
 
 
 def test_a_policy_that_was_written_here_is_the_one_that_is_read_again() -> None:
@@ -159,7 +177,7 @@ def test_a_policy_that_was_written_here_is_the_one_that_is_read_again() -> None:
     rule = {"groups": {"A": ["1", "yes", "2020-01-01", ""], "B": ["no", "~", "1e3"]}}
     shared = {"values": {"l": list(ODD)}, "why": "because"}
     changes = (
-        lambda t: edits.with_levels(t, {c: i % 3 for i, c in enumerate(ODD)}, {c: shared for c in ODD}),
+        lambda t: edits.with_levels(t, {c: i % 3 for i, c in enumerate(ODD)}, dict.fromkeys(ODD, shared)),
         lambda t: edits.with_hierarchy(t, ODD[0], rule),
         lambda t: edits.with_suppress(t, 1e-05),
         lambda t: edits.with_about(t, {"approved_by": "yes", "review": "2027-01-31", "purpose": "a: b # c"}),
