@@ -259,6 +259,8 @@ def test_how_exposed_am_i_is_computed_in_the_browser_only(browser: Any, studio: 
     loaded = len(seen.asked)
     page.select_option("#country", "UK")
     page.select_option("#place", "UK/Leeds@2019")
+    assert page.locator("#country option:checked").inner_text() == "United Kingdom", "codes are spoken as words"
+    assert page.locator("label.option:has(input[value='=F'])").inner_text().startswith("female")
     page.check("input[value='=F']")
     page.click("#next")
     page.select_option("#choice", "=87")

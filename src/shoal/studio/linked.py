@@ -88,7 +88,8 @@ def linked_page(request: Request, studio: Studio, fields: Fields) -> Response:
 
 def members_of(studio: Studio, fields: Mapping[str, str]) -> list[Member]:
     """The ticked tables (fields ``t.ID``) with the column that was chosen (``key.ID``) or is proposed."""
-    ats, out = [here(studio, one.id) for one in studio.workspace.tables.all() if f"t.{one.id}" in fields], []
+    ats = [here(studio, one.id) for one in studio.workspace.tables.all() if f"t.{one.id}" in fields]
+    out: list[Member] = []
     for number, at in enumerate(ats):
         said, name = fields.get(f"key.{at.kept.id}", ""), re.sub(r"[^A-Za-z0-9_-]+", "-", at.kept.name)[:50]
         if name in ("", "certificate", "report", *(m.name for m in out)):

@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from shoal.registry.records.population import place_names
+
 LONG = 48
 """Letters after which a name is shortened inside a sentence."""
 MOST_NAMED = 6
@@ -25,10 +27,11 @@ def place(population: str) -> str:
     """A population of the registry as people name it.
 
     >>> place("NL/Utrecht/Amersfoort@2021;women"), place("NL@2021")
-    ('Amersfoort, Utrecht (NL), 2021, women', 'NL, 2021')
+    ('Amersfoort, Utrecht (Netherlands), 2021, women', 'Netherlands, 2021')
     """
     where, _, rest = population.partition("@")
-    country, *inside = where.split("/")
+    code, *inside = where.split("/")
+    country = place_names().get(code, (code,))[0]
     named = f"{', '.join(reversed(inside))} ({country})" if inside else country
     return ", ".join([named, *rest.split(";")] if rest else [named])
 

@@ -53,7 +53,10 @@ window.shoalExposure = exposure;
 const $ = (id) => document.getElementById(id);
 const count = (n) => n >= 100 ? Number(n.toPrecision(3)).toLocaleString("en") : String(Math.round(n));
 const make = (tag, text, set) => { const e = document.createElement(tag); if (text) e.textContent = text; return Object.assign(e, set || {}); };
-const placeName = (p) => p.split("@")[0].split("/").slice(1).join(", ") || p.split("@")[0];
+const regions = new Intl.DisplayNames(["en"], {type: "region"});
+const countryName = (code) => /^[A-Z]{2}$/.test(code) ? regions.of(code) : code;
+const spoken = (answer) => ({F: "female", M: "male"})[answer] ?? answer;
+const placeName = (p) => p.split("@")[0].split("/").slice(1).join(", ") || countryName(p.split("@")[0]);
 let place = "", asked = 0, said = [];
 
 function codesOf(population) {
@@ -68,7 +71,7 @@ function codesOf(population) {
 }
 function fill() {
   const country = $("country");
-  for (const c of [...new Set(Object.keys(DATA.places).map((p) => p.split(/[/@]/)[0]))].sort()) country.append(make("option", c, {value: c}));
+  for (const c of [...new Set(Object.keys(DATA.places).map((p) => p.split(/[/@]/)[0]))].sort((a, b) => countryName(a).localeCompare(countryName(b)))) country.append(make("option", countryName(c), {value: c}));
   country.onchange = places;
   $("place").onchange = () => { place = $("place").value; forget(); };
   $("back").onclick = () => { if (asked > 0) { asked -= 1; said = said.slice(0, asked); show(true); } };
@@ -121,7 +124,7 @@ function fish(n) {
 }
 function stairs(found) {
   const crowds = [found.people, ...found.steps.map((s) => s.crowd)], box = $("stairs"), top = Math.log(found.people[0]);
-  const wide = 340 / crowds.length, names = ["everybody", ...found.steps.map((s) => s.answer || DATA.places[place].attributes[s.code].label)];
+  const wide = 340 / crowds.length, names = ["everybody", ...found.steps.map((s) => spoken(s.answer) || DATA.places[place].attributes[s.code].label)];
   box.replaceChildren();
   crowds.forEach((c, i) => {
     const h = 100 * Math.log(c[0]) / top, x = 10 + i * wide;
@@ -149,7 +152,7 @@ function question(codes) {
     (entry.shares ? "" : " The record does not say who has which answer: a typical answer is taken.");
   const leaves = (a) => count(crowdOf(DATA.places[place].people, [...shares, shareOf(entry, a)])[0]);
   const all = entry.shares ? Object.keys(entry.shares).sort(inOrder) : [""];
-  const options = [...all.map((a) => ["=" + a, a || "I answer it", `leaves ${leaves(a)}`]), ["", "I would rather not say", `stays ${$("crowd").textContent.split(" ")[0]}`]];
+  const options = [...all.map((a) => ["=" + a, spoken(a) || "I answer it", `leaves ${leaves(a)}`]), ["", "I would rather not say", `stays ${$("crowd").textContent.split(" ")[0]}`]];
   if (options.length > 9) {
     const list = make("select", "", {id: "choice", onchange: preview});
     list.setAttribute("aria-labelledby", "ask");

@@ -257,4 +257,5 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("toggle", (event) => {
   if (event.target.matches?.(".chip[open]")) for (const other of document.querySelectorAll(".chip[open]")) if (other !== event.target) other.open = false;
 }, true);
+document.querySelector(".doors [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 begin();
