@@ -31,6 +31,18 @@ def hostile_table(path: Path, rows: int = 240) -> Path:
     return path
 
 
+def linked_tables(folder: Path) -> tuple[Path, Path]:
+    """60 people whose sex hides them, and their visits, which do not; one visit belongs to nobody."""
+    person = {"person_id": [f"P{i:03}" for i in range(60)], "sex": ["f", "m"] * 30, "diagnosis": ["flu", "cold", "hiv"] * 20}
+    who = [f"P{i % 60:03}" for i in range(120)]
+    visits = {"patient_id": who, "ward": [f"w{i % 60 // 10}" for i in range(120)], "sex": ["f", "m"] * 60}
+    visits = {name: [*values, extra] for (name, values), extra in zip(visits.items(), ("P999", "w1", "f"), strict=True)}
+    for name, table in (("person", person), ("visits", visits)):
+        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as out:
+            csv.writer(out).writerows([list(table), *zip(*table.values(), strict=True)])
+    return folder / "person.csv", folder / "visits.csv"
+
+
 @contextmanager
 def served(folder: Path, **options: Any) -> Iterator[tuple[str, Any]]:
     """The address of a studio that runs in a thread, and its application."""

@@ -167,7 +167,7 @@ def test_the_registry_is_browsed_published_to_and_disputed(browser: Any, studio:
     page.goto(f"{seen.address}/registry")
     page.fill("#text", "leeds")
     page.click("button:has-text('Show')")
-    page.wait_for_selector("th:has-text('Leeds (UK), 2019')")
+    page.wait_for_selector("th:has-text('Leeds (United Kingdom), 2019')")
     assert page.locator("tbody tr").count() == 1
     accessible(page, "registry")
     fitting(page, "registry")

@@ -24,7 +24,7 @@ import pytest
 
 import shoal
 from shoal.release.policy.policy import Policy
-from studio_support import Visitor, decided, ended, served
+from studio_support import Visitor, decided, ended, linked_tables, served
 
 SECRET = "s3cret-of-the-reader"
 
@@ -177,17 +177,6 @@ def test_a_pilot_gives_shares_and_dependence(studio: tuple[Visitor, Path], tmp_p
     visitor.post(f"/t/{table}/delete")
     assert "This cannot be measured yet." in visitor.get(f"/questions/{key[1]}").text, "the pilot was deleted"
     visitor.post("/kept/delete", sure="1")
-
-
-def linked_tables(folder: Path) -> tuple[Path, Path]:
-    """60 people whose sex hides them, and their visits, which do not; one visit belongs to nobody."""
-    person = {"person_id": [f"P{i:03}" for i in range(60)], "sex": ["f", "m"] * 30, "diagnosis": ["flu", "cold", "hiv"] * 20}
-    who = [f"P{i % 60:03}" for i in range(120)]
-    visits = {"patient_id": who, "ward": [f"w{i % 60 // 10}" for i in range(120)], "sex": ["f", "m"] * 60}
-    visits = {name: [*values, extra] for (name, values), extra in zip(visits.items(), ("P999", "w1", "f"), strict=True)}
-    for name, table in (("person", person), ("visits", visits)):
-        pa_csv.write_csv(pa.table(table), folder / f"{name}.csv")
-    return folder / "person.csv", folder / "visits.csv"
 
 
 def one_of_a_kind(

@@ -24,7 +24,7 @@ import shoal
 from servers import tools
 from shoal.release.policy.policy import Policy
 from shoal.studio.workspace.database import SESSIONS, writing
-from studio_support import Visitor, Watched, accessible, decided_in, ended, fitting, served, started
+from studio_support import Visitor, Watched, accessible, decided_in, ended, fitting, linked_tables, served, started
 
 FULL = 2_000_000
 """Bytes of the largest file on a disk that is full: the system refuses to write more, as it does without room."""
@@ -122,6 +122,34 @@ def test_real_tables_from_the_drop_to_the_proof(browser: Any, studio: tuple[str,
     assert page.locator("#pilot option:checked").inner_text() == "data"
     accessible(page, "a pilot")
     fitting(page, "a pilot")
+    seen.close()
+
+
+@pytest.mark.browser
+def test_tables_that_are_dropped_together_are_released_together(browser: Any, studio: tuple[str, Any], tmp_path: Path) -> None:
+    seen = Watched(browser, studio)
+    page = seen.page
+    page.goto(seen.address)
+    page.set_input_files("#file", [str(file) for file in linked_tables(tmp_path)])
+    page.wait_for_url("**/linked?**")
+    page.wait_for_selector(".problem:has-text('belong to')")
+    accessible(page, "linked tables that do not fit")
+    page.check("input[name=orphans]")
+    page.wait_for_selector("#make-head")
+    assert "of 60 people" in page.inner_text("h1")
+    accessible(page, "linked tables")
+    fitting(page, "linked tables")
+    page.check("input[name=no_ledger]")
+    page.click("button:has-text('Write the release')")
+    decided_in(page)
+    with page.expect_download() as coming:
+        page.click("text=Download everything")
+    with zipfile.ZipFile(BytesIO(Path(coming.value.path()).read_bytes())) as found:
+        found.extractall(tmp_path / "out")
+    (made,) = (tmp_path / "out").iterdir()
+    assert shoal.verify(made).ok
+    accessible(page, "a linked release")
+    fitting(page, "a linked release")
     seen.close()
 
 

@@ -63,6 +63,7 @@ def shown(studio: Studio, at: Here, name: str, number: str) -> dict[str, Any]:
     scale = at.policy.scale.get(name) or next(c.scale.value for c in at.columns if c.name == name)
     rule = at.policy.quasi[name].hierarchy
     given = rule if isinstance(rule, Mapping) else {}
+    prefix = given.get("prefix", "")
     values = [label for label, _ in told["values"]]
     named = groups_of(given, values)
     counts = dict(told["values"])
@@ -78,7 +79,7 @@ def shown(studio: Studio, at: Here, name: str, number: str) -> dict[str, Any]:
         "bottom": given.get("bottom", ""),
         "steps": [{"name": s, "on": s in (given.get("dates") or ())} for s in STEPS],
         "schemes": sorted(SCHEMES),
-        "prefix": _prefix_words(given.get("prefix", "")),
+        "prefix": prefix if isinstance(prefix, str) else ", ".join(str(n) for n in prefix),
         "groups": [
             {"place": i, "name": g, "values": [{"place": places[v], "text": v, "n": counts[v]} for v in inside]}
             for i, (g, inside) in enumerate(named.items())
@@ -86,10 +87,6 @@ def shown(studio: Studio, at: Here, name: str, number: str) -> dict[str, Any]:
         ],
         "alone": [{"place": places[v], "text": v, "n": counts[v]} for g, (v, *more) in named.items() if g == v and not more],
     }
-
-
-def _prefix_words(given: Any) -> str:
-    return given if isinstance(given, str) else ", ".join(str(n) for n in given)
 
 
 def _column(at: Here, number: str) -> str:
@@ -172,15 +169,11 @@ def _dates(fields: Mapping[str, str]) -> tuple[str, Any]:
     return (f"by {', '.join(steps)}", {"dates": steps}) if steps else ("levels as Shoal builds them", None)
 
 
-def _built(_: Mapping[str, str]) -> tuple[str, Any]:
-    return "levels as Shoal builds them", None
-
-
 RULES: dict[str, Callable[[Mapping[str, str]], tuple[str, Any]]] = {
     "bands": _bands,
     "codes": _codes,
     "dates": _dates,
-    "built": _built,
+    "built": lambda _: ("levels as Shoal builds them", None),
 }
 
 

@@ -73,7 +73,7 @@ async def read_parts(stream: AsyncIterator[bytes], boundary: bytes, target: Path
         if file is not None and file and not sent.file:
             sent.file = file
             with target.open("wb") as out:
-                sent.size = await _copy(reader, out, limit)
+                sent.size = await _copy(reader.part(), out, limit)
             continue
         body = bytearray()
         async for piece in reader.part():
@@ -88,19 +88,13 @@ async def read_parts(stream: AsyncIterator[bytes], boundary: bytes, target: Path
 
 async def write_body(stream: AsyncIterator[bytes], target: Path, limit: int) -> int:
     """A body that is the file itself; its size."""
-    size = 0
     with target.open("wb") as out:
-        async for piece in stream:
-            size += len(piece)
-            if size > limit:
-                raise too_large(limit)
-            out.write(piece)
-    return size
+        return await _copy(stream, out, limit)
 
 
-async def _copy(reader: _Pieces, out: IO[bytes], limit: int) -> int:
+async def _copy(pieces: AsyncIterator[bytes], out: IO[bytes], limit: int) -> int:
     size = 0
-    async for piece in reader.part():
+    async for piece in pieces:
         size += len(piece)
         if size > limit:
             raise too_large(limit)

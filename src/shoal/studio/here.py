@@ -174,7 +174,8 @@ def table_page(request: Request, studio: Studio, at: Here, tab: str, *, template
 def steps_of(history: History, key: str, at: int) -> dict[str, Any]:
     """Every step, the one that would be taken back and the one that would be done again."""
     steps = history.steps(key)
-    return {"steps": steps, "undo": _undo(steps, at), "redo": next((s for s in steps if s.number == at + 1), None)}
+    undo = {"number": at - 1, "words": next(s.words for s in steps if s.number == at)} if at > 0 else None
+    return {"steps": steps, "undo": undo, "redo": next((s for s in steps if s.number == at + 1), None)}
 
 
 def waiting_page(request: Request, studio: Studio, table_id: str) -> HTMLResponse:
@@ -278,13 +279,6 @@ class Foreign(UsageError):
 
 def to(address: str) -> RedirectResponse:
     return RedirectResponse(address, status_code=303)
-
-
-def _undo(steps: list[Step], at: int) -> Any:
-    """The step before the one that holds, under the name of what would be taken back."""
-    if at <= 0:
-        return None
-    return {"number": at - 1, "words": next(s.words for s in steps if s.number == at)}
 
 
 def command(kept: Kept) -> str:

@@ -142,8 +142,10 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         "found_problem": job.found.get("problem", "") if not plans else "",
         "offers": offers,
         "sliders": [
-            {**_slider(at, name, places[name], levels[name]), **s, "mark": marks[name]} for name, s in told["stops"].items()
+            {"name": name, "number": places[name], "level": levels[name], "mark": marks[name], "keep": keep_of(at, name), **s}
+            for name, s in told["stops"].items()
         ],
+        "locked": at.step.locked,
     }
 
 
@@ -204,13 +206,3 @@ def _frontier(at: Here, job: Job) -> list[Markup] | None:
 def _drawn(points: tuple[Any, ...], tried: tuple[tuple[int, float], ...], asked: int) -> list[Markup]:
     """The same plans are drawn once, however many look at them; for a desktop and for a telephone."""
     return [svg(frontier([dict(p) for p in points], asked=asked, title="Plans", width=w, tried=tried)) for w in (440, PHONE)]
-
-
-def _slider(at: Here, name: str, number: int, level: int) -> dict[str, Any]:
-    return {
-        "number": number,
-        "name": name,
-        "level": level,
-        "locked": name in at.step.locked,
-        "keep": keep_of(at, name),
-    }

@@ -240,7 +240,7 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
     job = next(iter(workspace.jobs.of_table(at.kept.id, "release")), None)
     made = next((r for r in releases if r.id == release_id), releases[0] if releases else None)
     tries = [j for j in workspace.jobs.of_table(at.kept.id, "tries") if made is not None and j.asked.get("release") == made.id]
-    listed = [] if made is None else files_of(workspace.releases.folder(made))
+    listed, counted = ([], []) if made is None else (files_of(workspace.releases.folder(made)), made.told["requirements"][:3])
     return {
         "job": job,
         "made": made,
@@ -253,7 +253,7 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
             {"name": p.name, "size": p.stat().st_size, "report": p.name == "report.html", "number": i}
             for i, p in enumerate(listed)
         ],
-        "report_line": "" if made is None else _report_line(made),
+        "report_line": " ".join(f"{r['sentence'][:1].upper()}{r['sentence'][1:]}." for r in counted),
         "so_far": so_far(job, made),
         "ticks": ticks(job, made),
         "said": _said(job, made),
@@ -265,11 +265,6 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
         "formats": FORMATS,
         "about": at.policy.about,
     }
-
-
-def _report_line(made: Made) -> str:
-    """The requirements that were counted in the written file."""
-    return " ".join(f"{r['sentence'][:1].upper()}{r['sentence'][1:]}." for r in made.told["requirements"][:3])
 
 
 def so_far(job: Job | None, before: Made | None) -> str:
