@@ -73,6 +73,7 @@ def test_a_questionnaire_is_metered_live_and_changed_by_one_click(browser: Any, 
     assert numbers["value"] == asked.meter().unique.value
     assert asked.paragraph() in page.inner_text("#letter")
     before = page.inner_text("#says")
+    assert "between" in before, "the headline has the range of its number"
     # live: another band, and the meter follows in place
     page.select_option("#band1", "10")
     page.wait_for_function("(old) => document.querySelector('#says').innerText !== old", arg=before)

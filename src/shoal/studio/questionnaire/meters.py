@@ -18,7 +18,7 @@ from shoal.api.design import resolver
 from shoal.api.table_predictions import with_pilot
 from shoal.errors import ShoalError, UsageError
 from shoal.forms import FormQuestion
-from shoal.model.display import one_in
+from shoal.model.display import as_percent, one_in
 from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.suggest import Suggestion
@@ -252,6 +252,7 @@ def _numbers(found: Metered) -> dict[str, Any]:
         "m": m,
         "asked": asked,
         "said": sentence(m.unique.value),
+        "range": (as_percent(m.unique.low), as_percent(m.unique.high)),
         "aim": one_in(m.target),
         "dial": chart,
         "stairs": stairs,
