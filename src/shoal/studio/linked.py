@@ -116,7 +116,7 @@ def proposed(at: Here, others: list[Here]) -> int:
 
 
 def person_of(members: list[Member], fields: Mapping[str, str]) -> Member:
-    """The table that has each person once: the one that was said to, else the first that has."""
+    """The table that has each person once: the chosen one, else the first that has."""
     if len(members) < 2 or any(m.key < 0 for m in members):
         raise UsageError("two tables or more are needed, and in each the column that names the person.", hint="Choose them.")
     found = [m for m in members if m.at.kept.id == fields.get("person")] or [m for m in members if m.single]
