@@ -103,18 +103,20 @@ def publish(
     column: Column, kind: CellKind, codes: npt.NDArray[np.int32], clusters: IntArray, n: int, rare: npt.NDArray[np.bool_]
 ) -> Published:
     """What each cluster publishes in a column; ``rare`` says of each code whether sets and ranges must not name it."""
-    nodes = _publish_nodes(column, codes, clusters, n)
     if kind == "hierarchy":
-        return nodes
+        return _publish_nodes(column, codes, clusters, n)
     named = _publish_values(column, kind, codes, clusters, n)
-    hidden = np.zeros(n, dtype=np.bool_)
-    hidden[clusters[rare[codes]]] = True
-    if not hidden.any():
+    hidden = np.unique(clusters[rare[codes]])
+    if not len(hidden):
         return named
-    covered = np.where(hidden, nodes.covered, named.covered)
+    inside = np.isin(clusters, hidden)
+    nodes = _publish_nodes(column, codes[inside], np.searchsorted(hidden, clusters[inside]), len(hidden))
+    covered = named.covered.copy()
+    covered[hidden] = nodes.covered
 
     def labels() -> list[str | None]:
-        return [a if hide else b for hide, a, b in zip(hidden.tolist(), nodes.labels, named.labels, strict=True)]
+        instead = dict(zip(hidden.tolist(), nodes.labels, strict=True))
+        return [instead.get(a, label) for a, label in enumerate(named.labels)]
 
     return Published(covered, labels)
 
