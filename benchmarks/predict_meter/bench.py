@@ -1,6 +1,7 @@
 """Seconds of one refresh of the questionnaire meter with 12 questions; with --tables, what real tables show instead.
 
 SHOAL_DATA=FOLDER python benchmarks/predict_meter/bench.py --tables
+python benchmarks/predict_meter/bench.py --further FOLDER
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -52,11 +54,13 @@ def columns_of(path: Path, delimiter: str) -> list[np.ndarray]:
     return [codes for codes in found if 1 <= codes.max() < min(MOST_VALUES, len(rows) / 4)]
 
 
-def shares_by_combinations(data: Path) -> list[tuple[str, float, float]]:
+def shares_by_combinations(data: Path, tables: Mapping[str, str], seed: int) -> list[tuple[str, float, float]]:
     """For random sets of questions and people of real tables: digits of combinations per respondent, and the unique share."""
-    rng, out = np.random.default_rng(1), []
-    for name, delimiter in TABLES.items():
+    rng, out = np.random.default_rng(seed), []
+    for name, delimiter in tables.items():
         columns = columns_of(data / name, delimiter)
+        if len(columns) < 2:
+            continue
         for people in (100, 300, 1000, 3000, 10_000):
             for _ in range(SETS if people <= len(columns[0]) else 0):
                 chosen = rng.choice(len(columns), int(rng.integers(2, min(len(columns), 30) + 1)), replace=False)
@@ -67,9 +71,9 @@ def shares_by_combinations(data: Path) -> list[tuple[str, float, float]]:
     return out
 
 
-def real_tables(data: Path) -> None:
+def real_tables(data: Path, tables: Mapping[str, str], seed: int) -> None:
     """The smallest share seen from each number of combinations on, and in the table that has the second smallest."""
-    found, result = shares_by_combinations(data), {}
+    found, result = shares_by_combinations(data, tables, seed), {}
     for many, said in _meter.SEEN_IN_TABLES.items():
         fine = [(share, name) for name, digits, share in found if digits >= np.log10(many)]
         least = sorted(min(s for s, n in fine if n == name) for name in {n for _, n in fine})
@@ -83,12 +87,17 @@ def real_tables(data: Path) -> None:
             "below": below,
         }
         sys.stdout.write(f"{many:>13,}: {result[many]}\n")
-    record(HERE, question="real tables", sets=len(found), answer=result)
+    which = "real tables" if tables is TABLES else f"{len({name for name, *_ in found})} further tables"
+    record(HERE, question=which, seed=seed, sets=len(found), answer=result)
 
 
 def main() -> None:
     if "--tables" in sys.argv:
-        real_tables(Path(os.environ["SHOAL_DATA"]))
+        real_tables(Path(os.environ["SHOAL_DATA"]), TABLES, seed=1)
+        return
+    if "--further" in sys.argv:  # a folder of CSV files that no limit was chosen on
+        folder = Path(sys.argv[-1])
+        real_tables(folder, {p.name: "," for p in sorted(folder.glob("*.csv"))}, seed=2)
         return
     q = survey()
     q.meter()
