@@ -211,7 +211,7 @@ def test_a_forger_who_adds_a_column_that_was_removed_is_found(releases, tmp_path
     (folder / "data.csv").write_text("\n".join(named) + "\n")
     gone = {"name": "name", "role": "direct", "kind": "text", "treatment": "removed", "changed": 1.0, "why": ""}
     forge(folder, lambda c: (c["data"]["columns"].append("name"), c["columns"].append(gone)))
-    assert [c.name for c in verify(folder).failed] == ["plan", "derived", "labels"]
+    assert [c.name for c in verify(folder).failed] == ["plan", "derived", "labels", "claims"]
 
 
 def test_a_second_sheet_is_found(releases, tmp_path):
@@ -230,8 +230,8 @@ def test_a_report_that_says_something_else_is_found(releases, tmp_path):
     folder = tmp_path / "r"
     shutil.copytree(releases["csv"], folder)
     page = (folder / REPORT).read_text()
-    assert "✓ Every record" in page
-    (folder / REPORT).write_text(page.replace("✓ Every record", "✓ Anonymous, certified: every record"))
+    assert "Every record hides" in page
+    (folder / REPORT).write_text(page.replace("Every record hides", "✓ Anonymous, certified: every record hides"))
     forge(folder, lambda c: None, page=False)
     assert [c.name for c in verify(folder).failed] == ["report"]
 
