@@ -19,7 +19,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from shoal.errors import UnreadableError
-from shoal.kernels.arrow import as_doubles, from_texts, seconds, without_nan
+from shoal.kernels.arrow import as_doubles, from_texts, seconds, to_numpy, without_nan
 
 
 def canonical_text(values: Any) -> Any:
@@ -125,7 +125,7 @@ def _float_text(values: Any) -> Any:
 
 
 def _spelled(doubles: Any) -> list[str | None]:
-    if doubles.null_count == 0 and not math.isnan((held := doubles.to_numpy() + 0.0).sum()):
+    if doubles.null_count == 0 and not math.isnan((held := to_numpy(doubles) + 0.0).sum()):
         return list(map(repr, held.tolist()))
     return [None if x is None or x != x else repr(x + 0.0) for x in doubles.to_pylist()]
 
