@@ -11,12 +11,13 @@ lower-case hexadecimal; durations as their seconds; lists and structures as JSON
 from __future__ import annotations
 
 import json
-import math
 import re
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+
+import numpy as np
 
 from shoal.errors import UnreadableError
 from shoal.kernels.arrow import as_doubles, from_texts, seconds, to_numpy, without_nan
@@ -125,7 +126,7 @@ def _float_text(values: Any) -> Any:
 
 
 def _spelled(doubles: Any) -> list[str | None]:
-    if doubles.null_count == 0 and not math.isnan((held := to_numpy(doubles) + 0.0).sum()):
+    if doubles.null_count == 0 and not np.isnan(held := to_numpy(doubles) + 0.0).any():
         return list(map(repr, held.tolist()))
     return [None if x is None or x != x else repr(x + 0.0) for x in doubles.to_pylist()]
 
