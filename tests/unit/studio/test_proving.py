@@ -112,7 +112,8 @@ def test_the_page_to_sign_says_who_decided_what_in_a_line_for_each_kind() -> Non
     by = {"sentence": "It says. More.", "reason": "a contract", "by": "anna", "when": 86400.0}
     accepted = dict.fromkeys(names[:2], by) | {names[2]: {**by, "by": "ben"}}
     policy = "roles:\n  quasi: {age: {}}\n  direct: [name]\n  rest: drop\nrequire: {k: 5}\nrecipient: the town\n"
-    page = signing(made(attacks=attacks, accepted=accepted, policy=policy))
+    page = signing(made(attacks=attacks, accepted=accepted, policy=policy, k=1_200, more="; whoever knows more finds up to 7 %"))
+    assert page["claim"] == "everyone hides among at least 1,200; whoever knows more finds up to 7 %."
     assert page["roles"] == [("Generalized", "age"), ("Removed", "name")]
     assert (page["rest"], page["about"]["recipient"]) == ("drop", "the town")
     assert [line.partition(" of ")[2].split(" is ")[0] for line in page["learnt"]] == ["income and blood type", ""]
