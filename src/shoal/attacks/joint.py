@@ -403,7 +403,7 @@ def by_known_columns(curve: Curve, limit: float, name: str = "linkage: known col
     >>> strong = Attacker(("pay", "rent"), False, 500, 0.87, 10, 1.0)
     >>> found = by_known_columns(Curve((weak, strong), 3, 500), 0.2)
     >>> found.verdict, found.rate, found.worst
-    ('broken', 0.87, '1 column: 12.0%, 2 columns: 87.0%')
+    ('broken', 0.87, '1 column: 12.0%, 2 columns: 87.0%; the 10 most exposed: 100%')
     >>> by_known_columns(Curve((weak,), 3, 500), 0.2).verdict
     'holds'
     """
