@@ -73,14 +73,16 @@ def _headline(body: Certificate) -> dict[str, str]:
     if body.k == 1:
         return {"accent": "✕ Some are one of a kind", "accent_kind": "risk"}
     who = "Everyone hides" if body.unit.column else "Every record hides"
-    attacks = () if body.format == FORMAT_1 else body.attacks
-    return headline(f"{who} among at least {body.k:,}", attacks, body.singled_out, 1 / body.k)
+    said = f"{who} among at least {body.k:,}"
+    return headline(said, ()) if body.format == FORMAT_1 else headline(said, body.attacks, body.singled_out, 1 / body.k)
 
 
-def headline(said: str, attacks: Sequence[AttackResult], singled_out: float = 0.0, claimed: float = 0.0) -> dict[str, str]:
+def headline(said: str, attacks: Sequence[AttackResult], singled_out: float | None = 0.0, claimed: float = 0.0) -> dict[str, str]:
     """The head of a page: green only if no attack with a warning finds people, and columns single out no more than claimed."""
     top = strongest(attacks)
-    share = max(singled_out, (top.high or 0.0) if top else 0.0)
+    share = max(singled_out or 0.0, (top.high or 0.0) if top else 0.0)
+    if top is None and singled_out is None:
+        return {"accent": said, "accent_kind": "", "rest": "; what whoever knows more finds was not counted"}
     if top is None and share <= claimed:
         return {"accent": f"✓ {said}", "accent_kind": "met"}
     return {"accent": said, "accent_kind": "", "rest": f"; whoever knows more finds up to {as_percent(share)}"}

@@ -292,6 +292,8 @@ def test_the_strongest_attack_is_one_that_finds_people_beyond_what_is_stated(nam
 @pytest.mark.parametrize(("singled_out", "claimed", "green"), [(0.2, 0.2, True), (0.21, 0.2, False)])
 def test_a_report_is_green_only_if_nobody_finds_more_than_is_claimed(singled_out, claimed, green):
     assert (headline("x", (), singled_out, claimed)["accent_kind"] == "met") is green
+    unknown = headline("x", (), None, claimed)
+    assert unknown == {"accent": "x", "accent_kind": "", "rest": "; what whoever knows more finds was not counted"}
     warned = AttackResult("further knowledge", "", 0.1, 0.05, 0.15, None, "", "warning", "the ten most exposed are found")
     said = headline("x", (warned,), 0.0, claimed)
     assert said == {"accent": "x", "accent_kind": "", "rest": "; whoever knows more finds up to 15 %"}

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli import build
-from shoal.errors import DataError, InfeasibleError, UsageError
+from shoal.errors import DataError, InfeasibleError, UnreadableError, UsageError
 from shoal.release.counts.table import JOINED, MISSING, Crossed, alone
 
 
@@ -157,7 +157,10 @@ def test_nothing_to_compare_is_an_error_and_not_a_pass(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("sex,people\nf,\n", encoding="utf-8")
     with pytest.raises(DataError, match="no cell in common"):
         made.compare_with(tmp_path / "other.csv")
-    for text in ("", "name,age\nann,3\n", "ward,people\nnorth,many\n", "ward,people\nnorth\n"):
+    for path in (tmp_path / "nowhere.csv", tmp_path):
+        with pytest.raises(UnreadableError, match="cannot be read"):
+            made.compare_with(path)
+    for text in ("", "name,age\nann,3\n", "ward,people\nnorth,²\n", "ward,people\nnorth,many\n", "ward,people\nnorth\n"):
         (tmp_path / "table.csv").write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match="not a table of counts"):
             made.compare_with(tmp_path / "table.csv")

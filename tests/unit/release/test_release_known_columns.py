@@ -110,3 +110,16 @@ def test_a_plan_that_finds_just_the_limit_is_taken(monkeypatch, share, few):
     assert known_columns.finds_few(prepared, None) is few
     monkeypatch.setattr(known_columns, "_counted_before", lambda prepared, decision: None)
     assert known_columns.finds_few(prepared, None), "what was not counted is left to the count of the written file"
+
+
+@pytest.mark.parametrize(("most", "counted"), [(ROWS, True), (ROWS - 1, False)])
+def test_what_was_not_counted_is_not_called_safe(staff, tmp_path, monkeypatch, most: int, counted: bool) -> None:
+    """A table without a warning of its own: teams alone, every one of them large."""
+    monkeypatch.setattr(known_columns, "MOST_KNOWN", most)
+    made = shoal.anonymize(staff.select(["team", "left"]), quasi=["team"], insensitive=["left"], k=5, method="lattice")
+    out = made.write(tmp_path / "out")
+    head = (out / "report.html").read_text(encoding="utf-8").partition("</h1>")[0]
+    assert ("was not counted: the table is too large" in made.certificate.verdict) is not counted
+    assert ('<em class="met">' in head) is counted
+    assert ("finds was not counted" in head) is not counted
+    assert shoal.verify(out).ok

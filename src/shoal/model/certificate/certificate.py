@@ -169,9 +169,9 @@ class Certificate(SignedCertificate):
         return self.after_people or self.after
 
     @property
-    def singled_out(self) -> float:
-        """The share of the records that all published columns together single out; 0 where it was not counted."""
-        return self.known.all_columns / self.known.records if self.known is not None and self.known.records else 0.0
+    def singled_out(self) -> float | None:
+        """The share of the records that all published columns together single out; None if it was not counted."""
+        return None if self.known is None else self.known.all_columns / max(self.known.records, 1)
 
     def with_treatment(self, treatment: str, *roles: str) -> list[str]:
         """Names of the columns with this treatment, in these roles (in any, where none is given)."""

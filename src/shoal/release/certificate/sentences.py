@@ -62,8 +62,8 @@ def _of_attackers(c: Certificate) -> str:
     """What published columns single out, and the strongest attack where it finds more."""
     if c.format == FORMAT_1:
         return ""
-    known = "" if c.known is None else f" {c.known.sentence_of(len(c.data.columns))}"
-    return known + strongest_sentence(c.attacks, c.singled_out)
+    known = NOT_COUNTED if c.known is None else c.known.sentence_of(len(c.data.columns))
+    return f" {known}{strongest_sentence(c.attacks, c.singled_out or 0.0)}"
 
 
 def proof(unit: str | None, published: str | None) -> Proof:
@@ -96,6 +96,7 @@ def proof(unit: str | None, published: str | None) -> Proof:
     )
 
 
+NOT_COUNTED = "Whom other published columns single out was not counted: the table is too large."
 POPULATION = "people of the population table, which is not in the folder"
 ORIGINAL = "records of the published file, found with the original, which is not in the folder"
 SAMPLE = ", taken for a random sample of the population stated"

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from shoal.disk.atomic import write_text
 from shoal.engines.files.csv.write import inert
-from shoal.errors import DataError, InfeasibleError, UsageError
+from shoal.errors import DataError, InfeasibleError, UnreadableError, UsageError
 from shoal.kernels.text import canonical_text
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import ClassCounts
@@ -188,7 +188,10 @@ class CountTable:
 
     def compare_with(self, earlier: str | Path) -> None:
         """Refuse the table if somebody who subtracts an ``earlier`` one, as :meth:`write` wrote it, reads off a few people."""
-        before, now = _counts(Path(earlier).read_text(encoding="utf-8")), _counts(self._csv())
+        try:
+            before, now = _counts(Path(earlier).read_text(encoding="utf-8")), _counts(self._csv())
+        except (OSError, UnicodeDecodeError, csv.Error):
+            raise UnreadableError("the earlier table cannot be read.", hint="Name a CSV file of 'shoal table'.") from None
         both = before.keys() & now.keys()
         if not both:
             raise DataError("the earlier table has no cell in common with this one.", hint="Name a CSV file of 'shoal table'.")
@@ -217,7 +220,7 @@ class CountTable:
 def _counts(text: str) -> dict[frozenset[tuple[str, str]], int]:
     """The shown counts of a written table, by the labels of their cell; a sum has no label on the axis that it is over."""
     heads, *rows = csv.reader(io.StringIO(text)) if text else [[""]]
-    if heads[-1] != "people" or any(len(row) != len(heads) or not (row[-1] == "" or row[-1].isdigit()) for row in rows):
+    if heads[-1] != "people" or any(len(row) != len(heads) or not (row[-1] == "" or row[-1].isdecimal()) for row in rows):
         raise DataError("the earlier table is not a table of counts.", hint="Name a CSV file of 'shoal table'.")
     cells = {frozenset((c, v) for c, v in zip(heads, row[:-1], strict=False) if v != ALL): row[-1] for row in rows}
     return {cell: int(count) for cell, count in cells.items() if count}
