@@ -28,7 +28,7 @@ from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.memory import BUDGET
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.sql import UNEVEN, identifier, literal, path_literal
-from shoal.engines.files.csv.encodings import SAMPLE_BYTES, UnknownEncodingError, guess_encoding
+from shoal.engines.files.csv.encodings import SAMPLE_BYTES, UnknownEncodingError, guess_encoding, rests_on_few
 from shoal.engines.files.csv.sniff import FORMULAS, PUT_TOGETHER, Dialect, sample_bytes, sniff, without_formulas
 from shoal.engines.files.csv.types import Field, converted, guess_types, read_plain, typed
 from shoal.engines.files.frames import open_deferred, still_there
@@ -163,6 +163,7 @@ def transcoded(
     return target, aside
 
 
+FEW_LETTERS = "The encoding is guessed from one or two texts with letters beyond ASCII. Overrule with --read encoding=NAME."
 OPTIONS = (
     *("delimiter", "quote", "encoding", "decimal", "header", "skip", "comment", "null", "types", "dates", "rename_duplicates"),
     *MODES,
@@ -310,6 +311,8 @@ class _File:
         plan = {n: options[n] for n in stated if n in options} | {n: v for n, v in own.items() if v != usual[n]}
         plan |= {"heading_rows": 2} if dialect.rows > 1 else {}
         renamed = {new: old for new, old in zip(self.names, self.own, strict=True) if new != old}
+        guessed = "encoding" not in options and not self.encoding.startswith("utf") and rests_on_few(self.raw)
+        mended = (*dialect.mended, FEW_LETTERS) if guessed else dialect.mended
         return {
             "format": "csv",
             "delimiter": dialect.delimiter,
@@ -319,7 +322,7 @@ class _File:
             "null": self.null,
             **({"heading_rows": dialect.rows} if dialect.rows > 1 else {}),
             **({"quoted_empty": dialect.quoted_empty} if dialect.quoted_empty != "numbers" else {}),
-            **repairs_of(counts, renamed, plan, above=dialect.above, comment=dialect.comment, mended=dialect.mended),
+            **repairs_of(counts, renamed, plan, above=dialect.above, comment=dialect.comment, mended=mended),
         }
 
 
