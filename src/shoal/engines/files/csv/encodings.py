@@ -144,7 +144,9 @@ def _plain_name(page: str, raw: bytes) -> str:
     """The page under the name that people use; Latin-1 where Windows-1252 adds nothing."""
     if page == "cp1252" and not any(0x80 <= b < 0xA0 for b in set(raw)):
         return "latin-1"
-    return {"iso8859_2": "iso-8859-2", "iso8859_5": "iso-8859-5", "iso8859_6": "iso-8859-6", "iso8859_7": "iso-8859-7"}.get(page, page.replace("_", "-"))
+    return {"iso8859_2": "iso-8859-2", "iso8859_5": "iso-8859-5", "iso8859_6": "iso-8859-6", "iso8859_7": "iso-8859-7"}.get(
+        page, page.replace("_", "-")
+    )
 
 
 def rests_on_few(raw: bytes) -> bool:
@@ -259,7 +261,9 @@ def _wide_cost(c: str, page: str) -> float:
     if c in _COMMON_HAN:
         return 9.5
     if page == "cp949" and 0xAC00 <= code < 0xD7A4:
-        return 8.0 if c in _COMMON_HANGUL else 13.0 if 0xB0 <= c.encode("cp949")[0] <= 0xC8 and c.encode("cp949")[1] > 0xA0 else 16.0
+        return (
+            8.0 if c in _COMMON_HANGUL else 13.0 if 0xB0 <= c.encode("cp949")[0] <= 0xC8 and c.encode("cp949")[1] > 0xA0 else 16.0
+        )
     if 0x3040 <= code < 0x3100:
         return 8.0 if page in ("cp932", "euc_jp") else 13.0
     if 0xFF61 <= code < 0xFFA0:

@@ -17,11 +17,11 @@ from shoal.engines.files.csv.sniff import Dialect
 
 MARKS = "\u2009\u202f\u00a0’\u0027\u0027"
 """Marks between thousands other than decimal marks; the apostrophe twice, as SQL writes it."""
-MARKED = (
-    r"\((?:0|[1-9][0-9]{0,2}(?:[\x{2009}\x{202f}\x{a0}’'][0-9]{3})+|[1-9][0-9]*)(?:[.,][0-9]+)?\)"
-    r"|-?(?:0|[1-9][0-9]{0,2}(?:[\x{2009}\x{202f}\x{a0}’'][0-9]{3})+|[1-9][0-9]*)(?:[.,][0-9]+)?"
-)
-"""A number with such marks, or in brackets."""
+_DIGITS = r"(?:0|[1-9][0-9]{0,2}(?:[\x{2009}\x{202f}\x{a0}’'][0-9]{3})+|[1-9][0-9]*)(?:[.,][0-9]+)?"
+MARKED = rf"\({_DIGITS}\)|[-\x{{2212}}]?{_DIGITS}|{_DIGITS}-"
+"""A number with such marks, in brackets, or with the minus sign of print or behind it."""
+MINUS = r"^\((.*)\)$|^\x{2212}(.*)$|^(.*)-$"
+"""A number below zero that is written so; one of the groups is its digits."""
 SIGN = r"R\$|[€$£¥₩₽₺₹₴%]|EUR|USD|GBP|CHF|PLN|CZK|HUF|SEK|NOK|DKK|zł|Kč|Ft|руб\.?|TL|lei"
 BLANK = "[ \u00a0\u202f]?"
 
@@ -58,7 +58,7 @@ class Field:
     quoted_empty: bool = False
     """An empty text, written in quotes, is a missing number or date."""
     marks: bool = False
-    """Thin blanks or apostrophes between thousands are not part of a number, and brackets around it are a minus sign."""
+    """Thin blanks or apostrophes between thousands are no part of a number; brackets around it, a dash behind it mean minus."""
     amount: Amount | None = None
     """The sign and the mark that all its numbers are written with."""
 
@@ -75,7 +75,7 @@ class Field:
         bare = f"trim({self.raw}, ' ')" if self.padded else self.raw
         bare = f"nullif({bare}, '')" if self.quoted_empty else bare
         if self.marks:
-            bare = f"regexp_replace(regexp_replace({bare}, '[{MARKS}]', '', 'g'), '^\\((.*)\\)$', '-\\1')"
+            bare = f"regexp_replace(regexp_replace({bare}, '[{MARKS}]', '', 'g'), {literal(MINUS)}, '-\\1\\2\\3')"
         if self.amount is not None:
             bare = f"nullif(regexp_extract({bare}, {literal(f'^{self.amount.pattern}$')}, 1), '')"
             bare = f"replace({bare}, '{self.amount.thousands}', '')" if self.amount.thousands else bare
@@ -304,27 +304,29 @@ def written_amount(values: Sequence[str]) -> Amount | None:
     return amount if all(re.fullmatch(amount.pattern, v) for v in values) else None
 
 
-_MARK = re.compile(f"[({MARKS}]")
-_MARKED = re.compile(re.sub(r"\\x\{(\w+)\}", lambda m: chr(int(m[1], 16)), MARKED))
+_MARK = re.compile(f"[(−{MARKS}]|-$", re.MULTILINE)
+_MARKED, _MINUS = (re.compile(re.sub(r"\\x\{(\w+)\}", lambda m: chr(int(m[1], 16)), text)) for text in (MARKED, MINUS))
 
 
 def _has_marks(values: Sequence[str]) -> bool:
-    """Whether all values are numbers, and some have thin blanks or apostrophes between thousands or stand in brackets.
+    """Whether all values are numbers, and some have marks between thousands, stand in brackets or have an odd minus sign.
 
     >>> _has_marks(["1\u2009250", "980"]), _has_marks(["(12.50)", "3.10"]), _has_marks(["(1)", "(2)"]), _has_marks(["06 12"])
     (True, True, False, False)
+    >>> _has_marks(["12.50-", "3.10"]), _has_marks(["−5", "3"]), _has_marks(["1-", "2-"])
+    (True, True, False)
     """
     if not _MARK.search("\n".join(values)):
         return False
     marked = [v for v in values if _MARK.search(v)]
     if not all(_MARKED.fullmatch(v) for v in values):
         return False
-    return len(marked) < len(values) or any(v[:1] != "(" for v in marked)  # numbers that are all in brackets may be labels
+    return len(marked) < len(values) or not all(map(_MINUS.fullmatch, marked))  # numbers that are all in brackets may be labels
 
 
 def _without_marks(text: str) -> str:
     bare = "".join(c for c in text if c not in MARKS)
-    return f"-{bare[1:-1]}" if bare[:1] == "(" else bare
+    return "-" + "".join(filter(None, below.groups())) if (below := _MINUS.fullmatch(bare)) else bare
 
 
 def _padded_numbers(values: Sequence[str]) -> bool:
