@@ -11,6 +11,8 @@ from shoal.api.attack_external import External
 from shoal.attacks.cells import Shown, both_releases, linked_by_cells
 from shoal.attacks.differencing import Bounds, differencing
 from shoal.attacks.joint import Attacker, Curve, by_known_columns, further_knowledge
+from shoal.errors import InternalError
+from shoal.model.attack import AttackReport, AttackResult, strongest, strongest_sentence
 from shoal.release.linked.verify import attacks
 from shoal.release.proof.recount_linked import Everybody
 
@@ -80,3 +82,45 @@ def test_an_external_table_finds_what_is_claimed(quasi: Any, crowd: int, shared:
     found = _external(quasi, [*range(6)] * crowd)
     assert (found.all_columns(5).verdict, found.hunted(5).verdict) == (shared, hunted)
     assert found.all_columns(5).rate == found.hunted(5).rate == pytest.approx(1 / crowd)
+
+
+def test_one_broken_claim_is_enough() -> None:
+    held = AttackResult("a", "", 0.1, 0.1, 0.1, 0.2, "", "holds", "")
+    broken = AttackResult("b", "", 0.9, 0.9, 0.9, 0.2, "", "broken", "")
+    assert [AttackReport("x", r).holds for r in ((), (held,), (held, broken), (broken,))] == [True, True, False, False]
+
+
+def result(name: str, rate: float | None, verdict: Any = "warning", low: float = 0.0, high: float = 0.0) -> AttackResult:
+    return AttackResult(name, "", rate, low, high, None, "", verdict, "")
+
+
+def test_the_strongest_attack_finds_people_beyond_what_is_claimed_and_stated() -> None:
+    """Only attacks on people, only those that got further than the claim, only above the share that is stated anyway."""
+    tried = [
+        result("linkage: changed columns", 0.3, "broken"),
+        result("further knowledge", 0.5),
+        result("linkage", 0.8, "holds"),
+        result("homogeneity", 0.9, "broken"),
+        result("whole trail", None),
+    ]
+    names = [None if top is None else top.name for top in (strongest(tried, stated) for stated in (0.0, 0.3, 0.499, 0.5, 0.9))]
+    assert names == ["further knowledge"] * 3 + [None, None]
+    top = strongest(tried[:1], 0.29)
+    assert top is not None
+    assert top.rate == 0.3
+    assert strongest(tried[:1], 0.3) is None
+    assert strongest(tried[2:]) is None
+
+
+def test_an_interval_stands_in_the_headline_only_if_people_were_sampled() -> None:
+    assert strongest_sentence([result("linkage", 0.5, "warning", 0.5, 0.5)]).endswith("'linkage', succeeds for 50 %.")
+    assert strongest_sentence([result("linkage", 0.5, "warning", 0.4, 0.6)]).endswith("for 50 %, between 40 % and 60 %.")
+    assert strongest_sentence([result("linkage", 0.5, "holds")]) == ""
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_rate_that_is_no_number_is_a_mistake(number: float) -> None:
+    with pytest.raises(InternalError, match="not-a-number"):
+        result("linkage", number)
+    with pytest.raises(InternalError, match="unknown verdict"):
+        result("linkage", 0.5, "fine")

@@ -108,11 +108,10 @@ def test_a_word_that_many_rows_repeat_is_one_word(page: str, towns: list[str]) -
     """Repeated sixty times, one text made a wrong page certain: 60 rows of Łódź were read as £ód¼."""
     text = "id;town\n" + "".join(f"{i};{towns[i % len(towns)]}\n" for i in range(60))
     try:
-        found = guess_encoding(text.encode(page))
+        readings: tuple[str, ...] = (guess_encoding(text.encode(page)),)
     except UnknownEncodingError as asked:
-        assert text in [text.encode(page).decode(reading) for reading in asked.readings]
-    else:
-        assert text.encode(page).decode(found) == text
+        readings = asked.readings
+    assert text in [text.encode(page).decode(reading) for reading in readings]
 
 
 def test_an_encoding_that_rests_on_few_texts_is_called_a_guess(tmp_path: Path) -> None:

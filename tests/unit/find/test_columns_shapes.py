@@ -278,3 +278,12 @@ def test_a_count_from_0_to_9_has_no_codes() -> None:
     assert number_codes(facts("jobs", jobs)) == []
     answers = {value: n for value, n in jobs.items() if value != "0"}
     assert number_codes(facts("agreement", answers)) == ["9", "8"], "seven answers from 1, then two codes"
+
+
+@pytest.mark.parametrize("name", ["year", "jahr", "yr", "annee"])
+@pytest.mark.parametrize(("last", "role"), [(1970, Role.QUASI), (1969, Role.INSENSITIVE)])
+def test_years_as_far_apart_as_those_of_birth_are_not_a_technical_field(name: str, last: int, role: Role) -> None:
+    """Years from 1930 to 2005 under the name 'year' were published as they are."""
+    years = [1930 + i % (last - 1929) for i in range(410)]
+    found = shoal.inspect({name: years, "sex": ["f" if i * i % 11 < 5 else "m" for i in range(410)]})
+    assert found.columns[0].role is role

@@ -296,6 +296,11 @@ CHECKS: tuple[Check, ...] = (
     Check(("facility", "place", "industry", "occupation", "group", "vehicle"), lambda view: reads_as_text(view.facts)),
     Check(
         ("technical",),
+        lambda view: view.guess.scale is Scale.DATE and _span(view.facts) >= LIFETIME,
+        Decision(Role.QUASI, "its years are as far apart as years of birth", 0.65, "birth_date", 3, Scale.DATE),
+    ),
+    Check(
+        ("technical",),
         lambda view: "cluster" in expanded(view.facts.name) and _small_groups(view.facts),
         Decision(Role.DIRECT, "it numbers small groups of records, as those of one person", 0.6, "person_number", 18, Scale.ID),
     ),
@@ -328,6 +333,15 @@ CHECKS: tuple[Check, ...] = (
     Check(("care", "technical", "group"), lambda view: _lettered_key(view)),
 )
 """Checks in the order in which they are made."""
+
+
+LIFETIME = 40
+"""Years between the first and the last from which a year may be that of birth; surveys are seldom repeated for so long."""
+
+
+def _span(facts: ColumnFacts) -> float:
+    """How far apart the numbers are; 0 for others."""
+    return 0.0 if facts.numbers is None else float(np.ptp(facts.numbers))
 
 
 def _metres(facts: ColumnFacts) -> bool:
