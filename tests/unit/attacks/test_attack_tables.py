@@ -132,9 +132,12 @@ def test_an_attacker_who_knows_the_rounding_rule_does_not_confine_a_small_cell(s
 
 
 def test_bad_input():
-    with pytest.raises(UsageError):
-        protect_table([[1.5, 2.0]])
-    with pytest.raises(UsageError):
-        protect_table([[1, 2]], threshold=1)
+    for counts in ([[1.5, 2.0]], [[-1, 2]], np.zeros((0, 2), dtype=int)):
+        with pytest.raises(UsageError, match="whole numbers of at least 0"):
+            protect_table(counts)
+    for limits in ({"threshold": 1}, {"base": 0}, {"threshold": 1, "base": 0}):
+        with pytest.raises(UsageError, match="at least 2"):
+            protect_table([[1, 2]], **limits)
+    assert protect_table([[7]], threshold=2, base=1).cells.tolist() == [[7.0, 7.0], [7.0, 7.0]]
     with pytest.raises(DataError, match="contradict"):
         bounds([np.nan], [[1.0], [1.0]], [1.0, 2.0])

@@ -175,3 +175,35 @@ def test_a_second_table_in_the_same_sheet_is_asked_about(tmp_path: Path) -> None
     with pytest.raises(UnreadableError, match="several tables"):
         read(path)
     assert len(read(path, tables="keep")[0]) == 7
+
+
+def test_a_table_beside_another_is_asked_about(tmp_path: Path) -> None:
+    """The second table was read as two more columns of the first people."""
+    for counts, two in ((1, True), (2, False), (4, False)):  # half as many rows may be columns that are seldom filled
+        beside = [[None, "town", "people"], *([None, f"town {i}", i] for i in range(counts)), *[[None] * 3] * (4 - counts)]
+        path = book(tmp_path / "t.xlsx", data=[a + b for a, b in zip([HEAD, *BODY], beside, strict=True)])
+        if two:
+            with pytest.raises(UnreadableError, match="beside an empty column"):
+                read(path)
+            assert len(read(path, tables="keep")[0]) == 4
+        else:
+            assert len(read(path)[0]) == 4
+
+
+def test_numbers_of_the_columns_above_their_names_are_not_names(tmp_path: Path) -> None:
+    rows, source = read(book(tmp_path / "t.xlsx", data=[[1, 2, 3, 4, 5, 6], HEAD, *BODY]))
+    assert (len(rows), list(rows[0])) == (4, HEAD)
+    assert "1 note above the names" in source["repairs"][0]
+    (tmp_path / "t.csv").write_text("(1),(2),(3)\nname,age,town\nAnna,34,Delft\nEva,29,Gouda\n", encoding="utf-8")
+    assert list(read(tmp_path / "t.csv")[0][0]) == ["name", "age", "town"]
+
+
+def test_hidden_rows_are_read_and_named(tmp_path: Path) -> None:
+    path = book(tmp_path / "t.xlsx", data=[HEAD, *BODY])
+    assert "repairs" not in read(path)[1]
+    made = openpyxl.load_workbook(path)
+    for row in (3, 4, 900):  # the last holds nothing
+        made["data"].row_dimensions[row].hidden = True
+    made.save(path)
+    rows, source = read(path)
+    assert (len(rows), source["repairs"]) == (4, ["Read 2 hidden rows too. Delete them if they shall not be part of the table."])

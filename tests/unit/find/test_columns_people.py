@@ -126,7 +126,7 @@ def test_seconds_since_1970_are_times() -> None:
 def test_one_value_beside_blanks_is_a_mark_that_its_name_explains() -> None:
     assert found("death_flag", ["Y"], missing=80).role.value == "sensitive"
     assert found("death_flag", ["Y"]).role.value == "insensitive"
-    assert found("xyzzy", ["Y"], missing=80).role.value == "insensitive"
+    assert found("xyzzy", ["Y"], missing=80).role.value == "undecided"
 
 
 @pytest.mark.parametrize(("n", "empty", "unit"), [(69, 0, "email"), (70, 0, None), (69, 1, None)])

@@ -14,7 +14,7 @@ import pytest
 
 import shoal
 from shoal.cli import main
-from shoal.errors import UsageError
+from shoal.errors import DataError, UsageError
 from shoal.model.attack import AttackResult
 from shoal.release.earlier import ledger
 
@@ -529,3 +529,43 @@ def test_events_and_linked_tables_by_command(tmp_path: Path, capsys: pytest.Capt
         told = run(second, second)
         assert "warning  intersection: releases of your ledger" in told, second
         assert json.loads(run(second, f"{second} again", "--json"))["ledger"]["verdict"] == "warning"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "verdict", "named"),
+    [
+        ({"one": "holds", "two": "broken"}, "warning", ["two"]),
+        ({"one": "broken", "two": "holds"}, "warning", ["one"]),
+        ({"one": "holds", "two": "not run"}, "not run", []),
+        ({"one": "holds", "two": "holds"}, "holds", ["one", "two"]),
+    ],
+)
+def test_the_worst_comparison_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdicts: dict[str, Any], verdict: str, named: list[str]
+) -> None:
+    """Releases that split combinations are compared one by one; one that breaks a promise is not hidden by one that does not."""
+    table, none = people(tmp_path / "people.csv"), np.zeros(0, dtype=np.int64)
+    for name in verdicts:
+        release(table, tmp_path / name, BY_AGE)
+    made = shoal.anonymize(table, **BY_AGE)
+    monkeypatch.setattr(ledger, "_match", lambda shown, entry, *_: ledger._Match(entry, none, none, none, 0.5, split=True))
+
+    def together(shown: Any, found: Any) -> AttackResult:
+        return AttackResult("intersection", "", 0.5, 0.5, 0.5, None, "", verdicts[Path(found[0].entry.folder).name], "Said.")
+
+    monkeypatch.setattr(ledger, "_together", together)
+    made.write(tmp_path / "three")
+    result = made.remember()
+    assert result.verdict == verdict
+    assert [name for name in verdicts if f"{tmp_path / name} (" in result.sentence] == named
+
+
+def test_an_entry_without_people_is_not_one(tmp_path: Path) -> None:
+    release(people(tmp_path / "people.csv"), tmp_path / "one", BY_AGE)
+    (file,) = ledger.folder().glob("*.json")
+    whole = json.loads(file.read_text(encoding="utf-8"))
+    assert ledger.Entry.read(file).columns == ("age", "sex")
+    for change in ({"people": "", "sizes": "", "classes": ""}, {"columns": []}, {"columns": [1]}, {"format": 0}):
+        file.write_text(json.dumps(whole | change), encoding="utf-8")
+        with pytest.raises(DataError, match="cannot be read"):
+            ledger.Entry.read(file)

@@ -75,7 +75,7 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         sheet, others = _chosen(book, options.get("sheet"), path)
         rows = [r if any(c != "" for c in r) else [] for r in sheet.to_python()]
         start = sheet.start[0] if sheet.start else 0
-        errors = _check_cells(sheet, start + names_at(rows) + 1, path)
+        errors, hidden = _check_cells(sheet, start + names_at(rows) + 1, path)
     own, body, labels, header, aside, above = _table_rows(rows, start, str(sheet.name), path, options)
     names = numbered_names(own, options)
     check_names(names, table=path.name)
@@ -99,6 +99,10 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     if errors:
         details.setdefault("repairs", []).append(
             f"Read {errors:,} cell{'s' if errors > 1 else ''} with an Excel error as missing."
+        )
+    if hidden:
+        details.setdefault("repairs", []).append(
+            f"Read {hidden:,} hidden row{'s' if hidden > 1 else ''} too. Delete them if they shall not be part of the table."
         )
     return open_deferred(
         lambda: still_there(path, table),
@@ -240,8 +244,8 @@ def _holds_table(sheet: Any) -> bool:
     return wide > 1 and 2 * wide > len(rows)
 
 
-def _check_cells(sheet: Any, above: int, path: Path) -> int:
-    """Refuse cells that look filled to people and empty to programs; how many hold an error of Excel."""
+def _check_cells(sheet: Any, above: int, path: Path) -> tuple[int, int]:
+    """Refuse cells that look filled to people and empty to programs; how many hold an error, and how many rows are hidden."""
     end = sheet.end  # a last row that is one cell is a note below the table
     note = ((end[0], sheet.start[1]), end) if end is not None else None
     merged = sum(1 for cells in sheet.merged_cell_ranges or () if cells[1][0] >= above and cells != note)
@@ -251,7 +255,7 @@ def _check_cells(sheet: Any, above: int, path: Path) -> int:
         what = f"{formulas} formulas that were never computed" if formulas else f"{merged} groups of merged cells below its names"
         fix = "Open it in a spreadsheet program and save it" if formulas else "Split them and fill in every cell"
         raise UnreadableError(f"sheet '{sheet.name}' of '{path.name}' has {what}.", hint=f"{fix}, then try again.")
-    return len(re.findall(rb'<c [^>]*\bt="e"', text))
+    return len(re.findall(rb'<c [^>]*\bt="e"', text)), len(re.findall(rb'<row [^>]*\bhidden="(?:1|true)"[^>]*>\s*<c ', text))
 
 
 def _part_of(path: Path, sheet: str) -> bytes:

@@ -128,11 +128,21 @@ def names_at(rows: Sequence[Row]) -> int:
         return 0
     for i, row in enumerate(rows[:MOST_ABOVE]):
         if _like_names(row, width):
-            above = [r for r in rows[:i] if filled(r)]
+            above = [r for r in rows[:i] if filled(r) and not numbers_columns(r)]
             return i if all(_like_note_above(r, width, blank=len(above) < i) for r in above) else 0
-        if len(filled(row)) > max(1, width // 2):
+        if len(filled(row)) > max(1, width // 2) and not numbers_columns(row):
             return 0
     return 0
+
+
+def numbers_columns(row: Row) -> bool:
+    """Whether the cells of a row number the columns, as above the names of official tables.
+
+    >>> [numbers_columns(r) for r in (["1", "2", "3"], [1.0, 2.0, 3.0, 4.0], [1, 2], [1, 3, 2], [2, 3, 4])]
+    [True, True, False, False, False]
+    """
+    texts = [text_of(c).strip("()").removesuffix(".0") for c in row]
+    return len(texts) > 2 and texts == [str(i) for i in range(1, len(texts) + 1)]
 
 
 def _like_names(row: Row, width: int) -> bool:
@@ -185,6 +195,23 @@ def stacked(rows: Sequence[Row]) -> bool:
     return False
 
 
+def beside(names: Row, body: Sequence[Row]) -> bool:
+    """Whether another table stands beside the first: names behind an empty column, over less than half or twice as many rows.
+
+    >>> beside(["a", "b", "", "c", "d"], [["x", 1, "", "u", 3], ["y", 2, "", "", ""], ["z", 4, "", "", ""]])
+    True
+    """
+    last = [max((i for i, r in enumerate(body) if len(r) > n and text_of(r[n])), default=-1) for n in range(len(names))]
+    gaps = [n for n, name in enumerate(names) if not text_of(name) and last[n] < 0]
+    for gap in gaps:
+        sides = [[last[n] for n in side if text_of(names[n])] for side in (range(gap), range(gap + 1, len(names)))]
+        if min(map(len, sides)) > 1:
+            short, long = sorted(1 + max(side) for side in sides)
+            if 0 < 2 * short < long:
+                return True
+    return False
+
+
 def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool, names: Row = ()) -> Layout:
     """What of the rows below the names is not a record. ``tail``: the last rows and blank ones; ``whole``: ``body`` has all."""
     again = tuple(names) if len(filled(names)) > 1 and any(tuple(r) == tuple(names) for r in body) else ()
@@ -195,7 +222,7 @@ def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool
     sizes = sorted(len(filled(r)) for r in body[:200])
     usual = sizes[len(sizes) // 2]
     units, doubtful = _units(body, numeric)
-    if names and stacked(tail):
+    if names and (stacked(tail) or (whole and beside(names, body))):
         doubtful["tables"] = 0
     last, rest = _notes_below(tail, width)
     totals = any(is_totals(r, numeric, usual) for r in (body if whole else (*body, *tail)))
@@ -359,7 +386,7 @@ QUESTIONS = {
     "totals": "the last row of {table} is labelled as a total, but is filled like a record.",
     "units": "the first row of {table} has words above columns of numbers: units or labels, or a record.",
     "notes": "the last row of {table} has one filled cell: a note, or a record.",
-    "tables": "{table} holds several tables: other names stand below an empty row.",
+    "tables": "{table} holds several tables: other names stand below an empty row or beside an empty column.",
 }
 
 

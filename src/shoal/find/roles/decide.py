@@ -150,7 +150,7 @@ def _recognized(view: ColumnView) -> Decision:
         return Decision(
             Role.DIRECT, f"its values look like {form.what}", form.confidence, form.key, form.hipaa, scale, (evidence,)
         )
-    if facts.distinct == 1 and (facts.missing == 0 or view.topic is None):  # one value or none is a mark: the name decides
+    if facts.distinct == 1 and facts.missing == 0:  # one value or none is a mark of some people
         if view.topic is not None and view.topic.role is Role.DIRECT and view.topic.key not in OF_THINGS and facts.kind == "text":
             why = f"its name says {view.topic.says}, and all rows have the same: a table of one person, or of one household"
             return _with_evidence(Decision(Role.DIRECT, why, 0.7, view.topic.key, view.topic.hipaa, Scale.ID), "name")
