@@ -17,6 +17,7 @@ from shoal.kernels.group import group_codes, pack, sum_by
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.knowledge import Asked, Linked, Sensitive, Shown, counted
 from shoal.measures.events.traces import (
+    CYCLES,
     EXACT,
     MONDAY,
     NONE,
@@ -34,7 +35,7 @@ from shoal.measures.events.unicity import HOURS, Season, rare_places, seasons, t
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.requirement import MOST_SETS, NearRecords
+from shoal.model.requirement import MOST_SETS, InferredPlace, NearRecords
 
 DAY, HOUR = 86_400_000_000, 3_600_000_000
 
@@ -80,7 +81,9 @@ def read_counted(
     values = dict(zip(counts.columns, counts.categories, strict=True))
 
     def lowest(asked: Asked, records: int, width: str, level: str, trees: Mapping[str, Hierarchy]) -> float | None:
-        return _lowest(events, kinds, time, asked, records, width, level, _points(events, kinds, time, width, level, trees))
+        return _lowest(
+            events, kinds, time, asked, records, width, level, _points(events, kinds, time, width, level, trees), trees
+        )
 
     habits = lambda: _habits(events, kinds, time, places)  # noqa: E731
     return ReadEvents(values, int(_rows(counts).sum()), events.notes, traces, habits, lowest)
@@ -158,15 +161,22 @@ def _points(
     events: _Events, kinds: Mapping[str, str], time: str | None, width: str, level: str, trees: Mapping[str, Hierarchy]
 ) -> IntArray:
     """The point of each event at a granularity, numbered from 0."""
-    columns = []
+    when, *where = _columns(events, kinds, time, width, level, trees)
+    columns = [c for c in (when, *where) if c is not None]
+    return group_codes(columns, n_rows=len(events.person)).ids
+
+
+def _columns(
+    events: _Events, kinds: Mapping[str, str], time: str | None, width: str, level: str, trees: Mapping[str, Hierarchy]
+) -> list[CodeArray | None]:
+    """The time of each event at a granularity, and its places; None if one is left out."""
     counts = events.counts
-    if time is not None:
-        buckets = time_buckets(time, kinds[time], counts.categories[counts.column(time)], width)
-        columns += [] if buckets is None else [buckets[events.time]]
+    buckets = None if time is None else time_buckets(time, kinds[time], counts.categories[counts.column(time)], width)
+    out = [None if buckets is None else buckets[events.time]]
     for name, codes in zip(counts.columns[len(counts.columns) - len(events.places) :], events.places, strict=True):
         places = place_codes(name, kinds[name], counts.categories[counts.column(name)], level, trees)
-        columns += [] if places is None else [places[codes]]
-    return group_codes(columns, n_rows=len(events.person)).ids
+        out.append(None if places is None else places[codes])
+    return out
 
 
 def _lowest(
@@ -178,6 +188,7 @@ def _lowest(
     width: str,
     level: str,
     point: IntArray,
+    trees: Mapping[str, Hierarchy],
 ) -> float | None:
     """The number that a requirement on other knowledge, or on a sensitive column, is about; None if it cannot be counted."""
     both, first = np.unique(events.person * (int(point.max()) + 1) + point, return_index=True)
@@ -205,7 +216,11 @@ def _lowest(
         shown = Shown(None if moment is None else np.asarray(moment, np.float64), dated, tuple(spots))
         fits = Linked.fitting(asked, events.person[first], point[first], people, alive, shown.taken(first))
     else:
-        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, None)
+        when, *where = _columns(events, kinds, time, width, level, trees) if isinstance(asked, InferredPlace) else [None]
+        dated = None if time is None or width in CYCLES or kinds[time] == "time" else True
+        moment = None if when is None else when.astype(np.float64)
+        shown = Shown(moment, dated, tuple(c for c in where if c is not None))
+        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, shown.taken(first))
     return None if fits.sets(records) > MOST_SETS else counted(asked, fits.lowest(records))
 
 

@@ -100,7 +100,7 @@ class ZipfOptions(TypedDict, total=False):
     records_per_row: int | None
     seed: int
     records: int | Sequence[int]
-    exponent: float | None
+    exponent: float | Sequence[float] | None
     places: int | None
     counts: Counted | None
     fit: Literal["mle", "least-squares"]
@@ -347,12 +347,16 @@ def ask_zipf(**options: Unpack[ZipfOptions]) -> Prediction:
     data, beyond = None if counts is None else _visits(counts), 0
     if data is None:
         exponent = needed(options, "exponent", hint="With places; or counts, to fit it.")
-        law = prediction.Zipf(exponent, needed(options, "places"))
+        several = dict.fromkeys([exponent] if isinstance(exponent, int | float) else exponent)
+        laws = [prediction.Zipf(c, needed(options, "places")) for c in several]
     else:
         fitted = prediction.fit_zipf(data, method=options.get("fit", "mle"))
         beyond = _beyond(options, fitted.places)
-        law = prediction.Zipf(fitted.c, fitted.places + beyond)
+        laws = [prediction.Zipf(fitted.c, fitted.places + beyond)]
         more["fit"] = {"exponent": fitted.c, "places": fitted.places, "r2": fitted.r2, "ks": fitted.ks, "method": fitted.method}
+    if not laws:
+        raise UsageError("no exponent is given.", hint="Write for example exponent=[0.9, 1.1].")
+    law = laws[0]
     answer = prediction.expected_share(law, people, records, k=k)
     if beyond:
         said = f"The law was fitted to {law.d - beyond:,} places and carried on to {law.d:,}: an extrapolation."
@@ -360,21 +364,30 @@ def ask_zipf(**options: Unpack[ZipfOptions]) -> Prediction:
     more |= zipf_thresholds(law, people, records, k)
     limit = options.get("limit")
     if limit is not None:
-        more["records_allowed"] = prediction.pseudonym_life(law, people, limit, k=k)
+        allowed = {name: prediction.pseudonym_life(one, people, limit, k=k) for name, one in _named(laws).items()}
+        more["records_allowed"] = allowed if len(laws) > 1 else allowed["law"]
     what = f"expected share of people in cells with fewer than {k}"
-    if len(asked) > 1:
-        more["shares"] = _shares(law, people, asked, k)
+    if len(asked) > 1 or len(laws) > 1:
+        more["shares"] = _shares(laws, people, asked, k)
         what += f", {records:,} linked record{'s' if records > 1 else ''}"
+        what += f", exponent {law.c:g}" if len(laws) > 1 else ""
     places = partial(chart_of, "places_by_rank", data, law, people, records, k)
-    return Prediction(what, answer, more, places, partial(_renewal_curve, law, people, asked, k, limit))
+    return Prediction(what, answer, more, places, partial(_renewal_curve, laws, people, asked, k, limit))
 
 
-def _shares(law: prediction.Zipf, people: int, asked: tuple[int, ...], k: int) -> list[dict[str, Any]]:
-    return [{"records": s, "law": prediction.expected_share(law, people, s, k=k).value} for s in record_steps(asked)]
+def _named(laws: Sequence[prediction.Zipf]) -> dict[str, prediction.Zipf]:
+    return {"law" if len(laws) == 1 else f"exponent {law.c:g}": law for law in laws}
 
 
-def _renewal_curve(law: prediction.Zipf, people: int, asked: tuple[int, ...], k: int, limit: float | None) -> Any:
-    return chart_of("renewal_curve", _shares(law, people, asked, k), limit=limit, k=k)
+def _shares(laws: Sequence[prediction.Zipf], people: int, asked: tuple[int, ...], k: int) -> list[dict[str, Any]]:
+    named = _named(laws).items()
+    return [
+        {"records": s, **{n: prediction.expected_share(z, people, s, k=k).value for n, z in named}} for s in record_steps(asked)
+    ]
+
+
+def _renewal_curve(laws: Sequence[prediction.Zipf], people: int, asked: tuple[int, ...], k: int, limit: float | None) -> Any:
+    return chart_of("renewal_curve", _shares(laws, people, asked, k), limit=limit, k=k)
 
 
 def _visits(counts: Counted) -> list[float]:

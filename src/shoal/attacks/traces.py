@@ -157,17 +157,23 @@ Votes = Callable[[int, IntArray], IntArray]
 
 
 def inferred_place(
-    what: str, published: Published, known: Sequence[IntArray], votes: Votes, truth: IntArray, without: npt.NDArray[np.bool_]
-) -> AttackResult:
+    what: str, published: Published, known: Sequence[IntArray], votes: Votes, truth: IntArray, without: npt.NDArray[np.bool_],
+    where: IntArray, *, claimed: float | None,
+) -> AttackResult:  # fmt: skip
     """Somebody knows records of a person and takes, of what the pseudonyms with them tell, the most common place for the
-    person's: right if it is ``truth[i]``. ``without[i]``: whether the guess without the release is right.
+    person's: right if it is ``truth[i]``. ``without[i]``: whether the guess without the release is right. ``where`` has the place
+    of each point.
 
-    How much is learnt, not a claim: it holds only if the upper end of the interval is not above the guess without the release.
+    How much is learnt: it holds only if the upper end of the interval is not above the guess without the release. With a limit
+    ``claimed``, broken if more of the pseudonyms that fit tell one place that is not known already.
     """
-    right = without.astype(np.float64)
+    right, surest = without.astype(np.float64), 0.0
     for i, points in enumerate(known):
         found = _fitting(published, [np.array([p]) for p in points])
         told = votes(i, np.concatenate(found)) if found else np.empty(0, np.int64)
+        for traces in found if claimed is not None else ():
+            new = (own := votes(i, traces))[(own >= 0) & ~np.isin(own, where[points[points >= 0]])]
+            surest = max(surest, int(np.bincount(new).max(initial=0)) / len(traces))
         if (told >= 0).any():
             times = np.bincount(told[told >= 0])
             best = np.flatnonzero(times == times.max())
@@ -178,7 +184,10 @@ def inferred_place(
     said += f"by the most common places and the known ones, for {base:.1%}."
     question = f"Do known records and the release tell the {what} of a person?"
     verdict: Verdict = "holds" if high <= base else "warning"
-    return AttackResult(f"inference: {what}", question, rate, low, high, None, "", verdict, said)
+    if claimed is not None:
+        verdict = "holds" if at_most(surest, claimed) else "broken"
+        said += f" At most {written(surest, 3)} of the pseudonyms that fit show one place that is not known already."
+    return AttackResult(f"inference: {what}", question, rate, low, high, claimed, "", verdict, said)
 
 
 def known_length(

@@ -166,7 +166,7 @@ def population(
     {
         "people": Option("People (pseudonyms); default with --unit: those of the table.", "NUMBER"),
         "records": Option("Records of one pseudonym: 4, or 1,2,4,8; default 1.", "NUMBERS", _predictions.record_counts, kind=str),
-        "exponent": Option("Zipf's exponent, with --places.", "NUMBER"),
+        "exponent": Option("Zipf's exponent, with --places; several: 0.9,1.1.", "NUMBERS", texts.numbers, kind=str),
         "places": Option("Number of places.", "NUMBER"),
         "counts": Option("Fit Zipf's law to FILE.csv[:column].", "FILE"),
         "fit": Option("mle or least-squares.", "METHOD", default="mle"),

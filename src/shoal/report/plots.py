@@ -290,7 +290,8 @@ SOURCES = {
 def renewal_curve(rows: Sequence[dict[str, Any]], *, limit: float | None = None, k: int = 2) -> Chart:
     """How long may a pseudonym live? People in cells under k against the records it covers, by each model and as measured."""
     lines = []
-    for key, name in SOURCES.items():
+    for key in dict.fromkeys([*SOURCES, *(n for n in rows[0] if n != "records")]):
+        name = SOURCES.get(key, f"Zipf's law, {key}")
         points = [(int(r["records"]), float(r[key])) for r in rows if r.get(key) is not None]
         if points:
             lines.append(Revealed(name, [(s, share, share, share) for s, share in points]))

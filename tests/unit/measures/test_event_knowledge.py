@@ -65,6 +65,75 @@ def number(people: dict[int, Trace], kind: str, s: int) -> float:
     return abs(min(found))
 
 
+def inferred(people: dict[Any, set[tuple[Any, str]]], kind: str, s: int) -> float:
+    """The surest guess of a place that is not known already, over every set of up to s points."""
+    worst = 0.0
+    for known in {
+        frozenset(c) for own in people.values() for m in range(1, s + 1) for c in combinations(sorted(own, key=str), m)
+    }:
+        fits = [own for own in people.values() if known <= own]
+        for point in known if kind == "next" else [None]:
+            sure: Counter[str] = Counter()
+            for own in fits:
+                often = Counter(w for _, w in own if w != "*").most_common()
+                told = {w for w, n in often if n == often[0][1]}
+                if kind == "work":
+                    told = {w for w, n in often if n == often[1][1]} if len(often) > 1 else set()
+                elif point is not None:
+                    times = {point[0], min((h for h, _ in own if h > point[0]), default=point[0])}
+                    told = {w for h, w in own if h in times and (h, w) != point and w != "*"}
+                sure.update(told - {w for _, w in known})
+            worst = max(worst, max(sure.values(), default=0) / len(fits))
+    return worst
+
+
+PLACES = ["home[1]<=0.5", "home[2]<=0.5", "work[2]<=0.5", "next[1]<=0.5", "next[2]<=0.5"]
+
+
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize(("seed", "people", "hours", "each"), [(1, 12, 4, 5), (2, 40, 3, 3), (3, 25, 4, 4)])
+def test_places_that_known_records_tell_are_those_of_the_definition(
+    seed: int, people: int, hours: int, each: int, timed: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = [(p, int(rng.integers(hours)) * timed, "ABCD"[int(rng.integers(4))]) for p in range(people) for _ in range(each)]
+    made: dict[Any, set[tuple[Any, str]]] = {}
+    for p, h, w in rows:
+        made.setdefault(p, set()).add((h, w))
+    wanted = [inferred(made, r.partition("[")[0], int(r[5])) for r in PLACES]
+    who, at, where = zip(*rows, strict=True)
+    table = {"who": who, "where": where} | ({"at": [START + timedelta(hours=h) for h in at]} if timed else {})
+    measured = shoal.measure(table, unit="who", time="at" if timed else None, place="where", require=", ".join(PLACES))
+    assert [part.found for part in measured.check(", ".join(PLACES)).parts] == pytest.approx(wanted)
+    records = [(p, START + timedelta(hours=h), w) if timed else (p, w) for p, h, w in rows]
+    facts = facts_of_rows(records, unit=True, person=False, known=2, asked=requirements_of(PLACES), timed=timed)
+    assert [facts.further[r.name] for r in requirements_of(PLACES)] == pytest.approx(wanted)
+
+
+def points_of(data: list[dict[str, str]]) -> dict[Any, set[tuple[Any, str]]]:
+    out: dict[Any, set[tuple[Any, str]]] = {}
+    for r in data:
+        out.setdefault(r["who"], set()).add((r["at"], r["where"]))
+    return out
+
+
+@pytest.mark.parametrize("renew", ["never", "as needed"])
+@pytest.mark.parametrize("kind", ["home", "work", "next"])
+def test_no_place_is_surer_than_required(tmp_path: Path, kind: str, renew: str) -> None:
+    table = commuters(60, 7)
+    limit = {"home": 0.34, "work": 0.25, "next": 0.34}[kind]
+    rules = {"time_widths": ["6h"], "place_levels": ["local"], "renew": renew}
+    loose = released(table, tmp_path / "loose", ["known[2]>=3"], **rules)
+    made = released(table, tmp_path / "out", ["known[2]>=3", f"{kind}[2]<={limit}"], **rules)
+    assert inferred(points_of(loose[1]), kind, 2) > limit
+    assert inferred(points_of(made[1]), kind, 2) <= limit + 1e-9
+    certificate = made[0].certificate
+    found = next(f for f in certificate.requirements if f.requirement.startswith(kind))
+    assert found.found <= limit + 1e-9
+    tried = next(a for a in certificate.attacks if a.name.startswith(f"inference: {kind}"))
+    assert (tried.verdict, tried.claimed) == ("holds", limit)
+
+
 @pytest.mark.parametrize(("seed", "people", "hours", "each"), [(1, 12, 4, 5), (2, 40, 2, 3), (3, 60, 2, 2), (4, 30, 3, 2)])
 def test_every_number_is_that_of_its_definition(seed: int, people: int, hours: int, each: int) -> None:
     made = traces(seed, people, hours, each)
@@ -187,6 +256,7 @@ BASE: dict[str, Any] = {"events": {"unit": "who", "place": "where"}}
         ({"require": ["known[2]>=3", "t[v, ordered]<=0.2"], "roles": {"sensitive": ["v"]}}, "applies to classes"),
         ({"require": ["known[2]>=3"], "roles": {"sensitive": ["v"]}}, "no requirement is about it"),
         ({"require": ["known[2]>=3"], "roles": {"quasi": ["v"]}}, "'roles.quasi' is not judged"),
+        ({"require": ["home[2]<=0.5"], "events": {"unit": "who", "time": "v"}}, "requires 'events.place'"),
     ],
 )
 def test_policies_that_leave_something_open_are_refused(policy: dict[str, Any], words: str) -> None:

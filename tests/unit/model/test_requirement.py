@@ -77,6 +77,9 @@ ALL = [
     (req.KnownLength(2, 5), "length[2]>=5", {"length": {"records": 2, "k": 5}}, 5, 4),
     (req.NearRecords(2, 5, "1h"), "near[2, 1h]>=5", {"near": {"records": 2, "k": 5, "time": "1h"}}, 5, 4),
     (req.Unicity(4, 0.05), "unicity[4]<=0.05", {"unicity": {"records": 4, "share": 0.05}}, 0.05, 0.05001),
+    (req.InferredHome(2, 0.5), "home[2]<=0.5", {"home": {"records": 2, "share": 0.5}}, 0.5, 0.50001),
+    (req.InferredWork(2, 0.5), "work[2]<=0.5", {"work": {"records": 2, "share": 0.5}}, 0.5, 0.50001),
+    (req.InferredNext(1, 0.5), "next[1]<=0.5", {"next": {"records": 1, "share": 0.5}}, 0.5, 0.50001),
 ]
 IDS = [text for _, text, _, _, _ in ALL]
 
@@ -270,6 +273,9 @@ def test_all_at_once_come_back_in_order():
         "length",
         "near",
         "unicity",
+        "home",
+        "work",
+        "next",
     ]
     assert require_of(requirements_of(said)) == said
     assert set(requirements_of(said)) == set(asked)

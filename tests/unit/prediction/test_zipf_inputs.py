@@ -81,3 +81,22 @@ def test_a_row_of_more_places_than_allowed_is_refused() -> None:
         by_trajectory(exponent=0.632, places=2497, people=42_598_300, limit=0.05, records_per_row=3)
     with pytest.raises(UsageError, match="at least one place"):
         by_trajectory(exponent=0.632, places=2497, people=42_598_300, limit=0.05, records_per_row=0)
+
+
+def test_several_exponents_are_several_curves() -> None:
+    """One call answers for each exponent what a call of its own answers."""
+    both = shoal.predict("zipf", people=10_000, records=[1, 2, 4], exponent=[0.9, 1.1], places=500, limit=0.05)
+    for c in (0.9, 1.1):
+        one = shoal.predict("zipf", people=10_000, records=[1, 2, 4], exponent=c, places=500, limit=0.05)
+        assert [r[f"exponent {c}"] for r in both.more["shares"]] == [r["law"] for r in one.more["shares"]]
+        assert both.more["records_allowed"][f"exponent {c}"] == one.more["records_allowed"]
+    assert both.value == both.more["shares"][0]["exponent 0.9"]
+    with pytest.raises(UsageError, match="no exponent"):
+        shoal.predict("zipf", people=10_000, exponent=[], places=500)
+
+
+def test_the_curve_of_several_exponents_has_a_line_for_each(tmp_path: Path) -> None:
+    both = shoal.predict("zipf", people=1000, records=[1, 2], exponent=[0.9, 1.1], places=50)
+    drawn = both.curve(tmp_path / "c.svg").read_text(encoding="utf-8")
+    assert "exponent 0.9" in drawn
+    assert "exponent 1.1" in drawn

@@ -26,6 +26,7 @@ from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.requirement import (
     AlphaK,
     DistinctDiversity,
+    InferredPlace,
     KnownAbsence,
     KnownLength,
     KnownRecords,
@@ -37,7 +38,7 @@ from shoal.model.requirement import (
 
 Mask = npt.NDArray[np.bool_]
 Sensitive = AlphaK | DistinctDiversity | TCloseness
-Asked = KnownRecords | NearRecords | Unicity | Sensitive
+Asked = KnownRecords | NearRecords | Unicity | Sensitive | InferredPlace
 MOST_NEAR = 200_000_000
 """Traces in the lists of those near a point, over all points; a table with more is refused."""
 
@@ -66,8 +67,9 @@ def of_events(asked: Requirement) -> Asked:
     if not isinstance(asked, Asked) or (isinstance(asked, TCloseness) and asked.distance != "equal"):
         raise UsageError(
             f"'{asked.name}' says nothing of an event table.",
-            hint="Ask for known[2]>=5, absent[2]>=5, length[2]>=5, near[2, 1h]>=5, unicity[4]<=0.05; with one of the first four "
-            "also alpha[column]<=0.5, distinct[column]>=2 or t[column, equal]<=0.2 (docs/events.md).",
+            hint="Ask for known[2]>=5, absent[2]>=5, length[2]>=5, near[2, 1h]>=5, unicity[4]<=0.05, home[2]<=0.5, work[2]<=0.5, "
+            "next[2]<=0.5; with one of the first four also alpha[column]<=0.5, distinct[column]>=2 or t[column, equal]<=0.2 "
+            "(docs/events.md).",
         )
     return asked
 
@@ -92,7 +94,8 @@ class Shown:
 class Linked:
     """Traces with their people; ``pair[i]`` is the place in the caller's list of the i-th pair of ``traces``. Trace
     ``visitor[i]``, ``first[p] <= i < first[p + 1]``, fits the known point p. ``value[i]``, ``value_first[t] <= i <
-    value_first[t + 1]``, are the sensitive values of trace t, ``whole`` their shares in all traces."""
+    value_first[t + 1]``, are the sensitive values of trace t, ``whole`` their shares in all traces. For inferred places they are
+    those of trace t, or (``next``) those after point p in trace ``visitor[t]``, and ``whole`` has the place of each point."""
 
     traces: Traces
     owner: IntArray
@@ -130,6 +133,8 @@ class Linked:
         told = (shown or Shown()).taken(made.pair)
         if isinstance(asked, NearRecords):
             return made.near(asked, told)
+        if isinstance(asked, InferredPlace):
+            return made.with_places(asked, told)
         return made.with_values(asked, np.repeat(np.arange(made.traces.n_people), made.traces.lengths), told.values[asked.column])
 
     def near(self, asked: NearRecords, told: Shown) -> Linked:
@@ -185,6 +190,34 @@ class Linked:
         kinds = {AlphaK: weak_sets.SHARE, DistinctDiversity: weak_sets.VALUES, TCloseness: weak_sets.DISTANCE}
         return replace(self, test=kinds[type(asked)], value_first=first, value=both % width, whole=share)
 
+    def with_places(self, asked: InferredPlace, told: Shown) -> Linked:
+        """With the places that each trace shows as the one asked about; a blank one is not known."""
+        t = self.traces
+        if len(told.places) > 1 and not all(p.dtype.kind == "f" for p in told.places):
+            raise UsageError(
+                f"'{asked}' requires records with one place.", hint="Leave it out for records with an origin and a destination."
+            )
+        trace, spot = np.repeat(np.arange(t.n_people), t.lengths), np.full(t.n_pairs, -1 if not told.places else 0)
+        for place in told.places:
+            texts = place if place.dtype.kind in "iuf" else place.astype(str)
+            codes = np.unique(texts, return_inverse=True)[1]
+            spot = np.where((spot < 0) | (texts == "*"), -1, spot * (int(codes.max()) + 1) + codes)
+        spot = np.unique(np.append(spot, -1), return_inverse=True)[1][:-1] - 1
+        whole = np.full(t.n_points, -1.0)
+        whole[t.point] = spot
+        if asked.kind == "next":
+            moment = np.zeros(t.n_pairs) if told.moment is None or told.dated is None else told.moment
+            at, place = _after(trace, np.unique(moment, return_inverse=True)[1], spot)
+            at = np.argsort(np.argsort(t.point.astype(np.int64) * t.n_people + trace))[at]  # its place among the visitors
+            n, test = t.n_pairs, weak_sets.AFTER
+        else:
+            at, place = _most_frequent(trace, spot, second=asked.kind == "work")
+            n, test = t.n_people, weak_sets.PLACES
+        width = int(place.max(initial=0)) + 1
+        both = np.unique((at * width + place)[place >= 0])
+        first = np.searchsorted(both, np.arange(n + 1) * width)
+        return replace(self, test=test, value_first=first, value=both % width, whole=whole)
+
     def sets(self, s: int) -> int:
         """Sets of one size up to s, over all traces: the size that has most."""
         lengths, times = np.unique(self.traces.lengths, return_counts=True)
@@ -227,6 +260,36 @@ class Linked:
     def _rooms(self, m: int) -> tuple[npt.NDArray[np.int32], IntArray, IntArray]:
         most = int(np.diff(self.first).max())
         return np.empty((m + 1, most), np.int32), np.empty(m + 1, np.int64), np.empty(m + 1, np.int64)
+
+
+def _most_frequent(trace: IntArray, place: IntArray, *, second: bool) -> tuple[IntArray, IntArray]:
+    """The places with most records of each trace; with ``second``, those with most but for one of these."""
+    width = int(place.max(initial=0)) + 1
+    both, times = np.unique((trace * width + place)[place >= 0], return_counts=True)
+    of = both // width
+    order = np.lexsort((-times, of))
+    start = np.searchsorted(of, of)  # entries of a trace follow each other
+    ranked = times[order]
+    nth = ranked[np.minimum(start + second, np.searchsorted(of, of, "right") - 1)]
+    wanted = (times == nth) & ~(second & (np.bincount(of)[of] == 1))
+    return of[wanted], (both % width)[wanted]
+
+
+def _after(trace: IntArray, time: IntArray, place: IntArray) -> tuple[IntArray, IntArray]:
+    """For each pair the places of its trace at the same time and at the next later one: the pair, and a place; several times if
+    there are several."""
+    width = int(time.max(initial=0)) + 1
+    moment, which = np.unique(trace * width + time, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    first = np.searchsorted(which[order], np.arange(len(moment) + 1))
+    later = np.append(np.diff(moment // width) == 0, False)
+    many = np.diff(first)
+    many[:-1] += np.where(later[:-1], many[1:], 0)
+    many = many[which]
+    at = np.repeat(np.arange(len(which)), many)
+    turn = np.arange(len(at)) - np.repeat(np.cumsum(many) - many, many)
+    other = order[first[which[at]] + turn]
+    return at[other != at], place[other[other != at]]
 
 
 def safe_limit(asked: Asked) -> float:

@@ -47,9 +47,10 @@ def share(known: Any, n: int, traces: Any, low: int, high: int, owner: Any, enou
     return found if found >= enough else found // longest
 
 
-PEOPLE, ABSENT, SHARE, VALUES, DISTANCE = range(5)
+PEOPLE, ABSENT, SHARE, VALUES, DISTANCE, PLACES, AFTER = range(7)
 """What is judged of the traces that fit: people; people without one more point; the surest sensitive value; different values; how
-far the values are from those of all traces. In all of them more is safer: a share and a distance are negative."""
+far the values are from those of all traces; the surest place of the trace, or after a known point, that is not of a known point.
+In all of them more is safer: a share and a distance are negative."""
 
 
 @lean_njit
@@ -101,6 +102,38 @@ def _of_values(test: int, fits: Any, n: int, d: int, first: Any, value: Any, who
 
 
 @lean_njit
+def _of_places(
+    test: int, fits: Any, n: int, at: Any, depth: int, root: int, base: int, point: Any, first: Any, visitor: Any,
+    value_first: Any, value: Any, spot: Any, room: Any,
+) -> float:  # fmt: skip
+    """The largest share of the traces that fit that has one place in common which is not the place of a known point: of the
+    trace, or after a known point. ``room`` has a 0 for each place, and has it again at the end."""
+    most = 0
+    for q in range(depth + 1 if test == AFTER else 1):
+        p = point[base + (root if q == 0 else at[q])]
+        for turn in range(3):
+            i = first[p]
+            for j in range(n):
+                t = fits[j]
+                if test == AFTER:
+                    while visitor[i] < fits[j]:
+                        i += 1
+                    t = i
+                for v in range(value_first[t], value_first[t + 1]):
+                    if turn == 0:
+                        room[value[v]] += 1
+                    elif turn == 2:
+                        room[value[v]] = 0
+                    elif room[value[v]] > most:
+                        known = False
+                        for r in range(depth + 1):
+                            known |= spot[point[base + (root if r == 0 else at[r])]] == value[v]
+                        if not known:
+                            most = int(room[value[v]])
+    return -most / n
+
+
+@lean_njit
 def _lowest_from(
     d: int, root: int, m: int, test: int, limit: float, every: bool, start: Any, point: Any, first: Any, visitor: Any,
     owner: Any, most: Any, rooms: Any, at: Any, sizes: Any, mark: Any, value_first: Any, value: Any, whole_table: Any, room: Any,
@@ -122,6 +155,10 @@ def _lowest_from(
         lowest = float(left // each)
     elif test == ABSENT:
         lowest = _without_one(whole, left, owner, base, n, start, point, room)
+    elif test >= PLACES:
+        lowest = _of_places(
+            test, whole, left, at, 0, root, base, point, first, visitor, value_first, value, whole_table, room
+        )  # fmt: skip
     else:
         lowest = _of_values(test, whole, left, d, value_first, value, whole_table, room)
     if m == 1 or (lowest < limit and not every):
@@ -153,6 +190,11 @@ def _lowest_from(
                     strong[place] = pair
         elif test == ABSENT:
             number = _without_one(rooms[depth], sizes[depth], owner, base, n, start, point, room)
+        elif test >= PLACES:
+            number = _of_places(
+                test, rooms[depth], sizes[depth], at, depth, root, base, point, first, visitor, value_first, value, whole_table,
+                room,
+            )  # fmt: skip
         else:
             number = _of_values(test, rooms[depth], sizes[depth], d, value_first, value, whole_table, room)
         lowest = min(lowest, number)

@@ -39,7 +39,18 @@ from shoal.model.requirement.base import (
 from shoal.model.requirement.clause import Clause, Reading, pieces
 from shoal.model.requirement.closeness import BasicBeta, DeltaDisclosure, Distance, EnhancedBeta, TCloseness
 from shoal.model.requirement.diversity import AlphaK, DistinctDiversity, EntropyDiversity, PSensitive, RecursiveDiversity
-from shoal.model.requirement.events import MOST_SETS, KnownAbsence, KnownLength, KnownRecords, NearRecords, Unicity
+from shoal.model.requirement.events import (
+    MOST_SETS,
+    InferredHome,
+    InferredNext,
+    InferredPlace,
+    InferredWork,
+    KnownAbsence,
+    KnownLength,
+    KnownRecords,
+    NearRecords,
+    Unicity,
+)
 from shoal.model.requirement.policy_form import ordered, require_of, require_schema, requirements_of
 from shoal.model.requirement.sizes import Attacker, K, KMap, MaxRisk, PopulationK, smallest_class
 from shoal.model.requirement.whole_table import AverageRisk, KnownColumns, Linkage, PopulationUniqueness, SampleUniqueness
@@ -57,6 +68,10 @@ __all__ = [
     "DistinctDiversity",
     "EnhancedBeta",
     "EntropyDiversity",
+    "InferredHome",
+    "InferredNext",
+    "InferredPlace",
+    "InferredWork",
     "K",
     "KMap",
     "KnownAbsence",

@@ -222,3 +222,63 @@ class Unicity(_OfKnown):
     def sentence(self) -> str:
         what = "one random known record singles" if self.records == 1 else f"{self.records} random known records single"
         return f"{what} out at most {written(self.share)} of the people"
+
+
+class InferredPlace(_OfKnown):
+    """Of the pseudonyms that have up to ``records`` known records of a person, at most ``share`` show one place in common as
+    the one asked about. A place of the known records does not count: it is known already."""
+
+    records: int
+    share: float
+    role: ClassVar[str] = ""
+    bound: ClassVar[str] = "share"
+
+    def __post_init__(self) -> None:
+        self._check_records()
+        check_share(self.share, "the share of pseudonyms", above_zero=True)
+
+    def sentence(self) -> str:
+        what = "one known record tells" if self.records == 1 else f"up to {self.records} known records tell"
+        return f"{what} {self.role}, if it is not known already, with a chance of at most {written(self.share)}"
+
+
+def _inferred(kind: str) -> Schema:
+    text = f"Event tables: up to so many known records tell the {kind} place with at most this chance."
+    return {kind: described(several(group(records=_RECORDS, share=SHARE)), text)}
+
+
+@register
+class InferredHome(InferredPlace):
+    """The place with most records under the pseudonym; each of them if several have as many."""
+
+    records: int
+    share: float
+    kind: ClassVar[str] = "home"
+    role: ClassVar[str] = "the place with most records"
+    spellings: ClassVar[Spellings] = {"home": {}}
+    schema: ClassVar[Schema] = _inferred("home")
+
+
+@register
+class InferredWork(InferredPlace):
+    """The place with most records but one under the pseudonym; each of them if several have as many."""
+
+    records: int
+    share: float
+    kind: ClassVar[str] = "work"
+    role: ClassVar[str] = "the place with second most records"
+    spellings: ClassVar[Spellings] = {"work": {}}
+    schema: ClassVar[Schema] = _inferred("work")
+
+
+@register
+class InferredNext(InferredPlace):
+    """The place after a known record: of the records at the next later published time, and of those at the same one. If the
+    published times have no order (no dates, no numbers), every other record may be the next."""
+
+    records: int
+    share: float
+    kind: ClassVar[str] = "next"
+    role: ClassVar[str] = "the place after one of them"
+    spellings: ClassVar[Spellings] = {"next": {}}
+    schema: ClassVar[Schema] = _inferred("next")

@@ -15,7 +15,7 @@
       known: {records: 2, k: 5}                   # event tables; a list of such groups for several
       absent: {records: 2, k: 5}                  # and length, the same way
       near: {records: 2, k: 5, time: 1h, place: "prefix:3"}
-      unicity: {records: 4, share: 0.05}
+      unicity: {records: 4, share: 0.05}          # and home, work, next, the same way
 
 A list of texts (``["k>=5", "t[diagnosis]<=0.2"]``) states the same. The classes define the keys and their values.
 """
@@ -30,7 +30,8 @@ from shoal.errors import PolicyError, nearest
 from shoal.model.requirement.base import Requirement, requirement_kinds
 
 _SIZES = ("k", "k_map", "population_k", "risk", "uniqueness")
-_PARTS = (*_SIZES, "diversity", "closeness", "linkage", "known_columns", "known", "absent", "length", "near", "unicity")
+_EVENTS = ("known", "absent", "length", "near", "unicity", "home", "work", "next")
+_PARTS = (*_SIZES, "diversity", "closeness", "linkage", "known_columns", *_EVENTS)
 """Sections in the order of a policy; requirements are sorted by it."""
 
 

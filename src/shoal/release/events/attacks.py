@@ -44,7 +44,7 @@ from shoal.model.certificate.certificate import PLAN
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress, silent, written
-from shoal.model.requirement import KnownRecords, NearRecords, Requirement, Unicity
+from shoal.model.requirement import InferredPlace, KnownRecords, NearRecords, Requirement, Unicity
 from shoal.release.earlier import ledger
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with
 from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, shown_of, time_labels, write_table
@@ -149,16 +149,18 @@ def _inferred(
     )
     where = np.full(int(code.max()) + 2, -1, dtype=np.int64)
     where[code[seen]] = true[seen]
-    out = []
+    out, claims = [], {r.kind: r for r in problem.asked if isinstance(r, InferredPlace)}
     for what, of_person, of_trace in (("home", mine[0], told[0]), ("work", mine[1], told[1])):
         common = np.bincount(of_person[of_person >= 0])
         some = [i for i, p in enumerate(people.tolist()) if of_person[p] >= 0 and len(common)]
         if some:
-            known, truth = draw([trails[i] for i in some], s, rng), of_person[people[some]]
+            claim = claims.get(what)
+            known, truth = draw([trails[i] for i in some], claim.records if claim else s, rng), of_person[people[some]]
             guess = [max(where[k[k >= 0]], key=lambda w: common[w] if 0 <= w < len(common) else -1, default=-1) for k in known]
             without = max((truth == common.argmax(), truth == np.array(guess)), key=lambda right: float(right.mean()))
-            out.append(inferred_place(what, published, known, _told_by(of_trace), truth, without))
-    return [*out, *_next_place(events, found, code, published, people, true, np.where(clear, trace, -1), s, rng)]
+            limit = claim.share if claim else None
+            out.append(inferred_place(what, published, known, _told_by(of_trace), truth, without, where, claimed=limit))
+    return [*out, *_next_place(events, found, code, published, people, true, np.where(clear, trace, -1), s, where, rng)]
 
 
 def _told_by(place: IntArray) -> Votes:
@@ -180,13 +182,14 @@ def _most_frequent(who: IntArray, place: IntArray, n: int) -> tuple[IntArray, In
 
 def _next_place(
     events: EventTable, found: Found, code: IntArray, published: Published, people: IntArray, true: IntArray, trace: IntArray,
-    s: int, rng: np.random.Generator,
+    s: int, where: IntArray, rng: np.random.Generator,
 ) -> list[AttackResult]:  # fmt: skip
     """Where the person went after one of the known records; ``trace`` of the published records that show their place."""
     problem, times = events.problem, times_at(events.time, found.shape.time)
     first, then = problem.trips
     if times is None or not problem.ordered(found.shape) or not len(first):
         return []
+    claim = next((r for r in problem.asked if isinstance(r, InferredPlace) and r.kind == "next"), None)
     shown = np.flatnonzero((trace >= 0) & found.stays)
     a, b = (shown[x] for x in trips_of(trace[shown], np.asarray(times)[shown], true[shown]))
     width = int(code.max()) + 2
@@ -200,7 +203,7 @@ def _next_place(
     begin, person = code[first[start]], problem.person[first[start]]
     rest = draw(
         [np.setdiff1d(points, [p + 1]) for p, points in zip(begin, _trails(problem.person, code + 1, person), strict=True)],
-        s - 1,
+        (claim.records if claim else s) - 1,
         rng,
     )
     known = [np.concatenate(([p], more - 1)).astype(np.int64) for p, more in zip(begin.tolist(), rest, strict=True)]
@@ -212,7 +215,8 @@ def _next_place(
 
     usual = _most_frequent(true[first], true[then], int(true.max()) + 1)[0]
     truth = true[then[start]]
-    return [inferred_place("next place", published, known, votes, truth, usual[true[first[start]]] == truth)]
+    limit, without = (claim.share if claim else None), usual[true[first[start]]] == truth
+    return [inferred_place("next place", published, known, votes, truth, without, where, claimed=limit)]
 
 
 def _near(

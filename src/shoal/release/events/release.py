@@ -22,7 +22,7 @@ from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
-from shoal.model.requirement import NearRecords, Requirement
+from shoal.model.requirement import InferredPlace, NearRecords, Requirement
 from shoal.release.certificate.database_table import check_target
 from shoal.release.events.attacks import published_attacks, run_attacks, shown_records
 from shoal.release.events.contents import WrittenEvents, certificate_of, derive, steps_of
@@ -207,7 +207,7 @@ def decide_events(
     progress(0.05, "reading the records")
     events = read_events(table, policy if plan is None else with_choices_of(policy, plan))
     problem = events.problem
-    if any(r.sensitive is not None or isinstance(r, NearRecords) for r in problem.asked):
+    if any(r.sensitive is not None or isinstance(r, NearRecords | InferredPlace) for r in problem.asked):
         problem = replace(problem, shown=shown_by(events))
     if plan is not None:
         problem = problem.with_shapes(tuple(s for s in problem.shapes if s.most == plan.most_records))

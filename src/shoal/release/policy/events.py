@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.errors import PolicyError, UsageError
 from shoal.measures.events.knowledge import Sensitive, of_events
-from shoal.model.requirement import KnownRecords, NearRecords, Requirement
+from shoal.model.requirement import InferredPlace, KnownRecords, NearRecords, Requirement
 
 SUPPRESS = 0.2
 """Share of the records that may be left out if a policy does not say: without any, one rare place costs all places."""
@@ -85,6 +85,10 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
         )
     _refuse_others(plain, asked)
     place = said.get("place", ())
+    inferred = [r for r in asked if isinstance(r, InferredPlace)]
+    if inferred and not place:
+        hint = "Add place: there, or leave the requirement out."
+        raise PolicyError(f"'require.{inferred[0].name}' requires 'events.place'.", hint=hint, path=f"require.{inferred[0].name}")
     rules = EventRules(
         unit=said["unit"],
         time=said.get("time"),

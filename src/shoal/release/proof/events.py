@@ -23,6 +23,7 @@ import numpy.typing as npt
 from shoal.errors import UsageError, VerificationError
 from shoal.model.requirement import (
     MOST_SETS,
+    InferredPlace,
     KnownAbsence,
     KnownLength,
     KnownRecords,
@@ -139,6 +140,8 @@ def facts_of_rows(
             further[r.name] = _without_one(shown, r.records)
         elif isinstance(r, NearRecords):
             further[r.name] = _about(shown, r, list(places), timed)
+        elif isinstance(r, InferredPlace):
+            further[r.name] = _inferred(shown, r, list(places), timed)
     return replace(facts, further=further)
 
 
@@ -267,6 +270,48 @@ def _about(shown: _Shown, asked: NearRecords, points: list[tuple[Any, ...]], tim
         left = list(set.intersection(*(fits[p] for p in own)))
         fewest = min(fewest, len(left) // int(np.bincount(shown.whose[left]).max()))
     return fewest
+
+
+def _inferred(shown: _Shown, asked: InferredPlace, points: list[tuple[Any, ...]], timed: bool) -> float:
+    """The largest share of the traces with a set of points that have one place in common where they were most, second most, or
+    next after one of these points; other than the places of the set."""
+    place = [None if BLANK in p[timed:] or not p[timed:] else p[timed:] for p in points]
+    numbers = [_as_numbers([p[0] for p in points], dated) for dated in (False, True)] if timed else []
+    order = next((n for n in numbers if not np.isnan(n).any()), np.zeros(len(points)))
+    have: dict[tuple[int, ...], list[int]] = {}
+    told: list[dict[int, set[Any]]] = []
+    start = np.concatenate(([0], np.cumsum(shown.lengths))).tolist()
+    for t in range(len(shown.lengths)):
+        own = shown.points[start[t] : start[t + 1]].tolist()
+        told.append(_places_told(own, place, order, asked.kind))
+        for s in range(1, asked.records + 1):
+            for known in combinations(own, s):
+                have.setdefault(known, []).append(t)
+        if len(have) > FEWER_SETS:
+            raise VerificationError(
+                f"more than {FEWER_SETS:,} sets of records would have to be counted.", hint="Ask for fewer known records."
+            )
+    worst = 0.0
+    for known, traces in have.items():
+        for p in known:
+            times = Counter(chain.from_iterable(told[t][p] for t in traces))
+            most = max((n for v, n in times.items() if v is not None and v not in {place[q] for q in known}), default=0)
+            worst = max(worst, most / len(traces))
+    return round(worst, 12)
+
+
+def _places_told(own: list[int], place: Sequence[Any], order: npt.NDArray[np.float64], kind: str) -> dict[int, set[Any]]:
+    """The places that a trace tells somebody who knows that a point is in it."""
+    if kind != "next":
+        often = Counter(place[p] for p in own if place[p] is not None)
+        ranked = sorted(often.values(), reverse=True)[kind == "work" :]
+        top = {v for v, n in often.items() if ranked and n == ranked[0]}
+        return dict.fromkeys(own, top)
+    out = {}
+    for p in own:
+        later = min((order[q] for q in own if order[q] > order[p]), default=order[p])
+        out[p] = {place[q] for q in own if q != p and order[q] in (order[p], later)}
+    return out
 
 
 def _as_numbers(told: Sequence[Any], dated: bool) -> npt.NDArray[np.float64]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from shoal.measures.events.knowledge import Asked, Linked, Mask, Shown, most_known, numbered, safe_limit
 from shoal.model.counts.classes import IntArray
-from shoal.model.requirement import MOST_SETS, KnownLength, KnownRecords, Unicity
+from shoal.model.requirement import MOST_SETS, InferredPlace, KnownLength, KnownRecords, Unicity
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,7 +156,7 @@ def _held(pairs: Pairs, alive: Mask, asked: Asked, records: int, allowed: int, *
         if not mark.any():
             return pairs, alive
         goes = np.ones_like(mark) if not split else np.zeros_like(mark) if plain else linked.weak(1, safe_limit(asked))
-        if isinstance(asked, KnownLength):
+        if isinstance(asked, KnownLength | InferredPlace):
             mark, goes = _shorter(linked, mark, split=split)
         moved, away = pairs.point[linked.pair[mark]], pairs.point[linked.pair[mark & goes]]
         alive = alive.copy()
@@ -166,8 +166,8 @@ def _held(pairs: Pairs, alive: Mask, asked: Asked, records: int, allowed: int, *
 
 
 def _shorter(linked: Linked, mark: Mask, *, split: bool) -> tuple[Mask, Mask]:
-    """Which of the marked pairs change, and which of these go: of a trace that is weak as a whole, because its length is rare,
-    half with a new pseudonym, or the rarest point."""
+    """Which of the marked pairs change, and which of these go: of a trace that is weak as a whole, because its length is rare
+    or its places are those of the others, half with a new pseudonym, or the rarest point."""
     lengths = linked.traces.lengths
     turn = np.arange(len(mark)) - np.repeat(linked.traces.start[:-1], lengths)
     whole = np.repeat(np.add.reduceat(mark, linked.traces.start[:-1], dtype=np.int64) == lengths, lengths)
