@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.errors import PolicyError, VerificationError
+from shoal.errors import InfeasibleError, PolicyError, VerificationError
 from shoal.kernels import signatures
 from shoal.model.certificate.file import read_event_certificate
 from shoal.release.certificate.signing import file_entry, signed
@@ -421,3 +421,99 @@ def test_what_the_records_show_of_k_people_is_stated_although_nothing_is_added(t
     assert shared[("B", "D")] == flows[("B", "D")] == 8
     assert all(flows[ends] >= n for ends, n in shared.items())
     assert flows == {("B", "C"): 7, ("B", "D"): 8, ("C", "A"): 8, ("C", "B"): 18}
+
+
+def only(rows: Rows, folder: Path, form: str = "csv", **more: Any) -> Flows:
+    """A release of flows and no records, verified; the flows as anybody reads them."""
+    rules = {"unit": "card", "time": "at", "place": "station", "flows": "only"}
+    asked = {"events": rules, "roles": {"rest": "drop"}, "require": [f"known[2]>={K}"], "allow": {"suppress": 0.9}, "seed": SEED}
+    made = shoal.anonymize(table(rows), asked, format=form, **more)
+    made.write(folder)
+    assert shoal.verify(folder).ok
+    assert {f.name for f in folder.iterdir()} == {f"data.{form}", "plan.json", "certificate.json", "report.html"}
+    certificate = made.certificate
+    assert certificate.after.records == certificate.people.records
+    assert certificate.people.smallest["1"] >= K
+    found = [r for b in shoal.open(folder / f"data.{form}").scan(["station_from", "station_to", "trips"]) for r in b.to_pylist()]
+    return {(r["station_from"], r["station_to"]): r["trips"] for r in found}
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_flows_instead_of_records(tmp_path: Path, form: str) -> None:
+    """Flows of k people, and none of one less; one of five people who goes twice is counted once."""
+    others = [(K - 1, "GH"), (K - 1, "EG"), (K - 1, "EH"), (K - 1, "IF"), (K - 1, "JF")]
+    rows = walks((K, "AB"), (K - 1, "CD"), (K - 1, "EF"), (1, "EFXEF"), *others)
+    assert only(rows, tmp_path / "out", form) == {("A", "B"): K, ("E", "F"): K}
+
+
+@pytest.mark.parametrize(
+    "rows", [walks(*CIRCLE, (10, "AY"), (11, "BZ"), (12, "CX")), commuters(90, 4), commuters(150, 1)], ids=["circle", "90", "150"]
+)
+def test_sums_do_not_tell_a_flow_that_is_published_instead_of_records(tmp_path: Path, rows: Rows) -> None:
+    """People and shares of every flow by the test's own count; then linear programming with all true sums of rows and columns."""
+    optimize = pytest.importorskip("scipy.optimize")
+    flows, true = only(rows, tmp_path / "out"), trips(rows)
+    for ends, n in flows.items():
+        counted = min(true[ends].total(), n)
+        assert n == counted
+        assert sum(min(c, n // K) for c in true[ends].values()) >= n  # so that nobody need have more than one in k
+    hidden = [e for e, found in true.items() if found.total() != flows.get(e, 0)]
+    lines = [(side, end) for side in (0, 1) for end in {e[side] for e in hidden}]
+    sums = np.array([[float(e[side] == end) for e in hidden] for side, end in lines])
+    right = sums @ np.array([true[e].total() for e in hidden])
+    bounds = [(flows.get(e, 0), None) for e in hidden]
+    for i, ends in enumerate(hidden):
+        low, high = (s * optimize.linprog(s * np.eye(len(hidden))[i], A_eq=sums, b_eq=right, bounds=bounds).fun for s in (1, -1))
+        more = [e for e in flows if e not in hidden and (e[0] == ends[0] or e[1] == ends[1])]
+        assert high - low >= K - 1e-6 or not more
+    assert flows
+    assert hidden
+
+
+def test_flows_instead_of_records_are_subtracted_from_earlier_ones(tmp_path: Path) -> None:
+    only(walks((K + 2, "AB"), (K, "CD")), tmp_path / "first")
+    only(walks((K + 2, "AB"), (K, "CD")), tmp_path / "same", previous=[tmp_path / "first"])
+    with pytest.raises(VerificationError, match="flows of an earlier release"):
+        only(walks((K + 3, "AB"), (K, "CD")), tmp_path / "second", previous=[tmp_path / "first"])
+    only(walks((K + 2, "AB"), (K, "CD")), tmp_path / "again", plan=tmp_path / "first" / "plan.json")
+
+
+@pytest.mark.parametrize("line", ["A,B,8", "A,B,-7", "A,B,", "A,B,6"])
+def test_flows_instead_of_records_cannot_be_changed(tmp_path: Path, line: str) -> None:
+    only(walks((K + 2, "AB"), (K, "CD")), tmp_path / "out")
+    lie = tmp_path / "lie"
+    shutil.copytree(tmp_path / "out", lie)
+    (lie / "data.csv").write_text(f"station_from,station_to,trips\n{line}\nC,D,5\n", newline="\n")
+    body = read_event_certificate(lie / "certificate.json").without_report.as_read
+    body = replace(body, files=tuple(file_entry(lie / f.name) for f in body.files))
+    (lie / "report.html").write_text(render(body), encoding="utf-8", newline="\n")
+    whole = signed(replace(body, files=(*body.files, file_entry(lie / "report.html"))), signatures.signer())
+    (lie / "certificate.json").write_bytes(whole.to_bytes())
+    assert not shoal.verify(lie).ok
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"events": {"renew": "never"}}, "'events.renew' is not used"),
+        ({"events": {"time": None}}, "requires a time and one place"),
+        ({"roles": {"rest": "drop", "insensitive": ["row"]}}, "publishes no records"),
+    ],
+)
+def test_flows_instead_of_records_take_no_choice_about_records(more: dict[str, Any], words: str) -> None:
+    rules = {"unit": "card", "time": "at", "place": "station", "flows": "only", **more.get("events", {})}
+    rules = {name: value for name, value in rules.items() if value is not None}
+    asked = {"events": rules, "roles": more.get("roles", {"rest": "drop"}), "require": ["known[1]>=5"], "seed": SEED}
+    allow = {"identifying": {"row": "a number of the record"}}
+    with pytest.raises(PolicyError, match=words):
+        shoal.anonymize(table(walks((K, "AB"))), asked | {"allow": allow})
+
+
+def test_too_many_small_flows_are_refused_with_what_would_do(tmp_path: Path) -> None:
+    rows = walks((K, "AB"), (K - 1, "CD"), (K - 1, "EF"))
+    rules = {"unit": "card", "time": "at", "place": "station", "flows": "only"}
+    asked = {"events": rules, "roles": {"rest": "drop"}, "require": [f"known[1]>={K}"], "seed": SEED}
+    with pytest.raises(InfeasibleError, match=r"61\.54% of the trips") as caught:
+        shoal.anonymize(table(rows), asked)
+    assert "0.6154" in str(caught.value)
+    shoal.anonymize(table(rows), asked | {"allow": {"suppress": 0.6154}}).write(tmp_path / "out")

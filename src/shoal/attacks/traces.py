@@ -50,29 +50,28 @@ class Published:
         """Traces that hold every point; with several columns of points, all those of one column."""
         return np.unique(np.concatenate([self.near([np.array([p]) for p in some]) for some in points.reshape(len(points), -1).T]))
 
-    def scores(self, points: IntArray) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """For each trace the sum over the points in common, 1 / ln(1 + n) for one that n traces hold: a rare one tells more; and
-        how many these are."""
+    def scores(self, points: IntArray) -> tuple[Any, Any, Any]:
+        """The traces with one of the points, at least: for each the sum over the points in common, 1 / ln(1 + n) for one that n
+        traces hold, because a rare one tells more; and how many these are."""
         t = self.traces
-        scores, common = np.zeros(t.n_people), np.zeros(t.n_people)
-        for p in points[points >= 0].tolist():
-            there = t.visitor[t.first[p] : t.first[p + 1]]
-            scores[there] += 1.0 / np.log1p(len(there))
-            common[there] += 1
-        return scores, common
+        lists = [t.visitor[t.first[p] : t.first[p + 1]] for p in points[points >= 0].tolist()]
+        there, which = np.unique(np.concatenate([t.visitor[:0], *lists]), return_inverse=True)
+        sizes = np.array([len(x) for x in lists], dtype=np.int64)
+        return there, np.bincount(which, weights=np.repeat(1.0 / np.log1p(sizes), sizes)), np.bincount(which)
 
     def alike(self, points: IntArray) -> npt.NDArray[np.float64]:
         """The score of each trace over all points of both."""
-        scores, common = self.scores(points)
-        return np.asarray(scores / (self.traces.lengths + len(points) - common))
+        there, scores, common = self.scores(points)
+        out = np.zeros(self.traces.n_people)
+        out[there] = scores / (self.traces.lengths[there] + len(points) - common)
+        return out
 
     def best(self, points: IntArray) -> tuple[int, float]:
         """The trace with the highest score and its eccentricity; −1 where no point fits."""
-        scores = self.scores(points)[0]
-        there = np.flatnonzero(scores)
+        there, some, _ = self.scores(points)
         if not len(there):
             return -1, 0.0
-        some, n = scores[there], len(scores)
+        n = self.traces.n_people
         spread = float(max(0.0, (some**2).sum() / n - (some.sum() / n) ** 2) ** 0.5)
         first, second = np.partition(np.append(some, 0.0), -2)[:-3:-1].tolist() if n > 1 else (float(some[0]), 0.0)
         return int(there[some.argmax()]), (first - second) / spread if spread > 0 else 0.0

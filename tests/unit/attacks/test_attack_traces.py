@@ -236,8 +236,9 @@ def test_what_pseudonyms_tell_of_a_place_is_compared_with_the_guess_without_them
 
     def told(known: int, truth: int, guess: bool, n: int = 1) -> tuple[float, str]:
         found = inferred_place(
-            "home", SHOWN, [np.array([known])] * n, lambda _, t: homes[t], np.array([truth] * n), np.array([guess] * n)
-        )
+            "home", SHOWN, [np.array([known])] * n, lambda _, t: homes[t], np.array([truth] * n), np.array([guess] * n), homes,
+            claimed=None,
+        )  # fmt: skip
         return found.rate, found.verdict
 
     assert told(1, 5, False) == (1 / 2, "warning")
@@ -245,6 +246,15 @@ def test_what_pseudonyms_tell_of_a_place_is_compared_with_the_guess_without_them
     assert told(0, 6, True) == (0.0, "holds")
     assert told(-1, 6, True) == (1.0, "holds"), "nothing fits: the guess without the release"
     assert told(0, 5, True, 40) == (1.0, "holds"), "as often as without the release, and never more"
+
+
+@pytest.mark.parametrize(("claimed", "where", "verdict"), [(0.75, 0, "holds"), (0.74, 0, "broken"), (0.25, 5, "holds")])
+def test_a_place_that_more_pseudonyms_tell_than_required_breaks_it(claimed: float, where: int, verdict: str):
+    """Three of the four pseudonyms with point 0 have home 5, unless that is where point 0 is: then one in four has home 6."""
+    homes, one = np.array([5, 6, 5, 5]), np.array([True])
+    known, places = [np.array([0])], np.array([where] * 4)
+    found = inferred_place("home", SHOWN, known, lambda _, t: homes[t], np.array([5]), one, places, claimed=claimed)
+    assert (found.verdict, found.claimed) == (verdict, claimed)
 
 
 def test_a_list_finds_shifted_traces_by_the_days_between_records(tmp_path):

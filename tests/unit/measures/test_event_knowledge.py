@@ -245,6 +245,21 @@ def test_no_attacker_of_this_file_beats_the_stated_number(tmp_path: Path, kind: 
     assert tried[name.get(kind, "sensitive value: v")].verdict == "holds"
 
 
+def test_blank_records_at_one_point_are_lost_once(tmp_path: Path) -> None:
+    """Six people at places of their own, four times in one morning: one record each is published, without its place."""
+    table = commuters(40, 7)
+    for p in range(6):
+        for hour in range(7, 11):
+            row = {"who": f"odd{p}", "at": START + timedelta(hours=hour), "where": f"X{p}", "v": None, "row": len(table["row"])}
+            for name, value in row.items():
+                table[name].append(value)
+    rules = {"time_widths": ["6h"], "place_levels": ["local"], "renew": "as needed"}
+    made, data = released(table, tmp_path / "out", ["known[2]>=3"], **rules)
+    blank = sum(r["where"] == "*" for r in data)
+    assert made.certificate.cost.merged > 0
+    assert made.certificate.cost.place == pytest.approx(blank / len(data))
+
+
 BASE: dict[str, Any] = {"events": {"unit": "who", "place": "where"}}
 
 

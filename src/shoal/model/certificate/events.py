@@ -19,7 +19,7 @@ from shoal.model.requirement import Requirement, requirements_of
 @dataclass(frozen=True, kw_only=True)
 class EventData:
     """The published file, or a table of a database with the digest of its rows; and which of its columns tell the pseudonym
-    (None: not published), the time and the places."""
+    (None: not published), the time and the places. ``counts``: the column that states how many records a row is (None: one)."""
 
     file: str | None
     format: str
@@ -30,6 +30,7 @@ class EventData:
     table: str | None = field(default=None, metadata=LEFT_OUT)
     engine: str | None = field(default=None, metadata=LEFT_OUT)
     digest: str | None = field(default=None, metadata=LEFT_OUT)
+    counts: str | None = field(default=None, metadata=LEFT_OUT)
 
     @property
     def ending(self) -> str:

@@ -50,7 +50,7 @@ from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with
 from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, shown_of, time_labels, write_table
 from shoal.release.events.records import EventTable, column_of, complete, several_places, time_of, times_at
 from shoal.release.events.uses import earlier_flows, published_places
-from shoal.release.proof.events import facts_of_rows, judge_events
+from shoal.release.proof.events import event_rows, facts_of_rows, judge_events
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found
 from shoal.search.events.problem import EVERY, NEVER
@@ -443,7 +443,7 @@ def attack_folder(
 
 
 def _shown(data: Path, told: EventData) -> list[tuple[Any, ...]]:
-    return list(rows(data, [*([told.unit] if told.unit else []), *told.points]))
+    return list(event_rows(data, [*([told.unit] if told.unit else []), *told.points], told.counts))
 
 
 def published_attacks(

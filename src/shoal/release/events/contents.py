@@ -137,6 +137,8 @@ def counted(c: EventCertificate) -> str:
     """Whom the requirements count, and in which file."""
     if c.people is None:
         return f"{'records' if c.data.unit is None else 'pseudonyms'} of the published file"
+    if c.data.counts:
+        return "people behind the trips of the published file"
     if c.steps.shift:
         return "people, at their dates before the shift; the published file has the shifted dates"
     return "people behind the pseudonyms of the published file"
@@ -217,12 +219,14 @@ def verdict_of(c: EventCertificate) -> str:
     whose = "under one pseudonym" if split else "of a person"
     what = f"Every record {whose}" if held[0] == 1 else f"Every set of up to {held[0]} records {whose}"
     said = f"{what} is shared by at least {held[1]:,} people; every requirement is met."
+    if c.data.counts:
+        said = f"Every published flow counts trips of at least {held[1]:,} people; every requirement is met."
     return said if c.format == EVENT_FORMAT_1 else f"{said}{_objects(c)}{more}"
 
 
 def _objects(c: EventCertificate) -> str:
     """Which people the verdict counts, and what the published file shows of its pseudonyms, where these are not the same."""
-    if c.people is None:
+    if c.people is None or c.data.counts:
         return ""
     shown = "pseudonym" if c.data.unit else "record"
     fewest, alone = c.after.smallest["1"], written(100 * c.after.alone["1"], 3)
@@ -252,7 +256,9 @@ def limits_of(c: EventCertificate) -> tuple[str, ...]:
         "somewhere) is not counted."
         if not (c.after.further or {})
         else "Known records are taken as true, and what else is known of a person only as far as a requirement says.",
-        "A point is shown once under a pseudonym; how often a person was there is not published.",
+        "A point is shown once under a pseudonym; how often a person was there is not published."
+        if not c.data.counts
+        else "The records of this release are trips from place to place, published as numbers, not linked, without times.",
     ]
     if c.cost.people == c.cost.records:
         # part of a certificate: verify derives it again, so that it must stay as version 0.3.0 wrote it
@@ -260,10 +266,10 @@ def limits_of(c: EventCertificate) -> tuple[str, ...]:
             "Every person has one record: this is not an event table, and a policy with quasi-identifiers says more of it."
         )
     points = (*c.data.points, *((c.data.unit,) if c.data.unit else ()))
-    others = [n for n in c.data.columns if n not in points]
+    others = [n for n in c.data.columns if n not in (*points, c.data.counts)]
     if others:
         out.append(f"Published as they are and not counted among what is known: {', '.join(others)}.")
-    if any(Path(f.name).stem == FLOWS for f in c.files):
+    if c.data.counts or any(Path(f.name).stem == FLOWS for f in c.files):
         out.append(
             f"A published flow counts trips of at least {fewest_of(c.asked)} people. It may be less than the true number: of a "
             "person with many of its trips some are not counted. The flows of several releases together are not protected."

@@ -27,6 +27,7 @@ from shoal.model.display import written
 from shoal.model.requirement import Requirement
 from shoal.release.events.publish import place_labels
 from shoal.release.events.records import EventTable, fewest_of
+from shoal.release.policy.events import ONLY
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import facts_of_rows
 from shoal.release.proof.read import rows
@@ -94,10 +95,12 @@ def read_event_plan(path: Path) -> EventPlan:
 def with_choices_of(policy: Policy, plan: EventPlan) -> Policy:
     """The policy with the choices of an earlier plan in place of its own; requirements and limits stay."""
     rules = policy.events
-    if rules is None or (rules.unit, rules.time, rules.place) != (plan.unit, plan.time, plan.place):
+    if rules is None or ((rules.unit, rules.time, rules.place) != (plan.unit, plan.time, plan.place) and rules.flows != ONLY):
         raise PolicyError(
             "the plan is about other columns of person, time and place than the policy.", hint="Name the same under events."
         )
+    if rules.flows == ONLY:
+        return policy
     if plan.place_level == CUT:
         raise PolicyError(
             "a cut rises as far as the records ask for, and a plan publishes no rare places: it cannot be repeated.",

@@ -19,10 +19,13 @@ from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
 from shoal.release.events.records import Column, EventTable
+from shoal.release.policy.events import ONLY
 from shoal.search.events.event_search import Found, label_texts
 from shoal.search.events.problem import CUT, EVERY, LOCAL, NEVER
 
 DAY = UNITS["d"]
+TRIPS = "trips"
+"""The column of flows that counts."""
 
 
 def published(events: EventTable, found: Found) -> Any:
@@ -35,6 +38,9 @@ def published(events: EventTable, found: Found) -> Any:
         columns[events.rules.unit] = pseudonyms(events, found)
     for name in (*events.policy.insensitive, *events.policy.sensitive):
         columns[name] = events.records[name].take(pa.array(index)).combine_chunks()
+    if events.rules.flows == ONLY:
+        counted = pa.table(columns).group_by(list(columns)).aggregate([([], "count_all")])
+        return counted.rename_columns([*columns, TRIPS]).sort_by([(n, "ascending") for n in columns])
     names = [n for n in events.table.schema.names if n in columns]
     first = [events.rules.unit] if events.rules.unit in columns else []
     made = pa.table({n: columns[n] for n in names})

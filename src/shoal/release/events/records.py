@@ -18,7 +18,7 @@ from shoal.model.display import written
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import KnownRecords, NearRecords, Requirement, Unicity
 from shoal.release.gate.identifying import check_identifying
-from shoal.release.policy.events import EventRules
+from shoal.release.policy.events import ONLY, EventRules
 from shoal.release.policy.policy import Policy
 from shoal.search.events.problem import CUT, DAYS, EVERY, LOCAL, NEEDED, NEVER, RECORDS, EventProblem, Shape, Weights, renewal
 from shoal.techniques.places import grid_widths, group_by_trips
@@ -69,10 +69,13 @@ def read_events(table: Table, policy: Policy) -> EventTable:
     _check_columns(table, policy, rules)
     check_identifying(table, policy)
     records, incomplete = complete(table, (*rules.columns, *policy.insensitive, *policy.sensitive), rules.columns)
+    kinds = {n: table.schema[n].kind for n in rules.columns}
+    if rules.flows == ONLY:
+        records, rules, kinds = _as_trips(records, policy, rules, kinds)
     unit = column_of(records, rules.unit, "text")
     person = unit.codes
-    time = None if rules.time is None else time_of(records, rules.time, table.schema[rules.time].kind)
-    places = tuple(column_of(records, n, table.schema[n].kind) for n in rules.place)
+    time = None if rules.time is None else time_of(records, rules.time, kinds[rules.time])
+    places = tuple(column_of(records, n, kinds[n]) for n in rules.place)
     trees = {c.name: _tree(policy, rules, c, person, time) for c in places if c.name in rules.hierarchy}
     widths, levels = widths_of(rules, time), levels_of(rules, places, trees, person, fewest_of(policy.requirements))
     renewals = {r: renewal_of(r, places, int(person.max()) + 1) for r in renewals_of(policy, rules, time)}
@@ -85,6 +88,28 @@ def read_events(table: Table, policy: Policy) -> EventTable:
         raise UsageError(f"{len(shapes)} plans would have to be tried.", hint=f"Name fewer choices: at most {MOST_SHAPES} plans.")
     problem = _problem(policy, rules, person, time, places, trees, widths, levels, shapes)
     return EventTable(table, policy, rules, records, unit.values, time, places, trees, problem, incomplete, renewals)
+
+
+def _as_trips(records: Any, policy: Policy, rules: EventRules, kinds: dict[str, str]) -> tuple[Any, EventRules, dict[str, str]]:
+    """The trips of the records, one each, not linked and without a time; and the rules for them."""
+    import pyarrow as pa
+
+    if policy.insensitive or policy.sensitive:
+        raise PolicyError("'flows: only' publishes no records.", hint="Name further columns under roles.direct.")
+    ends, made = rules.place, records
+    if len(ends) == 1 and rules.time is not None:
+        where, who = column_of(records, ends[0], kinds[ends[0]]), column_of(records, rules.unit, "text")
+        first, last = trips_of(who.codes, time_of(records, rules.time, kinds[rules.time]).codes, where.codes)
+        ends, taken = (f"{ends[0]}_from", f"{ends[0]}_to"), (records.take(pa.array(x)) for x in (first, last))
+        start, stop = (t[where.name] for t in taken)
+        made = pa.table({rules.unit: records[rules.unit].take(pa.array(first)), ends[0]: start, ends[1]: stop}).combine_chunks()
+        kinds = dict.fromkeys(ends, where.kind)
+    if len(ends) != 2 or {kinds[n] for n in ends} <= {"float", "decimal"}:
+        hint = "Name time: and one place:, or an origin and a destination."
+        raise PolicyError("'flows: only' requires a time and one place, or an origin and a destination.", hint=hint)
+    if not made.num_rows:
+        raise EmptyTableError("nobody has a trip.", hint="A trip is two consecutive records of a person at different places.")
+    return made, EventRules(rules.unit, place=ends, place_levels=(EXACT,), renew=(EVERY,), flows=ONLY), kinds
 
 
 def _rules(policy: Policy) -> EventRules:
@@ -248,7 +273,7 @@ def _problem(
         tree=tree,
         leaf=None if tree is None else _leaves(tree, places[0])[places[0].codes],
         ladder=_ladder(places) if LOCAL in levels else (),
-        flows=rules.flows,
+        flows=rules.flows is True,
     )
 
 

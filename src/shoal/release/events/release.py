@@ -29,7 +29,7 @@ from shoal.release.events.contents import WrittenEvents, certificate_of, derive,
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
 from shoal.release.events.publish import private, published, shown_by, write_table
 from shoal.release.events.records import EventTable, read_events
-from shoal.release.events.uses import FLOWS, earlier_flows, flow_table, flows_of, uses_of, with_flows
+from shoal.release.events.uses import FLOWS, earlier_flows, flow_table, flows_of, flows_only, uses_of, with_flows
 from shoal.release.events.verify import facts_of_table
 from shoal.release.make import private_file
 from shoal.release.make.carry_out import Output, data_place
@@ -37,6 +37,7 @@ from shoal.release.make.certify import input_hash
 from shoal.release.make.private_file import objections
 from shoal.release.make.recode import ENDINGS
 from shoal.release.make.release import Release, commit
+from shoal.release.policy.events import ONLY
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts, judge_events, recount_events
 from shoal.release.proof.facts import alike
@@ -211,8 +212,11 @@ def decide_events(
         problem = replace(problem, shown=shown_by(events))
     if plan is not None:
         problem = problem.with_shapes(tuple(s for s in problem.shapes if s.most == plan.most_records))
-    found = best_plan(problem, lambda done, what: progress(0.1 + 0.5 * done, what))
-    found = with_flows(events, found) if problem.flows else found
+    if events.rules.flows == ONLY:
+        found = flows_only(events)
+    else:
+        found = best_plan(problem, lambda done, what: progress(0.1 + 0.5 * done, what))
+        found = with_flows(events, found) if problem.flows else found
     limit = policy.loss_limit
     if limit is not None and found.loss > limit:
         raise InfeasibleError(
@@ -247,12 +251,13 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     progress(0.7, "counting the written file again")
     known = _known(events, found)
     asked, timed = events.problem.asked, told.time is not None
-    facts = recount_events(data, unit=told.unit, points=told.points, known=known, asked=asked, timed=timed)
+    more: dict[str, Any] = {"asked": asked, "timed": timed, "counts": told.counts}
+    facts = recount_events(data, unit=told.unit, points=told.points, known=known, **more)
     people = _people(events, found, stage, known)
     _require_met(events.policy.requirements, people or facts)
     if facts.records != int(found.stays.sum()):
         raise VerificationError("the written file has another number of records than was planned; nothing was released.")
-    flows = flows_of(events, found) if events.rules.flows else None
+    flows = flows_of(events, found) if events.rules.flows is True else None
     if flows is not None:
         write_table(flow_table(events, found, flows), data.with_name(f"{FLOWS}{data.suffix}"))
     plan_text = plan_of(events, found).to_json()
@@ -335,7 +340,7 @@ def _input_hash(events: EventTable, output: Output, signer: sign.Signer) -> str 
 
 
 def _data(events: EventTable, found: Found, data: Path, form: str) -> EventData:
-    columns = tuple(logical(header(data), events.table.schema.names))
+    columns = tuple(logical(header(data), (*events.table.schema.names, *events.rules.place)))
     rules = events.rules
     return EventData(
         file=data.name,
@@ -344,6 +349,7 @@ def _data(events: EventTable, found: Found, data: Path, form: str) -> EventData:
         unit=None if found.shape.renew == EVERY else rules.unit,
         time=rules.time if rules.time in columns else None,
         place=tuple(p for p in rules.place if p in columns),
+        counts=columns[-1] if rules.flows == ONLY else None,
     )
 
 

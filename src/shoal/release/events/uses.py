@@ -12,25 +12,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from shoal.errors import InfeasibleError
 from shoal.measures.events.knowledge import Mask
 from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
 from shoal.measures.events.unicity import LARGE, Log, compare_logs, compare_trips, count_use, trips_of
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.events import EventData, EventSteps, EventUse
+from shoal.model.compare import most_of
 from shoal.model.counts.classes import IntArray
+from shoal.model.display import written
 from shoal.model.requirement import KnownRecords, Requirement
 from shoal.release.events.plan_file import check_earlier
 from shoal.release.events.publish import place_labels, time_labels
 from shoal.release.events.records import EventTable, fewest_of, places_at, several_places, times_at
 from shoal.release.proof.events import read_flows
 from shoal.release.proof.read import rows
-from shoal.search.events.event_search import Found
+from shoal.search.events.event_search import Found, plan_found
 from shoal.search.events.problem import CUT, LOCAL
 from shoal.search.events.suppress import most_each, most_shown
 
@@ -185,18 +190,37 @@ class _Read:
 @dataclass(frozen=True, eq=False, repr=False)
 class Flows:
     """The trips of each origin and destination: in the table, and as they are published (0: not published); the first and the
-    last record of one such trip."""
+    last record of one such trip; and which trips of the table are counted beside those that the records show."""
 
     before: IntArray
     trips: IntArray
     first: IntArray
     last: IntArray
+    kept: Mask
 
     @property
     def lost(self) -> float:
         """The share of the trips that is not published."""
         total = int(self.before.sum())
         return 1 - int(np.minimum(self.trips, self.before).sum()) / total if total else 0.0
+
+
+def flows_only(events: EventTable) -> Found:
+    """The plan that publishes trips by origin and destination and no records; InfeasibleError if too many trips are of small
+    flows."""
+    problem = events.problem
+    nothing = np.zeros(problem.n, dtype=np.bool_)
+    every = np.arange(problem.n)
+    made = partial(plan_found, problem, problem.shapes[0], ~nothing, every, every)
+    flows = flows_of(events, made(nothing, None, None, 0.0, 0))
+    found = made(flows.kept, None, None, 0.0, 0)
+    if found.left_out > most_of(problem.allow, problem.n):
+        share = found.left_out / problem.n
+        raise InfeasibleError(
+            f"{share:.2%} of the trips are of flows that cannot be published, and {problem.allow:.2%} may be left out.",
+            hint=f"Allow it: allow: {{suppress: {written(ceil(share * 1e4) / 1e4)}}}; or count between fewer, larger places.",
+        )
+    return replace(found, tried=1)
 
 
 def flows_of(events: EventTable, found: Found) -> Flows:
@@ -224,7 +248,11 @@ def flows_of(events: EventTable, found: Found) -> Flows:
         if not more.any():
             more = _tight(true, told, added, ends, k)
         if not more.any():
-            return Flows(true, told, first, last)
+            order = np.argsort(which[: len(made)], kind="stable")
+            own = which[: len(made)][order]
+            kept = np.zeros(len(made), dtype=np.bool_)
+            kept[order] = np.arange(len(own)) - np.searchsorted(own, own) < extra[own]
+            return Flows(true, told, first, last, kept)
         extra[more[flow]] = 0
         shown[more[flow] & ~_shared(flow, shown, k, len(known))[flow]] = 0
 
@@ -388,10 +416,10 @@ def earlier_flows(
     or that only one of them publishes and may differ so little, tells of the people who are in one table and not in the other:
     broken, unless the two are of different days."""
     out, k = [], fewest_of(asked)
-    mine = file.with_name(f"{FLOWS}{file.suffix}")
+    mine = file if data.counts else file.with_name(f"{FLOWS}{file.suffix}")
     for place in earlier:
         before = check_earlier(place)
-        theirs = place / f"{FLOWS}{before.data.ending}"
+        theirs = place / (str(before.data.file) if before.data.counts else f"{FLOWS}{before.data.ending}")
         if not (mine.is_file() and theirs.is_file()):
             continue
         new, old = ({tuple(map(str, ends)): n for ends, n in read_flows(f).items()} for f in (mine, theirs))

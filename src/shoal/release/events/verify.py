@@ -166,7 +166,8 @@ def event_facts(place: Path, c: EventCertificate, table: Table | None = None) ->
         raise TamperError("the certificate names data outside the folder.")
     if logical(header(data), c.data.columns) != list(c.data.columns):
         raise TamperError("the data have other columns than the certificate names.")
-    check_records(data, c.after.records)
+    if c.data.counts is None:
+        check_records(data, c.after.records)
     return _recount(data, c.data, c.asked, known)
 
 
@@ -200,7 +201,8 @@ def _read_back(table: Table) -> Iterator[Path]:
 
 
 def _recount(file: Path, data: EventData, asked: Sequence[Requirement], known: int) -> EventFacts:
-    return recount_events(file, unit=data.unit, points=data.points, known=known, asked=asked, timed=data.time is not None)
+    more: dict[str, Any] = {"asked": asked, "timed": data.time is not None, "counts": data.counts}
+    return recount_events(file, unit=data.unit, points=data.points, known=known, **more)
 
 
 def _count(c: EventCertificate, facts: EventFacts) -> str:
@@ -231,7 +233,7 @@ def _uses(place: Path, c: EventCertificate, table: Table | None) -> str:
 
 
 def _uses_of(place: Path, c: EventCertificate, data: Path) -> str:
-    told, trips = recount_uses(data, unit=c.data.unit, time=c.data.time, place=c.data.place)
+    told, trips = recount_uses(data, unit=c.data.unit, time=c.data.time, place=c.data.place, counts=c.data.counts)
     if c.steps.time not in TEXTS_IN_ORDER and time_length(c.steps.time or "") is None:
         told.pop("trips", None)
     stated = {u.name: u.after for u in c.uses if u.name in told}

@@ -12,10 +12,14 @@ from shoal.model.requirement import InferredPlace, KnownRecords, NearRecords, Re
 
 SUPPRESS = 0.2
 """Share of the records that may be left out if a policy does not say: without any, one rare place costs all places."""
+ONLY = "only"
 NEEDLESS = (
     "unit", "weight", "preset", "population", "sample", "transform", "optimize", "objective", "method", "cells",
     "hardened", "analyses",
 )  # fmt: skip
+
+
+CHOICES = ("time_widths", "place_levels", "hierarchy", "renew", "most_records", "shift", "weights", "vault")
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class EventRules:
 
     ``shift`` is the most days that a person's dates are moved, 0 for none; ``weights`` say how much each loss counts. ``vault``
     names the domain of the vault whose pseudonyms are published; without it they are numbers dealt at random. ``flows``: trips by
-    origin and destination are published beside the records.
+    origin and destination are published beside the records, or (:data:`ONLY`) instead of them.
     """
 
     unit: str
@@ -38,7 +42,7 @@ class EventRules:
     shift: int = 0
     weights: Mapping[str, float] = field(default_factory=dict)
     vault: str = ""
-    flows: bool = False
+    flows: bool | str = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -120,6 +124,9 @@ def _check(rules: EventRules) -> None:
         raise PolicyError("'events.shift' moves dates, and no time is named.", hint="Add time: there.", path="events.shift")
     if rules.flows and not rules.place:
         raise PolicyError("'events.flows' counts trips between places, and no place is named.", path="events.flows")
+    if rules.flows == ONLY and (unused := [n for n in CHOICES if getattr(rules, n)]):
+        hint = "Leave it out: there are no records that it applies to."
+        raise PolicyError(f"'events.{unused[0]}' is not used with 'flows: only'.", hint=hint, path=f"events.{unused[0]}")
     for name in rules.hierarchy:
         if name not in rules.place:
             raise PolicyError(f"'events.hierarchy' names '{name}', which is not a place.", path=f"events.hierarchy.{name}")

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain, combinations, pairwise
+from itertools import chain, combinations, pairwise, repeat
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ class EventFacts:
 
 def recount_events(
     path: Path, *, unit: str | None, points: Sequence[str], known: int, person: str | None = None,
-    asked: Sequence[Requirement] = (), timed: bool = False, values: str = "",
+    asked: Sequence[Requirement] = (), timed: bool = False, values: str = "", counts: str | None = None,
 ) -> EventFacts:  # fmt: skip
     """Count a written event table again, for up to ``known`` known records, and what else the requirements are about.
 
@@ -90,6 +90,8 @@ def recount_events(
         Those on other knowledge than exact records, and on sensitive columns (named in the file with ``values`` before them).
     timed : bool
         Whether the first column of a point is a time.
+    counts : str, optional
+        The column that states how many records a row stands for.
 
     Examples
     --------
@@ -102,10 +104,21 @@ def recount_events(
     """
     sensitive = list(dict.fromkeys(r.sensitive for r in asked if r.sensitive is not None))
     named = [*([unit] if unit else []), *([person] if person else [])]
-    records = rows(path, [*named, *(f"{values}{c}" for c in sensitive), *points])
+    records = event_rows(path, [*named, *(f"{values}{c}" for c in sensitive), *points], counts)
     return facts_of_rows(
         records, unit=unit is not None, person=person is not None, known=known, asked=asked, timed=timed, sensitive=sensitive
     )
+
+
+def event_rows(path: Path, columns: Sequence[str], counts: str | None) -> Iterator[tuple[Any, ...]]:
+    """The records of a written file; a row stands for as many of them as the column ``counts`` states."""
+    if counts is None:
+        yield from rows(path, columns)
+        return
+    for *record, n in rows(path, [*columns, counts]):
+        if not str(n).isdigit():
+            raise VerificationError("the written file has a row without its number of trips.")
+        yield from repeat(tuple(record), int(n))
 
 
 def facts_of_rows(
@@ -405,13 +418,13 @@ BLANK = "*"
 
 
 def recount_uses(
-    path: Path, *, unit: str | None, time: str | None, place: Sequence[str]
+    path: Path, *, unit: str | None, time: str | None, place: Sequence[str], counts: str | None = None
 ) -> tuple[dict[str, float], Counter[tuple[Any, ...]]]:
     """What anybody can count of the uses in a written file: records, records per pseudonym, and trips; and the trips by origin
     and destination. These are consecutive records of a pseudonym at two places; records at the same time have no order, and
     blank places tell no trip. With several places each record is a trip, from one to the other."""
     named: dict[Any, list[tuple[Any, ...]]] = {}
-    for i, record in enumerate(rows(path, [c for c in (unit, time, *place) if c is not None])):
+    for i, record in enumerate(event_rows(path, [c for c in (unit, time, *place) if c is not None], counts)):
         named.setdefault(record[0] if unit else i, []).append(record[bool(unit) :])
     records = sum(map(len, named.values()))
     out = {"records": float(records), "records per person": records / len(named)}
@@ -421,11 +434,12 @@ def recount_uses(
     trips: Counter[tuple[Any, ...]] = Counter()
     if time is None:
         return out, trips
+    moments = {t: _moment(t) for t in {r[0] for own in named.values() for r in own}}
     for own in named.values():
         times = Counter(r[0] for r in own)
-        for a, b in pairwise(sorted(own, key=lambda r: (_moment(r[0]), str(r[1:])))):
-            if a[1:] != b[1:] and BLANK not in (*a[1:], *b[1:]) and times[a[0]] == times[b[0]] == 1:
-                trips[*a[1:], *b[1:]] += 1
+        for a, b in pairwise(sorted(own, key=lambda r: (moments[r[0]], str(r[1:])))):
+            if a[1] != b[1] and BLANK not in (a[1], b[1]) and times[a[0]] == times[b[0]] == 1:
+                trips[a[1], b[1]] += 1
     return {**out, "trips": float(trips.total())}, trips
 
 

@@ -83,8 +83,12 @@ def _guarded(path: Path) -> Iterator[None]:
 
 def _values(array: Any) -> list[Any]:
     """Python values; NaN is missing and −0.0 is 0.0."""
-    out = array.to_pylist()
-    return [None if v is None or v != v else (v + 0.0 if isinstance(v, float) else v) for v in out]
+    import pyarrow as pa
+
+    coded = None if pa.types.is_nested(array.type) or pa.types.is_null(array.type) else array.dictionary_encode()
+    out = (array if coded is None else coded.dictionary).to_pylist()
+    plain = [None if v is None or v != v else (v + 0.0 if isinstance(v, float) else v) for v in out]
+    return plain if coded is None else [None if i is None else plain[i] for i in coded.indices.to_pylist()]
 
 
 def parts(folder: Path) -> list[Path]:

@@ -168,7 +168,9 @@ def tried_plan(problem: EventProblem, shape: Shape, allow: float, limit: float |
         if local is None:
             return None
         blank, pairs, which, stays = local
-        place_loss = float(lost[blank[stays[which]]].mean())
+        of_pair = np.empty(len(stays), dtype=np.int64)
+        of_pair[which] = blank  # records at one point are published once
+        place_loss = float(lost[of_pair[stays]].mean())
     else:
         places = problem.places[shape.place]
         pairs, which = pairs_of(trace, owner, others if places is None else [*others, places[keep]], len(trace))
@@ -176,13 +178,14 @@ def tried_plan(problem: EventProblem, shape: Shape, allow: float, limit: float |
         if kept is None:
             return None
         (pairs, stays), place_loss = kept, problem.column_loss("place", shape.place)
-    return _found(problem, shape, keep, pairs.trace[which], which, stays, levels, blank, place_loss, truncated)
+    return plan_found(problem, shape, keep, pairs.trace[which], which, stays, levels, blank, place_loss, truncated)
 
 
-def _found(
+def plan_found(
     problem: EventProblem, shape: Shape, keep: Mask, trace: IntArray, which: IntArray, stays: Mask, levels: Levels | None,
     blank: IntArray | None, place_loss: float, truncated: int,
 ) -> Found:  # fmt: skip
+    """The plan of a shape, of which these pairs stay."""
     index = np.flatnonzero(keep)
     if blank is not None:
         if not blank[stays[which]].any():
