@@ -265,8 +265,12 @@ def blanked(
     every = np.arange(len(trace))
     while True:
         pairs, which = pairs_of(trace, owner, [*others, codes[blank, every]], len(trace))
-        if dear is not None and dear(np.minimum(blank + too_rare(pairs, asked)[which], len(ladder) - 1)):
+        rare = too_rare(pairs, asked)[which] & (blank < len(ladder) - 1)
+        blank[rare] += 1
+        if dear is not None and dear(blank):
             return None
+        if rare.any():
+            continue
         made = suppressed(dress(pairs, which, blank), asked, len(trace), split=split)
         gone = np.ones(len(trace), dtype=np.bool_) if made is None else ~made[1][which]
         rise = gone & (blank < len(ladder) - 1)
