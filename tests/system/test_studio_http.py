@@ -192,12 +192,13 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
     assert "so it is known without finding the person&#39;s row" in page.text or "is far more common than" in page.text
     for path in ("x.zip", "file/0", "file/1"):
         assert visitor.http.get(f"/r/{shut[1]}/{path}").status_code == 403, path
+    assert visitor.post(f"/r/{shut[1]}/sign", approved_by="M. Okafor").status_code == 403
     number = re.search(r'name="(f\.\d+)"', page.text)
     assert number is not None
     assert visitor.post(f"/r/{shut[1]}/accept", **{number[1]: "1"}).status_code == 400, "a reason is needed"
     page = decided(visitor, page)
     assert "a contract binds the recipient" in page.text
-    page = ended(visitor, visitor.post(f"/t/{table}/release", approved_by="M. Okafor", format="csv"))
+    page = ended(visitor, visitor.post(f"/r/{shut[1]}/sign", approved_by="M. Okafor", format="csv"))
     assert "Every finding is decided" in page.text, "what was accepted is found again, and stays accepted"
     assert "everyone hides among at least" in page.text
     assert page.text.count('class="small seconds"') == 4, "each line says how long it took"
@@ -424,7 +425,7 @@ def test_undecided_columns_are_asked_one_by_one_and_a_page_to_sign_waits_for_dec
     assert place[1] + "sign" in page.text
     signed = visitor.http.get(place[1] + "sign")
     assert signed.status_code == 200
-    for words in ("What leaves", "What can still be learnt", "a contract binds the recipient", "400 rows as csv"):
+    for words in ("What leaves", "What can still be learnt", "a contract binds the recipient", "400 rows written, 0 left out."):
         assert words in signed.text
 
 

@@ -144,6 +144,14 @@ def test_an_event_release_and_an_earlier_one_dropped_in(studio: tuple[Visitor, P
     for result in direct.results:
         assert f"<strong>{result.name}</strong> ({result.verdict})" in page.text
     assert sorted(os.listdir(folder / "kept" / "releases")) == before, "what was dropped is gone after it was tried"
+    paper = visitor.get(f"/r/{release[1]}/sign").text
+    assert "<dt>Replaced by pseudonyms</dt><dd><bdi>card</bdi></dd>" in paper
+    signed = ended(visitor, visitor.post(f"/r/{release[1]}/sign", approved_by="M. Okafor", no_ledger="1")).text
+    assert " to decide</h2>" not in signed, "the same random choices, so the same findings, which are decided"
+    newer = re.search(r'href="/r/([0-9a-f]{16})/([^"]+)\.zip"', signed)
+    assert newer is not None
+    with zipfile.ZipFile(BytesIO(visitor.http.get(f"/r/{newer[1]}/{newer[2]}.zip").content)) as found:
+        assert b"M. Okafor" in found.read(f"{newer[2]}/certificate.json")
     assert "In the release any 2 known records" in visitor.get("/").text
     visitor.post("/kept/delete", sure="1")
 
@@ -241,6 +249,16 @@ def test_linked_tables_are_measured_and_released_together(studio: tuple[Visitor,
     )
     again = shoal.verify(tmp_path / release[2])
     assert again.ok
+    # signed after the findings: the same tables again, with the approval in the certificate
+    page = ended(visitor, visitor.post(f"/r/{release[1]}/sign", approved_by="M. Okafor", no_ledger="1"))
+    signed = decided(visitor, page).text
+    assert 'value="M. Okafor"' in signed
+    newer = re.search(r'href="/r/([0-9a-f]{16})/([^"]+)\.zip"', signed)
+    assert newer is not None
+    assert newer[1] != release[1]
+    certificate = visitor.http.get(f"/r/{newer[1]}/{newer[2]}.zip").content
+    with zipfile.ZipFile(BytesIO(certificate)) as found:
+        assert b"M. Okafor" in found.read(f"{newer[2]}/certificate.json")
     assert visitor.get(f"/t/{person}/improve").status_code == 200, (
         "a release of several tables does not stop the table's own pages"
     )

@@ -136,7 +136,7 @@ def document(members: list[Member], fields: Mapping[str, str], names: Mapping[st
             "suppress": float(f"{finite(asked['suppress']) / 100:.6g}"),
             "orphans": "drop" if asked["orphans"] else "refuse",
         },
-        **{name: value for name, value in person.at.policy.about.items() if value},
+        **{name: value for name, value in person.at.policy.about.items() if value and name != "approved_by"},
     }
     LinkedPolicy.of(made)
     return made

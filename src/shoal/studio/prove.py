@@ -21,8 +21,8 @@ from shoal.disk.atomic import scratch
 from shoal.errors import ShoalError, UsageError
 from shoal.release.claim import Verification
 from shoal.release.linked.policy import LinkedPolicy
-from shoal.release.make import private_file
 from shoal.release.policy import file as policy_file
+from shoal.release.policy.policy import Policy
 from shoal.server.common import status_of
 from shoal.studio import packed, words
 from shoal.studio.guard import POLICY
@@ -44,7 +44,7 @@ from shoal.studio.policy_changes import is_release_of, least_plan, levels_of, se
 from shoal.studio.views import improved
 from shoal.studio.workspace import Workspace, edits
 from shoal.studio.workspace.database import Job, Kept, Made
-from shoal.studio.workspace.work import claim_of, line_of, verdict_of
+from shoal.studio.workspace.work import claim_of, line_of, seed_of, verdict_of
 
 FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
 FIELDS = (
@@ -62,6 +62,11 @@ LEARNT = {
     "background knowledge": "Somebody who can rule out one value is certain about {} for some people.",
     "further knowledge": "Somebody who also knows a published column that the plan does not count finds many people.",
     "downcoding": "Some published ranges contain a single finer value, so that value is known.",
+    "known records": "Somebody who knows {} of a person finds some people.",
+    "sparse matching": "Somebody who knows {} of a person, not all exactly, finds some people.",
+    "length of the trace": "Somebody who knows {} of a person, and how many there are, finds some people.",
+    "whole trail": "Somebody who knows every record of a person finds some people.",
+    "inference": "Somebody who knows some records of a person guesses the {}, for some people correctly.",
 }
 """What a finding means for people, by the name of its attack; others are described by their own first sentence."""
 NUMBERS = ("No", "One", "Two", "Three", "Four")
@@ -90,6 +95,12 @@ def create_router(studio: Studio) -> APIRouter:
         _release(studio, table_id, fields)
         return f"/t/{table_id}/prove"
 
+    @posts(router, "/r/{release_id}/sign")
+    def sign(_: Request, fields: Fields, release_id: str) -> str:
+        made = studio.workspace.releases.get(release_id)
+        _sign(studio, made, fields)
+        return f"/t/{made.table_id}/prove"
+
     @posts(router, "/r/{release_id}/accept")
     def accept(request: Request, fields: Fields, release_id: str) -> str:
         """Accept the ticked findings of a release, with a reason."""
@@ -107,22 +118,32 @@ def create_router(studio: Studio) -> APIRouter:
 
 
 def _release(studio: Studio, table_id: str, fields: Fields) -> None:
-    """Put the sign-off into the policy, then the job into the queue."""
+    """The policy as it stands, as a job; findings that were accepted before count if they are found again."""
+    at, made = here(studio, table_id), next(iter(studio.workspace.releases.of_table(table_id)), None)
+    if any(fields.get(name) for name in edits.ABOUT):
+        raise Undecided("nothing is signed yet.", hint="Write the release, decide what was found in it, then sign it.")
+    if not _ready(studio, at):
+        raise UsageError("the requirements are not met yet.", hint="Choose a plan, or move the sliders, until all is met.")
+    accepted = {} if made is None else made.told.get("accepted", {})
+    text = edits.unapproved(at.step.policy)
+    queue_release(studio, table_id, text, fields.get("format", "csv"), accepted, ledger="no_ledger" not in fields)
 
-    made = next(iter(studio.workspace.releases.of_table(table_id)), None)
+
+def _sign(studio: Studio, made: Made, fields: Fields) -> None:
+    """Write a release again with its sign-off; that of the table's own policy becomes a step of it."""
 
     def signed(at: Here) -> tuple[str, str, tuple[str, ...]]:
-        if not _ready(studio, at):
-            raise UsageError("the requirements are not met yet.", hint="Choose a plan, or move the sliders, until all is met.")
-        if not any(fields.get(name) for name in edits.ABOUT):
-            return "as it is", at.step.policy, at.step.locked
-        if not _signable(at, made):
-            raise Undecided("nothing is signed yet.", hint="Write the release, decide what was found in it, then sign it.")
+        if not is_release_of(made, at.policy):
+            raise UsageError("the policy is another one now.", hint="Write the release again, then sign it.")
         return "signed off", edits.with_about(at.step.policy, fields), at.step.locked
 
-    step = change_policy(studio, table_id, signed, fields.get("seen", ""))
-    accepted = {} if made is None else made.told.get("accepted", {})
-    queue_release(studio, table_id, step.policy, fields.get("format", "csv"), accepted, ledger="no_ledger" not in fields)
+    _require_decided(made)
+    if made.own_policy:
+        text = edits.with_about(made.told["policy"], fields)
+    else:
+        text = change_policy(studio, made.table_id, signed, fields.get("seen", "")).policy
+    form, accepted, ledger = fields.get("format", made.told["format"]), made.told.get("accepted"), "no_ledger" not in fields
+    queue_release(studio, made.table_id, text, form, accepted, ledger=ledger, tables=made.told.get("tables"), again=made.id)
 
 
 def queue_release(
@@ -134,12 +155,16 @@ def queue_release(
     *,
     ledger: bool = True,
     tables: Mapping[str, str] | None = None,
+    again: str = "",
 ) -> None:
-    """The release of a policy as a job; unknown formats are refused. ``tables`` are the ids of linked tables by name."""
+    """The release of a policy as a job; unknown formats are refused.
+
+    ``tables`` are the ids of linked tables by name, ``again`` is a release whose random choices are made again.
+    """
     if form not in FORMATS:
         raise UsageError("this format is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
     asked = {"policy": policy, "format": form, "accepted": dict(accepted or {}), "ledger": ledger, "tables": dict(tables or {})}
-    studio.workspace.jobs.add(table_id, "release", asked)
+    studio.workspace.jobs.add(table_id, "release", asked | {"again": again})
     studio.runner.wake()
 
 
@@ -151,7 +176,7 @@ def findings(made: Made) -> list[dict[str, Any]]:
     out = []
     for number, a in found:
         kind, _, column = a["name"].partition(": ")
-        said = LEARNT.get(kind, "").format(words.plain(column)) or a["sentence"].partition(". ")[0].rstrip(".") + "."
+        said = LEARNT.get(kind, "").format(words.plain(_known(column))) or a["sentence"].partition(". ")[0].rstrip(".") + "."
         decided = accepted.get(a["name"])
         if decided is not None and decided["sentence"] != a["sentence"]:
             decided = None  # another release, other numbers: decided again
@@ -159,15 +184,20 @@ def findings(made: Made) -> list[dict[str, Any]]:
     return out
 
 
+def _known(what: str) -> str:
+    """What an attack is about: a column, or a number of known records."""
+    what = what.removesuffix(", as published")  # the same attack on the pseudonyms of events
+    return f"{what} records" if what.isdecimal() else what
+
+
 def signing(made: Made) -> dict[str, Any]:
     """One page to sign: what leaves, to whom, what can still be learnt, what was decided by whom."""
-    found, several = findings(made), made.told.get("tables")
-    asked = LinkedPolicy.of(policy_file.read_yaml(made.told["policy"])) if several else edits.parsed(made.told["policy"])
-    kinds: dict[str, list[str]] = {}
+    found, asked = findings(made), asked_of(made)
+    kinds: dict[str, dict[str, None]] = {}
     decided: dict[tuple[str, str, str], list[str]] = {}
     for f in found:
         kind, _, column = f["name"].partition(": ")
-        kinds.setdefault(kind if kind in LEARNT else f["said"], []).append(column)
+        kinds.setdefault(kind if kind in LEARNT else f["said"], {})[_known(column)] = None
         day = time.strftime("%Y-%m-%d", time.gmtime(f["accepted"]["when"]))
         decided.setdefault((f["accepted"]["reason"], f["accepted"]["by"], day), []).append(f["name"])
     parts = [(f" in {t.name}", t.policy) for t in asked.tables] if isinstance(asked, LinkedPolicy) else [("", asked)]
@@ -175,7 +205,8 @@ def signing(made: Made) -> dict[str, Any]:
         (f"{said}{where}", named)
         for where, p in parts
         for said, named in (
-            ("Generalized", p.quasi),
+            ("Generalized", p.quasi or (() if p.events is None else (*filter(None, (p.events.time,)), *p.events.place))),
+            ("Replaced by pseudonyms", () if p.events is None else (p.events.unit,)),
             ("Sensitive, published", p.sensitive),
             ("As they are", p.insensitive),
             ("Removed", p.direct),
@@ -184,13 +215,28 @@ def signing(made: Made) -> dict[str, Any]:
     return {
         "made": made,
         "claim": claim_of(made.told),
+        "written": proven(made.told)["Recode"],
         "about": asked.about,
         "roles": [(said, ", ".join(words.plain(c) for c in named)) for said, named in roles if named],
         "rest": max((p.rest for _, p in parts), default=""),
-        "learnt": [LEARNT[kind].format(words.several(c)) if kind in LEARNT else kind for kind, c in kinds.items()],
+        "learnt": [LEARNT[kind].format(words.several(list(c))) if kind in LEARNT else kind for kind, c in kinds.items()],
         "decided": [{"reason": r, "by": by, "day": day, "names": names} for (r, by, day), names in decided.items()],
         "lines": FIELDS,
     }
+
+
+def asked_of(made: Made) -> Policy | LinkedPolicy:
+    """The policy that a release was written for."""
+    text = made.told["policy"]
+    return LinkedPolicy.of(policy_file.plain(policy_file.read_yaml(text))) if made.told.get("tables") else edits.parsed(text)
+
+
+def _fix(at: Here, made: Made | None) -> str:
+    """The page on which what a release asks for is changed."""
+    if made is None or not made.own_policy:
+        return f"/t/{at.kept.id}/improve"
+    tables = made.told.get("tables", {}).values()
+    return f"/linked?{'&'.join(f't.{key}=1' for key in tables)}" if tables else f"/t/{at.kept.id}/events"
 
 
 def undecided(made: Made) -> int:
@@ -213,10 +259,8 @@ class Undecided(UsageError):
 
 
 def _signable(at: Here, made: Made | None) -> bool:
-    """Whether a release is that of the policy as it stands, and everything found in it is decided: then it can be signed."""
-    if made is None or undecided(made):
-        return False
-    return is_release_of(made, at.policy)
+    """Whether everything found in a release is decided, and its policy is its own or the table's as it stands."""
+    return made is not None and not undecided(made) and (made.own_policy or is_release_of(made, at.policy))
 
 
 def _ready(studio: Studio, at: Here) -> bool:
@@ -263,7 +307,8 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
         "ready": _ready(studio, at),
         "fields": FIELDS,
         "formats": FORMATS,
-        "about": at.policy.about,
+        "about": asked_of(made).about if made is not None and made.own_policy else at.policy.about,
+        "fix": _fix(at, made),
     }
 
 
@@ -312,8 +357,13 @@ def proven(told: Mapping[str, Any]) -> dict[str, str]:
     """What was found at each line of a release, in numbers; of events the sentence says what was counted."""
     verdicts = [a["verdict"] for a in told["attacks"]]
     hold, read = verdicts.count("holds"), verdicts.count("warning") + verdicts.count("broken")
+    written = f"{told['records']:,} rows written, {told['suppressed']:,} left out."
+    if told.get("tables"):
+        written = f"{told['rows']:,} rows of {told['records']:,} people written, {words.people(told['suppressed'])} left out."
+    elif "says" in told:
+        written = f"{told['records']:,} rows written. {told['cost'].partition('. ')[0]}."
     found = {
-        "Recode": f"{told.get('rows', told['records']):,} rows written, {told['suppressed']:,} left out.",
+        "Recode": written,
         "Attacks": f"{hold + read} tried: {hold} {'holds' if hold == 1 else 'hold'}, {read} to read before you share it.",
     }
     if "says" not in told:
@@ -424,7 +474,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def _with_seed(made: Made, folder: Path) -> str:
-    kept = private_file.read(private_file.place_of(folder)).seed if made.told.get("private") else None
+    kept = seed_of(made, folder)
     if kept is None:
         raise UsageError("nothing of this release was drawn.", hint="Its policy.yml alone repeats it.", reason="unknown")
     return edits.with_seed(made.told["policy"], kept)

@@ -34,3 +34,15 @@ def test_the_taken_plan_keeps_its_sign_filled_and_ringed() -> None:
         plans = [{"k": 2, "loss": 0.1}, {"k": 5, "loss": 0.2, "chosen": True, "name": name}, {"k": 9, "loss": 0.9}]
         marks = [m for m in frontier(plans).marks if m.kind in ("halo", "dot")]
         assert [m.tag for m in marks] == ["circle", sign]
+
+
+def test_a_figure_stands_beside_the_dashed_edge_and_beside_its_neighbours() -> None:
+    chart = rising(["a", "b"], [100, 200], 1000, title="x", outlined=[160, 900])
+    high = {m.words: float(m.get("y")) for m in chart.marks if m.kind == "t-ink"}
+    edge = {n: 214 - 168 * n / 1000 for n in (100, 160, 200, 900)}
+    assert high["100"] < edge[160] - 4, "above the dashed edge that would cross it"
+    assert edge[900] < high["200"] < edge[200], "on its own step if the dashed edge is far"
+    many = [f"column {i}" for i in range(12)]
+    narrow = rising(many, [1000 * i for i in range(12)], 11_000, title="x", width=232)
+    assert [m.words for m in narrow.marks if m.kind == "t-ink"] == ["0", "11,000"], "no figure over another"
+    assert all("rotate(-60" in m.get("transform") for m in narrow.marks if m.words and "column" in m.words)

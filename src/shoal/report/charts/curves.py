@@ -143,13 +143,14 @@ def rising(
     around = [(left + (i + d) * step, up(n / total)) for i, n in enumerate(outlined) for d in (0, 1)]
     marks += [path(around, "limit")] if around else []
     marks += [path(edge, "step"), line(left, floor, right, floor, "axis")]
-    turned = not fits(shown, step - 6)
-    for i, (name, n, share) in enumerate(zip(shown, people, shares, strict=True)):
-        middle = left + (i + 0.5) * step
-        if least > 18 or i == len(names) - 1 or fits([f"{n:,}"], step - 8):
-            marks.append(text(middle, up(share) - 8, f"{n:,}", "t-ink"))
-        marks.append(text(middle, floor + 18, name, anchor="end" if turned else "middle", turn=-35 if turned else 0))
-    below = int(4.2 * max(map(len, shown))) if turned else 0
+    turn, deep = (0, 0.0) if fits(shown, step - 6) else (-35, 4.2) if step >= 26 else (-60, 5.8)
+    for i, (n, share) in enumerate(zip(people, shares, strict=True)):
+        middle, at, dashed = left + (i + 0.5) * step, up(share), up(outlined[i] / total) if outlined else floor
+        at = dashed if at - 24 < dashed < at - 4 else at  # the figure does not stand on the dashed edge
+        if i == len(names) - 1 or fits([f"{n:,}"], step - 4):
+            marks.append(text(middle, at - 8, f"{n:,}", "t-ink"))
+        marks.append(text(middle, floor + 18, shown[i], anchor="end" if turn else "middle", turn=turn))
+    below = int(deep * max(map(len, shown)))
     told = "; ".join(f"{name}: {n:,}" for name, n in zip(shown, people, strict=True))
     return Chart(int(right) + 16, floor + 30 + below, title, f"{y} of {total:,}. {told}.", tuple(marks))
 

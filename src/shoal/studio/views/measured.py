@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from shoal.release.linked.search import alike
 from shoal.report.charts import Chart, Line, class_sizes, curve, fish, svg
 from shoal.report.charts.sizes import caption
 from shoal.report.events_report import curves, sets
+from shoal.report.numbers import percent
 from shoal.studio import words
 from shoal.studio.value_groups import MOST
 
@@ -185,6 +187,14 @@ def revealed(table: Table, unit: str, time: str, place: str) -> dict[str, Any]:
         "alone": m.curve[-1].unique.value,
         "curve": [curves(m), curve(lines, x="known records", y="people alone, %", title="Known records", width=PHONE)],
         "sets": [sets(m), sets(m, right=PHONE - 16, width=PHONE)],
-        "lines": [line for line in m.explain().splitlines() if line.strip()],
+        "lines": [_in_percent(line) for line in m.explain().splitlines() if line.strip() and line != m.sentence],
         "notes": list(m.notes),
     }
+
+
+def _in_percent(line: str) -> str:
+    """
+    >>> _in_percent("2 known: 0.976068 (exact, sets of 2 records)")
+    '2 known: 97.6 % of people are alone (exact, sets of 2 records)'
+    """
+    return re.sub(r"(?<= known: )[\d.]+(?= )", lambda share: f"{percent(float(share[0]))} of people are alone", line)

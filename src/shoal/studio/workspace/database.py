@@ -174,6 +174,11 @@ class Made:
     made: float
     told: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def own_policy(self) -> bool:
+        """Whether it is a release of events or of linked tables, whose policy is not that of the table."""
+        return "says" in self.told
+
 
 @dataclass(frozen=True)
 class KeptQuestions:

@@ -18,10 +18,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.comments import CommentedMap
 
 from shoal.errors import PolicyError, UsageError
 from shoal.model.roles import DECIDED, Role
+from shoal.release.linked.policy import LinkedPolicy
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.policy import Policy
 
@@ -251,14 +252,28 @@ def with_scale(document: Document, column: str, scale: str) -> None:
     document["scale"] = {**_mapping(document.get("scale")), column: scale}
 
 
+def with_about(text: str, said: Mapping[str, str]) -> str:
+    """The sign-off: who approves, for whom, what for. An empty field is taken out. The policy may be one of linked tables."""
+    values = {name: " ".join(said.get(name, "").split()) for name in ABOUT}
+    document: Document = policy_file.plain(policy_file.read_yaml(text))
+    if "tables" not in document:
+        return _with(text, values)
+    document |= values
+    document = {name: part for name, part in document.items() if part != ""}
+    LinkedPolicy.of(document)
+    return policy_file.write_yaml(document)
+
+
 @_edit
-def with_about(document: Document, said: Mapping[str, str]) -> None:
-    """The sign-off: who approves, for whom, what for. An empty field is taken out."""
-    for name in ABOUT:
-        value = " ".join(said.get(name, "").split())
+def _with(document: Document, values: Mapping[str, str]) -> None:
+    for name, value in values.items():
         document.pop(name, None)
-        if value:
-            document[name] = value
+        document.update({name: value} if value else {})
+
+
+def unapproved(text: str) -> str:
+    """Without the approval: it belongs to the release whose findings were decided."""
+    return _with(text, {"approved_by": ""}) if parsed(text).about.get("approved_by") else text
 
 
 @_edit
@@ -290,35 +305,26 @@ def _text(document: Document) -> str:
 
 
 def _line(place: tuple[str, ...], said: Any) -> str:
-    return _written_line(place, pickle.dumps(said))
+    """An entry as it stands below the names that it is nested in, with its own entries side by side."""
+    deep, name = "  " * (len(place) - 1), place[-1]
+    text = _entry(name, pickle.dumps({} if isinstance(said, Mapping) else said))
+    if isinstance(said, Mapping):
+        text = text.removesuffix("}") + ", ".join(_entry(inner, pickle.dumps(part)) for inner, part in said.items()) + "}"
+    return deep + text.replace("\n", f"\n  {deep}") + "\n"
 
 
 @lru_cache(maxsize=1024)
-def _written_line(place: tuple[str, ...], packed: bytes) -> str:
-    """An entry as it stands below the names that it is nested in; the same entry is written once, and read back as it was."""
+def _entry(name: str, packed: bytes) -> str:
+    """A name and its value; the same entry is written once, and read back as it was."""
     said = pickle.loads(packed)  # noqa: S301 - made by the caller
-    *above, name = place
-    nest = functools.partial(functools.reduce, lambda inside, name: {name: inside}, place[::-1])
-    text = policy_file.write_yaml(nest(_short(said)))
+    flat = CommentedMap({name: said})
+    flat.fa.set_flow_style()
+    text = policy_file.write_yaml(flat)
     try:
-        same = policy_file.plain(policy_file.read_yaml(text)) == nest(said)
+        same = not text.startswith("{?") and policy_file.plain(policy_file.read_yaml(text)) == {name: said}
     except PolicyError:
         same = False
-    if same:
-        return text.split("\n", len(above))[-1]
-    return f"{'  ' * len(above)}{json.dumps(name, ensure_ascii=False)}: {json.dumps(said, ensure_ascii=False)}\n"
-
-
-def _short(part: Any) -> Any:
-    """What stands on one line."""
-    if isinstance(part, Mapping):
-        flat: Any = CommentedMap(part)
-    elif isinstance(part, list | tuple):
-        flat = CommentedSeq(part)
-    else:
-        return part
-    flat.fa.set_flow_style()
-    return flat
+    return text.strip()[1:-1] if same else f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(said, ensure_ascii=False)}"
 
 
 @contextmanager
@@ -390,7 +396,7 @@ def event_policy(policy: Policy, columns: Sequence[str], *, time: str, place: st
             "roles": {role: named for role, named in roles.items() if named},
             "require": {"known": {"records": records, "k": k}},
             "allow": {"suppress": suppress},
-            **{name: value for name, value in policy.about.items() if value},
+            **{name: value for name, value in policy.about.items() if value and name != "approved_by"},
         }
     )
     Policy.parse(text)

@@ -22,7 +22,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -108,10 +108,10 @@ class Jobs(Rows[Job]):
         """Stop a job that waits or runs; its worker is ended by the process that started it."""
         return self.end(job_id, "cancelled")
 
-    def sweep(self) -> list[Job]:
-        """Mark running jobs without a worker as lost; waiting jobs go on waiting."""
+    def sweep(self, ours: Collection[str] = ()) -> list[Job]:
+        """Mark running jobs without a worker as lost; waiting jobs go on waiting, and ``ours`` whose workers may still load."""
         now, lost = time.time(), []
-        for job in self.some(JOBS.c.state == "running"):
+        for job in self.some(JOBS.c.state == "running", JOBS.c.id.not_in(ours)):
             place = self._files.lock_of(job.id)
             gone = is_free(place) if place.exists() else now - job.begun > YOUNG
             if gone and self.end(job.id, "lost", message=LOST, hint="Run it again."):
@@ -149,8 +149,8 @@ class Worker:
 
     def do(self, job_id: str) -> None:
         """Have a job done; returns at its end, or at the worker's."""
-        process, ended = self._running(), True
         self.job = job_id
+        process, ended = self._running(), True
         try:
             assert process.stdin is not None
             assert process.stdout is not None
@@ -249,7 +249,7 @@ class Runner:
         while not self._closing:
             job = self._workspace.jobs.claim()
             if job is None:
-                self._workspace.jobs.sweep()
+                self._workspace.jobs.sweep([w.job for w in self._workers])
                 with self._came:
                     if not self._closing:
                         self._came.wait(TICK)

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from shoal.release.plan.prepare import prepare
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.policy import Policy
 from shoal.report.release_report import headline
-from shoal.studio.workspace.database import Job
+from shoal.studio.workspace.database import Job, Made
 from shoal.studio.workspace.workspace import Workspace
 
 EVERY = 0.2
@@ -138,8 +139,8 @@ def verdict_of(doing: str) -> tuple[str, str] | None:
 
 
 def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
-    """``asked``: ``policy`` (YAML), ``format``, findings ``accepted`` before, which count if they are found again, and whether
-    the ``ledger`` of the user who runs the studio compares and remembers it.
+    """``asked``: ``policy`` (YAML), ``format``, findings ``accepted`` before, which count if they are found again, whether the
+    ``ledger`` of the user who runs the studio compares and remembers it, and the release that is written ``again``.
 
     The folder is named in the workspace only after it was verified.
     """
@@ -197,10 +198,19 @@ def _written(workspace: Workspace, job: Job, folder: Path, tell: Telling, opened
         together.write(folder, progress=tell)
         return together
     policy = Policy.parse(job.asked["policy"])
+    if job.asked.get("again"):
+        before = workspace.releases.get(job.asked["again"])
+        seed = seed_of(before, workspace.releases.folder(before))
+        policy = policy if seed is None else replace(policy, seed=seed)
     table = opened.enter_context(shoal.open(workspace.tables.path(workspace.tables.get(job.table_id)), **policy.read))
     made = shoal.anonymize(table, policy, format=form, accepted=job.asked.get("accepted", {}), progress=tell)
     made.write(folder, progress=tell)
     return made
+
+
+def seed_of(made: Made, folder: Path) -> int | None:
+    """The seed of a release's random choices; None if nothing of it was drawn."""
+    return private_file.read(private_file.place_of(folder)).seed if made.told.get("private") else None
 
 
 def _counted(made: Certificate | EventCertificate | LinkedCertificate) -> dict[str, Any]:
@@ -209,7 +219,7 @@ def _counted(made: Certificate | EventCertificate | LinkedCertificate) -> dict[s
         asked = max((r.records for r in made.asked if isinstance(r, KnownRecords)), default=1)
         k = made.judged_by.smallest[str(asked)]
         known = "any known record is" if asked == 1 else f"any {asked} known records of a person are"
-        gone = made.cost.truncated + made.cost.suppressed
+        gone = made.cost.truncated + made.cost.suppressed + made.cost.incomplete
         more = headline("", made.attacks).get("rest", "")
         counts = {"k": k, "records": made.after.records, "suppressed": gone}
         return {**counts, "cost": made.cost.sentence, "says": f"{known} shared by at least {k:,} people", "more": more}

@@ -7,6 +7,7 @@ import pytest
 import shoal
 from shoal.errors import PolicyError, UsageError
 from shoal.model.roles import Role
+from shoal.release.linked.policy import LinkedPolicy
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.policy import Policy
 from shoal.studio.workspace import edits
@@ -190,3 +191,26 @@ def test_a_policy_that_was_written_here_is_the_one_that_is_read_again() -> None:
         assert held == read
         assert held.document == policy_file.plain(read.document)
     assert "&id" not in text, "no part is an alias of another"
+
+
+def test_a_moved_slider_writes_its_level_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = {"groups": {f"g{i}": [f"value {i} {j}" for j in range(40)] for i in range(5)}, "why": "guessed"}
+    text = edits.with_levels("roles: {quasi: {age: {}, job: {}}}\nrequire: {k: 5}\n", {"age": 1, "job": 0}, {"job": rule})
+    written: list[str] = []
+    write = policy_file.write_yaml
+    monkeypatch.setattr(policy_file, "write_yaml", lambda said: written.append(write(said)) or written[-1])
+    moved = edits.with_levels(text, {"job": 1}, {"job": rule})
+    assert sum(map(len, written)) < 100, "the groups are written already"
+    assert Policy.parse(moved).quasi["job"].min_level == 1
+    assert Policy.parse(moved).quasi["job"].hierarchy == Policy.parse(text).quasi["job"].hierarchy
+
+
+def test_linked_tables_are_signed_too_and_an_approval_is_of_one_release() -> None:
+    tables = "tables:\n  a: {table: a.csv, roles: {quasi: [x]}}\n  b: {table: b.csv, roles: {quasi: [y]}}\n"
+    linked = f"{tables}links: {{b.who: a.id}}\nrequire: {{k: 5}}\napproved_by: X\n"
+    signed = edits.with_about(linked, {"approved_by": " M.  Okafor ", "purpose": ""})
+    assert LinkedPolicy.of(policy_file.plain(policy_file.read_yaml(signed))).about["approved_by"] == "M. Okafor"
+    assert "approved_by" not in edits.with_about(linked, {})
+    own = "roles: {quasi: [age]}\nrequire: {k: 5}\npurpose: p\n"
+    assert edits.unapproved(own) == own
+    assert Policy.parse(edits.unapproved(f"{own}approved_by: X\n")).about == {"purpose": "p"}
