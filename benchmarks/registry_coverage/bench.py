@@ -1,6 +1,6 @@
 """Do a registry's intervals hold on populations that are held back? By grade, by what stood in, and by size known or not.
 
-    SHOAL_DATA=FOLDER python benchmarks/registry_coverage/bench.py [--keep]
+    SHOAL_DATA=FOLDER python benchmarks/registry_coverage/bench.py [--seed N] [--every N] [--keep]
 
 The public tables give the truth; the built-in records are asked. Of every place its record is held back: of one coding (another
 stands in), or all of them (neighbours stand in; its size known or not).
@@ -69,12 +69,15 @@ def truth(counts: Sequence[int], k: int) -> float:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--keep", action="store_true", help="append the result to results.jsonl")
+    options.add_argument("--seed", type=int, help="draw the groups, 20 to 1,000 people, instead of taking them in turn")
+    options.add_argument("--every", type=int, default=1, help="check only each N-th record")
     asked = options.parse_args()
+    drawn = None if asked.seed is None else np.random.default_rng(asked.seed)
     source, found = HeldBack(), defaultdict(list)
     registry = Registry(source)
-    counted = [t for t in public_topics(Path(os.environ["SHOAL_DATA"])) if source.topic(t[0], t[1])]
+    counted = [t for t in public_topics(Path(os.environ["SHOAL_DATA"])) if source.topic(t[0], t[1])][:: asked.every]
     for i, (codes, population, counts, _) in enumerate(counted):
-        k = GROUPS[i % len(GROUPS)]
+        k = GROUPS[i % len(GROUPS)] if drawn is None else int(np.exp(drawn.uniform(np.log(20), np.log(1001))))
         real, key = truth(counts, k), key_of(population)
         size = source.topic(codes, population)[0].summary.size
         everything = {(c, key) for c in source.codings(population)}
@@ -92,7 +95,7 @@ def main() -> None:
             row = (share.low - 1e-12 <= real <= share.high + 1e-12, share.high - share.low, abs(share.value - real))
             found[name, kind, share.grade].append(row)
         source.hidden = set()
-    result = {}
+    result = {"seed": asked.seed, "every": asked.every}
     for (name, kind, grade), rows in sorted(found.items()):
         inside, width, off = (list(c) for c in zip(*rows, strict=True))
         line = {

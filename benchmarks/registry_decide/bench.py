@@ -100,7 +100,7 @@ def revisions(more: Path) -> dict[str, float]:
             for k in (20, 50, 100, 200, 500, 1000, 10_000, 100_000):
                 q = q / q.sum()
                 less, more = q * (1 - joint.DOUBT), q * (1 + joint.DOUBT)
-                low, high = joint._ends(less, more, np.ones(len(q)), k)
+                low, high = joint.unique_ends(less, more, np.ones(len(q)), k)
                 cases += 1
                 share = float(alone(p / p.sum(), k).sum())
                 inside += low - joint.FLOOR <= share <= high + joint.FLOOR

@@ -240,6 +240,7 @@ def _published(answer: Answer, asked: str) -> PublishedSummary:
         most=answer.most_beside,
         table=None if counted is None else counted[0],
         fit=answer.fit,
+        place=answer.population.place,
         **(_listed(known, answer.codes[0]) if here and len(answer.codes) == 1 else {}),
     )
 

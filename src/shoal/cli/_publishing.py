@@ -168,6 +168,9 @@ def publish(
         float | None,
         typer.Option("--noise", metavar="EPSILON", help="Draw the numbers with calibrated noise of this ε (1 is usual)."),
     ] = None,
+    answers: Annotated[
+        str, typer.Option("--answers", help="With --noise: counts of every combination. Public answers: 'sex=F,M;work=yes,no'.")
+    ] = "",
     unit: Annotated[
         str | None, typer.Option("--unit", help="Column that names a person, where a person may have several rows.")
     ] = None,
@@ -195,6 +198,11 @@ def publish(
     people = Population.parse(population)
     if study and (unit or count or by or cells):
         raise UsageError("a study was counted before.", hint="Leave out --unit, --count, --by and --cells.")
+    if answers and (noise is None or study or by or cells or sample):
+        raise UsageError(
+            "counts of every combination are drawn with noise, of one population.",
+            hint="Add --noise, and leave out --by, --study, --sample and --cells.",
+        )
     if preview:
         asked = columns if by is None else (*columns, by)
         preview_instead(preview, "publish", table, {}, as_json=as_json, columns=asked, unit=unit, weight=count)
@@ -203,7 +211,7 @@ def publish(
     def proposed(book: Ledger, latest: Latest, options: dict[str, Any]) -> Bulk:
         if study:
             return _studied(_read_study(table), dict(zip(columns, codes, strict=True)), people, book, latest, options)
-        counted = _count(table, columns, codes, unit, count, by)
+        counted = _count(table, columns, codes, unit, count, by, answers, options)
         return _counted(counted if by is not None else counted[""], codes, people, book, latest, options)
 
     one = by is None and not study
@@ -310,10 +318,17 @@ def _studied(
 
 
 def _count(
-    table: str, columns: tuple[str, ...], codes: tuple[str, ...], unit: str | None, count: str | None, by: str | None
+    table: str,
+    columns: tuple[str, ...],
+    codes: tuple[str, ...],
+    unit: str | None,
+    count: str | None,
+    by: str | None,
+    answers: str,
+    options: dict[str, Any],
 ) -> dict[str, IntArray]:
-    """Cell sizes, by place; under no name without a column of places."""
-    from shoal.registry.publish.bulk import by_place, whole_numbers
+    """Cell sizes, by place; under no name without a column of places. Public ``answers`` add the joint counts to the options."""
+    from shoal.registry.publish.bulk import by_place, joint_table, whole_numbers
     from shoal.registry.records.vocabulary import check_values
 
     if count is not None and unit is not None:
@@ -333,7 +348,15 @@ def _count(
     for column, code, values in zip(columns, codes, counts.categories, strict=False):
         check_values(code, column, values if len(values) > 100_000 else values.to_pylist())
     sizes = counts.sizes if counts.weights is None or count is None else whole_numbers(counts.weights, count)
+    if answers:
+        coded, values = dict(zip(columns, codes, strict=True)), [c.to_pylist() for c in counts.categories]
+        listed = {coded.get(column.strip(), ""): typed.names(texts) for column, _, texts in _parted(answers)}
+        options["joint"] = joint_table(codes, listed, values, counts.codes, sizes)
     return {"": sizes} if by is None else by_place(sizes, counts.codes[-1], counts.categories[-1].to_pylist())
+
+
+def _parted(answers: str) -> list[tuple[str, str, str]]:
+    return [part.partition("=") for part in answers.split(";") if part.strip()]
 
 
 def _tell_one(bulk: Bulk, records: list[Record], submitted: bool, dry_run: bool, as_json: bool) -> None:

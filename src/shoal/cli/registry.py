@@ -156,6 +156,8 @@ def decide(
     typer.echo("")
     for step in decision.log:
         typer.echo(f"  {step}")
+    for note in decision.before.notes:
+        typer.echo(f"  {note}")
     typer.echo(f"\n{decision.how_many}\n\n{decision.letter}")
 
 

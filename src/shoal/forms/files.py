@@ -15,7 +15,7 @@ from typing import Any
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
 from shoal.forms import limesurvey, redcap, xlsform
 from shoal.forms.counts import opened
-from shoal.forms.form import Form, FormQuestion
+from shoal.forms.form import Form, FormQuestion, add_listed
 from shoal.forms.questions import ANYWHERE, Asked, add_joint_records, add_question, check_known
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
 from shoal.prediction.questionnaire.questions import Flag
@@ -93,7 +93,7 @@ def from_mapping(data: Any, *, folder: Path = Path(), resolve: Resolver | None =
         independence_known=independence == "known",
     )
     for name, spec in _questions(data.get("questions")):
-        add_question(q, name, spec, asked)
+        (add_listed if isinstance(spec.get("answers"), list) else add_question)(q, name, spec, asked)
     for link in _listed(data, "linked"):
         _link(q, link, folder)
     add_joint_records(q, asked)

@@ -29,7 +29,8 @@ from shoal.find.answers import meant
 from shoal.find.name_words import telling, words_of
 from shoal.find.topics import Topic, found_in, topics_beside
 from shoal.find.vocabulary import phrases
-from shoal.forms.questions import ANYWHERE, Asked
+from shoal.forms.questions import ANYWHERE, Asked, add_question
+from shoal.forms.usual import AGES, RARE, by_number, usual_shares
 from shoal.model.display import as_percent
 from shoal.model.roles import Role
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
@@ -161,8 +162,6 @@ MOST_RANKED = 9
 """Things put in order that are kept as one question of n! answers."""
 MOST_LISTED = 200
 """Answers of an earlier question that a document lists."""
-AGES = 121
-"""Answers of a question for an age without bounds: 0 to 120."""
 LONGEST_LABEL = 10
 """Words of a text that still name a thing: a longer one speaks of several."""
 PLACES = ("position", "street")
@@ -171,8 +170,7 @@ NUMBERS, MOST_INSIDE = ("person_number", "record_number"), 1000
 OPEN = ("text", "date", "place", "file", "name", "amount")
 SHORTEST_TEXT = 5
 """Words up to which a text says no more than a name would."""
-RARE = 0.01
-"""Share of a choice of which nothing is known, beside others that are guessed."""
+WORLD = "the world's people"
 OLD = 100
 """An age up to which a question must go to leave hardly anybody out."""
 SOMEBODY_ELSE = frozenset(
@@ -260,24 +258,34 @@ class FormQuestion:
         """Whether a question for sex or age leaves hardly anybody out."""
         return self.usual_code == "sex" or (int(self.codes[0]) <= 0 and int(self.codes[-1]) >= OLD)
 
-    def usual_shares(self, listed: Mapping[str, float]) -> list[float] | None:
-        """The shares of its answers from those listed of sexes and single ages; None for a question about anything else.
+    def usual_shares(self, listed: Mapping[str, float], country: str = "") -> tuple[list[float], str] | None:
+        """The shares of its answers and whose they are; None for a question that is not usual, or with answers nobody counted.
 
-        Bands of ages are summed, an open age is spread evenly. A choice that is not listed (other, not known) has :data:`RARE`.
+        ``listed`` are the shares of the sexes and of single ages. A choice that is not listed (other, not known) has
+        :data:`RARE`, and so have together all ways to choose several.
         """
         words, key = (*words_of(self.name), *words_of(self.text)), "" if self.topic is None else self.topic.key
         texts = self.codes if self.kind == "number" else self.labels or self.codes
-        if self.kind not in ("closed", "number") or len(texts) != self.answers or any(w in SOMEBODY_ELSE for w in words):
+        if self.kind not in ("closed", "number", "several") or len(texts) != self.answers or len(self.cells) > 1 or self.alone:
             return None
-        each = [listed.get(str(meant(("F", "M"), text)), 0.0) for text in texts] if key == "sex" else []
+        own, whose = not any(w in SOMEBODY_ELSE for w in words), ""
+        each = [listed.get(str(meant(("F", "M"), re.sub(r"(?i)^cis\W*", "", x))), 0.0) for x in texts] if key == "sex" else []
         if key == "age":
-            ages = np.zeros(AGES)
-            for age, share in listed.items():
-                years = _years(age)
-                ages[years.start : years.stop] += share / max(1, len(years))
-            each = [float(ages[years.start : years.stop].sum()) for years in map(_years, texts)]
-        whole = [share or RARE * (self.kind == "closed") for share in each]
-        return [share / sum(whole) for share in whole] if sum(share > 0 for share in each) > 1 else None
+            each = by_number(listed, texts)
+        if key in ("sex", "age") and not own:
+            return None
+        if not each and (found := usual_shares(key, f"{self.name} {self.text}", texts, country, own=own)):
+            each, whose = found
+        whole = np.array([share or RARE * (self.kind != "number") for share in each])
+        if sum(share > 0 for share in each) < 2:
+            return None
+        shares = whole / whole.sum()
+        if self.kind == "several":
+            one = 1 << np.arange(self.answers)
+            every = np.full(self.cells[0], RARE / (self.cells[0] - self.answers))
+            every[one] = (1 - RARE) * shares
+            shares = every
+        return shares.tolist(), whose
 
     @property
     def flag(self) -> Flag | None:
@@ -302,20 +310,6 @@ class FormQuestion:
         if self.kind == "amount":
             return Flag(self.name, "amount", "how many answers it has is not known.", "Set limits, or offer bands.")
         return None
-
-
-def _years(text: str) -> range:
-    """The ages that an answer means; none where it names none.
-
-    >>> _years("18-29"), _years("Younger than 18"), _years("90 or older"), _years("34"), _years("Unknown")
-    (range(18, 30), range(0, 18), range(90, 121), range(34, 35), range(0, 0))
-    """
-    numbers = [int(number) for number in re.findall(r"\d+", text)]
-    if len(numbers) != 1:
-        return range(numbers[0], numbers[1] + 1) if len(numbers) == 2 else range(0)
-    if re.search(r"<|under|young|less|below", text, re.IGNORECASE):
-        return range(numbers[0])
-    return range(numbers[0], AGES if re.search(r"[+>≥]|over|old|more|above", text, re.IGNORECASE) else numbers[0] + 1)
 
 
 def number_or_amount(name: str, text: str, bounds: tuple[int, int] | None, *, coded: bool = True, **more: Any) -> FormQuestion:
@@ -423,13 +417,13 @@ class Form:
             options = {key: value for key, value in spec.items() if key != "text"}
             if name in known and asked is not None:
                 options |= _of_place(known[name], asked)
-            elif len(likely.get(name, ())) == options["values"] and "given" not in options:
-                options |= {"values": None, "shares": likely[name], "source": "guess"}
+            elif name in likely and len(likely[name][0]) == options["values"] and "given" not in options:
+                options |= {"values": None, "shares": likely[name][0], "source": "guess"}
             q.add(name, **options)
         if asked is not None and known:
             self._use_place(q, known, asked)
-        if guessed := ", ".join(n for n in likely if n not in known and q.questions[n].source == "guess"):
-            q.notes += (f"{guessed}: shares of the world's people, a guess",)
+        guessed = {n: whose for n, (_, whose) in likely.items() if n not in known and q.questions[n].source == "guess"}
+        q.notes += whose_shares(guessed)
         if not q.questions:
             naming = sum(flag.kind in ("name", "place") for flag in self.flags)
             raise PolicyError(
@@ -439,18 +433,16 @@ class Form:
         q.flags, q.ignored, q.notes = self.flags, self.ignored, (*q.notes, *self.notes)
         return q
 
-    def _likely(self, asked: Asked) -> dict[str, list[float]]:
-        """Guessed shares of questions for sex or age, from the people of the world."""
-        about = [{"code": code, "population": ANYWHERE} for code in ("sex", "age/years")]
-        listed = {answer: share for code in about for answer, share in (asked.published("", code).shares or {}).items()}
-        return {x.name: shares for x in self._closed if (shares := x.usual_shares(listed)) is not None}
+    def _likely(self, asked: Asked) -> dict[str, tuple[list[float], str]]:
+        """Guessed shares of usual questions, and whose they are."""
+        return {x.name: found for x in self._closed if (found := x.usual_shares(asked.of_everybody, asked.country)) is not None}
 
     def _use_place(self, q: Questionnaire, known: Mapping[str, FormQuestion], asked: Asked) -> None:
         """What the counts of a place say of sex and age together; of people anywhere, how it is in every country."""
         whole = asked.together(list(known)) if len(known) > 1 else None
         said = f"{', '.join(known)}: shares of the people of {asked.population}, if respondents answer for themselves"
         if asked.population == ANYWHERE:
-            said = f"{', '.join(known)}: shares of the world's people, a guess"
+            said = f"{', '.join(known)}: shares of {WORLD}, a guess"
             if whole is not None and whole.share is not None and all(x.of_everybody for x in known.values()):
                 share = whole.share(q.respondents, None)
                 said += f"; by them alone {as_percent(share.low)} to {as_percent(share.high)} would be unique in any country"
@@ -459,12 +451,29 @@ class Form:
         q.notes = (said,)
 
 
+def whose_shares(guessed: Mapping[str, str]) -> tuple[str, ...]:
+    """A note for each kind of people whose shares are taken for questions."""
+    found = {whose: [name for name in guessed if guessed[name] == whose] for whose in guessed.values()}
+    return tuple(f"{', '.join(names)}: shares of {whose or WORLD}, a guess" for whose, names in found.items())
+
+
+def add_listed(q: Questionnaire, name: str, spec: Mapping[str, Any], asked: Asked) -> None:
+    """Add a question of a ``questions.yml`` whose answers are a list: with the usual shares, or each as likely as the next."""
+    labels = tuple(map(str, spec["answers"]))
+    found = FormQuestion(name, "closed", len(labels), str(spec.get("text", "")), labels=labels).usual_shares(
+        asked.of_everybody, asked.country
+    )
+    each, source = (found[0], "guess") if found else ([1 / max(1, len(labels))] * len(labels), "uniform")
+    add_question(q, name, {"source": source, **spec, "answers": dict(zip(labels, each, strict=True))}, asked)
+    q.notes += whose_shares({name: found[1]} if found and "source" not in spec else {})
+
+
 def _of_place(question: FormQuestion, asked: Asked) -> dict[str, Any]:
     """Options of a question with the shares of a place; only of one that leaves nobody out they are known, not guessed."""
     found = asked.published(question.name, question.usual_code)
     if not found.shares:
         return {}
-    shares: dict[str, Any] = {"values": None, "shares": question.usual_shares(found.shares), "source": "guess"}
+    shares: dict[str, Any] = {"values": None, "shares": (question.usual_shares(found.shares) or ([],))[0], "source": "guess"}
     if asked.population == ANYWHERE or not question.of_everybody:
         return shares
     return shares | {"published": found, "source": "registry" if found.trusted else "kappa"}

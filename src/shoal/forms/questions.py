@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,24 @@ class Asked:
     def __init__(self, folder: Path, resolve: Resolver | None, population: str) -> None:
         self.folder, self.resolve, self.population = folder, resolve, population
         self.codes: dict[str, tuple[str, str]] = {}
+
+    @cached_property
+    def country(self) -> str:
+        """The code of the country whose people are asked; empty where it is not known."""
+        if self.resolve is None or self.population in ("", ANYWHERE):
+            return ""
+        try:
+            return self.resolve("sex", self.population).place.partition("/")[0]
+        except UsageError:
+            return ""
+
+    @cached_property
+    def of_everybody(self) -> dict[str, float]:
+        """Shares of the sexes and of the ages of the people of the world."""
+        if self.resolve is None:
+            return {}
+        about = [self.resolve(code, ANYWHERE).shares or {} for code in ("sex", "age/years")]
+        return {answer: share for listed in about for answer, share in listed.items()}
 
     def together(self, names: Sequence[str]) -> PublishedSummary | None:
         """What the registry says of several questions of one population together; None where it says nothing."""
@@ -94,7 +113,7 @@ def _option(name: str, key: str, value: Any) -> Any:
         "unit": isinstance(value, str),
         "band": number and value > 0,
         "weight": number and value > 0,
-        "source": value in ("given", "table", "guess"),
+        "source": value in ("given", "table", "guess", "uniform"),
         "role": value in ROLES,
     }[key]
     if not fits:

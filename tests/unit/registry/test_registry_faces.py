@@ -89,6 +89,25 @@ def test_publish_shows_exactly_what_leaves_and_repeating_it_changes_nothing(shoa
     assert found["records"] == [first["leaves"]]
 
 
+def test_one_record_with_noise_has_every_subset_and_band(shoal, people):
+    """One signature and one budget; each coarser question is answered from it, and ε is added up once."""
+    ladder = ("registry", "publish", "people.csv", "--qi", "age=age/years,sex=sex", "--population", "NL/Test@2026")
+    drawn = (*ladder, "--answers", "sex=F,M", "--noise", "2", "--holder", "A", "--registry", "r.db")
+    leaves = shoal(*drawn)["leaves"]
+    assert leaves["noise"]["epsilon"] == 2
+    assert (len(leaves["counts"]["people"]), leaves["counts"]["answers"]["sex"]) == (202, ["F", "M"])
+    assert shoal(*drawn)["unchanged"], "nothing is drawn a second time"
+    about = ("--population", "NL/Test@2026", "--registry", "r.db")
+    for codes in ("sex", "age/years", "age/10y", "age/20y,sex"):
+        assert shoal("registry", "query", "--attributes", codes, *about)["fit"] == "joint counts"
+    found = shoal("registry", "decide", "--attributes", "age/20y,sex", "--group", "200", *about)
+    assert (found["verdict"], found["before"]["level"]) == ("within", 0.99)
+    for more in (("--answers", "sex=F,M"), ("--answers", "sex=F,M", "--noise", "1", "--cells", "9")):
+        assert "of one population" in shoal(*ladder, *more, "--dry-run", expect=2)["error"]["message"]
+    message = shoal(*ladder, "--answers", "sex=F", "--noise", "1", "--dry-run", expect=2)["error"]["message"]
+    assert message == "a value of 'sex' is not among its public answers."
+
+
 def test_publishing_from_postgresql_and_parquet_equals_csv(shoal, people, postgres_server):
     import psycopg
     import pyarrow.csv

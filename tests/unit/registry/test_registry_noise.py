@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -17,9 +19,12 @@ from registry_support import AGES, UTRECHT
 from shoal.errors import DataError, RequirementError, UsageError
 from shoal.kernels.signatures import signer
 from shoal.registry.answer.analyse import everybody_unique, expected_crowd, unique_share
+from shoal.registry.answer.joint import unique_share as joint_share
 from shoal.registry.publish import noise as module
+from shoal.registry.publish.bulk import joint_table
 from shoal.registry.publish.noise import discrete_laplace, grid, half_width, noisy_summary, on_grid
 from shoal.registry.publish.proposals import Ledger, propose, publish
+from shoal.registry.records.counts import JointCounts, public_answers
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record, plausible
 from shoal.registry.records.summary import DELTA, GROUP_SIZES, LEVEL, size_reach
@@ -318,3 +323,83 @@ def test_one_person_changes_no_number_by_more_than_its_sensitivity(before, after
     assert len(one) == len(other) == 2 + 5 + len(GROUP_SIZES)
     for (raw, sensitivity), (changed, _) in zip(one, other, strict=True):
         assert abs(raw - changed) <= sensitivity * (1 + 1e-9)
+
+
+LADDER = {"age/10y": public_answers("age/10y"), "sex": ("F", "M"), "x/work": ("yes", "no", "retired")}
+
+
+def ladder(seed: int, people: int = 30_000) -> JointCounts:
+    """A town: ages that fall off, work that depends on age."""
+    rng = np.random.default_rng(seed)
+    ages = np.append(rng.dirichlet(np.full(10, 5.0)) * 0.999, 0.001)
+    work = rng.dirichlet([3, 1, 0.2 + rng.random()], size=len(ages))
+    chances = ages[:, None, None] * np.array([0.51, 0.49])[None, :, None] * work[:, None, :]
+    return JointCounts(LADDER, tuple(rng.multinomial(people, chances.ravel() / chances.sum()).tolist()))
+
+
+class TestLadder:
+    """Every subset and band from one record, under one budget."""
+
+    def test_the_budget_is_spent_once(self, monkeypatch):
+        """One person is in one cell and in the size: nine tenths and one tenth, and nothing else is drawn."""
+        spent = []
+        monkeypatch.setattr(module, "discrete_laplace", lambda epsilon, below: spent.append(epsilon) or 0)
+        joint = ladder(1)
+        _, drawn = module.noisy_ladder(joint, 0.5)
+        assert sorted(spent) == [Fraction(1, 20), *[Fraction(9, 20)] * len(joint.people)]
+        assert drawn.people == joint.people, "without noise the counts are those of the table"
+
+    def test_nothing_seen_is_much_likelier_with_one_person_more(self, monkeypatch):
+        """Counts of what comes out of two tables that differ by one person: the ratio stays below e^ε."""
+        monkeypatch.setattr(module, "_consistent", lambda *drawn: {})  # follows from what was drawn
+        monkeypatch.setattr(module, "GROUP_SIZES", ())
+        below, seen = random.Random(4).randrange, [Counter(), Counter()]
+        for _ in range(1500):
+            for more in (0, 1):
+                counts = JointCounts({"sex": ("F", "M")}, (4000, 5 + more))
+                summary, drawn = module.noisy_ladder(counts, 1.0, below=below)
+                seen[more][drawn.people[1], summary.size > 4000] += 1
+        common = [what for what in seen[0] if min(seen[0][what], seen[1][what]) >= 40]
+        assert len(common) >= 5
+        assert all(abs(math.log(seen[0][x] / seen[1][x])) <= 1.0 + 0.45 for x in common)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_every_subset_and_band_holds_the_truth(self, seed):
+        """Counted once more from the table itself, cell by cell."""
+        joint = ladder(seed)
+        grid = np.array(joint.people).reshape(11, 2, 3)
+        twenties = np.add.reduceat(grid, range(0, 11, 2), axis=0)
+        truth = {
+            ("age/10y", "sex", "x/work"): grid, ("age/10y", "sex"): grid.sum(2), ("age/10y", "x/work"): grid.sum(1),
+            ("sex", "x/work"): grid.sum(0), ("age/10y",): grid.sum((1, 2)), ("sex",): grid.sum((0, 2)),
+            ("x/work",): grid.sum((0, 1)), ("age/20y", "sex"): twenties.sum(2), ("age/20y",): twenties.sum((1, 2)),
+        }  # fmt: skip
+        proposal = propose(joint.people, LADDER, UTRECHT, holder="H", date="2026-01-01", noise=1.0, joint=joint)
+        record = publish(proposal, signer(), Ledger())
+        assert Record.from_json(record.to_json()).verify() == record
+        for codes, cells in truth.items():
+            p = cells.ravel() / cells.sum()
+            for k in (2, 20, 100, 1000):
+                share = joint_share(record, k, codes)
+                assert share.low <= float((p * (1 - p) ** (k - 1)).sum()) <= share.high, codes
+                assert share.level == LEVEL
+
+    def test_a_very_old_person_makes_no_answer_of_its_own(self):
+        ages, sexes = np.array([0, 1, 2]), np.array([0, 1, -1])
+        for oldest in (100, 104):
+            found = joint_table(["age/years"], {}, [[3, 50, oldest]], [ages], np.array([5, 6, 1]))
+            assert (len(found.people), found.people[3], found.people[50], found.people[100]) == (101, 5, 6, 1)
+        for places, answers in ((sexes, ["F", "M"]), (sexes[:2], ["F"])):
+            with pytest.raises(UsageError, match="not among its public answers"):
+                joint_table(["sex"], {"sex": answers}, [["F", "M"]], [places], np.ones(len(places), dtype=int))
+
+    def test_counts_without_noise_or_a_public_source_are_refused(self):
+        joint = ladder(1)
+        record = propose(joint.people, LADDER, UTRECHT, holder="H", date="2026-01-01", noise=1.0, joint=joint).record
+        with pytest.raises(UsageError, match="drawn with noise"):
+            replace(record, summary=replace(record.summary, noise=None))
+        forged = replace(record, counts=replace(record.counts, people=(30_000, *[0] * 65)))
+        with pytest.raises(DataError, match="contradict"):
+            forged.signed(signer()).verify()
+        with pytest.raises(DataError, match="2,000"):
+            module.noisy_ladder(JointCounts({"sex": ("F", "M")}, (900, 900)), 1.0)

@@ -245,6 +245,8 @@ class Meter:
     """Combinations of answers per respondent, and the smallest share of unique people in real tables with so many."""
     evidence: str = ""
     """What the share rests on: how a registry's records fit, a pilot, known shares, or independence."""
+    as_guessed: tuple[float, float] | None = None
+    """The least and the largest share if guessed shares of answers were the true ones, where no other shares are missing."""
     pilot: Mapping[str, Any] | None = None
     """People, model and scores of the pilot that the shares rest on."""
 
@@ -294,10 +296,15 @@ class Meter:
         elif self.evidence not in ("shares", "independence"):
             how = f"{guess}, by what is published ({self.evidence})"
         else:
-            likely = "each answer were as likely as the next and " if self.sizes_only else ""
-            how = f"{guess} if {likely}the answers did not depend on each other"
+            likely = (
+                "answers had the shares noted below" if self.as_guessed else "answers without known shares were equally likely"
+            )
+            how = f"{guess} if {f'{likely} and ' if self.sizes_only else ''}the answers did not depend on each other"
         wide = u.high - u.low > ANYTHING
         rest = "what is known rules nothing out" if wide else f"between {as_percent(u.low)} and {as_percent(u.high)} is possible"
+        if self.as_guessed:
+            low, high = map(as_percent, self.as_guessed)
+            rest += f", and between {low} and {high} if these shares are right, for any dependence between the answers"
         most = (
             f" {', '.join(self.matters)} divide people most: by them alone, {about_percent(self.by_these)}."
             if self.matters
@@ -328,6 +335,7 @@ class Meter:
             "sentence": self.sentence,
             "would_tell": self.would_tell,
             "evidence": self.evidence,
+            "as_guessed": self.as_guessed,
             "surely_known": None if self.surely_known is None else self.surely_known.to_json(),
             "every_answer": None if self.every_answer is None else self.every_answer.to_json(),
             "target": self.target,

@@ -288,6 +288,7 @@ class Questionnaire:
             sizes_only=self._known(names, n) is None and any(s in _meter.SIZES_ONLY for s in sources),
             seen=_meter.seen_in_tables([(q.answers, self._asked_share(q)) for q in self.counted.values()], n),
             evidence=self._evidence(names),
+            as_guessed=self._as_guessed(blocks, names),
             matters=tuple(ranked[:3]) if len(names) > 3 else (),
             by_these=_meter.unique_share(_meter.parts(blocks, ranked[:3]), n)[0],
             pilot=None if self.pilot is None else self.pilot.to_json(),
@@ -452,6 +453,15 @@ class Questionnaire:
             return seen
         low, high = max(seen.low, share.low), min(seen.high, share.high)
         return replace(seen, value=min(max(seen.value, low), high), low=low, high=high)
+
+    def _as_guessed(self, blocks: Sequence[Block], names: Sequence[str]) -> tuple[float, float] | None:
+        """The range for any dependence if guessed shares are taken as known; None where none is guessed, or one is missing."""
+        sources = {self.questions[n].source for n in names}
+        if self._known(names, self.respondents) is not None or "guess" not in sources or sources & {"uniform", "kappa"}:
+            return None
+        sure = self.copy()
+        sure.questions = {n: replace(q, source="given") if q.source == "guess" else q for n, q in self.questions.items()}
+        return sure._bounds(sure._pieces(blocks, names), names, self.respondents)
 
     def _evidence(self, names: Collection[str]) -> str:
         """What the share of some questions rests on, in words."""

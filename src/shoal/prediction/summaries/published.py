@@ -55,6 +55,8 @@ class PublishedSummary:
     width: float = 0.0
     """How many units one answer spans, where answers have an order."""
     unit: str = ""
+    place: str = ""
+    """The place whose people were asked about, as a registry writes it."""
 
     @property
     def kappa_range(self) -> tuple[float, float]:

@@ -101,8 +101,10 @@ class Answer:
             return _again(share, 0.0, 1.0, "Nobody you trust vouches for it: anything is possible.")
         if self.own is not None and (own := self.own(self.codes, self.population)) is not None:
             alone = own.unique_share(group_size, target)
-            said = f"By Shoal's own records alone: {alone.value:.1%}, between {alone.low:.1%} and {alone.high:.1%}."
-            share = replace(share, notes=(*share.notes, said))
+            said = f"{OWN} {alone.value:.1%}, between {alone.low:.1%} and {alone.high:.1%}."
+            low = alone.low if alone.grade == "B" else min(share.low, alone.low)  # an unknown key takes no proof away
+            value, high = max(share.value, alone.value), max(share.high, alone.high)
+            share = replace(share, value=value, low=low, high=high, log_value=None, notes=(*share.notes, said), details={})
         return self.graded(share)
 
     def most_beside(self, group_size: int, room: float) -> float:
@@ -219,6 +221,7 @@ class Answer:
         return max(r.summary.cells for r in self.judged)
 
 
+OWN = "By Shoal's own records alone:"
 UNKNOWN = "You named no key that you trust, so this rests on the holder's word alone: grade C. Name the key with --trust."
 ENOUGH = 5
 """Neighbouring populations from which a likelier value is given."""

@@ -19,6 +19,7 @@ from shoal.errors import UsageError
 from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate
 from shoal.prediction.questionnaire.meter import confidence, fewest, verdict
+from shoal.registry.answer.answer import OWN, UNKNOWN
 from shoal.registry.answer.query import Registry
 from shoal.registry.records.population import Population, place_names
 from shoal.registry.records.vocabulary import attribute, canonical, coarser, compare, label
@@ -77,8 +78,9 @@ class Decision:
         between = f"between {as_percent(self.before.low)} and {as_percent(self.before.high)}"
         target, sure = as_percent(self.target), confidence(self.before)
         if self.verdict == "within":
-            most = as_percent(self.before.high)
-            return f"Within the target of {target}: by {asked}, at most {most} of {people} are unique{sure}."
+            most, word = as_percent(self.before.high), " That is the word of a key that you did not name."
+            said = f"Within the target of {target}: by {asked}, at most {most} of {people} are unique{sure}."
+            return said + word * (UNKNOWN in self.before.notes and not any(n.startswith(OWN) for n in self.before.notes))
         if self.verdict == "beyond":
             text = f"Beyond the target of {target}: {asked} make about {as_percent(self.before.value)} of {people} unique{sure}."
         else:

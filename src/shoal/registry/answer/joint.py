@@ -47,6 +47,7 @@ _EXACT = 10**7
 """People up to which draws without return are computed exactly; beyond it, within proven bounds."""
 ESTIMATED = "The population is an estimate, not a count: grade C, and the interval allows for the error of such estimates."
 FEW = "Within the target only if at most 0.2 % of the people, or 10 of them, are 100 or older, which the table does not show."
+DRAWN = "The counts were drawn with noise: the interval holds for 99 of 100 such records."
 ROUNDED = "The counts of the table are rounded: the interval allows for it."
 Floats = npt.NDArray[np.float64]
 
@@ -63,15 +64,17 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
         return replace(found, low=0.0, high=1.0, grade="C", notes=(*found.notes, ESTIMATED)) if record.estimated else found
     k, n = analyse.checked_group(group_size), int(cells.people.sum())
     p, doubt, room = cells.people / n, DOUBT if record.estimated else 0.0, min(room, 1e12)
-    less, more = _shares(cells.people, cells.off, doubt)
-    low, high = _ends(less, more, cells.most * room, k)
+    less, more = share_ends(cells.people, cells.off, doubt)
+    low, high = unique_ends(less, more, cells.most * room, k)
+    about_off = ROUNDED if record.summary.noise is None else DRAWN
     oldest = max(OLDEST[0], OLDEST[1] / n) if (cells.usual < cells.most).any() else 0.0
-    few = _ends(np.maximum(0.0, less - np.where(cells.usual < cells.most, oldest, 0.0)), more, cells.usual * room, k)[1]
+    few = unique_ends(np.maximum(0.0, less - np.where(cells.usual < cells.most, oldest, 0.0)), more, cells.usual * room, k)[1]
     usual = min(high, oldest + few)
     found = Estimate(
-        float((cells.even * alone(p / cells.even, k)).sum()), low, usual if record.estimated else high, level=1.0,
-        method="joint counts", details={"high if few are 100 or older": usual} if usual < high and not record.estimated else {},
-        notes=(analyse.ASSUMPTION, *_open_ended(record, codes or record.codes), *((ROUNDED,) if cells.off.any() else ())),
+        float((cells.even * alone(p / cells.even, k)).sum()), low, usual if record.estimated else high,
+        level=record.summary.level, method="joint counts",
+        details={"high if few are 100 or older": usual} if usual < high and not record.estimated else {},
+        notes=(analyse.ASSUMPTION, *_open_ended(record, codes or record.codes), *((about_off,) if cells.off.any() else ())),
     )  # fmt: skip
     plain = doubt == 0 and bool((cells.most == 1).all() and (cells.off == 0).all())
     if plain and k <= n <= _EXACT:
@@ -108,12 +111,12 @@ def fixed(record: Record, codes: Sequence[str], *, estimates: bool = False) -> S
     """The summary of a record in a coding that its joint counts fix; only of people who were counted, unless ``estimates``."""
     known = record.counts is not None and (estimates or not record.estimated)
     cells = record.counts.cells(codes) if known and record.counts else None
-    if cells is None or (cells.even > 1).any():
+    if cells is None or (cells.even > 1).any() or (record.summary.noise is not None and tuple(codes) != record.codes):
         return None
     return record.summary if tuple(codes) == record.codes else summarize(cells.people, len(cells.people))
 
 
-def _shares(people: npt.NDArray[np.int64], off: npt.NDArray[np.int64], doubt: float) -> tuple[Floats, Floats]:
+def share_ends(people: npt.NDArray[np.int64], off: npt.NDArray[np.int64], doubt: float) -> tuple[Floats, Floats]:
     """The least and the largest share of the people that each cell can have."""
     others, apart = people.sum() - people, off.sum() - off
     least, most = np.maximum(0, people - off), people + off
@@ -121,7 +124,7 @@ def _shares(people: npt.NDArray[np.int64], off: npt.NDArray[np.int64], doubt: fl
     return less * (1 - doubt), np.minimum(1.0, more * (1 + doubt))
 
 
-def _ends(less: Floats, more: Floats, most: npt.NDArray[Any], k: int) -> tuple[float, float]:
+def unique_ends(less: Floats, more: Floats, most: npt.NDArray[Any], k: int) -> tuple[float, float]:
     """The least and the most that cells with shares between two ends can add up to, each in so many parts at most."""
     best = 1 / k
     one = np.where((less < best) & (best < more), alone(np.full(1, best), k), np.maximum(alone(less, k), alone(more, k)))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from shoal.errors import DataError, RequirementError, UnreadableError, UsageError
 from shoal.kernels.signatures import Signer
 from shoal.registry.publish.proposals import Entry, Ledger, Proposal, propose, publish
+from shoal.registry.records.counts import AGES, JointCounts, first_age, public_answers
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.vocabulary import canonical, check_count
@@ -97,6 +98,37 @@ def whole_numbers(counts: npt.NDArray[np.float64], column: str) -> IntArray:
             f"column '{column}' does not hold numbers of people.", hint="Each row needs a whole number of at least 0."
         )
     return counts.astype(np.int64)
+
+
+def joint_table(
+    codes: Sequence[str], answers: Mapping[str, Sequence[str]], values: Sequence[Sequence[Any]], places: Any, sizes: IntArray
+) -> JointCounts:
+    """The people by every combination of public answers: ages by themselves, other codes with the answers that are listed.
+
+    ``values`` are the values of each column, and ``places`` those of each cell among them.
+
+    >>> joint_table(["sex"], {"sex": ["F", "M", "X"]}, [["M", "F"]], [np.array([0, 1])], np.array([5, 7])).people
+    (7, 5, 0)
+    """
+    order = sorted(range(len(codes)), key=lambda i: codes[i])
+    public = {codes[i]: public_answers(codes[i], answers.get(codes[i], ())) for i in order}
+    at = []
+    for i in order:
+        listed, width = public[codes[i]], AGES.get(codes[i])
+        firsts = [min(first_age(str(v)) // width, len(listed) - 1) if width else _place(listed, v) for v in values[i]]
+        found = np.array([*firsts, -1])[places[i]]
+        if (found < 0).any():
+            raise UsageError(
+                f"a value of '{codes[i]}' is not among its public answers.", hint="List every answer: --answers 'sex=F,M,X'."
+            )
+        at.append(found)
+    grid = np.zeros([len(listed) for listed in public.values()], np.int64)
+    np.add.at(grid, tuple(at), sizes)
+    return JointCounts(public, tuple(grid.ravel().tolist()))
+
+
+def _place(listed: Sequence[str], value: Any) -> int:
+    return listed.index(str(value)) if str(value) in listed else -1
 
 
 UNCODED, TWICE = "a column has no code", "the same attributes as another set"

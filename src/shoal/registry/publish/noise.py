@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, RequirementError, UsageError
+from shoal.registry.records.counts import JointCounts
 from shoal.registry.records.summary import GROUP_SIZES, LEVEL, Rounded, Sizes, Summary, alone, size_reach
 
 Below = Callable[[int], int]
@@ -74,10 +75,7 @@ def noisy_summary(counts: npt.ArrayLike | Sizes, cells: int, epsilon: float, *, 
     seen = found.people + _cut(eps / 10, reach, below)
     people = seen - reach
     if people < FEWEST_WITH_NOISE:
-        raise DataError(
-            f"the population has, or as far as the noise lets anybody see may have, fewer than {FEWEST_WITH_NOISE:,} people.",
-            hint="Publish for a larger population, or without noise.",
-        )
+        raise _too_few()
     draw = _Draw(people, below)
     p, copies = found.values / found.people, found.copies
     kappa = draw(math.log(cells) + float((copies * p * np.log(p)).sum()), (1 + math.log(people)) / people, eps / 10)
@@ -97,6 +95,42 @@ def noisy_summary(counts: npt.ArrayLike | Sizes, cells: int, epsilon: float, *, 
         )
     size = _two_digits(seen)
     return Summary(size, cells, _consistent(kappa, largest, sums, unique, cells, seen + reach), noise=float(eps))
+
+
+def noisy_ladder(joint: JointCounts, epsilon: float, *, below: Below = secrets.randbelow) -> tuple[Summary, JointCounts]:
+    """The whole ladder of subsets and bands under one budget: counts of every combination drawn with noise of ``epsilon`` in all.
+
+    One person is in one cell, so each count may have noise of the same nine tenths of ε; a tenth goes to the size. Everything
+    else follows from what was drawn: the counts of coarser answers and of fewer attributes, and the summary.
+    """
+    from shoal.registry.answer.joint import share_ends, unique_ends
+
+    eps = check_epsilon(epsilon)
+    seen = sum(joint.people) + _cut(eps / 10, reach := size_reach(float(eps)), below)
+    if seen - reach < FEWEST_WITH_NOISE:
+        raise _too_few()
+    people, cells = [max(0, n + discrete_laplace(eps * 9 / 10, below)) for n in joint.people], len(joint.people)
+    off = half_width(eps * 9 / 10, (1 - LEVEL) / cells)
+    less, more = share_ends(np.array(people), np.full(cells, off), 0.0)
+
+    def ends(low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> Ends:
+        return float(low.sum()), float(high.sum())
+
+    bits = [x * np.log(np.maximum(x, 1e-300)) for x in (less, more)]
+    lowest = np.where((less < 1 / math.e) & (more > 1 / math.e), -1 / math.e, np.minimum(*bits))
+    kappa = ends(lowest + math.log(cells) / cells, np.maximum(*bits) + math.log(cells) / cells)
+    sums = [ends(less**r, more**r) for r in _ORDERS]
+    unique = [unique_ends(less, more, np.ones(cells), k) for k in GROUP_SIZES]
+    found = _consistent(kappa, (float(less.max()), float(more.max())), sums, unique, cells, seen + reach)
+    drawn = JointCounts(joint.answers, tuple(people), off)
+    return Summary(_two_digits(seen), cells, found, noise=float(eps)), drawn
+
+
+def _too_few() -> DataError:
+    return DataError(
+        f"the population has, or as far as the noise lets anybody see may have, fewer than {FEWEST_WITH_NOISE:,} people.",
+        hint="Publish for a larger population, or without noise.",
+    )
 
 
 def check_epsilon(epsilon: float) -> Fraction:

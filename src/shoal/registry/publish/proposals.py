@@ -20,6 +20,7 @@ from shoal.disk.atomic import atomic
 from shoal.errors import RequirementError, UnreadableError, UsageError
 from shoal.kernels.signatures import Signer
 from shoal.registry.publish.differencing import MIN_CHANGE, one_name, refuse, related, same_people, same_question
+from shoal.registry.records.counts import JointCounts
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.summary import Sizes, Summary, summarize
@@ -114,6 +115,7 @@ def propose(
     noise: float | None = None,
     source: str = "",
     shares: Mapping[str, float] | None = None,
+    joint: JointCounts | None = None,
 ) -> Proposal:
     """Compute a record from cell counts, refusing anything that a comparison with earlier records would betray.
 
@@ -125,7 +127,8 @@ def propose(
     ``published`` is this holder's newest record of the topic in the registry. It is remembered where the ledger is lost or
     older; the number of people behind it is then known only as it was published. ``noise`` is the ε of calibrated noise
     (:mod:`shoal.registry.publish.noise`); without it the numbers are rounded. ``source`` names a table that is public already;
-    ``shares`` of its answers may then be part of the record.
+    ``shares`` of its answers may then be part of the record. ``joint`` are the people by every combination of answers that
+    anybody could give: they are drawn with the noise, and every coarser coding and every subset follows from the one record.
     """
     sorted_codes, sizes = canonical_codes(codes), Sizes.of(counts)
     people = sizes.people
@@ -138,13 +141,19 @@ def propose(
     refuse(population, people, [(e.record.population, e.people) for e in others])
     _refuse_too_soon(population, date, others)
     earlier = [before] if before else [e for e in others if same_people(e.record.population, population)]
-    summary = _summary(sizes, cells, earlier[-1].record.summary if earlier else None, noise)
+    drawn = None
+    if joint is not None and noise is not None:
+        from shoal.registry.publish.noise import noisy_ladder
+
+        summary, drawn = noisy_ladder(joint, noise)
+    else:
+        summary = _summary(sizes, cells, earlier[-1].record.summary if earlier else None, noise)
     if before is not None and before.record.summary == summary:
         return Proposal(before.record, people, True, ("Nothing visible changed: the old record stands.",))
     version = before.record.version + 1 if before else 1
     record = Record(
         sorted_codes, population, summary, method, holder, "", date, version, before.record.id if before else None,
-        source=source, shares=shares,
+        source=source, shares=shares, counts=drawn,
     )  # fmt: skip
     notes = () if before and noise is None else (FIRST,) if noise is None else _spent(book, population, noise)
     return Proposal(record, people, False, notes)

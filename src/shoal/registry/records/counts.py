@@ -133,6 +133,16 @@ class JointCounts:
         return np.array(self.people, dtype=np.int64).reshape([len(listed) for listed in self.answers.values()])
 
 
+def public_answers(code: str, listed: Sequence[str] = ()) -> tuple[str, ...]:
+    """The answers that a coding has for anybody: of an age up to 99 and 100+, of others those that are listed.
+
+    >>> public_answers("age/20y"), public_answers("sex", ["F", "M"])
+    (('0-19', '20-39', '40-59', '60-79', '80-99', '100+'), ('F', 'M'))
+    """
+    ages = [str(age) for age in range(CENTURY)]
+    return (*_band_names(ages, 1, AGES[code]), f"{CENTURY}+") if code in AGES else tuple(listed)
+
+
 def first_age(answer: str) -> int:
     """The first age of an answer, below 0 where it has none."""
     digits = answer.partition("-")[0].rstrip("+")

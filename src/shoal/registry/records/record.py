@@ -90,8 +90,8 @@ class Record(Published):
     before. :attr:`id` is the SHA-256 of the canonical content without the signature.
 
     A record of a table that is public already names its ``source``; only then it may hold the ``shares`` of people with each
-    answer (one attribute), or the ``counts`` of people with every combination of answers. Somebody's model of a population, not
-    a count of it, has the method ``estimate``, and counts: every answer then allows for the model's error.
+    answer (one attribute), or the ``counts`` of people with every combination of answers; others are drawn with noise. Somebody's
+    model of a population has the method ``estimate``, and counts: every answer then allows for the model's error.
     """
 
     codes: tuple[str, ...]
@@ -117,8 +117,12 @@ class Record(Published):
             raise UsageError("the source of a record has 1 to 200 printable characters.", hint="Name the public table.")
         if self.shares is not None:
             check_shares(self.shares, self.codes, self.source)
-        if self.counts is not None and (not self.source or tuple(self.counts.answers) != self.codes):
-            raise UsageError("joint counts are those of a public table by the record's attributes.", hint="Name the source.")
+        open_to_all = self.source or self.summary.noise is not None
+        if self.counts is not None and (not open_to_all or tuple(self.counts.answers) != self.codes):
+            raise UsageError(
+                "joint counts are those of a public table by the record's attributes, or drawn with noise.",
+                hint="Name the source.",
+            )
         if self.estimated and self.counts is None:
             raise UsageError("an estimate is published with its joint counts.", hint="Name the source, and give the counts.")
 
@@ -168,10 +172,13 @@ class Record(Published):
 
     def _check_sizes(self, counts: JointCounts) -> None:
         """Refuse joint counts that are not those of the summary."""
-        people = sum(counts.people)
+        people, apart = sum(counts.people), len(counts.people) * counts.off
         alike = math.fsum((c / people) ** 2 for c in counts.people) if people else 1.0
         h2 = self.summary.statistics["h2"]
-        if abs(people - self.summary.size) > self.summary.slack or not h2.low - 1e-9 <= -math.log(alike) <= h2.high + 1e-9:
+        if (
+            abs(people - self.summary.size) > self.summary.slack + apart
+            or not h2.low - 1e-9 <= -math.log(alike) <= h2.high + 1e-9
+        ):
             raise DataError("the record's counts contradict its summary.", hint="Publish it again from the counts.")
 
     @classmethod

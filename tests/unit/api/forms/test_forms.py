@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import math
 import shutil
+import tomllib
+from importlib import resources
 from itertools import product
 from pathlib import Path
 
@@ -617,4 +621,127 @@ def test_an_expectation_is_said_only_where_nothing_is_proven():
 def test_usual_questions_have_the_shares_of_the_world(question, shares):
     ask = resolver("")
     found = question.usual_shares({**ask("sex", "world").shares, **ask("age/years", "world").shares})
-    assert found == (None if shares is None else pytest.approx(shares, abs=0.02))
+    assert (found and found[0]) == (None if shares is None else pytest.approx(shares, abs=0.02))
+    assert (found and found[1]) == (None if shares is None else "")
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "country", "shares", "whose"),
+    [
+        ("marital_status", "Never married, Married, Divorced or widowed", "UK", (0.3568, 0.4870, 0.1567), "England"),
+        ("Familienstand", "ledig, verheiratet, geschieden, verwitwet", "DE", (0.3032, 0.5033, 0.1133, 0.0802), "England"),
+        ("religion", "Muslim, Christian, None, Other", "KE", (0.1102, 0.8637, 0.0162, 0.0101), "Kenya"),
+        ("employment", "Employed full-time, Self-employed, Unemployed, Retired", "UK", (0.579, 0.120, 0.045, 0.255), "England"),
+        ("employed", "yes, no", "US", (0.6231, 0.3769), "United States"),
+        ("education", "Less than high school, High school, Some college, Bachelor's, Master's, PhD", "US",
+         (0.158, 0.263, 0.268, 0.195, 0.100, 0.016), "United States"),
+        ("home_ownership", "Own, Rent", "KE", (0.613, 0.387), "Kenya"),
+        ("How many people live in your household?", "1, 2, 3, 4, 5 or more", "US", (0.242, 0.267, 0.176, 0.185, 0.130), "United"),
+        ("Were you born in the UK?", "Yes, No", "UK", (0.863, 0.137), "England"),
+        ("marital_status_of_head", "Single, Married, Widowed", "UK", None, None),
+        ("marital_status", "A, B, Married, D, E", "UK", None, None),
+        ("favourite_colour", "Single, Married", "UK", None, None),
+    ],
+)  # fmt: skip
+def test_usual_questions_beyond_sex_and_age(name, answers, country, shares, whose):
+    labels = tuple(answers.split(", "))
+    found = FormQuestion("q1", "closed", len(labels), name, labels=labels).usual_shares({}, country)
+    assert (found and found[0]) == (None if shares is None else pytest.approx(list(shares), abs=0.001))
+    assert found is None or f"people of {whose}" in found[1].replace("the ", "")
+
+
+def test_shares_of_usual_questions_add_up():
+    tables = tomllib.loads(resources.files("shoal.forms").joinpath("usual.toml").read_text(encoding="utf-8"))
+    names = set(tables.pop("people"))
+    for table in tables.values():
+        assert set(table["shares"]) <= names
+        for place, shares in table["shares"].items():
+            assert 0.9 < sum(shares.values()) - shares.get("hispanic", 0) <= 1.0001, place
+            assert set(shares) <= set(table.get("answers", shares))
+
+
+def test_american_shares_of_usual_questions_are_those_of_the_survey(shared_data):
+    tables = tomllib.loads(resources.files("shoal.forms").joinpath("usual.toml").read_text(encoding="utf-8"))
+    with gzip.open(shared_data / "atus_cran" / "atus_2003_2016_respondents.csv.gz", "rt", encoding="utf-8") as source:
+        rows = list(csv.DictReader(source))
+
+    def share(column, *values):
+        kept = [row[column] for row in rows if row[column]]
+        return sum(x in values for x in kept) / len(kept)
+
+    us = {name: table["shares"]["US"] for name, table in tables.items() if "US" in table.get("shares", ())}
+    assert us["marital"]["married"] == pytest.approx(share("marital", "married"), abs=1e-4)
+    assert us["marital"]["single"] == pytest.approx(share("marital", "never married"), abs=1e-4)
+    assert us["education"]["short"] == pytest.approx(share("edu", "some college", "associate degree"), abs=1e-4)
+    assert us["working"]["yes"] == pytest.approx(share("labor_status", "employed-at work", "employed-absent"), abs=1e-4)
+    assert us["race"]["black"] == pytest.approx(share("race", "Black only"), abs=1e-4)
+    assert us["hispanic"]["yes"] == pytest.approx(share("hispanic", "yes"), abs=1e-4)
+    assert us["born"]["abroad"] == pytest.approx(share("country_born", "non-US"), abs=1e-4)
+    assert us["housing"]["rent"] == pytest.approx(share("home_type", "rent"), abs=1e-4)
+    assert us["household"]["2"] == pytest.approx(share("hh_size", "2"), abs=1e-4)
+    assert us["citizen"]["no"] == pytest.approx(share("citizen", "no"), abs=1e-4)
+
+
+def test_of_boxes_to_tick_hardly_anybody_ticks_several():
+    race = FormQuestion("race", "several", 3, "Race", labels=("White", "Black or African American", "Asian"))
+    shares, whose = race.usual_shares({}, "US")
+    assert len(shares) == 8
+    assert sum(shares) == pytest.approx(1)
+    assert shares[1] > 0.8
+    assert shares[0] + shares[3] + shares[5] + shares[6] + shares[7] == pytest.approx(0.01)
+    assert "United States" in whose
+
+
+def test_a_form_of_usual_questions_says_what_to_expect_and_that_it_is_a_guess(tmp_path):
+    """The data dictionary of a study: race, sex and origin. Equally likely answers would make 68 % unique."""
+    file = tmp_path / "d.csv"
+    race = "1, American Indian | 2, Asian | 3, Black | 4, Hispanic or Latino | 5, Pacific Islander | 6, White | 99, Unknown"
+    sex = "1, Cis Female | 2, Trans Female | 3, Cis Male | 4, Trans Male | 5, Non-binary"
+    file.write_text(
+        HEAD + f'gender,f,,radio,Gender,"{sex}",,,,,,\nrace,f,,checkbox,Race,"{race}",,,,,,\n'
+        'ethnicity,f,,radio,Ethnicity,"1, Hispanic or Latino | 2, Not Hispanic or Latino",,,,,,\n',
+        encoding="utf-8",
+    )
+    m = questionnaire(file, respondents=500, population="US").meter()
+    assert (m.verdict, m.unique.grade) == ("not known", "C")
+    assert m.unique.high > 0.6, "the range holds for any shares"
+    assert 0.02 < m.unique.value < 0.04
+    assert m.as_guessed[0] <= m.unique.value <= m.as_guessed[1] < 0.08
+    assert "answers had the shares noted below" in m.sentence
+    assert "a pilot of about" in m.would_tell
+    notes = " ".join(questionnaire(file, respondents=500, population="US").notes)
+    assert "race, ethnicity: shares of people of the United States (time use survey, 2003-2016), a guess" in notes
+
+
+def test_answers_listed_in_plain_yaml_have_the_usual_shares():
+    asked = {
+        "marital": {"answers": ["Single", "Married", "Widowed"], "text": "Marital status"},
+        "colour": {"answers": ["red", "green"]},
+        "sex": {"answers": ["female", "male"]},
+    }
+    q = from_mapping({"population": 1000, "respondents": 100, "questions": asked}, resolve=resolver(""))
+    assert {n: x.source for n, x in q.questions.items()} == {"marital": "guess", "colour": "uniform", "sex": "guess"}
+    assert q.questions["marital"].labels == ("Single", "Married", "Widowed")
+    assert q.questions["marital"].p[1] > 0.5
+    assert any(note.startswith("marital: shares of people of England and Wales") for note in q.notes)
+    assert q.meter().as_guessed is None, "nobody guessed the shares of the colours"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_range_with_guessed_shares_holds_for_every_dependence(seed):
+    """Joint tables with these margins, of many kinds, counted cell by cell."""
+    rng = np.random.default_rng(seed)
+    people = int(rng.integers(10, 400))
+    margins = [rng.dirichlet(np.full(int(rng.integers(2, 6)), 0.8)) for _ in range(3)]
+    q = Questionnaire(population=10**6, respondents=people)
+    for i, p in enumerate(margins):
+        q.add(f"q{i}", shares=p, source="guess")
+    low, high = q.meter().as_guessed
+    for kind in range(30):
+        joint = rng.gamma(0.05 + 0.1 * kind, size=[len(p) for p in margins]) + 1e-12
+        for _ in range(200):
+            for axis, p in enumerate(margins):
+                others = tuple(a for a in range(3) if a != axis)
+                joint *= np.expand_dims(p / joint.sum(axis=others), others)
+        share = float((joint * (1 - np.minimum(joint, 1)) ** (people - 1)).sum())
+        assert low - 1e-6 <= share <= high + 1e-6
