@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from string import ascii_lowercase
 
 from shoal.find.dates import CACHED
 from shoal.find.finding import Evidence
@@ -18,6 +19,8 @@ from shoal.kernels.text import Pattern
 
 SHARE, FEW_CODES = 0.6, 20
 """Share of the values that must fit, and codes below which the same numbers behind several letters count something."""
+ROWS_OF_SEATS = 9
+"""Letters from A on, without a gap, up to which codes such as B12 may be those of rooms or seats."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,11 @@ class Vocabulary:
     """Different first signs that the values must have, where a running number behind one letter has the form too."""
 
 
+_DISEASES, _ICD_10 = "codes of diseases (ICD-10)", r"[a-tv-z]\d{2}(\.?[0-9a-z]{1,4})?"
 CODES: tuple[Vocabulary, ...] = (
     Vocabulary("drug", "codes of medicines (ATC)", Pattern(r"[a-z]\d{2}[a-z]{1,2}(\d{2})?"), 0.85, least=3),
-    Vocabulary("diagnosis", "codes of diseases (ICD-10)", Pattern(r"[a-tv-z]\d{2}(\.?[0-9a-z]{1,4})?"), 0.8, least=5, letters=2),
+    Vocabulary("diagnosis", _DISEASES, Pattern(_ICD_10), 0.8, least=5, letters=2, mark=Pattern(r"...\.?[0-9a-z]")),
+    Vocabulary("diagnosis", _DISEASES, Pattern(_ICD_10), 0.8, least=5, letters=2),
     Vocabulary(
         "diagnosis",
         "codes of diseases (ICD-9)",
@@ -104,6 +109,9 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
 )
 
 
+_SEATS = [set(ascii_lowercase[:n]) for n in range(1, ROWS_OF_SEATS + 1)]
+
+
 def spoken_of(values: Sequence[str], kind: str) -> tuple[str, Evidence] | None:
     """The topic that the words or codes of the values speak of, with the evidence; None where they speak of none."""
     if kind not in ("text", "other") or not values:
@@ -119,6 +127,8 @@ def spoken_of(values: Sequence[str], kind: str) -> tuple[str, Evidence] | None:
             continue
         if vocabulary.letters > 1 and len(looked) < FEW_CODES and 4 * len({v[1:] for v in looked}) < 3 * len(looked):
             continue  # A14, H14, A15, H15: terms of years
+        if vocabulary.letters > 1 and vocabulary.mark is None and {v[:1] for v in looked} in _SEATS:
+            continue  # A10 to C29
         if vocabulary.mark is not None and 10 * sum(vocabulary.mark.match(v) is not None for v in looked) < len(looked):
             continue
         needed = SHARE if i < len(VOCABULARIES) else 0.9

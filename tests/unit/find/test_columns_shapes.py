@@ -287,3 +287,19 @@ def test_years_as_far_apart_as_those_of_birth_are_not_a_technical_field(name: st
     years = [1930 + i % (last - 1929) for i in range(410)]
     found = shoal.inspect({name: years, "sex": ["f" if i * i % 11 < 5 else "m" for i in range(410)]})
     assert found.columns[0].role is role
+
+
+@pytest.mark.parametrize(
+    ("letters", "more", "role"),
+    [
+        ("ABC", "", Role.UNDECIDED),
+        ("ABCDEFGHI", "", Role.QUASI),
+        ("ABCDEFGHIJ", "", Role.SENSITIVE),
+        ("ACD", "", Role.SENSITIVE),
+        ("AB", ".1", Role.SENSITIVE),
+    ],
+)
+def test_codes_with_the_first_letters_may_be_rooms(letters: str, more: str, role: Role) -> None:
+    """A10 to C29 under a name that says nothing were published as codes of diseases."""
+    codes = [f"{letters[i % len(letters)]}{10 + i % 19}{more}" for i in range(600)]
+    assert shoal.inspect({"xkqz": codes, "sex": ["f" if i * i % 11 < 5 else "m" for i in range(600)]}).columns[0].role is role

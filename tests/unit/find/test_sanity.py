@@ -144,10 +144,10 @@ def test_names() -> None:
 
 def test_the_command_counts_and_shows_no_value(tmp_path: Path) -> None:
     rows = "\n".join(f"{30 + i % 50},{1 + i % 12}" for i in range(40))
-    (tmp_path / "t.csv").write_text(f"age,month\n{rows}\n-31337,5\n", encoding="utf-8")
+    (tmp_path / "t.csv").write_text(f"age,month\n{rows}\n-37,5\n", encoding="utf-8")
     told = CliRunner().invoke(build("inspect"), ["inspect", str(tmp_path / "t.csv"), "--rule", "month<=11"]).stdout
     assert "Values that cannot be: 4 of 41 records (9.8 %)" in told
-    assert "-31337" not in told
+    assert "-37" not in told.replace(str(tmp_path), "")
     said = CliRunner().invoke(build("inspect"), ["inspect", str(tmp_path / "t.csv"), "--json"]).stdout
     assert json.loads(said)["sanity"]["found"] == [{"what": "below 0 or above 120", "columns": ["age"], "records": 1}]
-    assert "-31337" not in said
+    assert "-37" not in said.replace(str(tmp_path), "")
