@@ -303,3 +303,31 @@ def test_codes_with_the_first_letters_may_be_rooms(letters: str, more: str, role
     """A10 to C29 under a name that says nothing were published as codes of diseases."""
     codes = [f"{letters[i % len(letters)]}{10 + i % 19}{more}" for i in range(600)]
     assert shoal.inspect({"xkqz": codes, "sex": ["f" if i * i % 11 < 5 else "m" for i in range(600)]}).columns[0].role is role
+
+
+SHAPES = {
+    "two numbers": lambda i: i * i % 7 % 2,
+    "true or false": lambda i: i * i % 7 < 3,
+    "five letters": lambda i: "abcde"[i * i % 11 % 5],
+    "small counts": lambda i: i * i % 10,
+    "large numbers": lambda i: i * i * 7919 % 1000,
+    "fractions": lambda i: i * i * 31 % 97 / 8,
+    "shares": lambda i: i * i * 7919 % 10_007 / 10_007,
+    "yes or no": lambda i: ("yes", "no")[i * i % 7 % 2],
+    "a rare mark": lambda i: int(i % 50 == 3),
+    "codes": lambda i: f"{'QRS'[i * i % 3]}-{i * i % 17}",
+    "words": lambda i: ("lorem ipsum", "dolor", "sit amet")[i * i % 3],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("filled", [1, 2, 20])
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_column_under_a_name_that_says_nothing_is_never_published(shape: str, filled: int, beside: bool) -> None:
+    """Whatever its values are and however many rows have none."""
+    values = [SHAPES[shape](i) if i % filled == 0 else None for i in range(500)]
+    table = {"xkqz": values}
+    if beside:
+        table |= {"age": [18 + i * i * 31 % 71 for i in range(500)], "sex": ["fm"[i * i % 13 % 2] for i in range(500)]}
+    role = shoal.inspect(table).columns[0].role
+    assert role not in (Role.INSENSITIVE, Role.SENSITIVE) or len({*values}) == 1
