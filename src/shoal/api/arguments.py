@@ -242,7 +242,7 @@ def open(
         What of a CSV file or workbook is not a record: lines before the names; the sign that begins comments (``"none"``: no
         line is one); rows of totals and units and notes below the table (``"set-aside"`` or ``"keep"``); lines with too few or
         too many fields (``"refuse"`` or ``"set-aside"``); whether ``""`` is a missing value or a text; ``tables="keep"`` reads
-        several tables below one another as one.
+        several tables below or beside one another as one.
     types : mapping of column to kind, optional
         ``{"zip": "text"}``.
     sheet : str or int, optional
